@@ -1,0 +1,43 @@
+# Two images of one source: `service` speaks HTTP and has no Triton, `worker` compiles.
+#   docker build --target service --tag tritond-service .
+#   docker build --target worker --tag tritond-worker .
+# Neither holds a secret; both run as an ordinary user and write nothing outside /tmp.
+
+ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+
+FROM ${PYTHON_IMAGE} AS service-environment
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+RUN python -m venv /opt/tritond
+WORKDIR /source
+COPY . .
+RUN /opt/tritond/bin/pip install .
+
+# On top of the other environment, so that both images have the same versions of what they share.
+FROM service-environment AS worker-environment
+RUN /opt/tritond/bin/pip install ".[worker]"
+
+FROM ${PYTHON_IMAGE} AS runtime
+RUN groupadd --gid 10001 tritond \
+    && useradd --uid 10001 --gid tritond --no-create-home --home-dir /nonexistent \
+        --shell /usr/sbin/nologin tritond
+ENV PATH=/opt/tritond/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+WORKDIR /
+USER 10001:10001
+
+FROM runtime AS service
+COPY --from=service-environment /opt/tritond /opt/tritond
+EXPOSE 8000
+# readyz: this process answers and reaches the store; whether workers are there is another question
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 CMD ["python", "-c", \
+    "from urllib.request import urlopen; urlopen('http://127.0.0.1:8000/readyz', timeout=4)"]
+# Listens on every address of the container, so it refuses to start without TRITOND_ADMIN_KEY or
+# an API key made before.
+CMD ["tritond", "api", "--host", "0.0.0.0", "--port", "8000"]
+
+FROM runtime AS worker
+COPY --from=worker-environment /opt/tritond /opt/tritond
+# A worker has no port. That the store answers from in here is what it needs beyond its own process;
+# that it really works shows in its heartbeat, at GET /v1/workers.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 CMD ["python", "-c", \
+    "import os, redis; redis.from_url(os.environ['TRITOND_REDIS_URL'], socket_timeout=4).ping()"]
+CMD ["tritond", "worker"]

@@ -1,0 +1,52 @@
+# Everything that a machine needs is made here, inside the checkout: python3 (>= 3.11) and make suffice.
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+export PYTHONDONTWRITEBYTECODE := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+help: ## show this
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+run: $(STAMP) ## start tritond on this machine and compile a first kernel
+	@$(PYTHON) examples/first_run.py
+
+test: $(STAMP) lint ## all tests that need no GPU (under 5 minutes on 2 cores)
+	$(PYTHON) -m pytest
+
+test-gpu: $(STAMP) ## the GPU tests; without a GPU they fail instead of being skipped
+	$(PYTHON) -m pytest tests/gpu --require-gpu
+
+soak: $(STAMP) ## thousands of jobs, mixed with hostile ones, and a look for what was left behind
+	$(PYTHON) -m pytest tests/soak --timeout 3600
+
+lint: $(STAMP) ## formatting, lint, types, import contracts
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/mypy --strict client/tritonc
+	$(VENV)/bin/lint-imports --no-cache
+
+format: $(STAMP) ## format the code and mend what lint can mend
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/ruff check --fix .
+
+bench: $(STAMP) ## the benchmarks of benchmarks/README.md
+	$(PYTHON) benchmarks/hit.py
+	$(PYTHON) benchmarks/compile.py
+
+lock: ## write requirements.lock from a new environment
+	rm -rf .cache/lock && python3 -m venv .cache/lock
+	.cache/lock/bin/pip install --no-cache-dir '.[worker,dev]' ./client
+	.cache/lock/bin/pip freeze --exclude tritond --exclude tritonc > requirements.lock
+	rm -rf .cache/lock
+
+clean: ## remove the environment and everything else that was made here
+	rm -rf $(VENV) .cache .tritond .mypy_cache .ruff_cache .pytest_cache
+
+$(STAMP): pyproject.toml client/pyproject.toml requirements.lock
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --no-cache-dir --constraint requirements.lock -e '.[worker,dev]' -e client
+	@touch $@
+
+.PHONY: help run test test-gpu soak lint format bench lock clean

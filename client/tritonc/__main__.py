@@ -1,0 +1,7 @@
+"""`python -m tritonc`, for where the command is not on the path."""
+
+import sys
+
+from tritonc.command import main
+
+sys.exit(main())

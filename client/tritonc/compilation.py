@@ -1,0 +1,124 @@
+"""A compilation as the client sees it: frozen views over the JSON that the service answers.
+
+Reading is lenient, so that a newer service works: what is unknown stays in `raw`.
+"""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from tritonc.diagnostic import Diagnostic
+from tritonc.errors import CompileFailed
+from tritonc.problem import Problem
+
+UNFINISHED = frozenset({"queued", "running"})
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """The output of one stage: where its bytes are, not the bytes themselves."""
+
+    digest: str
+    size_bytes: int
+    media_type: str
+    url: str
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "Artifact":
+        """Read an artifact; unknown members are left out."""
+        return cls(**{field.name: body[field.name] for field in fields(cls)})
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the bytes are text (IR, PTX) and not a binary (cubin, hsaco)."""
+        return self.media_type.startswith("text/")
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """One compilation, at the moment it was asked for.
+
+    `state` is queued, running, succeeded, failed or cancelled; `cache` is hit, miss or join for a
+    compilation that was posted, and None for one that was fetched. `artifacts` are in the order of
+    the stages. `included` has the artifacts asked for with `include`: text as str, binary as bytes.
+    What depends on the backend (options, abi, metadata, resources) is left as the service wrote it.
+    """
+
+    key: str
+    state: str
+    cache: str | None
+    queue_position: int | None
+    kernel: str | None
+    target: str
+    stop_after: str | None
+    options: Mapping[str, Any]
+    toolchain: Mapping[str, Any]
+    artifacts: Mapping[str, Artifact]
+    included: Mapping[str, str | bytes]
+    parameters: tuple[Mapping[str, Any], ...]
+    abi: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+    resources: Mapping[str, Any]
+    timings_ms: Mapping[str, float]
+    diagnostics: tuple[Diagnostic, ...]
+    stdout: str
+    problem: Problem | None
+    raw: Mapping[str, Any]
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "Compilation":
+        """Read a compilation. Raises KeyError or TypeError when it is not one."""
+        artifacts = {s: Artifact.from_json(a) for s, a in (body.get("artifacts") or {}).items()}
+        problem = body.get("problem")
+        return cls(
+            key=body["key"],
+            state=body["state"],
+            cache=body.get("cache"),
+            queue_position=body.get("queue_position"),
+            kernel=body.get("kernel"),
+            target=body.get("target") or "",
+            stop_after=body.get("stop_after"),
+            options=body.get("options") or {},
+            toolchain=body.get("toolchain") or {},
+            artifacts=artifacts,
+            included=_included(body.get("included") or {}, artifacts),
+            parameters=tuple(body.get("parameters") or ()),
+            abi=body.get("abi") or {},
+            metadata=body.get("metadata") or {},
+            resources=body.get("resources") or {},
+            timings_ms=body.get("timings_ms") or {},
+            diagnostics=tuple(Diagnostic.from_json(d) for d in body.get("diagnostics") or ()),
+            stdout=body.get("stdout") or "",
+            problem=None if problem is None else Problem.from_json(problem),
+            raw=body,
+        )
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will happen; a state newer than this client counts as finished."""
+        return self.state not in UNFINISHED
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether every stage asked for was reached."""
+        return self.state == "succeeded"
+
+    def raise_unless_succeeded(self) -> "Compilation":
+        """Return this compilation if it succeeded, and raise CompileFailed if not."""
+        if self.succeeded:
+            return self
+        raise CompileFailed(self)
+
+
+def _included(
+    written: Mapping[str, str], artifacts: Mapping[str, Artifact]
+) -> dict[str, str | bytes]:
+    return {
+        stage: text if stage not in artifacts or artifacts[stage].is_text else _binary(text)
+        for stage, text in written.items()
+    }
+
+
+def _binary(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)

@@ -1,0 +1,65 @@
+"""Diagnostics: what the compiler says of the user's source, shown as compilers show it.
+
+Excerpts come ready from the service, caret line included; no source is read here.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+POSTED_SOURCE = "user.py"  # the name that the service gives to the posted source
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One message; lines and columns count from 1, and are None where the place is unknown.
+
+    `severity` is error, warning or note and `stage` the step that found it; both may take values
+    that are newer than this client.
+    """
+
+    severity: str
+    stage: str
+    message: str
+    hint: str | None = None
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    end_line: int | None = None
+    end_column: int | None = None
+    excerpt: str | None = None
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "Diagnostic":
+        """Read a diagnostic; unknown members are left out."""
+        known = {field.name: body[field.name] for field in fields(cls) if field.name in body}
+        return cls(**{"severity": "error", "stage": "", "message": ""} | known)
+
+    def render(self, source_name: str = POSTED_SOURCE) -> str:
+        """Return `file:line:column: severity: message`, the excerpt and the hint.
+
+        The posted source is called `source_name`, so that editors find the file it came from.
+        """
+        lines = [f"{self._place(source_name)}: {self.severity}: {self.message.rstrip()}"]
+        if self.excerpt:
+            lines += [f"    {line}" for line in self.excerpt.rstrip("\n").split("\n")]
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return printable("\n".join(lines))
+
+    def _place(self, source_name: str) -> str:
+        if self.file is None:
+            return self.stage or "tritond"
+        name = source_name if self.file == POSTED_SOURCE else self.file
+        return ":".join([name, *(str(n) for n in (self.line, self.column) if n is not None)])
+
+
+def render_all(diagnostics: Iterable[Diagnostic], source_name: str = POSTED_SOURCE) -> str:
+    """Return the diagnostics in their order, one below the other."""
+    return "\n".join(diagnostic.render(source_name) for diagnostic in diagnostics)
+
+
+def printable(text: str) -> str:
+    """Return `text` without control characters: a stranger's source must not drive a terminal."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)

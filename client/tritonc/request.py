@@ -1,0 +1,88 @@
+"""The body of a compile request, written from Python values.
+
+Names, types and options are not judged here: the service does, and says where they are wrong.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict
+
+JSON_SAFE_INTEGER = 2**53  # beyond it, JSON readers in other languages lose digits
+
+
+class FurtherMembers(TypedDict, total=False):
+    """The rarer members of a compile request; what is left out is the service's to choose."""
+
+    files: Mapping[str, str]
+    """Further modules that the source imports, by path."""
+    triton: str
+    """A Triton version that the deployment offers."""
+    priority: str
+    """`interactive` or `batch`."""
+    timeout_s: float
+    """Bound of the compile itself, in seconds."""
+    refresh: bool
+    """Compile again, and replace what was cached."""
+
+
+def compile_body(
+    source: str,
+    *,
+    constexprs: Mapping[str, Any] | None,
+    hints: Mapping[str, Iterable[str]] | None,
+    options: Mapping[str, Any] | None,
+    include: Iterable[str],
+    **members: Any,
+) -> dict[str, Any]:
+    """Return the JSON of a request; members that are None are left out, as the service's to choose.
+
+    Raises TypeError for a constexpr or option value that JSON cannot say.
+    """
+    written = {
+        "source": source,
+        "constexprs": None if constexprs is None else _values("constexpr", constexprs),
+        "hints": None if hints is None else {name: words(hint) for name, hint in hints.items()},
+        "options": None if options is None else _values("option", options),
+        "include": words(include),
+        **members,
+    }
+    return {name: member for name, member in written.items() if member is not None}
+
+
+def constexpr_json(value: Any) -> Any:
+    """Return `value` as the service reads constexprs; a tuple is a list, big integers are tagged.
+
+    A dict is taken as it is: it is how to say `{"dtype": "bf16"}` or `{"function": "relu"}`.
+    Raises TypeError for anything that has no such form.
+    """
+    match value:
+        case None | bool() | str() | dict():
+            return value
+        case int():
+            return value if abs(value) <= JSON_SAFE_INTEGER else {"int": str(value)}
+        case float():
+            return value if math.isfinite(value) else {"float": str(value)}
+        case list() | tuple():
+            return [constexpr_json(item) for item in value]
+    raise TypeError(
+        f"{value!r} is a {type(value).__name__}, which JSON cannot say; pass an int, float, bool, "
+        'None, str or tuple, or write a dtype as {"dtype": "bf16"} and a function of the source '
+        'as {"function": "name"}'
+    )
+
+
+def words(given: Iterable[str]) -> list[str]:
+    """Return a list of strings. Raises TypeError for a bare string, whose letters nobody means."""
+    if isinstance(given, str):
+        raise TypeError(f"{given!r} is one string; pass a sequence of strings: ({given!r},)")
+    return list(given)
+
+
+def _values(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    written = {}
+    for name, value in values.items():
+        try:
+            written[name] = constexpr_json(value)
+        except TypeError as error:
+            raise TypeError(f"{kind} {name!r}: {error}") from None
+    return written

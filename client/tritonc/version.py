@@ -1,0 +1,3 @@
+"""The version of this client, read by the build and sent as User-Agent."""
+
+__version__ = "0.1.0"

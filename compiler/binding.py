@@ -1,0 +1,125 @@
+"""A specialization bound to a kernel's parameters: what only the source can tell is checked here.
+
+Works on the facts that the cut found; the source itself is not seen.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from compiler import compilation
+from compiler.rejection import did_you_mean
+from compiler.specialization import Parameter, Specialization, Type
+from compiler.value import Value, plain_value
+
+ONE: Value = {"int": "1"}
+
+
+class BindingFailed(Exception):
+    """The specialization does not fit the kernel: `slug`, and the parameter it is about."""
+
+    def __init__(self, slug: str, message: str, parameter: str) -> None:
+        super().__init__(message)
+        self.slug = slug
+        self.parameter = parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Types, values and hints by parameter name, in the order of the kernel's parameters."""
+
+    signature: dict[str, Type]
+    constexprs: dict[str, Value]
+    hints: dict[str, list[str]]
+    parameters: tuple[compilation.Parameter, ...]
+
+
+def bind(kernel: str, facts: list[dict[str, Any]], specialization: Specialization) -> Binding:
+    """Bind `specialization` to the parameters in `facts` (see the cut's KernelFacts).
+
+    Raises BindingFailed (`missing_constexpr`, `extra_argument`).
+    """
+    names = [fact["name"] for fact in facts]
+    given = _by_name(kernel, names, specialization)
+    bound = [_bind_one(kernel, fact, given.get(fact["name"])) for fact in facts]
+    runtime = [item for item in bound if item.role == "runtime"]
+    return Binding(
+        signature={item.name: item.type for item in runtime},
+        constexprs={
+            name: parameter.value if parameter.is_constexpr else ONE
+            for name, parameter in given.items()
+            if parameter.is_constexpr or "equal_to_1" in parameter.hints
+        },
+        hints={item.name: item.hints for item in runtime if item.hints},
+        parameters=tuple(bound),
+    )
+
+
+def with_defaults(
+    parameters: tuple[compilation.Parameter, ...], defaults: dict[str, Value]
+) -> tuple[compilation.Parameter, ...]:
+    """Return `parameters` with the values of defaults that only executing the source could tell."""
+    return tuple(
+        item.model_copy(update={"value": plain_value(defaults[item.name])})
+        if item.role == "constexpr" and item.name in defaults
+        else item
+        for item in parameters
+    )
+
+
+def _by_name(kernel: str, names: list[str], specialization: Specialization) -> dict[str, Parameter]:
+    for name in specialization.named:
+        if name not in names:
+            message = (
+                f"kernel `{kernel}` has no parameter `{name}`.{did_you_mean(name, names)} "
+                f"Its parameters are {', '.join(names) or 'none'}."
+            )
+            raise BindingFailed("extra_argument", message, name)
+    given = dict(specialization.named)
+    if len(specialization.positional) > len(names):
+        count = len(specialization.positional)
+        message = f"`signature` has {count} entries, but `{kernel}` has {len(names)} parameters"
+        raise BindingFailed("extra_argument", message, str(len(names)))
+    for name, parameter in zip(names, specialization.positional, strict=False):
+        if name in given:
+            message = f"parameter `{name}` has an entry in `signature` and one in `constexprs`"
+            raise BindingFailed("extra_argument", message, name)
+        given[name] = parameter
+    return given
+
+
+def _bind_one(kernel: str, fact: dict[str, Any], given: Parameter | None) -> compilation.Parameter:
+    name = fact["name"]
+    if given is None:
+        if fact["default"] is None:
+            raise BindingFailed("missing_constexpr", _missing(kernel, fact), name)
+        # a default that is an expression is evaluated by the front child only
+        return _parameter(name, "constexpr", value=fact["default"].get("literal"))
+    if given.is_constexpr:
+        return _parameter(name, "constexpr", value=given.value)
+    if fact["constexpr"]:
+        message = (
+            f"parameter `{name}` of `{kernel}` is a tl.constexpr: "
+            f"give its value in `constexprs`, not a type in `signature`"
+        )
+        raise BindingFailed("missing_constexpr", message, name)
+    if "equal_to_1" in given.hints:
+        return _parameter(name, "specialized", given.type, ["equal_to_1"], ONE)
+    return _parameter(name, "runtime", given.type, sorted(given.hints))
+
+
+def _missing(kernel: str, fact: dict[str, Any]) -> str:
+    name = fact["name"]
+    if fact["constexpr"]:
+        return f"constexpr parameter `{name}` of `{kernel}` has no value: add it to `constexprs`"
+    return (
+        f"parameter `{name}` of `{kernel}` has neither a type in `signature` "
+        f'nor a value in `constexprs`: add for example "{name}": "i32"'
+    )
+
+
+def _parameter(
+    name: str, role: Any, kind: Type | None = None, hints: Any = (), value: Value = None
+) -> compilation.Parameter:
+    return compilation.Parameter(
+        name=name, type=kind, role=role, hints=list(hints), value=plain_value(value)
+    )

@@ -1,0 +1,118 @@
+"""The compilation resource: the record that is stored under its key and answered over HTTP.
+
+Only data; who makes it and how it is kept is not known here.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from compiler.problem import Problem
+
+State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+
+
+class Record(BaseModel):
+    """Base of the parts below: frozen, every field always present in the JSON."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class ToolchainUsed(Record):
+    """The toolchain that made a compilation."""
+
+    id: str
+    triton: str
+    ptxas: str
+    sandbox: str
+
+
+class Artifact(Record):
+    """The bytes of one stage, by digest."""
+
+    digest: str
+    size_bytes: int
+    media_type: str
+    url: str
+
+
+class Parameter(Record):
+    """One parameter of the kernel and what the specialization made of it."""
+
+    name: str
+    type: Any = Field(description="Triton type, a list for a tuple, null for a constexpr")
+    role: Literal["runtime", "constexpr", "specialized"]
+    hints: list[str]
+    value: Any
+
+
+class Diagnostic(Record):
+    """One message about the source, at its own line and column (1-based)."""
+
+    severity: Literal["error", "warning", "note"]
+    stage: Literal["request", "frontend", "ttir", "ttgir", "llir", "ptx", "cubin"]
+    message: str
+    hint: str | None = None
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    end_line: int | None = None
+    end_column: int | None = None
+    excerpt: str | None = None
+
+
+class Occupancy(Record):
+    """Theoretical occupancy of one multiprocessor."""
+
+    blocks_per_sm: int
+    warps_per_sm: int
+    ratio: float
+    limited_by: str
+
+
+class Resources(Record):
+    """What the built kernel takes; known without a GPU, from the assembler's own report."""
+
+    backend: str
+    registers: int | None
+    spill_store_bytes: int | None
+    spill_load_bytes: int | None
+    stack_bytes: int | None
+    shared_bytes: int | None
+    occupancy: Occupancy | None
+    fits: bool | None
+
+
+class Compilation(Record):
+    """All of a compilation but what belongs to one request (`cache`, `included`, position)."""
+
+    key: str
+    url: str
+    state: State
+    kernel: str | None
+    target: str
+    stop_after: str
+    options: dict[str, Any]
+    toolchain: ToolchainUsed
+    artifacts: dict[str, Artifact]
+    parameters: list[Parameter]
+    abi: dict[str, Any] | None
+    metadata: dict[str, Any] | None
+    resources: Resources | None
+    timings_ms: dict[str, float] | None
+    diagnostics: list[Diagnostic]
+    stdout: str
+    problem: Problem | None
+
+
+class CompilationAnswer(Compilation):
+    """A compilation as one request gets it."""
+
+    cache: Literal["hit", "miss", "join"] | None = None
+    queue_position: int | None = None
+    included: dict[str, str] = Field(default_factory=dict)
+
+
+def compilation_url(key: str) -> str:
+    """Return the path of a compilation."""
+    return f"/v1/compilations/{key}"

@@ -1,0 +1,53 @@
+"""A compile job: one request resolved against one toolchain, as service and worker exchange it.
+
+Both sides of the queue read it with this class, so that there is no drift between them.
+"""
+
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from compiler.specialization import Specialization
+from compiler.target import Target, parse_target
+
+
+class CompileJob(BaseModel):
+    """Everything a compilation depends on, and how long it may take."""
+
+    model_config = ConfigDict(frozen=True)
+
+    key: str
+    namespace: str
+    source: str
+    files: dict[str, str]
+    kernel: str | None
+    specialization_json: dict[str, Any]
+    options: dict[str, Any]
+    target_name: str
+    stop_after: str
+    toolchain_id: str
+    timeout_s: float
+
+    @cached_property
+    def target(self) -> Target:
+        """The parsed target."""
+        return parse_target(self.target_name)
+
+    @cached_property
+    def specialization(self) -> Specialization:
+        """The parsed specialization."""
+        return Specialization.from_json(self.specialization_json)
+
+    def as_request(self) -> dict[str, Any]:
+        """Return the job as GET .../request shows it: what was posted, with options resolved."""
+        return {
+            "source": self.source,
+            "files": self.files,
+            "kernel": self.kernel,
+            "specialization": self.specialization_json,
+            "target": self.target_name,
+            "options": self.options,
+            "stop_after": self.stop_after,
+            "toolchain": self.toolchain_id,
+        }

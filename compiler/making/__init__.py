@@ -1,0 +1,1 @@
+"""How a compilation is made, inside zygotes and their single-use children. Standard library and Triton only."""

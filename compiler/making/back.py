@@ -1,0 +1,123 @@
+"""The task that lowers TTIR to machine code. Never runs user Python; sends each stage as soon as it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from compiler.excerpt import diagnostic
+from compiler.making import bounds, locations, ptxas, toolchain
+from compiler.making.failure import Failure
+
+Send = Callable[[dict[str, Any], bytes], None]
+
+SAID = (
+    "name", "num_warps", "num_ctas", "num_stages", "warp_size", "maxnreg", "shared", "tmem_size",
+    "global_scratch_size", "global_scratch_align", "profile_scratch_size", "profile_scratch_align",
+    "tensordesc_meta", "launch_cooperative_grid", "launch_pdl",
+)  # fmt: skip
+
+
+@dataclass
+class _Lowering:
+    """One module on its way down, and what has been learnt of it."""
+
+    stages: dict[str, Callable[..., Any]]
+    metadata: dict[str, Any]
+    send: Send
+    sources: dict[str, str]
+    timings_ms: dict[str, float] = field(default_factory=dict)
+    resources: dict[str, int] | None = None
+
+    def lower(self, name: str, module: Any) -> Any:
+        """Run one stage, send its artifact and return it. Raises `Failure`."""
+        started = perf_counter()
+        try:
+            made = self._assemble(module) if name == "cubin" else self.stages[name](module, self.metadata)
+            artifact = made if isinstance(made, bytes) else str(made).encode()
+        except (Failure, MemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a pass throws is the kernel's failure
+            raise _failure(name, error) from error
+        self.timings_ms[name] = spent_ms(started)
+        self.send({"kind": "stage", "stage": name, "ms": self.timings_ms[name]}, artifact)
+        return made
+
+    def _assemble(self, ptx: str) -> bytes:
+        assembled = ptxas.assemble(ptx, self.stages["cubin"], self.sources)
+        self.resources = assembled.resources
+        return assembled.cubin
+
+
+def back(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    """Lower IR text to the stage `stop_after`, streaming every artifact on the way.
+
+    `header` has target, options, stop_after, the `locations` that `front` returned (or null), and
+    may have `language` (ttir, ttgir, glir; ttir if left out), `canonicalize` (run TTIR's own passes
+    first) and `files` (texts by path, for excerpts). Raises `Failure`.
+    """
+    language = header.get("language") or "ttir"
+    text = body.decode()
+    bounds.check(text, language)
+    backend = toolchain.make_backend(toolchain.target_of(header["target"]))
+    context = toolchain.new_context(backend)
+    started = perf_counter()
+    module = _parse(text, context, language, header.get("locations"))
+    parse_ms = spent_ms(started)
+    options = backend.parse_options(header["options"] | _options_of(module, language))
+    stages = toolchain.stages_of(backend, options, gluon=language == "glir")
+    metadata = {"target": backend.target, **vars(options)}
+    files = header.get("files") or {}
+    lowering = _Lowering(stages, metadata, send, {f"/kernel/{path}": files[path] for path in files})
+    lowering.timings_ms["parse"] = parse_ms
+    for name in _names_of(list(stages), language, header):
+        module = lowering.lower(name, module)
+    return {
+        "kind": "result",
+        "metadata": {name: lowering.metadata.get(name) for name in SAID},
+        "ptxas": lowering.resources,
+        "timings_ms": lowering.timings_ms,
+    }
+
+
+def spent_ms(started: float) -> float:
+    """Return the milliseconds since `started` (of `perf_counter`), to the microsecond."""
+    return round((perf_counter() - started) * 1000, 3)
+
+
+def _parse(text: str, context: Any, language: str, places: dict[str, Any] | None) -> Any:
+    try:
+        module = locations.parse(text, context)
+        if places is not None:
+            locations.restore(module, context, places)
+    except (RuntimeError, ValueError) as error:
+        raise _failure(language, error) from error
+    return module
+
+
+def _options_of(module: Any, language: str) -> dict[str, int]:
+    """TTGIR and Gluon IR carry their own warps and CTAs, which win over the request's."""
+    if language == "ttir":
+        return {}
+    named = {"num_warps": "ttg.num-warps", "num_ctas": "ttg.num-ctas"}
+    found = {option: module.get_int_attr(attribute) for option, attribute in named.items()}
+    return {option: value for option, value in found.items() if value is not None}
+
+
+def _names_of(names: list[str], language: str, header: dict[str, Any]) -> list[str]:
+    """Return the stages to run: after the one `language` names (with it to canonicalize), to the last asked for."""
+    start = names.index(language) + (not header.get("canonicalize")) if language in names else 0
+    stop = header.get("stop_after") or names[-1]
+    end = names.index(stop) + 1 if stop in names else start
+    return names[start : max(start, end)]
+
+
+def _failure(stage: str, error: Exception) -> Failure:
+    words = str(error).strip() or type(error).__name__
+    message = f"lowering to {stage} failed: {words}"
+    shown = stage if stage in {"ttir", "ttgir", "llir", "ptx", "cubin"} else "ttgir"
+    return Failure("lowering_failed", stage, message, [diagnostic("error", shown, message)])
+
+

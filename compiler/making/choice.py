@@ -1,0 +1,78 @@
+"""Chooses the kernel of a source, or says which ones there are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from compiler.excerpt import USER_FILE, Diagnostic, Span, diagnostic, excerpt
+from compiler.making.facts import JitFunction
+from compiler.making.failure import Failure
+from compiler.making.outline import Outline
+from compiler.making.suggestions import did_you_mean
+
+
+def only_kernel(functions: Sequence[JitFunction], lines: Sequence[str]) -> str | None:
+    """Return the only jit function that no other one uses, `None` if there are no jit functions.
+
+    Raises `Failure` (`ambiguous_kernel`) naming them if there are several.
+    """
+    used = {name for function in functions for name in function.reads}
+    kernels = list(dict.fromkeys(f.name for f in functions if f.name not in used))
+    if len(kernels) > 1:
+        message = (
+            f"the source has {len(kernels)} kernels: {', '.join(kernels)}. "
+            "Say which one to compile in `kernel`."
+        )
+        notes = [_here(f, lines) for f in functions if f.name in kernels]
+        found = [diagnostic("error", "request", message), *notes]
+        raise Failure("ambiguous_kernel", "request", message, found)
+    if not kernels and functions:
+        return functions[0].name
+    return kernels[0] if kernels else None
+
+
+def _here(function: JitFunction, lines: Sequence[str]) -> Diagnostic:
+    span = _name_span(function.node)
+    message = f"{function.name} is defined here"
+    return diagnostic("note", "request", message, span=span, excerpt=excerpt(lines, span))
+
+
+def unknown_kernel(
+    name: str | None, functions: Sequence[JitFunction], outline: Outline, lines: Sequence[str]
+) -> Failure:
+    """Return the failure for a kernel that is not there, pointing at a function that lacks `@triton.jit`."""
+    known = list(dict.fromkeys(function.name for function in functions))
+    plain = _plain_functions(outline)
+    if name in plain:
+        return _lacks_jit(plain[name], lines)
+    if name is None:
+        if len(plain) == 1:
+            return _lacks_jit(next(iter(plain.values())), lines)
+        message = "the source has no kernel: no function in it is decorated with @triton.jit"
+    elif known:
+        message = f"there is no kernel {name!r} in the source; its jit functions are: {', '.join(known)}"
+        message += did_you_mean(name, known)
+    else:
+        message = f"there is no kernel {name!r}: no function in the source is decorated with @triton.jit"
+    return Failure("unknown_kernel", "request", message, [diagnostic("error", "request", message)])
+
+
+def _plain_functions(outline: Outline) -> dict[str, ast.FunctionDef]:
+    nodes = (node for unit in outline.units if unit.jit is None for node in unit.nodes)
+    return {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
+
+
+def _name_span(node: ast.FunctionDef) -> Span:
+    column = node.col_offset + 1
+    return Span(USER_FILE, node.lineno, column, node.lineno, column + len(f"def {node.name}"))
+
+
+def _lacks_jit(node: ast.FunctionDef, lines: Sequence[str]) -> Failure:
+    message = f"{node.name} is a plain Python function: a kernel needs the decorator @triton.jit"
+    span = _name_span(node)
+    hint = f"Write @triton.jit on the line above `def {node.name}`."
+    found = diagnostic(
+        "error", "request", message, hint=hint, span=span, excerpt=excerpt(lines, span)
+    )
+    return Failure("unknown_kernel", "request", message, [found])

@@ -1,0 +1,194 @@
+"""Turns what user code and Triton's front end raised into diagnostics at the user's own lines."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import triton.language as tl
+
+from compiler.excerpt import Diagnostic, Span, diagnostic, excerpt, file_in_kernel
+from compiler.making import frames, hints, places, wording
+from compiler.making.constructs import CONSTRUCTS
+from compiler.making.failure import Failure
+from compiler.making.frames import Frame
+from compiler.making.module import Dropped, Loaded
+from compiler.making.specialization import Specialization
+
+_UNDEFINED = re.compile(r"^(?:name ')?(\w+)'? is not defined")
+_UNSUPPORTED = re.compile(r"unsupported AST node type: (\w+)")
+_HOST_LIBRARIES = frozenset({"torch", "numpy", "jax", "cupy"})
+_MOST_NOTES = 20
+
+
+def of_compilation(
+    error: BaseException, loaded: Loaded, function: Any, specialization: Specialization
+) -> Failure:
+    """Return the failure for what the front end raised. Raises `MemoryError` if that is at its root."""
+    found, root = frames.chain(error)
+    if isinstance(root, MemoryError) or any("MemoryError" in (f.said or "")[:12] for f in found):
+        raise MemoryError
+    if not found:
+        message = f"{type(error).__name__}: {error}"
+        return Failure("compile_error", "frontend", message, [diagnostic("error", "frontend", message)])
+    message = _message(found, root, error)
+    shown = next((frame for frame in reversed(found) if frame.is_users), found[0])
+    undefined = _UNDEFINED.match(message)
+    for dropped in loaded.dropped:
+        if undefined and undefined[1] in dropped.names:
+            return _caused_by(dropped, undefined[1], shown)
+    return _failure(message, shown, found, function, specialization)
+
+
+def _failure(
+    message: str, shown: Frame, found: list[Frame], function: Any, specialization: Specialization
+) -> Failure:
+    own = shown.function is function
+    names = [parameter["name"] for parameter in specialization.parameters]
+    types = {n: specialization.signature[n] for n in names} if own else {}
+    values = {k[0]: v for k, v in specialization.constexprs.items() if len(k) == 1} if own else {}
+    by_name = {function.arg_names[index]: value for index, value in values.items()}
+    context = hints.Context(message, shown.node, shown.function, by_name, types)
+    node = places.closer(shown.node, message)
+    error = shown.diagnostic("error", _worded(message), hint=hints.hint(context), node=node)
+    notes = [
+        shown.diagnostic("note", remark, node=place)
+        for place, remark in places.related(context.tree, shown.node, message)
+    ]
+    place = f"line {error['line']}: " if error["line"] else ""
+    return Failure(
+        "compile_error", "frontend", place + _worded(message), [error, *notes, *_calls(found, shown)]
+    )
+
+
+def of_definition(dropped: Dropped, name: str) -> Failure:
+    """Return the failure for a kernel, or a name it needs, whose definition raised."""
+    error = dropped.error
+    missing = _missing_module(error)
+    message = f"{type(error).__name__}: {error}"
+    slug = "slice_incomplete" if missing and missing not in _HOST_LIBRARIES else "compile_error"
+    found = _at_module_level(dropped, "error", message, _definition_hint(error))
+    return Failure(slug, "frontend", f"line {found['line']}: {message} (so {name!r} is missing)", [found])
+
+
+def of_dropped(loaded: Loaded) -> list[Diagnostic]:
+    """Return a note for every statement that was left out because it raised."""
+    notes = []
+    for dropped in loaded.dropped[:_MOST_NOTES]:
+        message = f"this statement was left out: {type(dropped.error).__name__}: {dropped.error}"
+        notes.append(_at_module_level(dropped, "note", message[:500], None))
+    return notes
+
+
+def of_warnings(caught: Sequence[warnings.WarningMessage]) -> list[Diagnostic]:
+    """Return a warning for each distinct one that Triton or user code gave."""
+    found: list[Diagnostic] = []
+    for warning in caught[:_MOST_NOTES]:
+        file = file_in_kernel(warning.filename)
+        span = Span(file, warning.lineno) if file and warning.lineno else None
+        shown = excerpt(linecache.getlines(warning.filename), span) if span else None
+        said = diagnostic(
+            "warning", "frontend", str(warning.message)[:500], span=span, excerpt=shown
+        )
+        if said not in found:
+            found.append(said)
+    return found
+
+
+def _message(found: list[Frame], root: BaseException | None, error: BaseException) -> str:
+    said = next((frame.said for frame in reversed(found) if frame.said), None)
+    if said is None or said.startswith("at ") and root is not None:
+        said = str(root) if root is not None else str(error)
+    if type(error).__name__ == "CompileTimeAssertionFailure" or _is_static_assert(found[-1].node):
+        return f"static assertion failed: {said}" if said else "static assertion failed"
+    return wording.cleaned(said)
+
+
+def _is_static_assert(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func).endswith("static_assert")
+
+
+def _worded(message: str) -> str:
+    if message == "unhashable type: 'tensor'":
+        return "a tensor is called like a function"
+    match = _UNSUPPORTED.search(message)
+    if match is None:
+        return message
+    what = CONSTRUCTS[match[1]][0] if match[1] in CONSTRUCTS else f"this Python ({match[1]})"
+    return f"{what} is not supported inside a kernel"
+
+
+def _calls(found: list[Frame], shown: Frame) -> list[Diagnostic]:
+    """Return notes for the calls that led to `shown`, innermost first."""
+    position = found.index(shown)
+    notes = []
+    for frame in reversed(found[:position]):
+        if frame.is_users:
+            span = frame.span()
+            where = f"{span.file}:{span.line}" if span else "?"
+            notes.append(frame.diagnostic("note", f"called from {frame.function.__name__} at {where}"))
+    return notes[:_MOST_NOTES]
+
+
+def _caused_by(dropped: Dropped, name: str, used: Frame) -> Failure:
+    failure = of_definition(dropped, name)
+    missing = _missing_module(dropped.error)
+    if missing in _HOST_LIBRARIES and isinstance(used.node, ast.Name):
+        message = f"{name} cannot be used inside a kernel: it runs on the host"
+        hint = _instead(used, missing)
+        found = used.diagnostic("error", message, hint=hint)
+        return Failure("compile_error", "frontend", f"line {found['line']}: {message}", [found])
+    note = used.diagnostic("note", f"{name!r} is used here")
+    return Failure(
+        failure.slug, failure.stage, failure.message, [*failure.diagnostics, note]
+    )
+
+
+def _instead(used: Frame, library: str) -> str:
+    """Name the function of triton.language that does what the host library's would have done."""
+    for node in ast.walk(ast.parse(used.function.src)):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == ast.unparse(used.node):
+            if hasattr(tl, node.attr):
+                return f"Use tl.{node.attr} instead of {library}'s."
+    return f"Use triton.language instead of {library}, such as tl.exp or tl.sqrt."
+
+
+def _missing_module(error: Exception) -> str | None:
+    return (error.name or "").split(".")[0] if isinstance(error, ModuleNotFoundError) else None
+
+
+def _definition_hint(error: Exception) -> str | None:
+    missing = _missing_module(error)
+    if missing in _HOST_LIBRARIES:
+        return f"{missing} does not exist here: only what the kernel needs is executed, so keep it out of that."
+    if missing:
+        return f"Post the file that defines it in `files`, such as \"{missing}.py\", or put it into the source."
+    if isinstance(error, NameError) and (match := _UNDEFINED.match(str(error))):
+        return hints.advice_on_name(match[1], set())
+    if isinstance(error, ImportError):
+        return "Check the name; other versions of Triton may have it elsewhere."
+    return None
+
+
+def _at_module_level(
+    dropped: Dropped, severity: str, message: str, hint: str | None
+) -> Diagnostic:
+    span = Span(file_in_kernel(dropped.path) or "user.py", dropped.line)
+    for summary in traceback.extract_tb(dropped.error.__traceback__, limit=-50):
+        if summary.filename == dropped.path and summary.lineno:
+            start = getattr(summary, "colno", None)
+            end = getattr(summary, "end_colno", None)
+            span = Span(
+                span.file,
+                summary.lineno,
+                start + 1 if start is not None else None,
+                getattr(summary, "end_lineno", None),
+                end + 1 if end is not None else None,
+            )
+    shown = excerpt(linecache.getlines(dropped.path), span)
+    return diagnostic(severity, "frontend", message, hint=hint, span=span, excerpt=shown)

@@ -1,0 +1,133 @@
+"""What a kernel's text alone says of it: parameters, autotune configurations, heuristics, calls."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.making import literal, names
+from compiler.making.jit import Aliases, JitDecorator
+
+_MOST_CONFIGS = 1000
+
+
+@dataclass(frozen=True)
+class JitFunction:
+    """A jit function that stands in the text, by the name it is launched by."""
+
+    name: str
+    node: ast.FunctionDef
+    decorator: JitDecorator
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The module-level names that its body looks up."""
+        return names.looked_up([self.node]) - {self.node.name}
+
+
+def facts(function: JitFunction, others: list[str], aliases: Aliases) -> dict[str, Any]:
+    """Return the facts of one jit function; `others` are the names of all jit functions of the source."""
+    above = function.node.decorator_list[: function.decorator.index]
+    calls = {_callee(aliases, decorator): decorator for decorator in above}
+    reads = function.reads
+    return {
+        "name": function.name,
+        "line": function.node.lineno,
+        "parameters": _parameters(function, aliases),
+        "configs": _configs(calls.get("autotune"), aliases),
+        "heuristics": _heuristics(calls.get("heuristics")),
+        "calls": [name for name in others if name in reads],
+        "blanked": [],
+        "gluon": function.decorator.gluon,
+    }
+
+
+def _callee(aliases: Aliases, decorator: ast.expr) -> str:
+    name = aliases.dotted(decorator.func) if isinstance(decorator, ast.Call) else None
+    return (name or "").rsplit(".", 1)[-1]
+
+
+def _parameters(function: JitFunction, aliases: Aliases) -> list[dict[str, Any]]:
+    arguments = function.node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults: dict[str, ast.expr | None] = dict(
+        zip([a.arg for a in positional[len(positional) - len(arguments.defaults) :]], arguments.defaults, strict=True)
+    )
+    defaults |= dict(zip([a.arg for a in arguments.kwonlyargs], arguments.kw_defaults, strict=True))
+    named = [*positional, *([arguments.vararg] if arguments.vararg else []), *arguments.kwonlyargs]
+    plain = _listed(function.decorator.keywords.get("do_not_specialize"))
+    unaligned = _listed(function.decorator.keywords.get("do_not_specialize_on_alignment"))
+    found = []
+    for index, argument in enumerate(named):
+        annotation = _annotation(argument.annotation)
+        constexpr = "constexpr" in (annotation or "")  # as Triton itself decides it
+        found.append(
+            {
+                "name": argument.arg,
+                "annotation": annotation,
+                "constexpr": constexpr,
+                "default": literal.described(defaults.get(argument.arg), aliases),
+                "do_not_specialize": argument.arg in plain or index in plain,
+                "do_not_specialize_on_alignment": argument.arg in unaligned or index in unaligned,
+                "const": not constexpr and _is_const(annotation or ""),
+            }
+        )
+    return found
+
+
+def _annotation(node: ast.expr | None) -> str | None:
+    if node is None:
+        return None
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return ast.unparse(node)
+
+
+def _is_const(annotation: str) -> bool:
+    return "const" in annotation or annotation.startswith("*k")
+
+
+def _listed(node: ast.expr | None) -> set[object]:
+    items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
+    return {item.value for item in items if isinstance(item, ast.Constant)}
+
+
+def _configs(autotune: ast.expr | None, aliases: Aliases) -> list[dict[str, Any]]:
+    if not isinstance(autotune, ast.Call):
+        return []
+    given = next((k.value for k in autotune.keywords if k.arg == "configs"), None)
+    node = given or (autotune.args[0] if autotune.args else None)
+    if not isinstance(node, (ast.List, ast.Tuple)):
+        return [{"expression": ast.unparse(node)}] if node is not None else []
+    return [_config(item, aliases) for item in node.elts[:_MOST_CONFIGS]]
+
+
+def _config(node: ast.expr, aliases: Aliases) -> dict[str, Any]:
+    if not isinstance(node, ast.Call) or (aliases.dotted(node.func) or "").rsplit(".", 1)[-1] != "Config":
+        return {"expression": ast.unparse(node)}
+    given = next((k.value for k in node.keywords if k.arg == "kwargs"), None)
+    mapping = node.args[0] if node.args else given
+    constexprs = {}
+    if isinstance(mapping, ast.Dict):
+        pairs = zip(mapping.keys, mapping.values, strict=True)
+        constexprs = {
+            str(key.value): literal.described(value, aliases)
+            for key, value in pairs
+            if isinstance(key, ast.Constant)
+        }
+    positional = dict(zip(("num_warps", "num_stages", "num_ctas", "maxnreg"), node.args[1:], strict=False))
+    options = positional | {k.arg: k.value for k in node.keywords if k.arg and k.arg != "kwargs"}
+    return {
+        "constexprs": constexprs,
+        "options": {name: literal.described(value, aliases) for name, value in options.items()},
+    }
+
+
+def _heuristics(decorator: ast.expr | None) -> list[str]:
+    values = decorator.args[0] if isinstance(decorator, ast.Call) and decorator.args else None
+    if isinstance(decorator, ast.Call) and values is None:
+        values = next((k.value for k in decorator.keywords if k.arg == "values"), None)
+    if not isinstance(values, ast.Dict):
+        return []
+    return [str(key.value) for key in values.keys if isinstance(key, ast.Constant)]

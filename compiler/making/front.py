@@ -1,0 +1,126 @@
+"""The task that executes the slice and makes the `source` and `ttir` stages. The only code that runs user Python."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from compiler.excerpt import Diagnostic
+from compiler.making import bounds, diagnosis, locations, tagged, toolchain
+from compiler.making.back import spent_ms
+from compiler.making.failure import Failure
+from compiler.making.kernel import find
+from compiler.making.module import MODULE, Loaded, load
+from compiler.making.specialization import Specialization, specialize
+
+Send = Callable[[dict[str, Any], bytes], None]
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What the front end made of a kernel."""
+
+    locations: locations.Locations
+    timings_ms: dict[str, float]
+
+
+def front(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    """Execute the slice, send the stages `source` and `ttir`, and return what the back end needs.
+
+    `header` is the brief's; `complete: false` marks a text that was not cut. Raises `Failure`.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            return _front(header, body.decode(), send, caught)
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+
+
+def _front(
+    header: dict[str, Any], text: str, send: Send, caught: list[warnings.WarningMessage]
+) -> dict[str, Any]:
+    started = perf_counter()
+    whole = not header.get("complete", True)
+    name = header.get("module", MODULE)
+    loaded = load(text, header.get("files") or {}, whole=whole, name=name)
+    function = find(loaded, header.get("kernel"))
+    specialization = specialize(function, header, loaded)
+    load_ms = spent_ms(started)
+    made = _lower(function, specialization, header, send, loaded)
+    return {
+        "kind": "result",
+        "kernel": function.__name__,
+        "language": "glir" if function.is_gluon() else "ttir",
+        "locations": made.locations,
+        "parameters": specialization.parameters,
+        "constexprs": {name: tagged.encode(value) for name, value in specialization.filled.items()},
+        "metadata": {},
+        "timings_ms": {"load": load_ms, **made.timings_ms},
+        "notes": _remarks(loaded, caught),
+    }
+
+
+def _lower(
+    function: Any,
+    specialization: Specialization,
+    header: dict[str, Any],
+    send: Send,
+    loaded: Loaded,
+) -> _Made:
+    backend = toolchain.make_backend(toolchain.target_of(header["target"]))
+    options = backend.parse_options(dict(header["options"]))
+    stages = toolchain.stages_of(backend, options, gluon=function.is_gluon())
+    context = toolchain.new_context(backend)
+    started = perf_counter()
+    module = _make_ir(function, specialization, backend, options, context, loaded)
+    source = toolchain.virtual_paths(str(module))
+    bounds.check(source, "source")
+    timings_ms = {"source": spent_ms(started)}
+    send({"kind": "stage", "stage": "source", "ms": timings_ms["source"]}, source.encode())
+    if header.get("stop_after") != "source" and not function.is_gluon():
+        started = perf_counter()
+        module = _make_ttir(stages["ttir"], module, {"target": backend.target, **vars(options)})
+        ttir = toolchain.virtual_paths(str(module)).encode()
+        timings_ms["ttir"] = spent_ms(started)
+        send({"kind": "stage", "stage": "ttir", "ms": timings_ms["ttir"]}, ttir)
+    return _Made(locations.collect(module), timings_ms)
+
+
+def _make_ir(
+    function: Any,
+    specialization: Specialization,
+    backend: Any,
+    options: Any,
+    context: Any,
+    loaded: Loaded,
+) -> Any:
+    source = toolchain.source_of(
+        function, specialization.signature, specialization.constexprs, specialization.attrs
+    )
+    try:
+        return toolchain.make_ir(source, backend, options, context)
+    except MemoryError:
+        raise
+    except toolchain.RefusedByVerifier as error:
+        message = "Triton's front end made IR that its own verifier refuses"
+        raise Failure("lowering_failed", "source", message) from error
+    except Exception as error:  # noqa: BLE001 - user code can raise anything
+        raise diagnosis.of_compilation(error, loaded, function, specialization) from error
+
+
+def _make_ttir(lower: Callable[..., Any], module: Any, metadata: dict[str, Any]) -> Any:
+    try:
+        return lower(module, metadata)
+    except RuntimeError as error:
+        message = f"Triton's first passes refused the kernel: {error}"
+        raise Failure("lowering_failed", "ttir", message) from error
+
+
+def _remarks(loaded: Loaded, caught: list[warnings.WarningMessage]) -> list[Diagnostic]:
+    return diagnosis.of_dropped(loaded) + diagnosis.of_warnings(caught)

@@ -1,0 +1,66 @@
+"""Finds the jit function to compile in a loaded module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compiler.making import diagnosis, toolchain
+from compiler.making.failure import Failure
+from compiler.making.module import Loaded
+from compiler.making.suggestions import did_you_mean
+
+
+def find(loaded: Loaded, name: str | None) -> Any:
+    """Return the `JITFunction` called `name`, taken out of autotuners; without a name, the only kernel.
+
+    Raises `Failure`: `unknown_kernel`, `ambiguous_kernel`, or why its definition did not run.
+    """
+    functions = jit_functions(vars(loaded.module), loaded.module.__name__)
+    if name is None:
+        return _only(functions)
+    if name in functions:
+        return functions[name]
+    for dropped in loaded.dropped:
+        if name in dropped.names:
+            raise diagnosis.of_definition(dropped, name)
+    known = ", ".join(functions) or "none"
+    message = f"there is no jit function {name!r} in the source; it has: {known}"
+    message += did_you_mean(name, functions)
+    raise Failure("unknown_kernel", "frontend", message)
+
+
+def jit_functions(namespace: dict[str, Any], module: str) -> dict[str, Any]:
+    """Return the jit functions of a namespace that were defined in `module`, by the name they have there."""
+    unwrapped = {name: unwrap(value) for name, value in namespace.items()}
+    return {
+        name: value
+        for name, value in unwrapped.items()
+        if isinstance(value, toolchain.JITFunction) and value.module == module
+    }
+
+
+def unwrap(value: Any) -> Any:
+    """Follow `.fn` through autotuners and heuristics down to the jit function, if there is one."""
+    for _ in range(10):
+        if isinstance(value, toolchain.JITFunction) or not hasattr(type(value), "run"):
+            break
+        value = getattr(value, "fn", None)
+    return value
+
+
+def _only(functions: dict[str, Any]) -> Any:
+    called = {
+        other.__name__
+        for function in functions.values()
+        for other in functions.values()
+        if other is not function and other.__name__ in function.fn.__code__.co_names
+    }
+    kernels = {id(value): value for name, value in functions.items() if name not in called}
+    if len(kernels) == 1:
+        return next(iter(kernels.values()))
+    if not kernels:
+        message = "the source defines no @triton.jit function"
+        raise Failure("unknown_kernel", "frontend", message)
+    names = ", ".join(value.__name__ for value in kernels.values())
+    message = f"the source has several kernels: {names}. Name one in `kernel`."
+    raise Failure("ambiguous_kernel", "frontend", message)

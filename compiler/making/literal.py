@@ -1,0 +1,67 @@
+"""Values written in source, as tagged JSON, without evaluating anything."""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import Any
+
+from compiler.making.jit import Aliases
+
+_DTYPES = {
+    "int1": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8",
+    "uint16": "u16", "uint32": "u32", "uint64": "u64", "float8e5": "fp8e5", "float8e4nv": "fp8e4nv",
+    "float8e4b15": "fp8e4b15", "float8e4b8": "fp8e4b8", "float8e5b16": "fp8e5b16",
+    "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64",
+}  # fmt: skip
+
+
+def tagged(node: ast.expr, aliases: Aliases) -> Any:
+    """Return the tagged JSON of a literal, dtype or `tl.constexpr(literal)`. Raises `ValueError` for all else."""
+    match node:
+        case ast.Constant(value=value):
+            return _constant(value)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return _constant(-value)
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return {"tuple": [tagged(item, aliases) for item in items]}
+        case ast.Call(func=function, args=[value], keywords=[]):
+            return _call(aliases.dotted(function), value, aliases)
+    name = aliases.dotted(node)
+    if name is not None and name.startswith("triton.language."):
+        dtype = _DTYPES.get(name.rsplit(".", 1)[1])
+        if dtype is not None:
+            return {"dtype": dtype}
+    raise _no_literal(node)
+
+
+def described(node: ast.expr | None, aliases: Aliases) -> dict[str, Any] | None:
+    """Return `{"literal": tagged}` or, where that cannot be said, `{"expression": text}`; `None` for nothing."""
+    if node is None:
+        return None
+    try:
+        return {"literal": tagged(node, aliases)}
+    except ValueError:
+        return {"expression": ast.unparse(node)}
+
+
+def _constant(value: object) -> Any:
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return {"int": str(value)}
+    if isinstance(value, float):
+        return {"float": value.hex() if math.isfinite(value) else str(value)}
+    raise ValueError(repr(value))
+
+
+def _call(name: str | None, argument: ast.expr, aliases: Aliases) -> Any:
+    if name in {"triton.language.constexpr", "triton.language.core.constexpr"}:
+        return tagged(argument, aliases)
+    if name == "float" and isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+        return _constant(float(argument.value))
+    raise _no_literal(argument)
+
+
+def _no_literal(node: ast.expr) -> ValueError:
+    return ValueError(f"{ast.unparse(node)} is no literal")

@@ -1,0 +1,79 @@
+"""The place in a kernel that a message is really about, where Triton only names the statement around it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+_CARRIED = re.compile(r"Loop-carried variable (\w+) has initial type")
+_BRANCH = re.compile(r"initial value for `(\w+)` is of type|Mismatched type for (\w+) between")
+_RETURNS = re.compile(r"Return type mismatch")
+_KEYWORD = re.compile(r"unexpected keyword argument '(\w+)'")
+
+
+def closer(node: ast.AST, message: str) -> ast.AST:
+    """Return the node to point at: the assignment that changes a type, the keyword that is wrong, the condition."""
+    if match := _CARRIED.search(message) or _BRANCH.search(message):
+        name = next(group for group in match.groups() if group)
+        return next(reversed(list(assignments(node, name))), None) or header(node)
+    if _RETURNS.search(message):
+        return next(reversed(_returns(node)), None) or header(node)
+    if (match := _KEYWORD.search(message)) and isinstance(node, ast.Call):
+        return next((k for k in node.keywords if k.arg == match[1]), node)
+    return header(node)
+
+
+def related(function: ast.AST, node: ast.AST, message: str) -> list[tuple[ast.AST, str]]:
+    """Return further places worth a note: where a variable got its first type, the other returns."""
+    if match := _CARRIED.search(message) or _BRANCH.search(message):
+        name = next(group for group in match.groups() if group)
+        first = first_assignment(function, name, before=getattr(node, "lineno", 0))
+        return [(first, f"{name!r} gets its first type here")] if first else []
+    if _RETURNS.search(message):
+        return [(inner, "another return is here") for inner in _returns(node)[:-1]]
+    return []
+
+
+def _returns(node: ast.AST) -> list[ast.Return]:
+    found = [inner for inner in ast.walk(node) if isinstance(inner, ast.Return)]
+    return sorted(found, key=lambda inner: inner.lineno)
+
+
+def assignments(node: ast.AST, name: str) -> Iterator[ast.AST]:
+    """Return the statements in `node` that assign to `name`, in order."""
+    for inner in ast.walk(node):
+        targets = getattr(inner, "targets", None) or [getattr(inner, "target", None)]
+        if isinstance(inner, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and any(
+            isinstance(part, ast.Name) and part.id == name
+            for target in targets
+            if target is not None
+            for part in ast.walk(target)
+        ):
+            yield inner
+
+
+def first_assignment(function: ast.AST, name: str, before: int) -> ast.AST | None:
+    """Return the last assignment to `name` above line `before` of the function's own text."""
+    above = [a for a in assignments(function, name) if getattr(a, "lineno", 0) < before]
+    return max(above, key=lambda a: getattr(a, "lineno", 0), default=None)
+
+
+def header(node: ast.AST) -> ast.AST:
+    """Return what decides a compound statement: its condition, its iterator, a function's first line."""
+    if isinstance(node, (ast.If, ast.While, ast.IfExp)):
+        return node.test
+    if isinstance(node, ast.For):
+        return node.iter
+    if isinstance(node, ast.Try):
+        return _first_line(node, "try:")
+    if isinstance(node, ast.FunctionDef):
+        return _first_line(node, f"def {node.name}")
+    return node
+
+
+def _first_line(node: ast.stmt, text: str) -> ast.AST:
+    place = ast.Pass()
+    place.lineno = place.end_lineno = node.lineno
+    place.col_offset, place.end_col_offset = node.col_offset, node.col_offset + len(text)
+    return place

@@ -1,0 +1,112 @@
+"""Turns a request's signature, constexprs and hints into what Triton's `ASTSource` takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.making import tagged
+from compiler.making.failure import Failure
+from compiler.making.module import Loaded
+from compiler.making.suggestions import did_you_mean
+
+Path = tuple[int, ...]
+
+ATTRIBUTES = {
+    "divisible_by_16": ["tt.divisibility", 16],
+    "pointer_range_32": ["tt.pointer_range", 32],
+}
+
+
+@dataclass(frozen=True)
+class Specialization:
+    """A kernel's complete specialization; `filled` are the defaults that were used, `parameters` the run-time ones."""
+
+    signature: dict[str, Any]
+    constexprs: dict[Path, Any]
+    attrs: dict[Path, list[list[Any]]]
+    filled: dict[str, Any]
+    parameters: list[dict[str, Any]]
+
+
+def specialize(function: Any, header: dict[str, Any], loaded: Loaded) -> Specialization:
+    """Return the specialization of `function` that `header` asks for, defaults filled in.
+
+    Nested values are named by their path: `"pair.1"` is the second element of the tuple `pair`.
+    Raises `Failure`: `missing_constexpr`, `extra_argument`.
+    """
+    names: list[str] = list(function.arg_names)
+    given: dict[str, Any] = header["constexprs"]
+    _check_known([*header["signature"], *given, *header.get("hints", {})], names, function.__name__)
+    constexprs = {_path(key, names): _value(given[key], loaded) for key in given}
+    signature = {name: _tuples(kind) for name, kind in header["signature"].items()}
+    filled = _defaults(function, signature, given)
+    constexprs |= {(names.index(name),): value for name, value in filled.items()}
+    for path in constexprs:
+        if len(path) == 1:
+            signature[names[path[0]]] = "constexpr"
+    hints = header.get("hints", {})
+    attrs = {_path(key, names): [ATTRIBUTES[hint] for hint in hints[key]] for key in hints}
+    ordered = {name: signature[name] for name in names}
+    parameters = [{"name": n, "type": _lists(t)} for n, t in ordered.items() if t != "constexpr"]
+    return Specialization(
+        ordered,
+        dict(sorted(constexprs.items())),
+        dict(sorted((path, attributes) for path, attributes in attrs.items() if attributes)),
+        filled,
+        parameters,
+    )
+
+
+def _defaults(function: Any, signature: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    filled = {}
+    for parameter in function.params:
+        if parameter.name in signature or parameter.name in given:
+            continue
+        if not parameter.has_default:
+            raise _missing(parameter, function.__name__)
+        filled[parameter.name] = getattr(parameter.default, "value", parameter.default)
+    return filled
+
+
+def _missing(parameter: Any, kernel: str) -> Failure:
+    if parameter.is_constexpr:
+        message = f"{kernel}: the constexpr parameter {parameter.name!r} has no value: give it one in `constexprs`"
+        return Failure("missing_constexpr", "frontend", message)
+    message = (
+        f"{kernel}: the parameter {parameter.name!r} has no type: give it one in `signature` "
+        "(such as \"*fp32\" or \"i32\"), or a value in `constexprs`"
+    )
+    return Failure("missing_constexpr", "frontend", message)
+
+
+def _check_known(keys: list[str], names: list[str], kernel: str) -> None:
+    for key in keys:
+        name = key.split(".")[0]
+        if name not in names:
+            message = f"{kernel} has no parameter {name!r}; its parameters are: {', '.join(names)}"
+            raise Failure("extra_argument", "frontend", message + did_you_mean(name, names))
+
+
+def _path(key: str, names: list[str]) -> Path:
+    name, *rest = key.split(".")
+    return (names.index(name), *(int(index) for index in rest))
+
+
+def _value(value: Any, loaded: Loaded) -> Any:
+    def function(name: str) -> Any:
+        found = vars(loaded.module).get(name)
+        if found is None:
+            message = f"a constexpr names the function {name!r}, which the source does not define"
+            raise Failure("compile_error", "frontend", message)
+        return found
+
+    return tagged.decode(value, function)
+
+
+def _tuples(kind: Any) -> Any:
+    return tuple(_tuples(item) for item in kind) if isinstance(kind, list) else kind
+
+
+def _lists(kind: Any) -> Any:
+    return [_lists(item) for item in kind] if isinstance(kind, tuple) else kind

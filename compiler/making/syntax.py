@@ -1,0 +1,80 @@
+"""Explains syntax errors: Python's own words, the place, and what people usually meant."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from compiler.excerpt import Diagnostic, Span, diagnostic, excerpt
+from compiler.making.failure import Failure
+
+_HINTS = (
+    (r"expected ':'", "A line that opens a block (`def`, `if`, `for`, `while`) ends with a colon."),
+    (r"was never closed", "The bracket that the caret shows is still open at the end of the file."),
+    (r"unmatched|does not match opening", "Check which bracket this one closes."),
+    (r"Perhaps you forgot a comma", "Check for a missing comma or operator near the caret."),
+    (r"invalid decimal literal|invalid (imaginary|hexadecimal) literal",
+     "A name cannot start with a digit; or an operator is missing between the number and the name."),
+    (r"Maybe you meant '=='", "Use == to compare; = only assigns."),
+    (r"cannot assign to", "The left side of = must be a name, an attribute or an element."),
+    (r"unexpected indent", "This line is indented more than the block it belongs to."),
+    (r"unindent does not match|inconsistent use of tabs",
+     "Indent every line of a block alike; do not mix tabs and spaces."),
+    (r"expected an indented block", "A block needs at least one indented line; `pass` does nothing."),
+    (r"unterminated (f-)?string", "The string is not closed on its line."),
+    (r"unterminated triple-quoted", "The triple-quoted string is never closed."),
+    (r"invalid non-printable character|invalid character",
+     "This character was probably pasted from a web page or a document: type it anew."),
+    (r"Missing parentheses in call to 'print'", "Write print(...) with parentheses."),
+    (r"non-default argument follows default argument|parameter without a default follows",
+     "Parameters without a default come before those with one."),
+    (r"'return' outside function|'await' outside function", "Check the indentation of this line."),
+    (r"null bytes", "The source holds a NUL character: was a binary file posted?"),
+)  # fmt: skip
+
+_PASTED = (
+    (r"^\s*(%|!)\w", "This looks like a notebook command: leave it out."),
+    (r"^\s*(>>>|\.\.\.) ", "This looks like a copied Python prompt: leave out the >>> and ... marks."),
+    (r"^\s*(In|Out) ?\[\d*\]:", "This looks like a notebook's cell mark: leave it out."),
+    (r"^\s*```", "This looks like a Markdown fence: leave out the ``` lines."),
+)
+
+
+def parse(text: str) -> ast.Module:
+    """Parse Python text. Raises `Failure` (`syntax_error`) with line, column, excerpt and hint."""
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        raise _failure(error, text) from error
+    except ValueError as error:
+        raise Failure("syntax_error", "request", str(error), [_plain(str(error))]) from error
+    except RecursionError as error:
+        message = "the source is nested too deeply to be read"
+        raise Failure("syntax_error", "request", message, [_plain(message)]) from error
+
+
+def _plain(message: str) -> Diagnostic:
+    return diagnostic("error", "request", message, hint=_hint(message, ""))
+
+
+def _failure(error: SyntaxError, text: str) -> Failure:
+    lines = text.split("\n")
+    line = min(max(error.lineno or 1, 1), len(lines))
+    column = max(error.offset or 1, 1)
+    same_line = error.end_lineno == error.lineno and (error.end_offset or 0) > column
+    end = error.end_offset if same_line else column + 1
+    span = Span("user.py", line, column, line, end)
+    shown = excerpt(lines, span)
+    hint = _hint(error.msg, lines[line - 1])
+    found = diagnostic("error", "request", error.msg, hint=hint, span=span, excerpt=shown)
+    return Failure("syntax_error", "request", f"line {line}: {error.msg}", [found])
+
+
+def _hint(message: str, line: str) -> str | None:
+    for pattern, hint in _PASTED:
+        if re.search(pattern, line):
+            return hint
+    for pattern, hint in _HINTS:
+        if re.search(pattern, message):
+            return hint
+    return None

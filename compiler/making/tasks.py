@@ -1,0 +1,19 @@
+"""The tasks that a child can run, and what a zygote does before it forks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from compiler.making.back import back
+from compiler.making.cut import cut
+from compiler.making.describe import describe
+from compiler.making.front import front
+from compiler.making.warming import touch, warm_up
+
+__all__ = ["TASKS", "Send", "Task", "touch", "warm_up"]
+
+Send = Callable[[dict[str, Any], bytes], None]
+Task = Callable[[dict[str, Any], bytes, Send], dict[str, Any]]
+
+TASKS: dict[str, Task] = {"cut": cut, "front": front, "back": back, "describe": describe}

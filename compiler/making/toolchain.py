@@ -1,0 +1,175 @@
+"""Everything that is asked of the installed Triton, versions 3.6 to 3.9: differences between versions live here only."""
+
+from __future__ import annotations
+
+import subprocess
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import triton
+from triton._C.libtriton import ir
+from triton.backends.compiler import GPUTarget, Language
+from triton.backends.nvidia import compiler as nvidia_compiler
+from triton.compiler import ASTSource, code_generator, make_backend
+from triton.compiler.errors import CompilationError
+from triton.experimental.gluon._runtime import GluonASTSource
+from triton.runtime import jit
+from triton.runtime.jit import JITFunction
+
+__all__ = ["CompilationError", "GPUTarget", "JITFunction", "ir", "make_backend"]
+
+INSTALLED = str(Path(triton.__file__).parent)
+VIRTUAL = "/triton"
+SCRATCH_INPUT = "scratch.ptx"
+
+
+def virtual_paths(text: str) -> str:
+    """Rewrite the folder Triton is installed in to `/triton`, so that IR is the same on every machine."""
+    return text.replace(f'"{INSTALLED}/', f'"{VIRTUAL}/')
+
+
+def target_of(description: dict[str, Any]) -> Any:
+    """Return the `GPUTarget` of a header's `{"backend", "arch", "warp_size"}`."""
+    return GPUTarget(description["backend"], description["arch"], description["warp_size"])
+
+
+def new_context(backend: Any) -> Any:
+    """Return an MLIR context with Triton's and the backend's dialects, quiet about whole modules."""
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    return context
+
+
+def stages_of(backend: Any, options: Any, *, gluon: bool) -> dict[str, Callable[..., Any]]:
+    """Return the backend's lowering stages, in order, by artifact name."""
+    stages: dict[str, Callable[..., Any]] = {}
+    backend.add_stages(stages, options, Language.GLUON if gluon else Language.TRITON)
+    return stages
+
+
+def source_of(
+    function: Any, signature: dict[str, Any], constexprs: dict[Any, Any], attrs: dict[Any, Any]
+) -> Any:
+    """Return what `triton.compile` takes: the function with its specialization."""
+    kind = GluonASTSource if function.is_gluon() else ASTSource
+    return kind(function, signature, constexprs, attrs)
+
+
+def make_ir(source: Any, backend: Any, options: Any, context: Any) -> Any:
+    """Run the front end on `source`. Raises whatever it raises; `RefusedByVerifier` if MLIR refuses the result."""
+    vars(code_generator)["print"] = _say_nothing  # it prints the module it could not verify
+    try:
+        return source.make_ir(
+            backend.target,
+            options,
+            backend.get_codegen_implementation(options),
+            backend.get_module_map(),
+            context,
+        )
+    except RuntimeError as error:
+        if "error encountered during parsing" in str(error):
+            raise RefusedByVerifier from error
+        raise
+    finally:
+        del vars(code_generator)["print"]
+
+
+def _say_nothing(*_: object) -> None:
+    return None
+
+
+class RefusedByVerifier(Exception):  # noqa: N818 - its words are MLIR's, on stderr
+    """The front end made IR that MLIR's verifier does not accept."""
+
+
+def definition_line(function: Any) -> int:
+    """Return the 1-based line of the file that a jit function's `def` stands on."""
+    line = getattr(function, "def_file_line_number", None)
+    if line is not None:
+        return int(line)
+    offset = next(i for i, text in enumerate(function.raw_src) if text.lstrip().startswith("def "))
+    return int(function.starting_line_number) + offset
+
+
+def definition_path(function: Any) -> str:
+    """Return the path of the file that a jit function was defined in."""
+    return str(function.fn.__code__.co_filename)
+
+
+class _CommandSeen(Exception):
+    def __init__(self, command: list[str]) -> None:
+        super().__init__(command)
+        self.command = command
+
+
+class _Scratch:
+    """Stands in for `tempfile.NamedTemporaryFile` while Triton writes its ptxas command down."""
+
+    def __init__(self, *_: Any, suffix: str = "", **__: Any) -> None:
+        self.name = f"scratch{suffix}"
+
+    def __enter__(self) -> _Scratch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def write(self, _: str) -> None:
+        return None
+
+    def flush(self) -> None:
+        return None
+
+
+def _see(command: list[str], **_: Any) -> None:
+    raise _CommandSeen(command)
+
+
+@contextmanager
+def _nothing_is_run() -> Iterator[None]:
+    stand_ins = {
+        "subprocess": types.SimpleNamespace(
+            run=_see, CalledProcessError=subprocess.CalledProcessError
+        ),
+        "tempfile": types.SimpleNamespace(NamedTemporaryFile=_Scratch),
+    }
+    originals = {name: getattr(nvidia_compiler, name) for name in stand_ins}
+    vars(nvidia_compiler).update(stand_ins)
+    try:
+        yield
+    finally:
+        vars(nvidia_compiler).update(originals)
+
+
+def ptxas_command(make_cubin: Callable[..., Any], source: str, output: str) -> list[str]:
+    """Return the command by which this Triton assembles `source` into `output`, without running it.
+
+    The arguments differ by version, target and options, so Triton's own `make_cubin` is walked up to
+    the point where it would start the process.
+    """
+    try:
+        with _nothing_is_run():
+            make_cubin("", {})
+    except _CommandSeen as seen:
+        names = {SCRATCH_INPUT: source, f"{SCRATCH_INPUT}.o": output}
+        return [names.get(word, word) for word in seen.command]
+    message = "Triton's make_cubin no longer starts ptxas through subprocess.run"
+    raise RuntimeError(message)
+
+
+def options_class(backend: str) -> Any:
+    """Return the dataclass of a backend's options."""
+    if backend == "cuda":
+        return nvidia_compiler.CUDAOptions
+    from triton.backends.amd import compiler as amd_compiler
+
+    return amd_compiler.HIPOptions
+
+
+def jit_functions() -> list[Any]:
+    """Return every jit function that exists in this process, Triton's own library included."""
+    return list(vars(jit).get("_triton_jit_function_registry", {}).values())

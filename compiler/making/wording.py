@@ -1,0 +1,61 @@
+"""Triton's messages in words: exceptions behind a `repr`, types as a reader would write them."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+_REPR = re.compile(r"^(?P<kind>[A-Z]\w*)\((?P<arguments>.*)\)$", re.DOTALL)
+_BLOCK = re.compile(r"<\[(?P<shape>(?:'?\d+'?(?:, )?)*)\], (?P<element>[\w*<>]+)>")
+_SCALAR = re.compile(r"\b(u?int\d+|b?fp?\d+\w*)\[\]")
+_BLOCK_STR = re.compile(r"\b(?P<element>u?int\d+|b?fp?\d+\w*)\[constexpr\[(?P<shape>[^\]]*)\]\]")
+_OBJECT = re.compile(r"<triton\.language\.core\.(\w+) object at 0x[0-9a-f]+>")
+_CONSTEXPR = re.compile(r"constexpr\[(\d+)\]")
+_GLOBAL = re.compile(r"Cannot access global variable (\w+) from within @jit'ed function\..*", re.DOTALL)
+_NOISE = (
+    (re.compile(r"`?constexpr\[<class 'triton\.language\.core\.(\w+)'>\]`?"), r"a \1"),
+    (re.compile(r"<class 'triton\.language\.core\.(\w+)'>"), r"\1"),
+    (re.compile(r"<class '(\w+)'>"), r"\1"),
+    (re.compile(r"\btriton\.language\.(?=u?int\d|b?float\d)"), "tl."),
+    (re.compile(r"! Please make sure that the type stays consistent\.$"), ""),
+)
+_PLAIN = frozenset({"AssertionError", "ValueError", "TypeError", "NameError", "AttributeError",
+                    "NotImplementedError", "RuntimeError"})  # fmt: skip
+
+
+def cleaned(message: str | None) -> str:
+    """Return a message of Triton's front end without `repr` marks, object addresses and type noise."""
+    text = _unwrapped((message or "").strip())
+    if text.startswith("UnsupportedLanguageConstruct"):
+        text = text.split("\n")[-1]
+    text = _BLOCK.sub(lambda m: f"{m['element']}[{_shape(m['shape'])}]", text)
+    text = _BLOCK_STR.sub(lambda m: f"{m['element']}[{_shape(m['shape'])}]", text)
+    text = _CONSTEXPR.sub(r"\1", text)
+    text = _SCALAR.sub(r"\1", text)
+    text = _OBJECT.sub(r"a \1", text)
+    for pattern, replacement in _NOISE:
+        text = pattern.sub(replacement, text)
+    text = _GLOBAL.sub(r"the kernel reads the global variable '\1', which is not a tl.constexpr", text)
+    return text
+
+
+def _unwrapped(text: str) -> str:
+    match = _REPR.match(text)
+    if match is None:
+        return text
+    words = _words(match["arguments"])
+    if not words:
+        return f"a check inside Triton failed ({match['kind']})"
+    return words if match["kind"] in _PLAIN else f"{match['kind']}: {words}"
+
+
+def _words(arguments: str) -> str:
+    try:
+        value = ast.literal_eval(arguments) if arguments else ""
+    except (ValueError, SyntaxError):
+        return arguments
+    return str(value)
+
+
+def _shape(text: str) -> str:
+    return ", ".join(re.findall(r"\d+", text))

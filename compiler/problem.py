@@ -1,0 +1,90 @@
+"""A problem (RFC 9457): one shape for what goes wrong, in answers and inside compilations.
+
+Says nothing of HTTP: which slug is which status is the service's table.
+"""
+
+from pydantic import BaseModel, ConfigDict
+
+PROBLEM_BASE = "urn:tritond:problem:"
+
+TITLES = {
+    # a compilation that failed: a result
+    "syntax_error": "The source is not valid Python",
+    "unknown_kernel": "There is no such kernel in the source",
+    "ambiguous_kernel": "The source holds several kernels",
+    "missing_constexpr": "A parameter has neither type nor value",
+    "extra_argument": "The kernel has no such parameter",
+    "slice_incomplete": "The kernel uses something that could not be loaded",
+    "compile_error": "The kernel does not compile",
+    "lowering_failed": "A compiler pass failed",
+    "assembler_failed": "The assembler refused the generated code",
+    "compiler_crashed": "The compiler crashed",
+    "out_of_resources": "The kernel needs more than the target has",
+    "compile_timeout": "The compilation ran out of time",
+    "memory_exceeded": "The compilation ran out of memory",
+    "sandbox_violation": "The source tried what the sandbox forbids",
+    "worker_lost": "The worker was lost several times",
+    "cancelled": "The compilation was cancelled",
+    # a request that was refused
+    "invalid_json": "The body is not JSON",
+    "invalid_request": "The request is not valid",
+    "unauthorized": "An API key is needed",
+    "forbidden": "The API key does not allow this",
+    "not_found": "There is nothing here",
+    "no_such_stage": "There is no such stage",
+    "stage_not_reached": "The compilation did not reach this stage",
+    "method_not_allowed": "The method is not allowed here",
+    "not_finished": "The work is not finished",
+    "evicted": "The artifact has left the cache",
+    "too_large": "The body is too large",
+    "unsupported_media_type": "The body must be application/json",
+    "too_many_requests": "Too many requests",
+    "queue_full": "The queue is full",
+    "no_toolchain": "No compiler has registered yet",
+    "store_unavailable": "The store cannot be reached",
+    "internal_error": "The service made a mistake",
+}
+
+RETRYABLE = frozenset(
+    {"compile_timeout", "memory_exceeded", "sandbox_violation", "worker_lost", "cancelled"}
+    | {"compiler_crashed"}
+)
+"""Failures that are no property of the source alone: kept for GET, never answered to a POST."""
+
+
+class FieldError(BaseModel):
+    """One wrong field: `pointer` is an RFC 6901 JSON pointer into the body."""
+
+    model_config = ConfigDict(frozen=True)
+
+    pointer: str
+    message: str
+
+
+class Problem(BaseModel):
+    """An RFC 9457 problem with our `slug`; `retryable` only says something in a compilation."""
+
+    model_config = ConfigDict(frozen=True)
+
+    type: str
+    title: str
+    status: int | None = None
+    detail: str
+    instance: str | None = None
+    slug: str
+    retryable: bool | None = None
+    errors: list[FieldError] | None = None
+    parameter: str | None = None
+    limit: int | float | None = None
+
+
+def failure_problem(slug: str, detail: str, parameter: str | None = None) -> Problem:
+    """Return the problem of a failed compilation."""
+    return Problem(
+        type=PROBLEM_BASE + slug,
+        title=TITLES[slug],
+        detail=detail,
+        slug=slug,
+        retryable=slug in RETRYABLE,
+        parameter=parameter,
+    )

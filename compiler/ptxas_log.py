@@ -1,0 +1,111 @@
+"""What ptxas says, read: resources from `-v`, and errors with the line of PTX and of the user. Standard library only."""
+
+from __future__ import annotations
+
+import re
+
+from compiler.excerpt import Diagnostic, Span, diagnostic, excerpt, file_in_kernel
+
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_ERROR = re.compile(
+    r"^ptxas\S* (?P<file>\S+), line (?P<line>\d+); (?P<severity>error|fatal|warning)\s*: (?P<message>.*)$",
+    re.MULTILINE,
+)
+_FATAL = re.compile(r"^ptxas\S* (?P<severity>error|fatal)\s*: (?P<message>.*)$", re.MULTILINE)
+_LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.MULTILINE)
+_ABORTED = "Ptx assembly aborted due to errors"
+
+
+def resources(log: str) -> dict[str, int]:
+    """Return registers per thread and bytes of spills, stack and static shared memory from `ptxas -v`."""
+    registers, frame, shared = (pattern.search(log) for pattern in (_REGISTERS, _FRAME, _SHARED))
+    stack, stores, loads = (int(group) for group in frame.groups()) if frame else (0, 0, 0)
+    return {
+        "registers": int(registers[1]) if registers else 0,
+        "spill_store_bytes": stores,
+        "spill_load_bytes": loads,
+        "stack_bytes": stack,
+        "static_shared_bytes": int(shared[1]) if shared else 0,
+    }
+
+
+def diagnostics(log: str, ptx: str, sources: dict[str, str]) -> list[Diagnostic]:
+    """Return an error per complaint of ptxas: at the user's line where `.loc` tells it, with the PTX as a note.
+
+    `sources` holds texts by the path that `.file` names ("/kernel/user.py").
+    """
+    lines = ptx.split("\n")
+    found: list[Diagnostic] = []
+    for match in _ERROR.finditer(log):
+        number = int(match["line"])
+        found += _complaint(match["message"], number, match["severity"], lines, sources)
+    for match in _FATAL.finditer(log):
+        if _ABORTED not in match["message"]:
+            found.append(diagnostic("error", "cubin", match["message"].strip(), hint=_hint(log)))
+    return found
+
+
+def _complaint(
+    message: str, number: int, severity: str, lines: list[str], sources: dict[str, str]
+) -> list[Diagnostic]:
+    ptx_line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    span = user_place(lines, number)
+    shown = excerpt(sources.get(f"/kernel/{span.file}", "").split("\n"), span) if span else None
+    kind = "warning" if severity == "warning" else "error"
+    message = f"{message.strip()} (line {number} of the PTX: {ptx_line})"
+    return [
+        diagnostic(
+            kind, "cubin", message, hint=_hint(message), span=span, excerpt=shown or ptx_line
+        )
+    ]
+
+
+def user_place(lines: list[str], number: int) -> Span | None:
+    """Return the user's line that PTX line `number` was made from: the nearest `.loc` above it."""
+    files = {
+        int(index): f"{folder}/{name}" if name else folder
+        for index, folder, name in _FILE.findall("\n".join(lines))
+    }
+    for text in reversed(lines[: max(number - 1, 0)]):
+        match = _LOC.match(text)
+        if match is None:
+            continue
+        numbers = [int(group) for group in match.groups() if group is not None]
+        for file, line, column in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
+            name = file_in_kernel(files.get(file, ""))
+            if name is not None and line > 0:
+                return Span(name, line, max(column, 1))
+        return None
+    return None
+
+
+def _hint(message: str) -> str | None:
+    for pattern, hint in _HINTS:
+        if re.search(pattern, message):
+            return hint
+    return None
+
+
+_HINTS = (
+    (
+        r"Unknown symbol|Not a name of any known instruction|Parsing error|syntax error",
+        "If this comes from tl.inline_asm_elementwise, check the spelling of its instructions: "
+        "Triton hands that text to ptxas unread.",
+    ),
+    (
+        r"requires \.target|not supported on \.target|requires PTX ISA",
+        "This instruction does not exist on the target: choose a newer target, or another instruction.",
+    ),
+    (
+        r"Arguments mismatch|Unexpected instruction types|Illegal operand type",
+        "The operand types do not fit the instruction: check the `constraints` and `dtype` of "
+        'tl.inline_asm_elementwise ("r" is 32 bits, "l" 64, "h" 16, "f" fp32).',
+    ),
+    (
+        r"too much shared data|uses too much",
+        "The kernel needs more shared memory than the target has: use smaller blocks or fewer num_stages.",
+    ),
+)

@@ -1,0 +1,92 @@
+"""The body of POST /v1/compilations, as it is written on the wire.
+
+Shape and types only; what the values mean is resolved in `resolution`.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
+
+Stage = Literal["source", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"]
+MAX_TIMEOUT_S = 600
+
+EXAMPLE: dict[str, Any] = {
+    "source": (
+        "import triton\nimport triton.language as tl\n\n\n"
+        "@triton.jit\n"
+        "def add_kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK_SIZE: tl.constexpr):\n"
+        "    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)\n"
+        "    mask = offsets < n_elements\n"
+        "    x = tl.load(x_ptr + offsets, mask=mask)\n"
+        "    y = tl.load(y_ptr + offsets, mask=mask)\n"
+        "    tl.store(output_ptr + offsets, x + y, mask=mask)\n"
+    ),
+    "signature": {
+        "x_ptr": "*fp32:16",
+        "y_ptr": "*fp32:16",
+        "output_ptr": "*fp32:16",
+        "n_elements": "i32",
+    },
+    "constexprs": {"BLOCK_SIZE": 1024},
+    "target": "cuda:90",
+    "options": {"num_warps": 4},
+    "include": ["ttir", "ptx"],
+}
+
+_SIGNATURE_SCHEMA = {
+    "anyOf": [
+        {
+            "type": "object",
+            "additionalProperties": {"anyOf": [{"type": "string"}, {"type": "array"}]},
+        },
+        {"type": "string"},
+        {"type": "null"},
+    ]
+}
+
+
+class CompileRequest(BaseModel):
+    """Kernel source with a specialization, options and a target."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, json_schema_extra={"examples": [EXAMPLE]}
+    )
+
+    source: str = Field(
+        min_length=1, description="Python text with at least one @triton.jit kernel"
+    )
+    files: dict[str, str] = Field(
+        default_factory=dict,
+        max_length=64,
+        description="further modules the source imports, by path",
+    )
+    kernel: str | None = Field(
+        default=None,
+        max_length=256,
+        description="may be left out when only one jit function is not called by another",
+    )
+    signature: Annotated[JsonValue, WithJsonSchema(_SIGNATURE_SCHEMA)] = Field(
+        default=None,
+        description="Triton types by parameter name, ':16' = divisible by 16, ':1' = equal to 1; "
+        "or triton.tools.compile's string by position",
+    )
+    hints: dict[str, list[str]] | None = Field(
+        default=None, description="the long form of the suffixes, by parameter name"
+    )
+    constexprs: dict[str, JsonValue] | None = Field(
+        default=None, description="constexpr values by parameter name"
+    )
+    target: str = Field(max_length=64, description="cuda:<capability> or hip:<gfx>")
+    options: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Triton's option names; see GET /v1/targets"
+    )
+    triton: str | None = Field(
+        default=None, max_length=64, description="a Triton version that the deployment offers"
+    )
+    stop_after: Stage | None = Field(default=None, description="default: the target's last stage")
+    include: list[Stage] = Field(
+        default_factory=list, max_length=8, description="artifacts to inline in the answer"
+    )
+    priority: Literal["interactive", "batch"] = "interactive"
+    timeout_s: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_S, description="of the execution")] = 60
+    refresh: bool = Field(default=False, description="compile again and replace")

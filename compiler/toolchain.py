@@ -1,0 +1,48 @@
+"""A toolchain: one Triton with its assemblers and our pipeline, as workers describe it.
+
+Its id stands in every key, so whatever can change an artifact must change the id.
+"""
+
+import hashlib
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+PIPELINE_VERSION = 1
+"""Raise it with every change to cut, front, back, sandbox policy or limits that can change
+an artifact: it is part of the toolchain id, so old results are left behind, never mixed."""
+
+
+class OptionSpec(BaseModel):
+    """One compile option: its type, default and range; a null default is Triton's own choice."""
+
+    model_config = ConfigDict(frozen=True)
+
+    type: Literal["int", "bool", "str", "float"]
+    default: int | bool | str | float | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+    choices: list[int | str] | None = None
+
+
+class Toolchain(BaseModel):
+    """What a worker registers; the service knows compilers by nothing else."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    triton: str
+    ptxas: str
+    host_arch: str
+    targets: list[str]
+    options: dict[str, dict[str, OptionSpec]]
+    """By backend, then by option name."""
+    sandbox: str
+    """The level its children run under: standard, strict, weak or unsafe."""
+
+
+def toolchain_id(description: dict[str, Any]) -> str:
+    """Return the id of what `describe` reported: 16 hex digits over its canonical JSON."""
+    text = json.dumps([PIPELINE_VERSION, description], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,93 @@
+"""Triton's type names, and the other spellings people use for them, brought to one form.
+
+Types are text here; nothing is imported from Triton to know them.
+"""
+
+import re
+
+SCALARS = frozenset(
+    "i1 i8 i16 i32 i64 u1 u8 u16 u32 u64 fp16 bf16 fp32 fp64 "
+    "fp8e4nv fp8e4b8 fp8e4b15 fp8e5 fp8e5b16".split()
+)
+INTEGERS = frozenset(name for name in SCALARS if name[0] in "iu" and name not in {"i1", "u1"})
+
+_ALIASES = {
+    "bool": "i1",
+    "int1": "i1",
+    "int": "i32",
+    "half": "fp16",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float": "fp32",
+    "float32": "fp32",
+    "double": "fp64",
+    "float64": "fp64",
+    "float8e4nv": "fp8e4nv",
+    "float8e4b8": "fp8e4b8",
+    "float8e4b15": "fp8e4b15",
+    "float8e5": "fp8e5",
+    "float8e5b16": "fp8e5b16",
+    "float8_e4m3fn": "fp8e4nv",
+    "float8_e4m3fnuz": "fp8e4b8",
+    "float8_e5m2": "fp8e5",
+    "float8_e5m2fnuz": "fp8e5b16",
+    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"u{bits}" for bits in (1, 8, 16, 32, 64)},
+}
+_PREFIX = re.compile(r"^(?:triton\.language|tl|torch|np|numpy)\.")
+_DESCRIPTOR = re.compile(r"tensordesc<\s*([\w.]+)\s*\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]\s*>")
+
+
+class UnknownType(ValueError):
+    """The text names no Triton type; the message says what would."""
+
+    def __init__(self, written: str) -> None:
+        super().__init__(
+            f"{written!r} is not a Triton type. Scalars: {' '.join(sorted(SCALARS))}; a pointer is "
+            "'*' before one of them (*fp32, const *kfp32); a descriptor is tensordesc<fp16[64,64]>."
+        )
+
+
+def canonical_dtype(written: str) -> str:
+    """Return the short Triton name of an element type: `float32`, `tl.float32` → `fp32`.
+
+    Raises UnknownType.
+    """
+    name = _PREFIX.sub("", written.strip())
+    name = _ALIASES.get(name, name)
+    if name not in SCALARS:
+        raise UnknownType(written)
+    return name
+
+
+def canonical_type(written: str) -> str:
+    """Return the one spelling of a parameter type: `*float32` → `*fp32`, `tl.int32` → `i32`.
+
+    Raises UnknownType.
+    """
+    text = written.strip()
+    try:
+        if text.startswith("*"):
+            return _canonical_pointer(text)
+        if match := _DESCRIPTOR.fullmatch(text):
+            shape = ",".join(extent.strip() for extent in match[2].split(","))
+            return f"tensordesc<{canonical_dtype(match[1])}[{shape}]>"
+        return canonical_dtype(text)
+    except UnknownType:
+        raise UnknownType(written) from None
+
+
+def _canonical_pointer(text: str) -> str:
+    element = text[1:].strip()
+    if element.startswith("*"):
+        return "*" + _canonical_pointer(element)
+    if element.startswith("const "):
+        return "*k" + canonical_dtype(element.removeprefix("const "))
+    if element.startswith("k") and (_PREFIX.sub("", element[1:]) in SCALARS | _ALIASES.keys()):
+        return "*k" + canonical_dtype(element[1:])
+    return "*" + canonical_dtype(element)
+
+
+def is_pointer(name: str) -> bool:
+    """Whether a canonical type is a pointer."""
+    return name.startswith("*")

@@ -1,0 +1,88 @@
+"""What `make run` does: start tritond on this machine, compile a first kernel, and stay."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import tritonc
+
+HERE = Path(__file__).parent
+URL = f"http://127.0.0.1:{os.environ.get('TRITOND_PORT', '8000')}"
+READY_TIMEOUT_S = 180
+TINY_KERNEL = (
+    "import triton\nimport triton.language as tl\n\n@triton.jit\n"
+    "def double(x_ptr, N: tl.constexpr):\n"
+    "    offsets = tl.arange(0, N)\n"
+    "    tl.store(x_ptr + offsets, 2 * tl.load(x_ptr + offsets))\n"
+)
+
+
+def main() -> int:
+    """Return the exit status of tritond, which runs until this is interrupted."""
+    command = [sys.executable, "-m", "service.command", "up", "--data", str(HERE.parent / ".tritond")]
+    tritond = subprocess.Popen(command, cwd=HERE.parent)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda received, _: tritond.send_signal(received))
+    try:
+        if wait_until_ready(tritond):
+            show_first_compilation()
+    finally:
+        status = tritond.wait()
+    return status
+
+
+def wait_until_ready(tritond: subprocess.Popen[bytes]) -> bool:
+    """Return whether tritond came up with a toolchain before it ended or the time was over."""
+    deadline = time.monotonic() + READY_TIMEOUT_S
+    while tritond.poll() is None and time.monotonic() < deadline:
+        try:
+            with tritonc.Client(URL) as client:
+                if client.targets()["toolchains"]:
+                    return True
+        except tritonc.TritoncError:
+            pass  # not listening yet
+        time.sleep(0.2)
+    return False
+
+
+def show_first_compilation() -> None:
+    """Compile examples/vector_add.py and print what came of it, and what to try next."""
+    with tritonc.Client(URL) as client:
+        compilation = client.compile(
+            (HERE / "vector_add.py").read_text(),
+            signature="*fp32:16, *fp32:16, *fp32:16, i32",
+            constexprs={"BLOCK_SIZE": 1024},
+            target="cuda:90",
+            include=["ttir", "ptx"],
+        )
+    print(f"\nexamples/vector_add.py for cuda:90: {compilation.state} ({compilation.cache})")
+    print(f"resources: {json.dumps(compilation.resources)}")
+    for stage in ("ttir", "ptx"):
+        lines = compilation.included[stage].splitlines()
+        print(f"\n--- {stage}, the first lines of {len(lines)} ---", *lines[:12], sep="\n")
+    print(f"\nAPI docs: {URL}/docs")
+    print("Now try this in another shell; it compiles a kernel and answers with its PTX:\n")
+    print(curl(), flush=True)
+
+
+def curl() -> str:
+    """Return a command line that posts a kernel and prints the answer."""
+    body = {
+        "source": TINY_KERNEL,
+        "signature": {"x_ptr": "*fp32:16"},
+        "constexprs": {"N": 256},
+        "target": "cuda:90",
+        "include": ["ptx"],
+    }
+    return (
+        f"curl -s '{URL}/v1/compilations?wait=30' -H 'Content-Type: application/json' "
+        f"-d '{json.dumps(body)}'\n"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""`python -m service`: the HTTP service under uvicorn, until it is told to stop."""
+
+import asyncio
+import ipaddress
+import logging
+import sys
+
+import uvicorn
+
+from service.application import create_app
+from service.caller import SCOPES
+from service.settings import ServiceSettings
+from store.api_keys import ApiKeys
+from store.connection import connect
+from store.errors import StoreUnavailable
+
+GRACE_S = 3
+logger = logging.getLogger("service")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches `host`."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def prepare_keys(settings: ServiceSettings) -> bool:
+    """Store the admin key of the settings, if there is one, and return whether any key exists."""
+    redis = connect(settings.redis_url)
+    try:
+        api_keys = ApiKeys(redis)
+        if settings.admin_key is not None:
+            await api_keys.adopt(settings.admin_key.get_secret_value(), "admin", SCOPES)
+        return await api_keys.any()
+    finally:
+        await redis.aclose()
+
+
+def main() -> None:
+    """Serve; exit status 2 when the settings do not allow it, 3 when the store is not there."""
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    settings = ServiceSettings()
+    try:
+        has_keys = asyncio.run(prepare_keys(settings))
+    except StoreUnavailable as error:
+        # the URL itself is not shown: it may hold a password
+        logger.error("%s Is TRITOND_REDIS_URL right?", error)  # noqa: TRY400
+        sys.exit(3)
+    if not is_loopback(settings.host) and not has_keys:
+        logger.error(
+            "refusing to listen on %s: no API key exists, so anybody could run code here. "
+            "Make one with `tritond key create`, set TRITOND_ADMIN_KEY, or listen on 127.0.0.1.",
+            settings.host,
+        )
+        sys.exit(2)
+    uvicorn.run(
+        create_app(settings),
+        host=settings.host,
+        port=settings.port,
+        loop="uvloop",
+        http="httptools",
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""The FastAPI application: resources made once, routes, and every error as a problem."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from service import VERSION
+from service.caller import Callers
+from service.memory import AnswerMemory
+from service.metrics import Metrics
+from service.problems import install_handlers
+from service.request_id import RequestIdMiddleware
+from service.routes import artifacts, compilations, events, system
+from service.settings import ServiceSettings
+from service.shared import Shared
+from service.toolchains import Toolchains
+from store import workers
+from store.api_keys import ApiKeys
+from store.blobs import Blobs
+from store.compilations import Compilations
+from store.connection import connect, connect_blocking
+from store.events import Events
+from store.invalidation import Invalidations
+from store.jobs.callers import Jobs
+from store.jobs.waiting import Finished
+from store.jobs.words import Limits
+
+DESCRIPTION = """Compile, cache and run Triton GPU kernels over HTTP.
+
+Post a kernel with its signature, constexprs and a target; get its TTIR, TTGIR, LLVM IR, PTX and
+cubin, its registers and spills, and errors that point at your own line. No GPU is needed.
+"""
+
+
+def create_app(settings: ServiceSettings | None = None) -> FastAPI:
+    """Return the application; without `settings` they are read from the environment."""
+    settings = settings or ServiceSettings()
+    app = FastAPI(
+        title="tritond", version=VERSION, description=DESCRIPTION, lifespan=_lifespan(settings)
+    )
+    app.add_middleware(RequestIdMiddleware)
+    install_handlers(app)
+    for routes in (compilations, artifacts, events, system):
+        app.include_router(routes.router)
+    return app
+
+
+def _lifespan(settings: ServiceSettings):  # type: ignore[no-untyped-def] # noqa: ANN202
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        redis = connect(settings.redis_url)
+        cache = connect(settings.cache_url) if settings.cache_url else redis
+        blocking = connect_blocking(settings.redis_url)
+        memory = AnswerMemory(settings.memory_cache_bytes)
+        finished = Finished(redis, blocking)
+        invalidations = Invalidations(blocking, on_key=memory.forget, on_loss=memory.clear)
+        limits = Limits(
+            queued=settings.max_queue_length, queued_per_caller=settings.max_queued_per_caller
+        )
+        app.state.shared = Shared(
+            settings=settings,
+            compilations=Compilations(cache),
+            blobs=Blobs(cache),
+            jobs=Jobs(redis, limits),
+            finished=finished,
+            events=Events(redis, blocking),
+            workers=workers.Workers(redis),
+            callers=Callers(ApiKeys(redis)),
+            toolchains=Toolchains(workers.Toolchains(redis)),
+            memory=memory,
+            invalidations=invalidations,
+            metrics=Metrics(),
+        )
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                listeners = [
+                    tasks.create_task(finished.run()),
+                    tasks.create_task(invalidations.run()),
+                ]
+                yield
+                for listener in listeners:
+                    listener.cancel()
+        finally:
+            for client in {redis, cache, blocking}:
+                await client.aclose()
+
+    return lifespan

@@ -1,0 +1,54 @@
+"""Reading a request's body: bounded while it streams, and JSON or a problem."""
+
+import re
+from typing import TypeVar
+
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+
+from service.problems import ProblemRaised, faults_of
+
+_Model = TypeVar("_Model", bound=BaseModel)
+_JSON_TYPE = re.compile(r"application/(?:[\w.+-]+\+)?json", re.IGNORECASE)
+
+
+async def read_body(request: Request, limit_bytes: int) -> bytes:
+    """Return the body of a JSON request.
+
+    Raises ProblemRaised: 413 as soon as it is larger than `limit_bytes`, 415 if it says it is
+    something else than JSON.
+    """
+    content_type = request.headers.get("content-type", "application/json")
+    if not _JSON_TYPE.match(content_type):
+        detail = f"Content-Type is {content_type!r}; send the body as application/json"
+        raise ProblemRaised("unsupported_media_type", detail)
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limit_bytes:
+        raise _too_large(limit_bytes)
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit_bytes:
+            raise _too_large(limit_bytes)
+    return body
+
+
+def parse_body(body: bytes, model: type[_Model]) -> _Model:
+    """Return `body` as `model`.
+
+    Raises ProblemRaised (400) for what is not JSON and RequestRejected for what does not fit.
+    """
+    try:
+        data = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise ProblemRaised("invalid_json", f"The body is not JSON: {error}") from None
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise faults_of(error) from None
+
+
+def _too_large(limit_bytes: int) -> ProblemRaised:
+    detail = f"The body is larger than the limit of {limit_bytes} bytes"
+    return ProblemRaised("too_large", detail, limit=limit_bytes, headers={"Connection": "close"})

@@ -1,0 +1,104 @@
+"""The command `tritond`: up, api, worker and key. Starts things; decides nothing."""
+
+import argparse
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from service import VERSION
+from service.caller import SCOPES
+from service.settings import ServiceSettings
+from service.up import PartEnded, up
+from store.api_keys import ApiKeys
+from store.connection import connect
+from store.errors import StoreError
+
+
+def main() -> None:
+    """Run the command; exit status 0 when told to stop, 1 on failure, 2 on wrong usage."""
+    arguments = _parser().parse_args()
+    try:
+        arguments.run(arguments)
+    except (StoreError, PartEnded) as error:
+        sys.exit(f"tritond: {error}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tritond", description="Compile, cache and run Triton GPU kernels over HTTP."
+    )
+    parser.add_argument("--version", action="version", version=f"tritond {VERSION}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    one = commands.add_parser("up", help="everything on this machine, with an embedded Valkey")
+    _add_address(one)
+    one.add_argument("--data", type=Path, default=Path(".tritond"), help="default: ./.tritond")
+    one.set_defaults(run=_up)
+    api = commands.add_parser("api", help="the HTTP service, on TRITOND_REDIS_URL")
+    _add_address(api)
+    api.set_defaults(run=_api)
+    worker = commands.add_parser("worker", help="a compile worker, on TRITOND_REDIS_URL")
+    worker.set_defaults(run=_worker)
+    _add_key_commands(commands.add_parser("key", help="API keys, on TRITOND_REDIS_URL"))
+    return parser
+
+
+def _add_address(parser: argparse.ArgumentParser) -> None:
+    settings = ServiceSettings()
+    parser.add_argument("--host", default=settings.host, help=f"default: {settings.host}")
+    parser.add_argument("--port", type=int, default=settings.port, help=f"default: {settings.port}")
+
+
+def _add_key_commands(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    create = commands.add_parser("create", help="make a key and print its secret, once")
+    create.add_argument("--name", required=True)
+    create.add_argument("--scope", action="append", choices=SCOPES, required=True)
+    create.add_argument("--namespace", default="", help="keys of a namespace share its cache only")
+    create.set_defaults(run=lambda arguments: asyncio.run(_create_key(arguments)))
+    listing = commands.add_parser("list", help="the keys there are, without their secrets")
+    listing.set_defaults(run=lambda _: asyncio.run(_list_keys()))
+    revoke = commands.add_parser("revoke", help="make a key worthless")
+    revoke.add_argument("id")
+    revoke.set_defaults(run=lambda arguments: asyncio.run(_revoke_key(arguments.id)))
+
+
+def _up(arguments: argparse.Namespace) -> None:
+    asyncio.run(up(arguments.host, arguments.port, arguments.data))
+
+
+def _api(arguments: argparse.Namespace) -> None:
+    environment = {"TRITOND_HOST": arguments.host, "TRITOND_PORT": str(arguments.port)}
+    _become("service", os.environ | environment)
+
+
+def _worker(_: argparse.Namespace) -> None:
+    _become("worker", dict(os.environ))
+
+
+def _become(module: str, environment: dict[str, str]) -> None:
+    command = [sys.executable, "-m", module]
+    os.execve(sys.executable, command, environment)  # noqa: S606 - no shell is wanted
+
+
+async def _create_key(arguments: argparse.Namespace) -> None:
+    async with connect(ServiceSettings().redis_url) as redis:
+        scopes = tuple(dict.fromkeys(arguments.scope))
+        key, secret = await ApiKeys(redis).create(arguments.name, scopes, arguments.namespace)
+    print(f"{key.id}  {key.name}  {','.join(key.scopes)}\n{secret}")  # noqa: T201
+
+
+async def _list_keys() -> None:
+    async with connect(ServiceSettings().redis_url) as redis:
+        for key in await ApiKeys(redis).list():
+            print(f"{key.id}  {key.name}  {','.join(key.scopes)}  {key.namespace}")  # noqa: T201
+
+
+async def _revoke_key(key_id: str) -> None:
+    async with connect(ServiceSettings().redis_url) as redis:
+        if not await ApiKeys(redis).revoke(key_id):
+            sys.exit(f"tritond: there is no API key with the id {key_id}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""What goes wrong over HTTP: the only table from slug to status, and the handlers that use it."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+from compiler.problem import PROBLEM_BASE, TITLES, FieldError, Problem
+from compiler.rejection import Fault, RequestRejected, pointer
+from store.errors import StoreUnavailable
+
+STATUS = {
+    "invalid_json": 400,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "not_found": 404,
+    "no_such_stage": 404,
+    "stage_not_reached": 404,
+    "method_not_allowed": 405,
+    "not_finished": 409,
+    "evicted": 410,
+    "too_large": 413,
+    "unsupported_media_type": 415,
+    "invalid_request": 422,
+    "too_many_requests": 429,
+    "internal_error": 500,
+    "queue_full": 503,
+    "no_toolchain": 503,
+    "store_unavailable": 503,
+}
+RETRY_AFTER_S = {"too_many_requests": 5, "queue_full": 5, "no_toolchain": 2, "store_unavailable": 2}
+_SLUG_OF_STATUS = {404: "not_found", 405: "method_not_allowed"}
+
+logger = logging.getLogger(__name__)
+
+
+class ProblemRaised(Exception):
+    """Ends a request with a problem; `members` are further members of the problem."""
+
+    def __init__(
+        self, slug: str, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
+    ) -> None:
+        super().__init__(detail)
+        self.slug = slug
+        self.headers = dict(headers or {})
+        self.members = members
+
+
+def problem_response(request: Request, raised: ProblemRaised) -> Response:
+    """Render a problem as application/problem+json."""
+    problem = Problem(
+        type=PROBLEM_BASE + raised.slug,
+        title=TITLES[raised.slug],
+        status=STATUS[raised.slug],
+        detail=str(raised),
+        instance=request.url.path,
+        slug=raised.slug,
+        **raised.members,
+    )
+    headers = raised.headers
+    if raised.slug in RETRY_AFTER_S:
+        headers.setdefault("Retry-After", str(RETRY_AFTER_S[raised.slug]))
+    return Response(
+        problem.model_dump_json(exclude_none=True),
+        status_code=problem.status or 500,
+        headers=headers,
+        media_type="application/problem+json",
+    )
+
+
+def rejected(error: RequestRejected) -> ProblemRaised:
+    """Turn faults of the request's fields into one 422 problem."""
+    detail = "; ".join(f"{fault.pointer or '/'}: {fault.message}" for fault in error.faults)
+    errors = [FieldError(pointer=fault.pointer, message=fault.message) for fault in error.faults]
+    return ProblemRaised("invalid_request", detail, errors=errors)
+
+
+def faults_of(error: ValidationError) -> RequestRejected:
+    """Turn pydantic's errors into faults with JSON pointers."""
+    faults = []
+    for item in error.errors(include_url=False, include_input=False):
+        message = "unknown field" if item["type"] == "extra_forbidden" else item["msg"]
+        faults.append(Fault(pointer(*item["loc"]), message))
+    return RequestRejected(*faults)
+
+
+def install_handlers(app: FastAPI) -> None:
+    """Make every error of `app` a problem."""
+
+    @app.exception_handler(ProblemRaised)
+    async def _raised(request: Request, error: ProblemRaised) -> Response:
+        return problem_response(request, error)
+
+    @app.exception_handler(RequestRejected)
+    async def _rejected(request: Request, error: RequestRejected) -> Response:
+        return problem_response(request, rejected(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def _invalid_parameter(request: Request, error: RequestValidationError) -> Response:
+        details = [f"{item['loc'][-1]}: {item['msg']}" for item in error.errors()]
+        parameter = str(error.errors()[0]["loc"][-1])
+        raised = ProblemRaised("invalid_request", "; ".join(details), parameter=parameter)
+        return problem_response(request, raised)
+
+    @app.exception_handler(StoreUnavailable)
+    async def _no_store(request: Request, error: StoreUnavailable) -> Response:
+        return problem_response(request, ProblemRaised("store_unavailable", str(error)))
+
+    @app.exception_handler(HTTPException)
+    async def _http(request: Request, error: HTTPException) -> Response:
+        slug = _SLUG_OF_STATUS.get(error.status_code, "internal_error")
+        detail = f"{request.method} {request.url.path}: {error.detail}"
+        return problem_response(request, ProblemRaised(slug, detail, headers=error.headers))
+
+    @app.exception_handler(Exception)
+    async def _mistake(request: Request, error: Exception) -> Response:
+        logger.error("unexpected error at %s", request.url.path, exc_info=error)
+        detail = "This is a bug of the service; the log holds the details under the request id."
+        return problem_response(request, ProblemRaised("internal_error", detail))

@@ -1,0 +1,31 @@
+"""X-Request-ID: taken from the request where it is sane, else made, and always returned."""
+
+import re
+import secrets
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_SANE = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
+
+
+class RequestIdMiddleware:
+    """ASGI middleware; plain, because it runs for every hit."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the application with the request id added to its answer."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        sent = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
+        request_id = sent.decode() if _SANE.fullmatch(sent) else secrets.token_hex(8)
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["X-Request-ID"] = request_id
+            await send(message)
+
+        await self._app(scope, receive, send_with_id)

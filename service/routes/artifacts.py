@@ -1,0 +1,63 @@
+"""Artifacts of a compilation by stage, and blobs by digest: raw bytes with validators."""
+
+from typing import Any
+
+import orjson
+from fastapi import APIRouter, Request, Response
+
+from compiler.target import MEDIA_TYPES
+from service.problems import ProblemRaised
+from service.routes.compilations import find_compilation
+from service.shared import Shared, shared
+
+router = APIRouter(prefix="/v1", tags=["artifacts"])
+
+
+@router.get("/compilations/{key}/artifacts/{stage}", summary="The bytes of one stage")
+async def get_artifact(request: Request, key: str, stage: str) -> Response:
+    """Answer the artifact; 404 names whether the stage does not exist or was not reached."""
+    state = shared(request)
+    await state.callers.identify(request, "compile")
+    if stage not in MEDIA_TYPES:
+        detail = f"There is no stage {stage!r}; there is {', '.join(MEDIA_TYPES)}"
+        raise ProblemRaised("no_such_stage", detail)
+    answer = await find_compilation(state, key)
+    if not answer.is_finished:
+        detail = f"The compilation is {answer.state}; ask again, or wait with GET {key}?wait=S"
+        raise ProblemRaised("not_finished", detail, headers={"Retry-After": "1"})
+    artifact = orjson.loads(answer.record)["artifacts"].get(stage)
+    if artifact is None:
+        detail = f"The compilation {answer.state} before {stage!r}, or was asked to stop before it"
+        raise ProblemRaised("stage_not_reached", detail)
+    headers = {"Cache-Control": "private, no-cache"}
+    return await _blob_response(request, state, artifact["digest"], MEDIA_TYPES[stage], headers)
+
+
+@router.get("/blobs/{digest}", summary="Bytes by their SHA-256 digest; they never change")
+async def get_blob(request: Request, digest: str) -> Response:
+    """Answer the blob `sha256:<hex>`."""
+    state = shared(request)
+    await state.callers.identify(request, "compile")
+    headers = {"Cache-Control": "private, max-age=31536000, immutable"}
+    if not digest.startswith("sha256:") or not await state.blobs.exists(digest):
+        raise ProblemRaised("not_found", f"There is no blob {digest}")
+    return await _blob_response(request, state, digest, "application/octet-stream", headers)
+
+
+async def _blob_response(
+    request: Request, state: Shared, digest: str, media_type: str, headers: dict[str, Any]
+) -> Response:
+    accepted = request.headers.get("accept-encoding", "")
+    is_zstd = any(part.split(";")[0].strip() == "zstd" for part in accepted.split(","))
+    etag = f'"{digest}-zstd"' if is_zstd else f'"{digest}"'
+    headers = headers | {"ETag": etag, "Vary": "Accept-Encoding"}
+    if etag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    data = await state.blobs.get(digest)
+    frame = await state.blobs.get_frame(digest) if is_zstd else None
+    if data is None or (is_zstd and frame is None):
+        detail = f"The blob {digest} has left the cache; post the compilation again"
+        raise ProblemRaised("evicted", detail)
+    if frame is not None:
+        headers["Content-Encoding"] = "zstd"
+    return Response(frame or data, headers=headers, media_type=media_type)

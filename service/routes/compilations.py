@@ -1,0 +1,191 @@
+"""POST, GET and DELETE of compilations."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from compiler.compilation import CompilationAnswer, compilation_url
+from compiler.job import CompileJob
+from compiler.record import cancelled_compilation
+from compiler.request import EXAMPLE, CompileRequest
+from compiler.resolution import resolve
+from compiler.target import STAGES
+from service.answer import Answer, answer_response, server_timing
+from service.body import parse_body, read_body
+from service.memory import AnswerMemory, Remembered
+from service.problems import ProblemRaised
+from service.shared import Shared, shared
+from service.submission import find_or_enqueue, finished, unfinished
+from service.wait import requested_wait
+from store.jobs.words import Cancellation
+
+router = APIRouter(prefix="/v1/compilations", tags=["compilations"])
+ALL_STAGES = frozenset(stage for stages in STAGES.values() for stage in stages)
+_WAIT: dict[str, Any] = {
+    "name": "wait",
+    "in": "query",
+    "description": "seconds to wait for the result (also `Prefer: wait=S`)",
+    "schema": {"type": "number", "minimum": 0, "default": 0},
+}
+_BODY: dict[str, Any] = {
+    "required": True,
+    "content": {
+        "application/json": {
+            "schema": CompileRequest.model_json_schema(),
+            "examples": {"vector add": {"value": EXAMPLE}},
+        }
+    },
+}
+
+
+@router.post(
+    "",
+    summary="Compile a kernel, or get its compilation from the cache",
+    responses={200: {"model": CompilationAnswer}, 202: {"model": CompilationAnswer}},
+    openapi_extra={"requestBody": _BODY, "parameters": [_WAIT]},
+)
+async def post_compilation(request: Request) -> Response:
+    """Answer 200 with a finished compilation (also a failed one), 202 with one under way."""
+    started = time.perf_counter()
+    state = shared(request)
+    caller = await state.callers.identify(request, "compile")
+    wait = requested_wait(request, state.settings.max_wait_s)
+    body = await read_body(request, state.settings.max_body_bytes)
+    default = await state.toolchains.default()
+    digest = AnswerMemory.digest(caller.namespace, default.id if default else "", body)
+    if remembered := state.memory.get(digest):
+        state.metrics.remembered.inc()
+        return _remembered_response(remembered, started, wait.headers)
+    generation = state.invalidations.generation
+    compile_request = parse_body(body, CompileRequest)
+    toolchain = await state.toolchains.choose(compile_request.triton)
+    job = resolve(compile_request, toolchain, caller.namespace)
+    answer = await find_or_enqueue(state, job, toolchain, compile_request, caller, wait.seconds)
+    if answer.cache is not None:
+        state.metrics.compilations.labels(answer.cache).inc()
+    is_lasting = answer.cache == "hit" and answer.state == "succeeded"
+    if (
+        is_lasting
+        and state.invalidations.connected
+        and generation == state.invalidations.generation
+    ):
+        location = compilation_url(answer.key)
+        state.memory.put(digest, Remembered(answer.key, answer.body(), location))
+    return answer_response(answer, started, wait.headers)
+
+
+def _remembered_response(
+    remembered: Remembered, started: float, headers: dict[str, str]
+) -> Response:
+    own = {
+        "Location": remembered.location,
+        "Cache-Status": "tritond; hit",
+        "Server-Timing": server_timing(started),
+    }
+    return Response(remembered.body, headers=own | headers, media_type="application/json")
+
+
+@router.get(
+    "/{key}",
+    summary="A compilation, by key",
+    response_model=CompilationAnswer,
+    openapi_extra={"parameters": [_WAIT]},
+)
+async def get_compilation(request: Request, key: str, include: str = "") -> Response:
+    """Answer 200 whatever the state; `include` lists artifacts to inline, by comma."""
+    started = time.perf_counter()
+    state = shared(request)
+    await state.callers.identify(request, "compile")
+    wait = requested_wait(request, state.settings.max_wait_s)
+    stages = _included_stages(include)
+    answer = await find_compilation(state, key, wait.seconds, stages)
+    headers = {"Server-Timing": server_timing(started)} | wait.headers
+    if not answer.is_finished:
+        headers["Retry-After"] = "1"
+    return Response(answer.body(), headers=headers, media_type="application/json")
+
+
+def _included_stages(include: str) -> list[str]:
+    stages = [stage for stage in include.split(",") if stage]
+    for stage in stages:
+        if stage not in ALL_STAGES:
+            detail = f"include: there is no stage {stage!r}; there is {', '.join(ALL_STAGES)}"
+            raise ProblemRaised("invalid_request", detail, parameter="include")
+    return stages
+
+
+async def find_compilation(
+    state: Shared, key: str, wait_s: float = 0, include: Sequence[str] = ()
+) -> Answer:
+    """Return the compilation `key`, waiting for it if it is under way.
+
+    Raises ProblemRaised: 404, or 410 when an included artifact is gone.
+    """
+    record = await _finished_record(state, key, wait_s)
+    if record is None:
+        job = await state.jobs.payload(key)
+        if job is not None:
+            return await _unfinished(state, job)
+        # it may have finished between the two looks
+        record = await _finished_record(state, key, 0)
+    if record is None:
+        raise ProblemRaised("not_found", f"There is no compilation {key}; it may have been evicted")
+    answer = await finished(state, key, record, None, include)
+    if answer is None:
+        raise ProblemRaised("evicted", "An included artifact has left the cache; post again")
+    return answer
+
+
+async def _finished_record(state: Shared, key: str, wait_s: float) -> bytes | None:
+    if await state.jobs.state(key) is not None:
+        result = await state.finished.wait(key, wait_s) if wait_s else None
+    else:
+        result = await state.jobs.result(key)
+    if result is not None:
+        return result.record
+    if await state.jobs.state(key) is not None:
+        return None
+    return await state.compilations.read(key)
+
+
+async def _unfinished(state: Shared, payload: bytes) -> Answer:
+    job = CompileJob.model_validate_json(payload)
+    toolchain = await state.toolchains.find(job.toolchain_id)
+    return await unfinished(state, job, toolchain, None)
+
+
+@router.delete(
+    "/{key}",
+    summary="Withdraw interest; the work stops when nobody is interested",
+    responses={202: {"model": CompilationAnswer}},
+    response_model=CompilationAnswer,
+)
+async def delete_compilation(request: Request, key: str) -> Response:
+    """Answer 202, or 200 when it was finished."""
+    state = shared(request)
+    caller = await state.callers.identify(request, "compile")
+    payload = await state.jobs.payload(key)
+    done = Cancellation.FINISHED
+    if payload is not None:
+        job = CompileJob.model_validate_json(payload)
+        toolchain = await state.toolchains.find(job.toolchain_id)
+        record = cancelled_compilation(job, toolchain).model_dump_json().encode()
+        done = await state.jobs.cancel(key, caller.id, record)
+    answer = await find_compilation(state, key, 0, [])
+    is_accepted = done in {Cancellation.WITHDRAWN, Cancellation.CANCELLED}
+    return Response(
+        answer.body(), status_code=202 if is_accepted else 200, media_type="application/json"
+    )
+
+
+@router.get("/{key}/request", summary="What was posted, with options resolved")
+async def get_request(request: Request, key: str) -> dict[str, Any]:
+    """Answer the source, specialization, target and resolved options of a compilation."""
+    state = shared(request)
+    await state.callers.identify(request, "compile")
+    payload = await state.jobs.payload(key) or await state.compilations.request(key)
+    if payload is None:
+        raise ProblemRaised("not_found", f"The request of {key} is not kept (any more)")
+    return CompileJob.model_validate_json(payload).as_request()

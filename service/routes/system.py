@@ -1,0 +1,112 @@
+"""What is here: targets, devices, workers, the system, its health and its metrics."""
+
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from compiler.target import STAGES
+from service import VERSION
+from service.shared import Shared, shared
+from store.lanes import compile_lane
+
+router = APIRouter(tags=["system"])
+
+
+@router.get("/v1/targets", summary="Targets and options, per toolchain")
+async def get_targets(request: Request) -> dict[str, Any]:
+    """Answer every toolchain with its targets, and options with types, defaults and ranges."""
+    state = shared(request)
+    await state.callers.identify(request, "compile")
+    default = await state.toolchains.default()
+    toolchains = [
+        {
+            **toolchain.model_dump(mode="json"),
+            "default": default is not None and toolchain.id == default.id,
+            "stages": {backend: STAGES[backend] for backend in toolchain.options},
+        }
+        for toolchain in await state.toolchains.all()
+    ]
+    return {"targets": default.targets if default else [], "toolchains": toolchains}
+
+
+@router.get("/v1/devices", summary="GPUs that launch workers offer")
+async def get_devices(request: Request) -> dict[str, Any]:
+    """Answer device classes with how many of each are there now."""
+    state = shared(request)
+    await state.callers.identify(request, "compile")
+    counts = Counter(worker.device for worker in await state.workers.list() if worker.device)
+    devices = [name.partition(" ") for name in counts]
+    return {
+        "devices": [
+            {"target": target, "model": model, "count": counts[f"{target} {model}"]}
+            for target, _, model in devices
+        ]
+    }
+
+
+@router.get("/v1/workers", summary="Workers that are alive")
+async def get_workers(request: Request) -> dict[str, Any]:
+    """Answer each worker with its toolchain, device, sandbox level and load."""
+    state = shared(request)
+    await state.callers.identify(request, "admin")
+    return {"workers": [asdict(worker) for worker in await state.workers.list()]}
+
+
+@router.get("/v1/system", summary="The deployment as a whole")
+async def get_system(request: Request) -> dict[str, Any]:
+    """Answer versions, queue lengths, worker counts and what the sandbox self-tests said."""
+    state = shared(request)
+    await state.callers.identify(request, "compile")
+    default = await state.toolchains.default()
+    workers = await state.workers.list()
+    return {
+        "version": VERSION,
+        "default_toolchain": default.id if default else None,
+        "store": {"reachable": True, "separate_cache": state.settings.cache_url is not None},
+        "queues": await _queue_lengths(state),
+        "workers": {
+            kind: sum(worker.kind == kind for worker in workers) for kind in ("compile", "launch")
+        },
+        "sandbox": {worker.id: worker.sandbox for worker in workers},
+    }
+
+
+async def _queue_lengths(state: Shared) -> dict[str, int]:
+    lanes = [compile_lane(toolchain.id) for toolchain in await state.toolchains.all()]
+    return {lane: await state.jobs.queued(lane) for lane in lanes}
+
+
+@router.get("/healthz", summary="This process is alive")
+async def get_health() -> dict[str, str]:
+    """Answer at once, whatever the store does."""
+    return {"status": "alive"}
+
+
+@router.get("/readyz", summary="This process reaches the store")
+async def get_readiness(request: Request) -> dict[str, str]:
+    """Answer 503 while the store cannot be reached; says nothing of workers."""
+    await shared(request).workers.list()
+    return {"status": "ready"}
+
+
+@router.get("/metrics", summary="Prometheus metrics")
+async def get_metrics(request: Request) -> Response:
+    """Answer counters of this process and gauges of the deployment."""
+    state = shared(request)
+    await state.callers.identify(request, "admin")
+    for lane, length in (await _queue_lengths(state)).items():
+        state.metrics.queued.labels(lane).set(length)
+    workers = await state.workers.list()
+    for kind in ("compile", "launch"):
+        state.metrics.workers.labels(kind).set(sum(worker.kind == kind for worker in workers))
+    return Response(generate_latest(state.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+
+@router.get("/", include_in_schema=False)
+async def get_home() -> RedirectResponse:
+    """Lead people to the documentation of the API."""
+    return RedirectResponse("/docs")

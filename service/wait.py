@@ -1,0 +1,48 @@
+"""How long a request is willing to wait: `?wait=S` or `Prefer: wait=S`, clamped."""
+
+import re
+from dataclasses import dataclass
+
+from fastapi import Request
+
+from service.problems import ProblemRaised
+
+_PREFER_WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*(\d+(?:\.\d+)?)\s*(?:$|[,;])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Seconds to wait; `is_preference` when it came by `Prefer` and must be acknowledged."""
+
+    seconds: float
+    is_preference: bool = False
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The header that acknowledges a preference."""
+        return {"Preference-Applied": f"wait={self.seconds:g}"} if self.is_preference else {}
+
+
+def requested_wait(request: Request, max_wait_s: float) -> Wait:
+    """Return the wait that `request` asks for, at most `max_wait_s`.
+
+    Raises ProblemRaised (422) when `wait` is not a number of seconds ≥ 0.
+    """
+    written = request.query_params.get("wait")
+    if written is not None:
+        return Wait(min(_seconds(written), max_wait_s))
+    preferred = _PREFER_WAIT.search(request.headers.get("prefer", ""))
+    if preferred:
+        return Wait(min(float(preferred[1]), max_wait_s), is_preference=True)
+    return Wait(0.0)
+
+
+def _seconds(written: str) -> float:
+    try:
+        seconds = float(written)
+    except ValueError:
+        seconds = -1.0
+    if not seconds >= 0:  # also refuses nan
+        detail = f"wait={written!r} is not a number of seconds; write for example wait=30"
+        raise ProblemRaised("invalid_request", detail, parameter="wait")
+    return seconds

@@ -1,0 +1,91 @@
+"""Bytes by their digest: put, get, exists, and nothing else, so that an object store can follow.
+
+A blob is kept as a zstd frame, which can be sent as it is to whoever accepts zstd. It is verified
+on every read: bytes that do not match their digest are deleted and were never there.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final, cast
+
+import zstandard
+from redis.asyncio import Redis
+
+from store import keys, scripts
+from store.budget import Budget
+
+LEVEL: Final = 3
+MAX_BLOB_BYTES: Final = 512 * 1024 * 1024
+# Without a byte budget the server evicts, and `volatile-*` policies only evict what expires.
+LIFE_S: Final = 30 * 24 * 3600
+
+
+def digest_of(data: bytes) -> str:
+    """Return the name of `data`: "sha256:" and 64 hexadecimal digits."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def unpacked(frame: bytes, digest: str) -> bytes | None:
+    """Return the bytes in a zstd frame, None when they are not those that `digest` names."""
+    try:
+        if zstandard.frame_content_size(frame) > MAX_BLOB_BYTES:
+            return None
+        data = zstandard.ZstdDecompressor().decompress(frame)
+    except zstandard.ZstdError:
+        return None
+    return data if digest_of(data) == digest else None
+
+
+class Blobs:
+    """The blobs of one cache. `mismatches` counts those that were deleted as damaged."""
+
+    def __init__(self, cache: Redis, budget: Budget | None = None) -> None:
+        self.mismatches = 0
+        self._cache = cache
+        self._budget = budget
+        self._drop = scripts.load(cache, "drop")
+
+    async def put(self, data: bytes) -> str:
+        """Store `data` and return its digest."""
+        (digest,) = await self.put_many([data])
+        return digest
+
+    async def put_many(self, parts: Sequence[bytes]) -> list[str]:
+        """Store all of `parts` in one pipeline and return their digests in the same order.
+
+        A blob that is there is written again, which repairs a damaged one.
+        """
+        digests = [digest_of(part) for part in parts]
+        compressor = zstandard.ZstdCompressor(level=LEVEL)
+        frames = {
+            keys.BLOB + digest: compressor.compress(part)
+            for digest, part in zip(digests, parts, strict=True)
+        }
+        if self._budget:
+            await self._budget.account({key: len(frame) for key, frame in frames.items()})
+        pipeline = self._cache.pipeline(transaction=False)
+        for key, frame in frames.items():
+            pipeline.set(key, frame, ex=None if self._budget else LIFE_S)
+        await pipeline.execute()
+        return digests
+
+    async def get(self, digest: str) -> bytes | None:
+        """Return the bytes that `digest` names, None when they are missing or damaged."""
+        frame = await self.get_frame(digest)
+        return None if frame is None else await self.verified(frame, digest)
+
+    async def get_frame(self, digest: str) -> bytes | None:
+        """Return the zstd frame of the bytes that `digest` names, as stored and not verified."""
+        return cast("bytes | None", await self._cache.get(keys.BLOB + digest))
+
+    async def exists(self, digest: str) -> bool:
+        """Return whether there is a blob of that name."""
+        return bool(await self._cache.exists(keys.BLOB + digest))
+
+    async def verified(self, frame: bytes, digest: str) -> bytes | None:
+        """Return the bytes in `frame`; when they are not those of `digest` the blob is deleted."""
+        data = unpacked(frame, digest)
+        if data is None:
+            self.mismatches += 1
+            await self._drop(args=[keys.BLOB + digest])
+        return data

@@ -1,0 +1,56 @@
+"""The records of successful compilations. Failures are results of jobs and never come here."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import zstandard
+from redis.asyncio import Redis
+
+from store import keys
+from store.budget import Budget
+from store.records import Hit, Miss, Records
+
+
+class Compilations:
+    """Compilations by compile key: a JSON record, the request that made it, and blobs by stage."""
+
+    def __init__(self, cache: Redis, budget: Budget | None = None) -> None:
+        self._records = Records(cache, keys.COMPILATION, budget)
+
+    @property
+    def misses(self) -> Counter[Miss]:
+        """How often `hit` and `read` found nothing, by reason."""
+        return self._records.misses
+
+    async def write(
+        self, key: str, record: bytes, request: bytes, blobs: Mapping[str, str]
+    ) -> None:
+        """Store a compilation whose `blobs` (digest by stage) were all put before."""
+        frame = zstandard.ZstdCompressor(level=3).compress(request)
+        await self._records.write(key, record, blobs, {"request": frame})
+
+    async def hit(self, key: str, include: Sequence[str] = ()) -> Hit | None:
+        """Return the record and the included stages in one round trip, None for a miss.
+
+        A missing record, any missing blob and a damaged included blob are misses; a stage in
+        `include` that the compilation does not have is left out.
+        """
+        return await self._records.hit(key, include)
+
+    async def read(self, key: str) -> bytes | None:
+        """Return the record, None when it or any of its blobs is missing."""
+        hit = await self._records.hit(key)
+        return None if hit is None else hit.record
+
+    async def request(self, key: str) -> bytes | None:
+        """Return the request that made the compilation."""
+        frame = await self._records.field(key, "request")
+        return None if frame is None else zstandard.ZstdDecompressor().decompress(frame)
+
+    def used(self, key: str) -> None:
+        """Note a hit answered from a process's own memory, so that the key is not evicted."""
+        self._records.used(key)
+
+    async def forget(self, key: str) -> None:
+        """Delete the record (a purge); the blobs stay until they are evicted."""
+        await self._records.forget(key)

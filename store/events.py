@@ -1,0 +1,71 @@
+"""What happens to a job: a short stream that can be followed from any point.
+
+`queued`, `started` and `finished` are written by the scripts of the job protocol, in the same
+instant as the change itself; workers add what lies between. A stream is capped and expires: it is
+never the record.
+"""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+from redis.asyncio import Redis
+
+from store import keys, scripts
+
+START: Final = "0-0"
+FINISHED: Final = "finished"
+LIFE_MS: Final = 24 * 3600 * 1000
+LOOK_AGAIN_MS: Final = 5_000
+_ID: Final = re.compile(r"\d{1,19}(-\d{1,19})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event; `id` grows and can be given as `after`; `data` is JSON."""
+
+    id: str
+    kind: str
+    data: bytes
+
+
+class Events:
+    """The events of jobs."""
+
+    def __init__(self, redis: Redis, blocking: Redis) -> None:
+        self._redis = redis
+        self._blocking = blocking
+        self._append = scripts.load(redis, "append_event")
+
+    async def append(self, job_id: str, token: int, kind: str, data: Mapping[str, Any]) -> bool:
+        """Add an event of the attempt with `token`; False: that attempt does not count any more."""
+        return bool(await self._append(args=[job_id, token, kind, orjson.dumps(data), LIFE_MS]))
+
+    async def read(self, job_id: str, after: str = START) -> list[Event]:
+        """Return the events later than `after`; `ValueError` when that is not an event's id."""
+        if not _ID.fullmatch(after):
+            raise ValueError(f"{after!r} is not the id of an event, such as 1763640000000-0.")
+        entries: Any = await self._redis.xrange(keys.EVENTS + job_id, min=f"({after}")
+        return [
+            Event(entry_id.decode(), fields[b"type"].decode(), fields[b"data"])
+            for entry_id, fields in entries
+        ]
+
+    async def follow(self, job_id: str, after: str = START) -> AsyncIterator[Event]:
+        """Yield the events later than `after` as they come, and end behind `finished`.
+
+        It ends too when the job is over and there is nothing more to tell. Each follower holds a
+        connection.
+        """
+        while True:
+            alive = await self._redis.exists(keys.JOB + job_id)
+            for event in await self.read(job_id, after):
+                yield event
+                after = event.id
+                if event.kind == FINISHED:
+                    return
+            if not alive:
+                return
+            await self._blocking.xread({keys.EVENTS + job_id: after}, count=1, block=LOOK_AGAIN_MS)

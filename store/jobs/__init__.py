@@ -1,0 +1,33 @@
+"""The job protocol: how callers, workers and reapers share work without ever losing or doubling it.
+
+A job is one piece of work with an id that says what it is (for a compilation: its compile key), so
+equal work is one job. Every arrow below is one Lua script, hence atomic::
+
+                    submit (miss)
+                         |
+                         v            claim
+      +-------------> queued ----------------------> running ---+
+      |                 |  ^                          | | |     | renew
+      | submit (join)   |  |  release, reap (lease    | | |<----+
+      +-----------------+  |  over), submit (refresh) | | |
+                        |  +--------------------------+ | |
+        cancel (last    |                               | | finish (token valid)
+        caller), reap   |         cancel (last caller)  | | by the worker, or by the
+        (overdue: the   |   +---------------------------+ | reaper after three deliveries
+        reaper claims   |   |                             |
+        and finishes)   v   v                             v
+                      over: a result with a time to live; never beside a job
+
+- *Fencing*: a claim carries a token that only counts until the job is taken from the attempt. A
+  late worker's
+  `finish` is refused, its `renew` says `lost` or `cancelled`, and `Revocations` tells it at once.
+- *Leases* are counted by the server's clock. `reap` may run in any number of processes.
+- *Fair turns*: see `scripts/lane.lua`. Interactive jobs go before batch jobs of all lanes of a
+  worker.
+- *Results* are answered to everybody until they expire; only a reusable one answers a later submit.
+- *Waiting*: `Finished` reads the result again every second, so a lost publication costs a second at
+  most.
+
+The state of all this is in Redis streams with one consumer group each (`XPENDING` and `XINFO
+GROUPS` show what is waiting and what is running) and in the keys listed in `store.keys`.
+"""

@@ -1,0 +1,112 @@
+"""The callers' side of the job protocol: ask for work, ask about it, lose interest in it."""
+
+from typing import Any, Final, cast
+
+from redis.asyncio import Redis
+
+from store import keys, scripts
+from store.errors import CallerQueueFull, QueueFull
+from store.jobs.words import (
+    KEPT_S,
+    Cancellation,
+    Limits,
+    Outcome,
+    Priority,
+    Result,
+    Standing,
+    State,
+    Submitted,
+)
+
+EVENTS_LIFE_S: Final = 24 * 3600
+
+
+class Jobs:
+    """Jobs as their callers see them. A caller is any non-empty id; equal ids share their turns."""
+
+    def __init__(self, redis: Redis, limits: Limits | None = None) -> None:
+        self._redis = redis
+        self._limits = limits or Limits()
+        self._submit = scripts.load(redis, "submit", shared="lane")
+        self._cancel = scripts.load(redis, "cancel", shared="lane")
+        self._state = scripts.load(redis, "state", shared="lane")
+
+    async def submit(
+        self,
+        job_id: str,
+        *,
+        lane: str,
+        priority: Priority,
+        payload: bytes,
+        caller: str,
+        deadline_ms: int,
+        refresh: bool = False,
+    ) -> Submitted:
+        """Have the job done: answer from a recent result, join the living job, or create it.
+
+        `deadline_ms` counts from now and bounds the time in the queue. A join raises the priority
+        and extends the deadline. With `refresh` recent results do not count, a queued job becomes a
+        refresh, and a running attempt that is not one is superseded.
+
+        Errors: `QueueFull`, `CallerQueueFull`, `StoreUnavailable`.
+        """
+        if not caller:
+            raise ValueError("A job needs a caller: the id must not be empty.")
+        limits = self._limits
+        answer = await self._submit(
+            args=[
+                job_id,
+                lane,
+                priority.value,
+                payload,
+                caller,
+                deadline_ms,
+                int(refresh),
+                limits.queued,
+                limits.queued_per_caller,
+                EVENTS_LIFE_S * 1000,
+            ]
+        )
+        match answer[0]:
+            case b"queue_full":
+                raise QueueFull(lane, limits.queued)
+            case b"caller_queue_full":
+                raise CallerQueueFull(lane, limits.queued_per_caller)
+            case b"hit":
+                return Submitted(Outcome.HIT, answer[1])
+        return Submitted(Outcome(answer[0].decode()))
+
+    async def cancel(self, job_id: str, caller: str, record: bytes) -> Cancellation:
+        """Withdraw `caller`'s interest; without any interest left the job ends with `record`."""
+        answer = await self._cancel(args=[job_id, caller, record, KEPT_S * 1000])
+        return Cancellation(answer.decode())
+
+    async def state(self, job_id: str) -> Standing | None:
+        """Return where a living job stands, None when it is over or unknown."""
+        answer = await self._state(args=[job_id])
+        if answer is None:
+            return None
+        state, priority, attempt, submitted_ms, started_ms, position = answer
+        running = state == b"running"
+        return Standing(
+            state=State(state.decode()),
+            priority=Priority(priority.decode()),
+            attempt=int(attempt),
+            submitted_at_ms=int(submitted_ms),
+            started_at_ms=int(started_ms) if running else None,
+            position=None if running else int(position),
+        )
+
+    async def payload(self, job_id: str) -> bytes | None:
+        """Return what a living job was submitted with."""
+        return cast("bytes | None", await self._redis.hget(keys.JOB + job_id, "payload"))
+
+    async def result(self, job_id: str) -> Result | None:
+        """Return how the job ended, as long as that is kept."""
+        found: Any = await self._redis.hmget(keys.RESULT + job_id, "record", "reusable")
+        record, reusable = found
+        return None if record is None else Result(record, reusable == b"1")
+
+    async def queued(self, lane: str) -> int:
+        """Return how many jobs of `lane` wait for a worker."""
+        return int(await self._redis.zcard(keys.QUEUED + lane))

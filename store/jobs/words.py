@@ -1,0 +1,123 @@
+"""The words of the job protocol: what goes into it and what comes out of it, as plain values."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+# How long a result that must not be reused is still answered to those who ask for it.
+KEPT_S: Final = 600
+
+
+class Priority(StrEnum):
+    """Interactive jobs are claimed before batch jobs."""
+
+    INTERACTIVE = "interactive"
+    BATCH = "batch"
+
+
+class Outcome(StrEnum):
+    """What became of a submit: a recent result, a living job joined, or a new job."""
+
+    HIT = "hit"
+    JOIN = "join"
+    MISS = "miss"
+
+
+class State(StrEnum):
+    """Where a living job is."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+
+
+class Heartbeat(StrEnum):
+    """The answer to a heartbeat: go on; this attempt no longer counts; nobody wants the job."""
+
+    OK = "ok"
+    LOST = "lost"
+    CANCELLED = "cancelled"
+
+
+class Cancellation(StrEnum):
+    """What became of a cancel: interest withdrawn, job ended, job over before, no such job."""
+
+    WITHDRAWN = "withdrawn"
+    CANCELLED = "cancelled"
+    FINISHED = "finished"
+    NOT_FOUND = "not_found"
+
+
+class Lapse(StrEnum):
+    """Why a reaper holds a claim: its workers died too often, or nobody claimed it in time."""
+
+    EXHAUSTED = "exhausted"
+    OVERDUE = "overdue"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of the protocol. Queue limits are per lane; joins are never refused."""
+
+    queued: int = 10_000
+    queued_per_caller: int = 2_000
+    deliveries: int = 3
+    lease_ms: int = 15_000
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """The answer to a submit; `record` is there for a hit only."""
+
+    outcome: Outcome
+    record: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One attempt at a job. All times are ms since 1970 by the server's clock.
+
+    `deadline_at_ms` bounds the time in the queue. `lapse` is set for a reaper's claims only: those
+    are not to be run but to be finished with a record that names the error.
+    """
+
+    id: str
+    lane: str
+    priority: Priority
+    payload: bytes
+    token: int
+    attempt: int
+    deliveries: int
+    refresh: bool
+    deadline_at_ms: int
+    submitted_at_ms: int
+    started_at_ms: int
+    lapse: Lapse | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a living job stands. `position` is 1 for the next one and None when running."""
+
+    state: State
+    priority: Priority
+    attempt: int
+    submitted_at_ms: int
+    started_at_ms: int | None
+    position: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a job ended: the record handed in, and whether a submit may be answered with it."""
+
+    record: bytes
+    reusable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """An attempt that no longer counts, because it is `why`: lost or cancelled."""
+
+    id: str
+    token: int
+    why: Heartbeat

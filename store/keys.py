@@ -1,0 +1,47 @@
+"""Every key and channel name in Redis, so that no two parts of the store can collide unseen.
+
+A name that ends in a colon is a prefix; its comment says what follows. The names of the job
+protocol are handed to its Lua scripts by `store.scripts`, so they are written here and nowhere
+else.
+"""
+
+from typing import Final
+
+# --- Jobs (must never be evicted) --------------------------------------------------------------
+JOB: Final = "tritond:job:"  # <job id>: hash, exists while the job is queued or running
+CALLERS: Final = "tritond:job-callers:"  # <job id>: set of the callers interested in it
+RESULT: Final = "tritond:result:"  # <job id>: hash, exists (with a TTL) once the job is over
+EVENTS: Final = "tritond:events:"  # <job id>: stream, capped
+STREAM: Final = "tritond:stream:"  # <priority>:<lane>: stream of the jobs whose turn it is
+TURNS: Final = "tritond:turns:"  # <priority>:<lane>: hash caller -> its job in the stream
+ROUNDS: Final = "tritond:rounds:"  # <priority>:<lane>: hash caller -> round of its last job
+BACKLOG: Final = "tritond:backlog:"  # <priority>:<lane>:<caller>: zset of jobs without a turn
+QUEUED: Final = "tritond:queued:"  # <lane>: zset of all queued jobs in expected order
+LANES: Final = "tritond:lanes"  # set of <priority>:<lane>, each with a stream
+LEASES: Final = "tritond:leases"  # zset job id -> end of its lease, ms
+DEADLINES: Final = "tritond:deadlines"  # zset queued job id -> queue deadline, ms
+TOKEN: Final = "tritond:token"  # noqa: S105  (counter of fencing tokens)
+
+# --- Channels ----------------------------------------------------------------------------------
+FINISHED: Final = "tritond:finished"  # message: job id
+REVOKED: Final = "tritond:revoked"  # message: "<cancelled|lost> <token> <job id>"
+INVALIDATED: Final = "tritond:invalidated"  # message: compile key
+
+# --- Workers, toolchains, API keys (must never be evicted) -------------------------------------
+WORKER: Final = "tritond:worker:"  # <worker id>: JSON, lives as long as its heartbeat
+WORKERS: Final = "tritond:workers"  # set of worker ids
+TOOLCHAINS: Final = "tritond:toolchains"  # hash toolchain id -> JSON
+DEFAULT_TOOLCHAIN: Final = "tritond:toolchain-default"  # toolchain id
+API_KEYS: Final = "tritond:api-keys"  # hash SHA-256 of the secret -> JSON
+
+# --- Cache (may be evicted) --------------------------------------------------------------------
+BLOB: Final = "tritond:blob:"  # <digest>: zstd frame
+COMPILATION: Final = "tritond:compilation:"  # <compile key>: hash record, request, blobs
+CACHE_USED: Final = "tritond:cache-used"  # zset cache key -> last use, s
+CACHE_SIZES: Final = "tritond:cache-sizes"  # hash cache key -> bytes
+CACHE_BYTES: Final = "tritond:cache-bytes"  # sum of CACHE_SIZES
+
+
+def derived(level: str) -> str:
+    """Return the prefix of the records of one `level` of derived results, such as `front`."""
+    return f"tritond:{level}:"

@@ -1,0 +1,97 @@
+"""A record that names blobs: whole, or a miss. Compilations and derived results are such.
+
+Blobs first, record last: a writer stores the blobs before the record, and a reader believes a
+record only while all of its blobs are there, so an eviction is a miss and never an error.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, cast
+
+from redis.asyncio import Redis
+
+from store import scripts
+from store.blobs import LIFE_S, Blobs
+from store.budget import Budget
+
+
+class Miss(StrEnum):
+    """Why a read was a miss: no record, one of its blobs evicted, one of its blobs damaged."""
+
+    NO_RECORD = "no_record"
+    NO_BLOB = "no_blob"
+    DAMAGED_BLOB = "damaged_blob"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A whole record, the digests of its blobs, and the bytes of the included ones, by stage."""
+
+    record: bytes
+    blobs: Mapping[str, str]
+    included: Mapping[str, bytes]
+
+
+class Records:
+    """Records under one key prefix. `misses` counts the reads that found nothing, by reason."""
+
+    def __init__(self, cache: Redis, prefix: str, budget: Budget | None = None) -> None:
+        self.misses: Counter[Miss] = Counter()
+        self._cache = cache
+        self._prefix = prefix
+        self._budget = budget
+        self._blobs = Blobs(cache)
+        self._hit = scripts.load(cache, "hit")
+        self._drop = scripts.load(cache, "drop")
+
+    async def write(
+        self, key: str, record: bytes, blobs: Mapping[str, str], extra: Mapping[str, bytes]
+    ) -> None:
+        """Store `record`, the digests of its `blobs` (stored before), and `extra` fields."""
+        name = self._prefix + key
+        named = " ".join(f"{stage} {digest}" for stage, digest in blobs.items())
+        fields: dict[Any, Any] = {"record": record, "blobs": named.encode(), **extra}
+        if self._budget:
+            await self._budget.account({name: sum(map(len, fields.values()))})
+        pipeline = self._cache.pipeline(transaction=True)
+        pipeline.delete(name)
+        pipeline.hset(name, mapping=fields)
+        if not self._budget:
+            pipeline.expire(name, LIFE_S)
+        await pipeline.execute()
+
+    async def hit(self, key: str, include: Sequence[str] = ()) -> Hit | None:
+        """Return the record and the included blobs in one round trip, None when it is not whole."""
+        name = self._prefix + key
+        status, *rest = await self._hit(args=[name, *include])
+        if status != b"hit":
+            self.misses[Miss(status.decode())] += 1
+            return None
+        record, named, *frames = rest
+        words = named.decode().split()
+        blobs = dict(zip(words[::2], words[1::2], strict=True))
+        included = {}
+        stages = [stage for stage in blobs if stage in include]
+        for stage, frame in zip(stages, frames, strict=True):
+            data = await self._blobs.verified(frame, blobs[stage])
+            if data is None:
+                self.misses[Miss.DAMAGED_BLOB] += 1
+                return None
+            included[stage] = data
+        self.used(key)
+        return Hit(record, blobs, included)
+
+    def used(self, key: str) -> None:
+        """Note a use of the record that did not come to the server."""
+        if self._budget:
+            self._budget.used(self._prefix + key)
+
+    async def field(self, key: str, name: str) -> bytes | None:
+        """Return one field of the record, whether or not its blobs are there."""
+        return cast("bytes | None", await self._cache.hget(self._prefix + key, name))
+
+    async def forget(self, key: str) -> None:
+        """Delete the record; its blobs stay, as others may name them."""
+        await self._drop(args=[self._prefix + key])

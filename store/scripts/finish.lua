@@ -1,0 +1,13 @@
+-- An attempt hands in its result; only the attempt whose token is still the job's may.
+-- KEYS none. ARGV 1 id, 2 token, 3 record, 4 reusable 0|1, 5 ms to keep it.
+-- Answers 1 accepted | 0 refused.
+
+local id, token = ARGV[1], ARGV[2]
+local job = fields(id, "token", "entry", "stream")
+if job.token ~= token then
+  -- The same finish sent twice, because its first answer was lost on the way, is accepted twice.
+  return redis.call("HGET", K.RESULT .. id, "finished") == token and 1 or 0
+end
+take_back(id, job)
+conclude(id, "finished", token, ARGV[3], ARGV[4], ARGV[5])
+return 1

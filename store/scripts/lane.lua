@@ -1,0 +1,153 @@
+-- Functions of the job scripts, put in front of each of them: the clock, the queue of a lane, the
+-- end of a job. KEYS none, ARGV none.
+--
+-- Fair turns: a lane has one stream per priority, and a caller has at most one waiting entry in it
+-- (its turn). Its other jobs wait in its backlog. When its entry is claimed or withdrawn, the next
+-- job of its backlog goes to the tail of the stream. A queued job without an entry is in the
+-- backlog of *every* caller who wants it, so a join is never worse than a submit of one's own.
+
+local GROUP = "workers"
+-- Where the scores in QUEUED begin: all interactive jobs come before all batch jobs.
+local BASE = { interactive = 0, batch = 2 ^ 52 }
+
+local function now_ms()
+  local time = redis.call("TIME")
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function fields(id, ...)
+  local names, values = { ... }, redis.call("HMGET", K.JOB .. id, ...)
+  local job = {}
+  for i, name in ipairs(names) do
+    job[name] = values[i]
+  end
+  return job
+end
+
+local function place(job)
+  return job.priority .. ":" .. job.lane
+end
+
+local function event(id, kind, data)
+  local json = cjson.encode(data)
+  redis.call("XADD", K.EVENTS .. id, "MAXLEN", "~", 200, "*", "type", kind, "data", json)
+end
+
+local function ensure_stream(at)
+  if redis.call("EXISTS", K.STREAM .. at) == 0 then
+    redis.call("XGROUP", "CREATE", K.STREAM .. at, GROUP, "0", "MKSTREAM")
+    redis.call("SADD", K.LANES, at)
+  end
+end
+
+-- Puts a queued job at the tail of the stream, as the turn of `caller`.
+local function give_turn(id, at, caller)
+  ensure_stream(at)
+  local entry = redis.call("XADD", K.STREAM .. at, "*", "id", id)
+  redis.call("HSET", K.TURNS .. at, caller, id)
+  redis.call("HSET", K.JOB .. id, "entry", entry, "stream", at, "owner", caller)
+  for _, other in ipairs(redis.call("SMEMBERS", K.CALLERS .. id)) do
+    redis.call("ZREM", K.BACKLOG .. at .. ":" .. other, id)
+  end
+end
+
+-- The turn of `caller` is over: the next job of its backlog gets one.
+local function pass_turn(at, caller)
+  redis.call("HDEL", K.TURNS .. at, caller)
+  local next_id = redis.call("ZPOPMIN", K.BACKLOG .. at .. ":" .. caller)[1]
+  if next_id then
+    give_turn(next_id, at, caller)
+  else
+    redis.call("HDEL", K.ROUNDS .. at, caller)
+  end
+end
+
+-- `caller` waits for a queued job that has no entry. Returns whether the job got one. A round is one
+-- turn of each caller; the job's round is its place in the expected order (start-time fair
+-- queueing). With `first`, the job goes before the caller's others.
+local function want(id, job, caller, first)
+  local at = place(job)
+  local round = tonumber(redis.call("HGET", K.ROUNDS .. at, "") or "0")
+  local before = first and round - 1 or 0
+  if not first then
+    round = math.max(round, tonumber(redis.call("HGET", K.ROUNDS .. at, caller) or "0")) + 1
+    redis.call("HSET", K.ROUNDS .. at, caller, round)
+    before = round
+  end
+  redis.call("ZADD", K.QUEUED .. job.lane, "LT", BASE[job.priority] + round, id)
+  if redis.call("HEXISTS", K.TURNS .. at, caller) == 0 then
+    give_turn(id, at, caller)
+    return true
+  end
+  redis.call("ZADD", K.BACKLOG .. at .. ":" .. caller, "LT", before, id)
+  return false
+end
+
+-- All callers of a queued job without an entry wait for it.
+local function enqueue(id, job, first)
+  redis.call("HDEL", K.JOB .. id, "reason")
+  redis.call("ZADD", K.DEADLINES, job.deadline_ms, id)
+  for _, caller in ipairs(redis.call("SMEMBERS", K.CALLERS .. id)) do
+    if want(id, job, caller, first) then
+      return
+    end
+  end
+end
+
+-- Takes a queued job out of its lane, wherever in it the job is.
+local function dequeue(id, job)
+  local at = place(job)
+  redis.call("ZREM", K.QUEUED .. job.lane, id)
+  redis.call("ZREM", K.DEADLINES, id)
+  for _, caller in ipairs(redis.call("SMEMBERS", K.CALLERS .. id)) do
+    redis.call("ZREM", K.BACKLOG .. at .. ":" .. caller, id)
+  end
+  if job.entry ~= "" then
+    redis.call("XDEL", K.STREAM .. job.stream, job.entry)
+    redis.call("HSET", K.JOB .. id, "entry", "")
+    pass_turn(at, job.owner)
+  end
+end
+
+-- Takes a running job from its worker: its entry is acknowledged and its lease ends.
+local function take_back(id, job)
+  redis.call("ZREM", K.LEASES, id)
+  if job.entry ~= "" then
+    redis.call("XACK", K.STREAM .. job.stream, GROUP, job.entry)
+    redis.call("XDEL", K.STREAM .. job.stream, job.entry)
+  end
+  redis.call("HSET", K.JOB .. id, "state", "queued", "entry", "", "token", "")
+end
+
+-- Starts an attempt. The job's entry, if it has one, is pending for `consumer`.
+local function start(id, consumer, lease_ms, now)
+  local token = redis.call("INCR", K.TOKEN)
+  local attempt = redis.call("HINCRBY", K.JOB .. id, "attempt", 1)
+  redis.call("HSET", K.JOB .. id, "state", "running", "token", token, "consumer", consumer,
+    "started_ms", now)
+  redis.call("ZADD", K.LEASES, now + lease_ms, id)
+  return token, attempt
+end
+
+local CLAIM = { "lane", "priority", "payload", "token", "attempt", "deliveries", "refresh",
+  "deadline_ms", "submitted_ms", "started_ms" }
+
+-- What a claim answers: the reason ("" for ordinary work), the job id, then the fields of CLAIM.
+local function claimed(reason, id)
+  local answer = redis.call("HMGET", K.JOB .. id, unpack(CLAIM))
+  table.insert(answer, 1, id)
+  table.insert(answer, 1, reason)
+  return answer
+end
+
+-- The job is over. `ending` is the field of the result that keeps the attempt's token: "finished"
+-- makes a repeated finish harmless, "cancelled" lets a late heartbeat tell its worker why.
+local function conclude(id, ending, token, record, reusable, keep_ms)
+  redis.call("DEL", K.JOB .. id, K.CALLERS .. id)
+  redis.call("HSET", K.RESULT .. id, "record", record, "reusable", reusable, ending, token)
+  redis.call("PEXPIRE", K.RESULT .. id, keep_ms)
+  event(id, "finished", { ending = ending })
+  redis.call("PEXPIRE", K.EVENTS .. id, keep_ms)
+  redis.call("PUBLISH", K.FINISHED, id)
+end
+

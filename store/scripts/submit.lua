@@ -1,0 +1,90 @@
+-- A caller wants a job done: a recent result is answered, a living job joined, else a job created.
+-- KEYS none. ARGV 1 id, 2 lane, 3 priority, 4 payload, 5 caller, 6 deadline in ms from now,
+-- 7 refresh 0|1, 8 most queued jobs of the lane, 9 most of one caller, 10 life of the events in ms.
+-- Answers {"hit", record} | {"join"} | {"miss"} | {"queue_full"} | {"caller_queue_full"}.
+
+local id, lane, priority, payload, caller = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local refresh = ARGV[7]
+local deadline_ms = now_ms() + ARGV[6]
+
+local function queued_jobs_of_caller()
+  local count = 0
+  for name in pairs(BASE) do
+    local at = name .. ":" .. lane
+    count = count + redis.call("ZCARD", K.BACKLOG .. at .. ":" .. caller)
+    count = count + redis.call("HEXISTS", K.TURNS .. at, caller)
+  end
+  return count
+end
+
+local function create()
+  if refresh == "0" then
+    local result = redis.call("HMGET", K.RESULT .. id, "record", "reusable")
+    if result[2] == "1" then
+      return { "hit", result[1] }
+    end
+  end
+  if redis.call("ZCARD", K.QUEUED .. lane) >= tonumber(ARGV[8]) then
+    return { "queue_full" }
+  end
+  if queued_jobs_of_caller() >= tonumber(ARGV[9]) then
+    return { "caller_queue_full" }
+  end
+  -- A job and a result never exist together: whoever finds a result knows that it is the newest.
+  redis.call("DEL", K.RESULT .. id, K.EVENTS .. id)
+  redis.call("HSET", K.JOB .. id, "lane", lane, "priority", priority, "payload", payload,
+    "state", "queued", "entry", "", "stream", "", "owner", "", "token", "", "attempt", 0,
+    "deliveries", 0, "refresh", refresh, "deadline_ms", deadline_ms, "submitted_ms", now_ms(),
+    "started_ms", "", "consumer", "")
+  redis.call("SADD", K.CALLERS .. id, caller)
+  event(id, "queued", { priority = priority })
+  redis.call("PEXPIRE", K.EVENTS .. id, ARGV[10])
+  enqueue(id, { lane = lane, priority = priority, deadline_ms = deadline_ms }, false)
+  return { "miss" }
+end
+
+-- The running attempt is told that its result would be refused, and the job starts anew.
+local function supersede(job)
+  redis.call("PUBLISH", K.REVOKED, "lost " .. job.token .. " " .. id)
+  take_back(id, job)
+  redis.call("HSET", K.JOB .. id, "deliveries", 0)
+  enqueue(id, job, true)
+end
+
+local function join()
+  local job = fields(id, "lane", "priority", "state", "entry", "stream", "owner", "token",
+    "refresh", "deadline_ms")
+  redis.call("SADD", K.CALLERS .. id, caller)
+  if deadline_ms > tonumber(job.deadline_ms) then
+    job.deadline_ms = deadline_ms
+    redis.call("HSET", K.JOB .. id, "deadline_ms", deadline_ms)
+    redis.call("ZADD", K.DEADLINES, "XX", deadline_ms, id)
+  end
+  local raised = BASE[priority] < BASE[job.priority]
+  if raised and job.state == "queued" then
+    dequeue(id, job)
+    job.entry = ""
+  end
+  if raised then
+    job.priority = priority
+    redis.call("HSET", K.JOB .. id, "priority", priority)
+  end
+  local renewed = refresh == "1" and job.refresh == "0"
+  if renewed then
+    redis.call("HSET", K.JOB .. id, "refresh", "1", "payload", payload)
+  end
+  if renewed and job.state == "running" then
+    supersede(job)
+  elseif raised and job.state == "queued" then
+    enqueue(id, job, false)
+  elseif job.state == "queued" and job.entry == ""
+    and not redis.call("ZSCORE", K.BACKLOG .. place(job) .. ":" .. caller, id) then
+    want(id, job, caller, false)
+  end
+  return { "join" }
+end
+
+if redis.call("EXISTS", K.JOB .. id) == 1 then
+  return join()
+end
+return create()

@@ -1,0 +1,100 @@
+"""Who is there to work, and which toolchains the deployment knows. Workers live by their heartbeat.
+
+Toolchains stay known when their workers are gone, and the default one is a stored setting, so a
+flapping worker changes nobody's compile key.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, cast
+
+import orjson
+from redis.asyncio import Redis
+
+from store import keys
+
+HEARTBEAT_LIFE_S: Final = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One worker process; `busy` of its `slots` are running something."""
+
+    id: str
+    kind: Literal["compile", "launch"]
+    toolchain: str | None
+    device: str | None
+    sandbox: str
+    slots: int
+    busy: int
+
+
+class Workers:
+    """The workers that sent a heartbeat within `HEARTBEAT_LIFE_S`."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def beat(self, worker: Worker) -> None:
+        """Register the worker, or tell that it is still there; at least three times per life."""
+        pipeline = self._redis.pipeline(transaction=True)
+        pipeline.set(keys.WORKER + worker.id, orjson.dumps(asdict(worker)), ex=HEARTBEAT_LIFE_S)
+        pipeline.sadd(keys.WORKERS, worker.id)
+        await pipeline.execute()
+
+    async def leave(self, worker_id: str) -> None:
+        """Take a worker that stops off the list at once."""
+        pipeline = self._redis.pipeline(transaction=True)
+        pipeline.delete(keys.WORKER + worker_id)
+        pipeline.srem(keys.WORKERS, worker_id)
+        await pipeline.execute()
+
+    async def list(self) -> list[Worker]:
+        """Return the living workers by id; those whose heartbeat stopped leave the list."""
+        members: Any = await self._redis.smembers(keys.WORKERS)
+        ids = sorted(member.decode() for member in members)
+        if not ids:
+            return []
+        found = await self._redis.mget([keys.WORKER + worker_id for worker_id in ids])
+        gone = [worker_id for worker_id, value in zip(ids, found, strict=True) if value is None]
+        if gone:
+            await self._redis.srem(keys.WORKERS, *gone)
+        return [Worker(**orjson.loads(value)) for value in found if value is not None]
+
+
+class Toolchains:
+    """Descriptions (JSON) of every toolchain that a worker ever offered, and the default one."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def offer(self, toolchain_id: str, description: bytes) -> None:
+        """Describe a toolchain; the first one ever offered becomes the default."""
+        pipeline = self._redis.pipeline(transaction=True)
+        pipeline.hset(keys.TOOLCHAINS, toolchain_id, description)
+        pipeline.set(keys.DEFAULT_TOOLCHAIN, toolchain_id, nx=True)
+        await pipeline.execute()
+
+    async def describe(self, toolchain_id: str) -> bytes | None:
+        """Return the description of a toolchain, None for an unknown one."""
+        return cast("bytes | None", await self._redis.hget(keys.TOOLCHAINS, toolchain_id))
+
+    async def list(self) -> dict[str, bytes]:
+        """Return the descriptions of all known toolchains by id."""
+        found: Any = await self._redis.hgetall(keys.TOOLCHAINS)
+        return {key.decode(): value for key, value in sorted(found.items())}
+
+    async def default(self) -> str | None:
+        """Return the id of the default toolchain, None before any worker was ever there."""
+        found: Any = await self._redis.get(keys.DEFAULT_TOOLCHAIN)
+        return None if found is None else found.decode()
+
+    async def set_default(self, toolchain_id: str) -> bool:
+        """Make a known toolchain the default; False when it is unknown."""
+        if not await self._redis.hexists(keys.TOOLCHAINS, toolchain_id):
+            return False
+        await self._redis.set(keys.DEFAULT_TOOLCHAIN, toolchain_id)
+        return True
+
+    async def forget(self, toolchain_id: str) -> None:
+        """Remove a toolchain that nobody offers any more."""
+        await self._redis.hdel(keys.TOOLCHAINS, toolchain_id)

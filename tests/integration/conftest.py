@@ -1,0 +1,39 @@
+"""One embedded Valkey for all integration tests; every test finds it empty."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from store.connection import Server, connect, connect_blocking
+from store.embedded import EmbeddedValkey
+
+
+@pytest.fixture(scope="session")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedValkey]:
+    server = EmbeddedValkey(tmp_path_factory.mktemp("data"))
+    asyncio.run(server.start())
+    yield server
+    asyncio.run(server.stop())
+
+
+@pytest.fixture
+async def redis(valkey: EmbeddedValkey) -> AsyncIterator[Server]:
+    client = connect(valkey.url)
+    await client.flushall()
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture
+async def blocking(valkey: EmbeddedValkey) -> AsyncIterator[Server]:
+    client = connect_blocking(valkey.url)
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture
+async def cache(redis: Server) -> Server:
+    """The same server, as in the default deployment."""
+    return redis

@@ -1,0 +1,59 @@
+"""Jobs on the real server, with leases short enough to be waited for."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Protocol
+
+import pytest
+
+from store.connection import Server
+from store.jobs.attempts import Attempts
+from store.jobs.callers import Jobs
+from store.jobs.waiting import Finished
+from store.jobs.words import Limits, Priority, Submitted
+
+LANE = "compile:triton-3.9.0"
+LIMITS = Limits(queued=50, queued_per_caller=20, deliveries=3, lease_ms=5_000)
+
+
+class Submit(Protocol):
+    async def __call__(self, job_id: str, **changes: Any) -> Submitted: ...
+
+
+@pytest.fixture
+def jobs(redis: Server) -> Jobs:
+    return Jobs(redis, LIMITS)
+
+
+@pytest.fixture
+def submit(jobs: Jobs) -> Submit:
+    async def submit(job_id: str, **changes: Any) -> Submitted:
+        usual = {
+            "lane": LANE,
+            "priority": Priority.INTERACTIVE,
+            "payload": b'{"source": "..."}',
+            "caller": "alice",
+            "deadline_ms": 60_000,
+        }
+        return await jobs.submit(job_id, **(usual | changes))
+
+    return submit
+
+
+@pytest.fixture
+def worker(redis: Server, blocking: Server) -> Callable[..., Attempts]:
+    """Makes attempts for a consumer of any name, with a lease of any length."""
+
+    def worker(name: str = "worker-1", lease_ms: int = LIMITS.lease_ms) -> Attempts:
+        return Attempts(redis, blocking, name, Limits(lease_ms=lease_ms))
+
+    return worker
+
+
+@pytest.fixture
+async def finished(redis: Server, blocking: Server) -> AsyncIterator[Finished]:
+    finished = Finished(redis, blocking)
+    task = asyncio.create_task(finished.run())
+    yield finished
+    task.cancel()
+    await asyncio.wait([task])

@@ -1,0 +1,48 @@
+"""API keys: the secret is shown once and never stored."""
+
+import pytest
+
+from store.api_keys import ApiKeys
+
+
+@pytest.fixture
+def api_keys(redis):
+    return ApiKeys(redis)
+
+
+async def test_a_secret_opens_its_key(api_keys):
+    key, secret = await api_keys.create("ci", ("compile", "launch"), "team-a")
+
+    assert await api_keys.find(secret) == key
+    assert (key.name, key.scopes, key.namespace) == ("ci", ("compile", "launch"), "team-a")
+    assert secret.startswith("tritond_")
+
+
+async def test_a_wrong_secret_opens_nothing(api_keys):
+    await api_keys.create("ci", ("compile",))
+
+    assert await api_keys.find("tritond_guessed") is None
+
+
+async def test_the_secret_is_not_stored(api_keys, redis):
+    _, secret = await api_keys.create("ci", ("compile",))
+
+    stored = await redis.hgetall("tritond:api-keys")
+    assert secret.encode() not in b"".join([*stored.keys(), *stored.values()])
+
+
+async def test_a_revoked_key_opens_nothing(api_keys):
+    key, secret = await api_keys.create("ci", ("compile",))
+    other, _ = await api_keys.create("laptop", ("admin",))
+
+    assert await api_keys.revoke(key.id)
+
+    assert await api_keys.find(secret) is None
+    assert await api_keys.list() == [other]
+    assert not await api_keys.revoke(key.id)
+
+
+async def test_there_are_keys_or_there_are_none(api_keys):
+    assert not await api_keys.any()
+    await api_keys.create("ci", ("compile",))
+    assert await api_keys.any()

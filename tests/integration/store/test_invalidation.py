@@ -1,0 +1,65 @@
+"""Invalidations: every process hears of a refresh or purge, or knows that it may have missed one."""
+
+import asyncio
+
+import pytest
+
+from store.invalidation import Invalidations, invalidate
+
+
+async def until(condition):
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def heard(blocking):
+    heard = Heard(blocking)
+    task = asyncio.create_task(heard.invalidations.run())
+    await until(lambda: heard.invalidations.connected)
+    yield heard
+    task.cancel()
+    await asyncio.wait([task])
+
+
+class Heard:
+    def __init__(self, blocking):
+        self.keys = []
+        self.losses = 0
+        self.invalidations = Invalidations(blocking, self.keys.append, self._lose)
+
+    def _lose(self):
+        self.losses += 1
+
+
+async def test_an_invalidation_is_heard(redis, heard):
+    before = heard.invalidations.generation
+
+    await invalidate(redis, "9f" * 32)
+
+    await until(lambda: heard.keys == ["9f" * 32])
+    assert heard.invalidations.generation > before
+
+
+async def test_a_lost_subscription_is_told_and_made_again(redis, heard):
+    before = heard.invalidations.generation
+    await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
+
+    await until(lambda: heard.losses == 1)
+    await until(lambda: heard.invalidations.connected)
+    assert heard.invalidations.generation > before
+
+    await invalidate(redis, "key")
+    await until(lambda: heard.keys == ["key"])
+
+
+async def test_a_silent_connection_is_kept_alive(redis, heard, monkeypatch):
+    monkeypatch.setattr("store.subscription.SILENCE_S", 0.05)
+    await invalidate(redis, "first")
+    await asyncio.sleep(0.4)
+
+    await invalidate(redis, "second")
+
+    await until(lambda: heard.keys == ["first", "second"])
+    assert heard.losses == 0

@@ -1,0 +1,282 @@
+"""Claiming: one worker per job, fair turns, no lost wake-up, leases and fencing."""
+
+import asyncio
+import time
+
+from store.jobs.words import Heartbeat, Outcome, Priority, State
+
+LANE = "compile:triton-3.9.0"
+
+
+async def claimed_ids(attempts, lanes=(LANE,)):
+    ids = []
+    while claim := await attempts.claim(lanes):
+        ids.append(claim.id)
+    return ids
+
+
+async def test_a_job_is_claimed_once(submit, worker):
+    await submit("vector-add")
+
+    claims = await asyncio.gather(*(worker(f"worker-{n}").claim([LANE]) for n in range(20)))
+
+    assert [claim.id for claim in claims if claim] == ["vector-add"]
+
+
+async def test_a_claim_says_what_was_submitted(jobs, submit, worker):
+    await submit("vector-add", priority=Priority.BATCH, payload=b"\x00\xff")
+
+    claim = await worker().claim([LANE])
+
+    assert (claim.id, claim.lane, claim.priority) == ("vector-add", LANE, Priority.BATCH)
+    assert (claim.payload, claim.attempt, claim.deliveries) == (b"\x00\xff", 1, 1)
+    assert (claim.refresh, claim.lapse) == (False, None)
+    standing = await jobs.state("vector-add")
+    assert (standing.state, standing.position) == (State.RUNNING, None)
+    assert standing.started_at_ms == claim.started_at_ms
+
+
+async def test_two_callers_take_turns(jobs, submit, worker):
+    for n in range(4):
+        await submit(f"alice-{n}", caller="alice")
+    await submit("bob-0", caller="bob")
+    await submit("bob-1", caller="bob")
+
+    assert (await jobs.state("bob-0")).position == 2
+    assert await claimed_ids(worker()) == [
+        "alice-0", "bob-0", "alice-1", "bob-1", "alice-2", "alice-3",
+    ]  # fmt: skip
+
+
+async def test_a_join_does_not_wait_behind_the_backlog_of_another_caller(submit, worker):
+    for n in range(10):
+        await submit(f"alice-{n}", caller="alice")
+    await submit("alice-9", caller="bob")
+
+    assert (await claimed_ids(worker()))[:2] == ["alice-0", "alice-9"]
+
+
+async def test_positions_are_the_order_of_the_claims(jobs, submit, worker):
+    for n in range(6):
+        await submit(f"alice-{n}", caller="alice", priority=Priority.BATCH)
+    for n in range(3):
+        await submit(f"bob-{n}", caller="bob", priority=Priority.BATCH)
+    await submit("carol-0", caller="carol")
+
+    names = [f"alice-{n}" for n in range(6)] + [f"bob-{n}" for n in range(3)] + ["carol-0"]
+    position = {name: (await jobs.state(name)).position for name in names}
+
+    assert sorted(names, key=position.__getitem__) == await claimed_ids(worker())
+
+
+async def test_interactive_jobs_of_all_lanes_go_first(submit, worker):
+    await submit("batch", priority=Priority.BATCH)
+    await submit("other lane", lane="compile:triton-3.8.0")
+
+    ids = await claimed_ids(worker(), [LANE, "compile:triton-3.8.0"])
+
+    assert ids == ["other lane", "batch"]
+
+
+async def test_a_worker_only_gets_jobs_of_its_lanes(submit, worker):
+    await submit("vector-add", lane="launch:cuda:90")
+
+    assert await worker().claim([LANE]) is None
+
+
+async def test_waiting_ends_as_soon_as_there_is_work(submit, worker):
+    attempts = worker()
+    assert await attempts.claim([LANE]) is None
+    waiting = asyncio.create_task(attempts.wait_for_work(30))
+    await asyncio.sleep(0.05)
+
+    await submit("vector-add", priority=Priority.BATCH)
+
+    await asyncio.wait_for(waiting, 5)
+    assert (await attempts.claim([LANE])).id == "vector-add"
+
+
+async def test_work_that_came_between_claim_and_wait_is_not_slept_through(submit, worker):
+    attempts = worker()
+    assert await attempts.claim([LANE]) is None
+    await submit("vector-add")
+
+    await asyncio.wait_for(attempts.wait_for_work(30), 5)
+
+
+async def test_waiting_ends_in_time_when_there_is_no_work(worker):
+    attempts = worker()
+    await attempts.claim([LANE])
+    started = time.monotonic()
+
+    await attempts.wait_for_work(0.2)
+
+    assert 0.15 < time.monotonic() - started < 5
+
+
+async def test_the_job_of_a_dead_worker_is_delivered_again(submit, worker):
+    await submit("vector-add")
+    dead = await worker("dead", lease_ms=50).claim([LANE])
+    await asyncio.sleep(0.1)
+
+    assert await worker("reaper").reap() == []
+
+    again = await worker("alive").claim([LANE])
+    assert (again.id, again.attempt, again.deliveries) == ("vector-add", 2, 2)
+    assert again.token > dead.token
+
+
+async def test_a_heartbeat_keeps_the_job(submit, worker):
+    await submit("vector-add")
+    attempts = worker(lease_ms=300)
+    claim = await attempts.claim([LANE])
+    for _ in range(4):
+        await asyncio.sleep(0.1)
+        assert await attempts.renew("vector-add", claim.token) == Heartbeat.OK
+        await worker("reaper").reap()
+
+    assert await worker("other").claim([LANE]) is None
+
+
+async def test_a_late_finish_is_refused(jobs, submit, worker):
+    await submit("vector-add")
+    late = await worker("late", lease_ms=50).claim([LANE])
+    await asyncio.sleep(0.1)
+    await worker("reaper").reap()
+    again = await worker("alive").claim([LANE])
+
+    assert not await worker("late").finish(
+        "vector-add", late.token, b"late", reusable=True, keep_s=60
+    )
+    assert await worker("late").renew("vector-add", late.token) == Heartbeat.LOST
+    assert await worker("alive").finish(
+        "vector-add", again.token, b"good", reusable=True, keep_s=60
+    )
+    assert not await worker("late").finish(
+        "vector-add", late.token, b"late", reusable=True, keep_s=60
+    )
+    assert (await jobs.result("vector-add")).record == b"good"
+
+
+async def test_a_finish_that_is_sent_twice_is_accepted_twice(submit, worker):
+    await submit("vector-add")
+    claim = await worker().claim([LANE])
+
+    for _ in range(2):
+        assert await worker().finish("vector-add", claim.token, b"ok", reusable=True, keep_s=60)
+
+
+async def test_a_finished_job_leaves_nothing_behind(redis, submit, worker):
+    for n in range(3):
+        await submit(f"job-{n}", caller=f"caller-{n % 2}")
+    while claim := await worker().claim([LANE]):
+        await worker().finish(claim.id, claim.token, b"ok", reusable=False, keep_s=60)
+
+    kept = {key.decode() for key in await redis.keys("tritond:*")}
+    assert kept == {
+        *(f"tritond:{kind}:job-{n}" for n in range(3) for kind in ("result", "events")),
+        f"tritond:stream:interactive:{LANE}",
+        f"tritond:rounds:interactive:{LANE}",
+        "tritond:lanes",
+        "tritond:token",
+    }
+    assert await redis.hkeys(f"tritond:rounds:interactive:{LANE}") == [b""]
+    assert await redis.xlen(f"tritond:stream:interactive:{LANE}") == 0
+    assert (await redis.xpending(f"tritond:stream:interactive:{LANE}", "workers"))["pending"] == 0
+
+
+async def test_a_result_expires(jobs, submit, worker):
+    await submit("vector-add")
+    claim = await worker().claim([LANE])
+    await worker().finish("vector-add", claim.token, b"ok", reusable=True, keep_s=1)
+    await asyncio.sleep(1.1)
+
+    assert await jobs.result("vector-add") is None
+    assert (await submit("vector-add")).outcome == Outcome.MISS
+
+
+async def test_a_poison_job_ends_with_the_reaper_after_three_deliveries(jobs, submit, worker):
+    await submit("poison")
+    for delivery in (1, 2, 3):
+        claim = await worker(f"victim-{delivery}", lease_ms=20).claim([LANE])
+        assert claim.deliveries == delivery
+        await asyncio.sleep(0.05)
+        if delivery < 3:
+            assert await worker("reaper").reap() == []
+
+    (exhausted,) = await worker("reaper").reap()
+
+    assert (exhausted.id, exhausted.lapse, exhausted.deliveries) == ("poison", "exhausted", 3)
+    assert await worker("next victim").claim([LANE]) is None
+    assert await worker("reaper").finish(
+        "poison", exhausted.token, b"worker_lost", reusable=False, keep_s=60
+    )
+    assert (await jobs.result("poison")).record == b"worker_lost"
+
+
+async def test_a_job_that_nobody_claims_in_time_ends_with_the_reaper(jobs, submit, worker):
+    await submit("overdue", deadline_ms=30)
+    await submit("in time")
+    await asyncio.sleep(0.06)
+
+    (overdue,) = await worker("reaper").reap()
+
+    assert (overdue.id, overdue.lapse) == ("overdue", "overdue")
+    assert await worker("reaper").reap() == []
+    assert (await worker().claim([LANE])).id == "in time"
+    assert await worker().claim([LANE]) is None
+
+
+async def test_the_claim_of_a_dead_reaper_goes_to_another_reaper(submit, worker):
+    await submit("overdue", deadline_ms=1)
+    await asyncio.sleep(0.02)
+    (first,) = await worker("dead reaper", lease_ms=20).reap()
+    await asyncio.sleep(0.05)
+
+    (second,) = await worker("reaper").reap()
+
+    assert (second.id, second.lapse) == ("overdue", "overdue")
+    assert second.token > first.token
+
+
+async def test_a_job_delivered_again_goes_before_its_callers_other_jobs(submit, worker):
+    for n in range(3):
+        await submit(f"job-{n}")
+    await worker("dead", lease_ms=20).claim([LANE])
+    await asyncio.sleep(0.05)
+    await worker("reaper").reap()
+
+    assert await claimed_ids(worker()) == ["job-1", "job-0", "job-2"]
+
+
+async def test_a_released_job_does_not_count_as_delivered(submit, worker):
+    await submit("vector-add")
+    stopping = await worker("stopping").claim([LANE])
+
+    assert await worker("stopping").release("vector-add", stopping.token)
+
+    again = await worker("staying").claim([LANE])
+    assert (again.id, again.deliveries, again.attempt) == ("vector-add", 1, 2)
+    assert not await worker("stopping").release("vector-add", stopping.token)
+
+
+async def test_a_stream_entry_without_its_job_is_skipped(redis, submit, worker):
+    await submit("gone")
+    await submit("vector-add", caller="bob")
+    await redis.delete("tritond:job:gone")
+
+    assert (await worker().claim([LANE])).id == "vector-add"
+    assert await redis.xlen(f"tritond:stream:interactive:{LANE}") == 1
+
+
+async def test_idle_consumers_are_forgotten(redis, submit, worker, monkeypatch):
+    await submit("vector-add")
+    claim = await worker("short-lived").claim([LANE])
+    await worker("busy").claim([LANE])
+    await worker().finish("vector-add", claim.token, b"ok", reusable=False, keep_s=60)
+    monkeypatch.setattr("store.jobs.attempts.CONSUMER_IDLE_MS", 10)
+    await asyncio.sleep(0.05)
+
+    await worker("reaper").reap()
+
+    assert await redis.xinfo_consumers(f"tritond:stream:interactive:{LANE}", "workers") == []

@@ -1,0 +1,97 @@
+"""Events: what happens to a job, readable from any point, ending with `finished`."""
+
+import asyncio
+
+import pytest
+
+from store.events import Events
+
+LANE = "compile:triton-3.9.0"
+
+
+@pytest.fixture
+def events(redis, blocking):
+    return Events(redis, blocking)
+
+
+async def test_the_life_of_a_job_is_told(events, submit, worker):
+    await submit("vector-add")
+    claim = await worker().claim([LANE])
+    assert await events.append("vector-add", claim.token, "stage", {"stage": "ttir", "ms": 1.9})
+    await worker().finish("vector-add", claim.token, b"ok", reusable=True, keep_s=60)
+
+    told = await events.read("vector-add")
+
+    assert [event.kind for event in told] == ["queued", "started", "stage", "finished"]
+    assert told[2].data == b'{"stage":"ttir","ms":1.9}'
+    assert await events.read("vector-add", after=told[2].id) == [told[3]]
+
+
+async def test_a_follower_sees_events_as_they_come_and_is_done_at_the_end(events, submit, worker):
+    seen = []
+
+    async def follow():
+        async for event in events.follow("vector-add"):
+            seen.append(event.kind)
+
+    await submit("vector-add")
+    following = asyncio.create_task(follow())
+    claim = await worker().claim([LANE])
+    await events.append("vector-add", claim.token, "stage", {"stage": "ptx"})
+    await asyncio.sleep(0.2)
+    assert seen == ["queued", "started", "stage"]
+
+    await worker().finish("vector-add", claim.token, b"ok", reusable=True, keep_s=60)
+
+    await asyncio.wait_for(following, 5)
+    assert seen[-1] == "finished"
+
+
+async def test_a_follower_of_a_cancelled_job_is_done(events, jobs, submit):
+    await submit("vector-add")
+    await jobs.cancel("vector-add", "alice", b"cancelled")
+
+    async with asyncio.timeout(5):
+        told = [event async for event in events.follow("vector-add")]
+
+    assert [event.kind for event in told] == ["queued", "finished"]
+    assert told[-1].data == b'{"ending":"cancelled"}'
+
+
+async def test_a_follower_who_knows_the_end_is_done_at_once(events, jobs, submit):
+    await submit("vector-add")
+    await jobs.cancel("vector-add", "alice", b"cancelled")
+    last = (await events.read("vector-add"))[-1]
+
+    async with asyncio.timeout(2):
+        assert [event async for event in events.follow("vector-add", after=last.id)] == []
+
+
+async def test_a_late_attempt_tells_nothing(events, submit, worker):
+    await submit("vector-add")
+    late = await worker().claim([LANE])
+    await submit("vector-add", refresh=True)
+
+    assert not await events.append("vector-add", late.token, "stage", {"stage": "ttir"})
+
+
+async def test_a_new_run_begins_a_new_story(events, jobs, submit):
+    await submit("vector-add")
+    await jobs.cancel("vector-add", "alice", b"cancelled")
+    await submit("vector-add")
+
+    assert [event.kind for event in await events.read("vector-add")] == ["queued"]
+
+
+async def test_the_story_is_capped(events, redis, submit, worker):
+    await submit("chatty")
+    claim = await worker().claim([LANE])
+    for n in range(600):
+        await events.append("chatty", claim.token, "stage", {"n": n})
+
+    assert await redis.xlen("tritond:events:chatty") <= 350
+
+
+async def test_a_wrong_event_id_is_refused(events):
+    with pytest.raises(ValueError, match="'yesterday' is not the id of an event"):
+        await events.read("vector-add", after="yesterday")

@@ -1,0 +1,207 @@
+"""Any sequence of calls leaves the job protocol in order: nothing is lost, doubled or left behind."""
+
+import asyncio
+import contextlib
+from collections import defaultdict
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from store import keys
+from store.connection import connect, connect_blocking
+from store.errors import QueueFull
+from store.jobs.attempts import Attempts
+from store.jobs.callers import Jobs
+from store.jobs.words import Cancellation, Heartbeat, Limits, Outcome, Priority
+
+LANES = ["compile:a", "compile:b"]
+LIMITS = Limits(queued=6, queued_per_caller=4, deliveries=2, lease_ms=60_000)
+
+ids = st.sampled_from([f"job-{n}" for n in range(6)])
+callers = st.sampled_from(["alice", "bob", "carol"])
+steps = st.one_of(
+    st.tuples(st.just("submit"), ids, callers, st.sampled_from(Priority), st.booleans()),
+    st.tuples(st.just("submit"), ids, callers, st.sampled_from(Priority), st.just(False)),
+    st.tuples(st.just("claim"), st.sampled_from(["worker-1", "worker-2"])),
+    st.tuples(st.just("finish"), st.integers(0, 5), st.booleans()),
+    st.tuples(st.just("release"), st.integers(0, 5)),
+    st.tuples(st.just("renew"), st.integers(0, 5)),
+    st.tuples(st.just("cancel"), ids, callers),
+    st.tuples(st.just("expire lease"), ids),
+    st.tuples(st.just("expire deadline"), ids),
+    st.tuples(st.just("reap")),
+)
+
+
+class Model:
+    """The protocol beside the little that must be true of it, whatever was called before."""
+
+    def __init__(self, redis, blocking):
+        self.redis = redis
+        self.jobs = Jobs(redis, LIMITS)
+        self.attempts = {
+            name: Attempts(redis, blocking, name, LIMITS)
+            for name in ("worker-1", "worker-2", "reaper")
+        }
+        self.claims = []
+        self.valid = {}  # job id -> the only token that counts
+        self.interested = defaultdict(set)  # living job id -> callers
+
+    async def submit(self, job_id, caller, priority, refresh):
+        lane = LANES[int(job_id[-1]) % 2]
+        alive, running = job_id in self.interested, await self.redis.hget(keys.JOB + job_id, "state")
+        was_refresh = await self.redis.hget(keys.JOB + job_id, "refresh")
+        with contextlib.suppress(QueueFull):
+            answer = await self.jobs.submit(
+                job_id, lane=lane, priority=priority, payload=b"{}", caller=caller,
+                deadline_ms=60_000, refresh=refresh,
+            )  # fmt: skip
+            assert (answer.outcome == Outcome.JOIN) == alive
+            if answer.outcome != Outcome.HIT:
+                self.interested[job_id].add(caller)
+            if refresh and running == b"running" and was_refresh == b"0":
+                del self.valid[job_id]
+
+    def claimed(self, claim):
+        assert claim.id not in self.valid, "claimed by two"
+        assert claim.id in self.interested, "claimed though nobody wants it"
+        self.valid[claim.id] = claim.token
+        self.claims.append(claim)
+
+    async def claim(self, consumer):
+        claim = await self.attempts[consumer].claim(LANES)
+        if claim:
+            self.claimed(claim)
+        else:
+            assert set(self.interested) == set(self.valid), "queued jobs that nobody can claim"
+
+    def counts(self, claim):
+        return self.valid.get(claim.id) == claim.token
+
+    async def finish(self, n, reusable):
+        for claim in self.claims[n : n + 1]:
+            before = self.counts(claim)
+            accepted = await self.attempts["worker-1"].finish(
+                claim.id, claim.token, b"%d" % claim.token, reusable=reusable, keep_s=60
+            )
+            if before:
+                assert accepted
+                del self.valid[claim.id], self.interested[claim.id]
+                assert (await self.jobs.result(claim.id)).record == b"%d" % claim.token
+
+    async def release(self, n):
+        for claim in self.claims[n : n + 1]:
+            before = self.counts(claim)
+            assert await self.attempts["worker-1"].release(claim.id, claim.token) == before
+            if before:
+                del self.valid[claim.id]
+
+    async def renew(self, n):
+        for claim in self.claims[n : n + 1]:
+            answer = await self.attempts["worker-1"].renew(claim.id, claim.token)
+            assert (answer == Heartbeat.OK) == self.counts(claim)
+
+    async def cancel(self, job_id, caller):
+        answer = await self.jobs.cancel(job_id, caller, b"cancelled")
+        ended_before = answer in (Cancellation.FINISHED, Cancellation.NOT_FOUND)
+        assert ended_before != (job_id in self.interested)
+        if job_id in self.interested:
+            last = self.interested[job_id] == {caller}
+            self.interested[job_id].discard(caller)
+            assert (answer == Cancellation.CANCELLED) == last
+            if last:
+                del self.interested[job_id]
+                self.valid.pop(job_id, None)
+
+    async def expire_lease(self, job_id):
+        await self.redis.zadd(keys.LEASES, {job_id: 1}, xx=True)
+
+    async def expire_deadline(self, job_id):
+        await self.redis.zadd(keys.DEADLINES, {job_id: 1}, xx=True)
+
+    async def reap(self):
+        for job_id in await self.redis.zrangebyscore(keys.LEASES, 0, 10):
+            self.valid.pop(job_id.decode())
+        for claim in await self.attempts["reaper"].reap():
+            assert claim.lapse
+            self.claimed(claim)
+
+    async def drain(self):
+        """Everything can be brought to an end, and nothing is left of it."""
+        while claim := await self.attempts["worker-1"].claim(LANES):
+            self.claimed(claim)
+        assert set(self.valid) == set(self.interested)
+        for job_id, token in self.valid.items():
+            assert await self.attempts["worker-1"].finish(
+                job_id, token, b"", reusable=False, keep_s=60
+            )
+        for prefix in (keys.JOB, keys.CALLERS, keys.TURNS, keys.BACKLOG, keys.QUEUED):
+            assert await self.redis.keys(prefix + "*") == []
+        assert not await self.redis.exists(keys.LEASES, keys.DEADLINES)
+        for stream in await self.redis.keys(keys.STREAM + "*"):
+            assert await self.redis.xlen(stream) == 0
+            assert (await self.redis.xpending(stream, "workers"))["pending"] == 0
+        for rounds in await self.redis.keys(keys.ROUNDS + "*"):
+            assert await self.redis.hkeys(rounds) in ([], [b""])
+
+    async def check(self):
+        """What is in Redis agrees with itself."""
+        alive = {key.decode().removeprefix(keys.JOB) for key in await self.redis.keys(keys.JOB + "*")}
+        assert alive == set(self.interested)
+        leases = {member.decode() for member in await self.redis.zrange(keys.LEASES, 0, -1)}
+        deadlines = {member.decode() for member in await self.redis.zrange(keys.DEADLINES, 0, -1)}
+        assert leases == set(self.valid)
+        assert deadlines == alive - leases
+        for job_id in alive:
+            await self.check_job(job_id, job_id in leases)
+
+    async def check_job(self, job_id, running):
+        raw = await self.redis.hgetall(keys.JOB + job_id)
+        job = {name.decode(): value.decode() for name, value in raw.items()}
+        at = f"{job['priority']}:{job['lane']}"
+        wanted_by = {member.decode() for member in await self.redis.smembers(keys.CALLERS + job_id)}
+        assert wanted_by == self.interested[job_id]
+        assert not await self.redis.exists(keys.RESULT + job_id), "a job beside a result"
+        assert job["state"] == ("running" if running else "queued")
+        queued = await self.redis.zscore(keys.QUEUED + job["lane"], job_id)
+        assert (queued is None) == running
+        waits_with = {
+            caller
+            for caller in ("alice", "bob", "carol")
+            for priority in Priority
+            if await self.redis.zscore(
+                f"{keys.BACKLOG}{priority}:{job['lane']}:{caller}", job_id
+            ) is not None
+        }  # fmt: skip
+        if running or job["entry"]:
+            assert waits_with == set()
+        else:
+            assert waits_with == wanted_by
+            for caller in wanted_by:
+                assert await self.redis.hexists(keys.TURNS + at, caller), "waits for nothing"
+        if job["entry"]:
+            assert await self.redis.xrange(keys.STREAM + job["stream"], job["entry"], job["entry"])
+        if job["entry"] and not running:
+            turn = await self.redis.hget(keys.TURNS + at, job["owner"])
+            assert (turn, job["stream"]) == (job_id.encode(), at)
+
+
+@given(st.lists(steps, min_size=5, max_size=40))
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_any_sequence_of_calls_leaves_everything_in_order(valkey, sequence):
+    async def play():
+        redis, blocking = connect(valkey.url), connect_blocking(valkey.url)
+        await redis.flushall()
+        model = Model(redis, blocking)
+        for name, *arguments in sequence:
+            await getattr(model, name.replace(" ", "_"))(*arguments)
+            await model.check()
+        await model.drain()
+        await redis.aclose()
+        await blocking.aclose()
+
+    asyncio.run(play())

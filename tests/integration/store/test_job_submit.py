@@ -1,0 +1,142 @@
+"""Submitting: one job for equal work, recent results, refresh, bounds."""
+
+import asyncio
+
+import pytest
+
+from store.errors import CallerQueueFull, QueueFull
+from store.jobs.words import Heartbeat, Outcome, Priority, State, Submitted
+
+
+async def test_a_new_job_waits_in_its_lane(jobs, submit):
+    assert await submit("vector-add") == Submitted(Outcome.MISS)
+
+    standing = await jobs.state("vector-add")
+    assert (standing.state, standing.position, standing.started_at_ms) == (State.QUEUED, 1, None)
+    assert await jobs.payload("vector-add") == b'{"source": "..."}'
+    assert await jobs.queued("compile:triton-3.9.0") == 1
+
+
+async def test_two_hundred_equal_submits_are_one_job(jobs, submit, worker):
+    answers = await asyncio.gather(
+        *(submit("vector-add", caller=f"caller-{n}") for n in range(200))
+    )
+
+    outcomes = [answer.outcome for answer in answers]
+    assert outcomes.count(Outcome.MISS) == 1
+    assert outcomes.count(Outcome.JOIN) == 199
+    assert (await worker().claim(["compile:triton-3.9.0"])).id == "vector-add"
+    assert await worker().claim(["compile:triton-3.9.0"]) is None
+
+
+async def test_a_reusable_result_answers_the_next_submit(submit, worker):
+    await submit("vector-add")
+    claim = await worker().claim(["compile:triton-3.9.0"])
+    await worker().finish("vector-add", claim.token, b"{...}", reusable=True, keep_s=60)
+
+    assert await submit("vector-add") == Submitted(Outcome.HIT, b"{...}")
+
+
+async def test_a_result_that_is_not_reusable_is_replaced_by_a_new_job(jobs, submit, worker):
+    await submit("vector-add")
+    claim = await worker().claim(["compile:triton-3.9.0"])
+    await worker().finish("vector-add", claim.token, b"deadline", reusable=False, keep_s=60)
+    assert (await jobs.result("vector-add")).record == b"deadline"
+
+    assert await submit("vector-add") == Submitted(Outcome.MISS)
+    assert await jobs.result("vector-add") is None
+
+
+async def test_a_join_raises_the_priority(jobs, submit, worker):
+    await submit("sweep-1", priority=Priority.BATCH)
+    await submit("sweep-2", priority=Priority.BATCH, caller="bob")
+    await submit("sweep-2", priority=Priority.INTERACTIVE, caller="carol")
+
+    assert (await jobs.state("sweep-2")).position == 1
+    assert (await worker().claim(["compile:triton-3.9.0"])).id == "sweep-2"
+    assert (await worker().claim(["compile:triton-3.9.0"])).id == "sweep-1"
+
+
+async def test_a_join_never_lowers_the_priority(jobs, submit):
+    await submit("vector-add", priority=Priority.INTERACTIVE)
+    await submit("vector-add", priority=Priority.BATCH, caller="bob")
+
+    assert (await jobs.state("vector-add")).priority == Priority.INTERACTIVE
+
+
+async def test_a_join_extends_the_deadline_and_never_shortens_it(submit, worker):
+    await submit("long", deadline_ms=1_000)
+    await submit("long", deadline_ms=50_000, caller="bob")
+    await submit("long", deadline_ms=10, caller="carol")
+
+    claim = await worker().claim(["compile:triton-3.9.0"])
+    assert claim.deadline_at_ms - claim.submitted_at_ms >= 50_000
+
+
+async def test_a_refresh_ignores_a_recent_result(jobs, submit, worker):
+    await submit("vector-add")
+    claim = await worker().claim(["compile:triton-3.9.0"])
+    await worker().finish("vector-add", claim.token, b"old", reusable=True, keep_s=60)
+
+    assert await submit("vector-add", refresh=True) == Submitted(Outcome.MISS)
+    assert await jobs.result("vector-add") is None
+    assert (await worker().claim(["compile:triton-3.9.0"])).refresh
+
+
+async def test_a_refresh_marks_a_queued_job(submit, worker):
+    await submit("vector-add")
+    assert await submit("vector-add", refresh=True) == Submitted(Outcome.JOIN)
+
+    assert (await worker().claim(["compile:triton-3.9.0"])).refresh
+    assert await worker().claim(["compile:triton-3.9.0"]) is None
+
+
+async def test_a_refresh_supersedes_a_running_attempt(jobs, submit, worker):
+    await submit("vector-add")
+    old = await worker("worker-1").claim(["compile:triton-3.9.0"])
+    await submit("vector-add", refresh=True, caller="bob")
+
+    assert await worker("worker-1").renew("vector-add", old.token) == Heartbeat.LOST
+    assert not await worker("worker-1").finish(
+        "vector-add", old.token, b"stale", reusable=True, keep_s=60
+    )
+    new = await worker("worker-2").claim(["compile:triton-3.9.0"])
+    assert new.refresh
+    assert new.deliveries == 1
+    assert await worker("worker-2").finish(
+        "vector-add", new.token, b"fresh", reusable=True, keep_s=60
+    )
+    assert (await jobs.result("vector-add")).record == b"fresh"
+
+
+async def test_a_second_refresh_joins_the_running_one(submit, worker):
+    await submit("vector-add", refresh=True)
+    claim = await worker().claim(["compile:triton-3.9.0"])
+
+    assert await submit("vector-add", refresh=True, caller="bob") == Submitted(Outcome.JOIN)
+    assert await worker().renew("vector-add", claim.token) == Heartbeat.OK
+
+
+async def test_the_queue_of_a_lane_is_bounded(submit):
+    for n in range(50):
+        await submit(f"job-{n}", caller=f"caller-{n}")
+
+    with pytest.raises(QueueFull, match="already holds 50 jobs"):
+        await submit("one too many", caller="dave")
+    assert (await submit("job-7", caller="dave")).outcome == Outcome.JOIN
+
+
+async def test_the_queue_of_a_caller_is_bounded(submit, worker):
+    for n in range(20):
+        await submit(f"job-{n}", priority=Priority.BATCH if n % 2 else Priority.INTERACTIVE)
+
+    with pytest.raises(CallerQueueFull, match="You already have 20 jobs"):
+        await submit("one too many")
+    assert (await submit("bob's", caller="bob")).outcome == Outcome.MISS
+    await worker().claim(["compile:triton-3.9.0"])
+    assert (await submit("now there is room")).outcome == Outcome.MISS
+
+
+async def test_a_job_needs_a_caller(submit):
+    with pytest.raises(ValueError, match="needs a caller"):
+        await submit("vector-add", caller="")

@@ -1,0 +1,74 @@
+"""Workers live by their heartbeat; toolchains and the default one outlive them."""
+
+import pytest
+
+from store.workers import Toolchains, Worker, Workers
+
+WORKER = Worker("host-1:812", "compile", "triton-3.9.0-x86_64", None, "standard", 2, 1)
+
+
+@pytest.fixture
+def workers(redis):
+    return Workers(redis)
+
+
+@pytest.fixture
+def toolchains(redis):
+    return Toolchains(redis)
+
+
+async def test_a_worker_with_a_heartbeat_is_listed(workers):
+    await workers.beat(WORKER)
+
+    assert await workers.list() == [WORKER]
+
+
+async def test_the_last_heartbeat_counts(workers):
+    await workers.beat(WORKER)
+    idle = Worker("host-1:812", "compile", "triton-3.9.0-x86_64", None, "standard", 2, 0)
+    await workers.beat(idle)
+
+    assert await workers.list() == [idle]
+
+
+async def test_a_worker_without_a_heartbeat_leaves_the_list(workers, redis):
+    await workers.beat(WORKER)
+    assert 0 < await redis.ttl("tritond:worker:host-1:812") <= 15
+    await redis.delete("tritond:worker:host-1:812")
+
+    assert await workers.list() == []
+    assert await redis.scard("tritond:workers") == 0
+
+
+async def test_a_worker_that_stops_leaves_at_once(workers):
+    await workers.beat(WORKER)
+    await workers.leave("host-1:812")
+
+    assert await workers.list() == []
+
+
+async def test_the_first_toolchain_becomes_the_default_and_stays_it(toolchains):
+    assert await toolchains.default() is None
+    await toolchains.offer("triton-3.9.0", b'{"triton": "3.9.0"}')
+    await toolchains.offer("triton-4.0.0", b'{"triton": "4.0.0"}')
+
+    assert await toolchains.default() == "triton-3.9.0"
+    assert await toolchains.describe("triton-4.0.0") == b'{"triton": "4.0.0"}'
+    assert list(await toolchains.list()) == ["triton-3.9.0", "triton-4.0.0"]
+
+
+async def test_an_operator_changes_the_default(toolchains):
+    await toolchains.offer("triton-3.9.0", b"{}")
+    await toolchains.offer("triton-4.0.0", b"{}")
+
+    assert await toolchains.set_default("triton-4.0.0")
+    assert await toolchains.default() == "triton-4.0.0"
+    assert not await toolchains.set_default("never offered")
+    assert await toolchains.default() == "triton-4.0.0"
+
+
+async def test_a_forgotten_toolchain_is_unknown(toolchains):
+    await toolchains.offer("triton-3.9.0", b"{}")
+    await toolchains.forget("triton-3.9.0")
+
+    assert await toolchains.describe("triton-3.9.0") is None

@@ -1,0 +1,8 @@
+# expect: syntax_error, line 7, hint bracket
+import triton
+import triton.language as tl
+
+@triton.jit
+def add(x_ptr, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK)
+    tl.store(x_ptr + tl.arange(0, BLOCK), x)

@@ -1,0 +1,9 @@
+# expect: slice_incomplete, line 5, hint files
+# with: {"signature": {"x_ptr": "*fp32"}}
+import triton
+import triton.language as tl
+from activations import gelu
+
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr, gelu(tl.load(x_ptr)))

@@ -1,0 +1,8 @@
+# expect: compile_error, line 8, hint torch
+# with: {"signature": {"x_ptr": "*fp32"}}
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr, torch.exp(tl.load(x_ptr)))

@@ -1,0 +1,6 @@
+# expect: unknown_kernel, line 5, hint @triton.jit
+import triton
+import triton.language as tl
+
+def add(x_ptr, BLOCK: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, BLOCK), 1.0)

@@ -1,0 +1,10 @@
+# expect: lowering_failed, line 9, hint None
+# with: {"signature": {"x_ptr": "*i32"}}
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr):
+    x = tl.load(x_ptr + tl.arange(0, 64))
+    y = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [x], dtype=tl.int32, is_pure=True, pack=3)
+    tl.store(x_ptr + tl.arange(0, 64), y)

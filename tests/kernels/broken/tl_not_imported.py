@@ -1,0 +1,7 @@
+# expect: compile_error, line 7, hint import triton.language as tl
+# with: {"signature": {"x_ptr": "*fp32"}}
+import triton
+
+@triton.jit
+def one(x_ptr):
+    tl.store(x_ptr, 1.0)

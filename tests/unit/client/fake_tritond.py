@@ -1,0 +1,117 @@
+"""A fake service: answers what the test wrote down, in that order, and keeps what it was asked.
+
+It stands in where httpx would open a connection, so the client under test is the whole client.
+"""
+
+import json
+from collections import deque
+from typing import Any
+
+import httpx
+
+KEY = "0123456789abcdef" * 4
+
+
+class FakeTritond(httpx.MockTransport):
+    def __init__(self) -> None:
+        super().__init__(self._answer)
+        self.answers: deque[httpx.Response | Exception] = deque()
+        self.requests: list[httpx.Request] = []
+
+    def will_answer(
+        self, body: Any, status: int = 200, headers: dict[str, str] | None = None
+    ) -> None:
+        self.answers.append(httpx.Response(status, json=body, headers=headers))
+
+    def will_send(
+        self, content: bytes, status: int = 200, content_type: str = "text/plain"
+    ) -> None:
+        headers = {"Content-Type": content_type}
+        self.answers.append(httpx.Response(status, content=content, headers=headers))
+
+    def will_refuse(self, status: int, slug: str, **members: Any) -> None:
+        problem = {"type": "about:blank", "title": "Refused", "status": status, "slug": slug}
+        self.will_answer(problem | members, status)
+
+    def will_be_down(self) -> None:
+        self.answers.append(httpx.ConnectError("[Errno 111] Connection refused"))
+
+    @property
+    def posted(self) -> dict[str, Any]:
+        return json.loads(self.requests[0].content)
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        answer = self.answers.popleft()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def compilation(state: str = "succeeded", **members: Any) -> dict[str, Any]:
+    """The JSON of a compilation as the service writes it."""
+    return {
+        "key": KEY,
+        "url": f"/v1/compilations/{KEY}",
+        "state": state,
+        "cache": "miss",
+        "queue_position": None,
+        "kernel": "add_kernel",
+        "target": "cuda:90",
+        "stop_after": "cubin",
+        "options": {"num_warps": 4},
+        "toolchain": {"id": "t1", "triton": "3.9.0", "ptxas": "13.4", "sandbox": "standard"},
+        "artifacts": {
+            "ptx": artifact("ptx", "text/x-ptx", 11),
+            "cubin": artifact("cubin", "application/octet-stream", 4),
+        },
+        "included": {},
+        "parameters": [],
+        "abi": None,
+        "metadata": {"num_warps": 4},
+        "resources": {"backend": "cuda", "registers": 32, "fits": True},
+        "timings_ms": {"total": 45},
+        "diagnostics": [],
+        "stdout": "",
+        "problem": None,
+    } | members
+
+
+def artifact(stage: str, media_type: str, size_bytes: int) -> dict[str, Any]:
+    url = f"/v1/compilations/{KEY}/artifacts/{stage}"
+    return {
+        "digest": "sha256:" + "0" * 64,
+        "size_bytes": size_bytes,
+        "media_type": media_type,
+        "url": url,
+    }
+
+
+def failure(**members: Any) -> dict[str, Any]:
+    """The JSON of a compilation that stopped at an undefined name in line 12."""
+    return compilation(
+        "failed",
+        artifacts={"source": artifact("source", "text/x-mlir", 900)},
+        diagnostics=[
+            {
+                "severity": "error",
+                "stage": "frontend",
+                "message": "name 'maks' is not defined",
+                "hint": "did you mean 'mask'?",
+                "file": "user.py",
+                "line": 12,
+                "column": 40,
+                "end_line": 12,
+                "end_column": 44,
+                "excerpt": "    x = tl.load(x_ptr + offsets, mask=maks)\n" + " " * 39 + "^",
+            }
+        ],
+        problem={
+            "type": "about:blank",
+            "title": "The kernel does not compile",
+            "detail": "name 'maks' is not defined",
+            "slug": "compile_error",
+            "retryable": False,
+        },
+        **members,
+    )

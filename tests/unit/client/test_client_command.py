@@ -1,0 +1,223 @@
+"""The command line: what it posts, where it writes, how it exits."""
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+from fake_tritond import KEY, FakeTritond, compilation, failure
+from tritonc.command import main
+
+ADD = ["--signature", "*fp32:16,*fp32:16,*fp32:16,i32", "--constexpr", "BLOCK_SIZE=1024"]
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("add.py").write_text("import triton\n")
+    return "add.py"
+
+
+def run(tritond: FakeTritond, *argv: str) -> int:
+    return main(argv, environment={"TRITOND_URL": "http://env.test"}, transport=tritond)
+
+
+def test_compile_posts_what_the_flags_say(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(compilation())
+
+    code = run(
+        tritond, "compile", kernel, *ADD, "--target", "cuda:90", "--option", "num_warps=4",
+        "--hint", "x_ptr=divisible_by_16,pointer_range_32", "--kernel", "add_kernel",
+    )  # fmt: skip
+
+    assert code == 0
+    assert tritond.posted == {
+        "source": "import triton\n",
+        "target": "cuda:90",
+        "kernel": "add_kernel",
+        "signature": "*fp32:16,*fp32:16,*fp32:16,i32",
+        "constexprs": {"BLOCK_SIZE": 1024},
+        "hints": {"x_ptr": ["divisible_by_16", "pointer_range_32"]},
+        "options": {"num_warps": 4},
+        "include": [],
+    }
+
+
+def test_a_signature_may_be_given_by_name(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(compilation())
+
+    run(tritond, "compile", kernel, "--target", "cuda:90", "--signature", "x_ptr=*fp32:16", "n=i32")
+
+    assert tritond.posted["signature"] == {"x_ptr": "*fp32:16", "n": "i32"}
+
+
+@pytest.mark.parametrize(
+    ("written", "posted"),
+    [
+        ("16", 16),
+        ("0.5", 0.5),
+        ("True", True),
+        ("false", False),
+        ("None", None),
+        ("ieee", "ieee"),
+        ('"16"', "16"),
+        ("[1, 2]", [1, 2]),
+        ('{"dtype": "bf16"}', {"dtype": "bf16"}),
+        ("-Infinity", {"float": "-inf"}),
+        ("a=b", "a=b"),
+    ],
+)
+def test_values_are_read_as_json_or_python_or_text(
+    tritond: FakeTritond, kernel: str, written: str, posted: object
+):
+    tritond.will_answer(compilation())
+
+    run(tritond, "compile", kernel, "--target", "cuda:90", "--constexpr", f"C={written}")
+
+    assert tritond.posted["constexprs"] == {"C": posted}
+
+
+def test_emit_writes_text_and_binaries_beside_each_other(tritond: FakeTritond, kernel: str):
+    included = {"ptx": "//ptx", "cubin": base64.b64encode(b"\x7fELF").decode()}
+    tritond.will_answer(compilation(included=included))
+
+    code = run(tritond, "compile", kernel, "--target", "cuda:90", "--emit", "ptx", "cubin=k.bin")
+
+    assert code == 0
+    assert tritond.posted["include"] == ["ptx", "cubin"]
+    assert Path("add.ptx").read_text() == "//ptx"
+    assert Path("k.bin").read_bytes() == b"\x7fELF"
+
+
+def test_emit_to_stdout_leaves_stdout_to_the_artifact_alone(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    tritond.will_answer(compilation(included={"ptx": "//ptx\n"}))
+
+    run(tritond, "compile", kernel, "--target", "cuda:90", "--emit", "ptx=-")
+
+    out, err = capsys.readouterr()
+    assert out == "//ptx\n"
+    assert "add_kernel for cuda:90: miss" in err
+    assert f"key {KEY}" in err
+    assert "registers 32" in err
+
+
+def test_sass_is_fetched_because_it_is_made_on_demand(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    tritond.will_answer(compilation())
+    tritond.will_send(b"MOV R1\n")
+
+    run(tritond, "compile", kernel, "--target", "cuda:90", "--emit", "sass=-")
+
+    assert tritond.posted["include"] == []
+    assert capsys.readouterr().out == "MOV R1\n"
+
+
+def test_a_kernel_that_does_not_compile_exits_1_with_the_users_own_file_name(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    tritond.will_answer(failure(included={"source": "module {}"}))
+
+    code = run(tritond, "compile", kernel, "--target", "cuda:90", "--emit", "source")
+
+    assert code == 1
+    err = capsys.readouterr().err
+    assert err.startswith("add.py:12:40: error: name 'maks' is not defined\n")
+    assert "hint: did you mean 'mask'?" in err
+    assert Path("add.source").read_text() == "module {}"
+
+
+def test_a_wrong_request_exits_2_and_says_where(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    faults = [{"pointer": "/target", "message": "there is no cuda:99"}]
+    tritond.will_refuse(422, "invalid_request", detail="1 fault", errors=faults)
+
+    assert run(tritond, "compile", kernel, "--target", "cuda:99") == 2
+    assert "/target: there is no cuda:99" in capsys.readouterr().err
+
+
+def test_a_missing_file_exits_2(tritond: FakeTritond, capsys: pytest.CaptureFixture[str]):
+    assert run(tritond, "compile", "no-such-file.py", "--target", "cuda:90") == 2
+    assert "no-such-file.py" in capsys.readouterr().err
+
+
+def test_a_word_without_a_value_exits_2(tritond: FakeTritond, kernel: str):
+    with pytest.raises(SystemExit) as ended:
+        run(tritond, "compile", kernel, "--target", "cuda:90", "--constexpr", "BLOCK_SIZE")
+
+    assert ended.value.code == 2
+
+
+def test_half_a_signature_by_name_exits_2(tritond: FakeTritond, kernel: str):
+    assert (
+        run(tritond, "compile", kernel, "--target", "cuda:90", "--signature", "x=i32", "i32") == 2
+    )
+
+
+def test_a_url_that_is_none_exits_2(tritond: FakeTritond):
+    assert run(tritond, "--url", "http://host:port", "targets") == 2
+
+
+def test_a_service_that_is_down_exits_3(tritond: FakeTritond, capsys: pytest.CaptureFixture[str]):
+    tritond.will_be_down()
+
+    assert run(tritond, "targets") == 3
+    assert "no answer from http://env.test" in capsys.readouterr().err
+
+
+def test_not_finished_in_time_exits_4_with_the_key(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    tritond.will_answer(compilation("queued"), status=202)
+
+    assert run(tritond, "compile", kernel, "--target", "cuda:90", "--wait-s", "0") == 4
+    assert KEY in capsys.readouterr().err
+
+
+def test_the_api_key_comes_from_the_environment(tritond: FakeTritond):
+    tritond.will_answer({})
+
+    main(["targets"], environment={"TRITOND_API_KEY": "s3cret"}, transport=tritond)
+
+    assert tritond.requests[0].headers["authorization"] == "Bearer s3cret"
+    assert tritond.requests[0].url.host == "127.0.0.1"
+
+
+def test_get_shows_the_answer_as_json(tritond: FakeTritond, capsys: pytest.CaptureFixture[str]):
+    tritond.will_answer(compilation(cache=None))
+
+    assert run(tritond, "get", KEY) == 0
+    assert json.loads(capsys.readouterr().out)["kernel"] == "add_kernel"
+
+
+def test_artifact_writes_bytes_to_stdout(
+    tritond: FakeTritond, capfdbinary: pytest.CaptureFixture[bytes]
+):
+    tritond.will_send(b"\x7fELF\0\xff")
+
+    assert run(tritond, "artifact", KEY, "cubin") == 0
+    assert capfdbinary.readouterr().out == b"\x7fELF\0\xff"
+
+
+def test_compile_time_prints_go_to_standard_error(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    tritond.will_answer(compilation(stdout="BLOCK_SIZE is 1024\n"))
+
+    run(tritond, "compile", kernel, "--target", "cuda:90", "--json")
+
+    out, err = capsys.readouterr()
+    assert json.loads(out)["key"] == KEY
+    assert err.startswith("BLOCK_SIZE is 1024\n")
+
+
+def test_help_documents_the_exit_codes(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+
+    text = capsys.readouterr().out
+    for line in ("0  done", "1  the kernel did not compile", "3  the service cannot be reached"):
+        assert line in text

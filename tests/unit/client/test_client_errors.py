@@ -1,0 +1,149 @@
+"""Every way a call can fail, and what a person then reads."""
+
+import httpx
+import pytest
+import tritonc
+from fake_tritond import FakeTritond, compilation, failure
+from tritonc import (
+    Client,
+    CompileFailed,
+    ProblemError,
+    ServerUnavailable,
+    TritoncError,
+    UnexpectedAnswer,
+    errors,
+)
+
+
+def test_a_refused_request_says_where_it_is_wrong(client: Client, tritond: FakeTritond):
+    faults = [{"pointer": "/options/num_warps", "message": "5 is not a power of two"}]
+    tritond.will_refuse(422, "invalid_request", detail="1 fault", errors=faults)
+
+    with pytest.raises(ProblemError) as refused:
+        client.compile("", target="cuda:90", options={"num_warps": 5})
+
+    assert refused.value.status == 422
+    assert refused.value.slug == "invalid_request"
+    assert refused.value.errors[0].pointer == "/options/num_warps"
+    assert str(refused.value) == (
+        "422 invalid_request: 1 fault\n  /options/num_warps: 5 is not a power of two"
+    )
+
+
+def test_too_many_requests_says_when_to_come_back(client: Client, tritond: FakeTritond):
+    problem = {"slug": "too_many_requests", "detail": "slow down"}
+    tritond.will_answer(problem, status=429, headers={"Retry-After": "3"})
+
+    with pytest.raises(ProblemError) as refused:
+        client.targets()
+
+    assert refused.value.retry_after_s == 3
+
+
+def test_a_full_queue_is_a_service_that_is_unavailable(client: Client, tritond: FakeTritond):
+    problem = {"slug": "queue_full", "detail": "10000 jobs are waiting"}
+    tritond.will_answer(problem, status=503, headers={"Retry-After": "5"})
+
+    with pytest.raises(ServerUnavailable, match="10000 jobs are waiting") as unavailable:
+        client.compile("", target="cuda:90")
+
+    assert unavailable.value.problem is not None
+    assert unavailable.value.problem.slug == "queue_full"
+    assert unavailable.value.retry_after_s == 5
+
+
+def test_no_connection_names_the_url_and_what_to_check(client: Client, tritond: FakeTritond):
+    tritond.will_be_down()
+
+    with pytest.raises(
+        ServerUnavailable, match=r"no answer from http://tritond.test:8000.*refused"
+    ):
+        client.system()
+
+
+def test_every_network_error_of_httpx_becomes_ours(client: Client, tritond: FakeTritond):
+    for kind in (httpx.ReadTimeout, httpx.RemoteProtocolError, httpx.ReadError, httpx.ProxyError):
+        tritond.answers.append(kind("broken"))
+        with pytest.raises(ServerUnavailable, match="broken"):
+            client.system()
+
+
+def test_a_web_page_instead_of_json_hints_at_the_url(client: Client, tritond: FakeTritond):
+    tritond.will_send(b"<html>", content_type="text/html")
+
+    with pytest.raises(UnexpectedAnswer, match=r"\(text/html\); is the URL right\?"):
+        client.compile("", target="cuda:90")
+
+
+def test_json_that_is_no_compilation_is_unexpected(client: Client, tritond: FakeTritond):
+    tritond.will_answer({"hello": "world"})
+
+    with pytest.raises(UnexpectedAnswer):
+        client.get("k")
+
+
+def test_a_redirect_is_not_followed_with_the_api_key(client: Client, tritond: FakeTritond):
+    tritond.will_answer({}, status=307, headers={"Location": "http://elsewhere.test/"})
+
+    with pytest.raises(UnexpectedAnswer, match="307"):
+        client.targets()
+
+    assert len(tritond.requests) == 1
+
+
+def test_an_error_page_of_a_proxy_is_told_by_its_status(client: Client, tritond: FakeTritond):
+    tritond.will_send(b"<html>", status=403, content_type="text/html")
+
+    with pytest.raises(ProblemError, match="403 Forbidden") as refused:
+        client.targets()
+
+    assert refused.value.slug == ""
+
+
+def test_a_failed_compilation_reads_like_a_compilers_output(client: Client, tritond: FakeTritond):
+    tritond.will_answer(failure())
+
+    with pytest.raises(CompileFailed) as failed:
+        client.compile("", target="cuda:90")
+
+    assert str(failed.value) == (
+        "user.py:12:40: error: name 'maks' is not defined\n"
+        "        x = tl.load(x_ptr + offsets, mask=maks)\n"
+        "                                           ^\n"
+        "  hint: did you mean 'mask'?\n"
+        "compile_error (stages reached: source)"
+    )
+
+
+def test_a_failure_without_diagnostics_says_its_problem(client: Client, tritond: FakeTritond):
+    problem = {"slug": "compile_timeout", "detail": "stopped after 60 s", "retryable": True}
+    tritond.will_answer(compilation("failed", artifacts={}, problem=problem))
+
+    with pytest.raises(CompileFailed) as failed:
+        client.compile("", target="cuda:90")
+
+    assert str(failed.value) == (
+        "error: stopped after 60 s\n"
+        "compile_timeout (stages reached: none; may work when tried again)"
+    )
+
+
+def test_a_message_cannot_drive_the_terminal(client: Client, tritond: FakeTritond):
+    note = {"severity": "error", "stage": "ptx", "message": "\x1b]0;owned\x07", "file": None}
+    tritond.will_answer(failure() | {"diagnostics": [note]})
+
+    with pytest.raises(CompileFailed) as failed:
+        client.compile("", target="cuda:90")
+
+    assert "\x1b" not in str(failed.value)
+    assert str(failed.value).startswith("ptx: error: ")
+
+
+def test_every_error_is_a_tritonc_error_and_drawn_in_the_docstring():
+    named = [getattr(tritonc, name) for name in tritonc.__all__]
+    ours = [c for c in named if isinstance(c, type) and issubclass(c, Exception)]
+
+    assert len(ours) == 6
+    for error in ours:
+        assert issubclass(error, TritoncError)
+        assert error.__name__ in (errors.__doc__ or "")

@@ -1,0 +1,61 @@
+"""How Python values are written in a request."""
+
+import math
+
+import pytest
+from fake_tritond import FakeTritond, compilation
+from tritonc import Client
+from tritonc.request import constexpr_json
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (1024, 1024),
+        (True, True),
+        (None, None),
+        (0.5, 0.5),
+        ("ieee", "ieee"),
+        ((16, 32), [16, 32]),
+        (((1, 2), 3), [[1, 2], 3]),
+        ({"dtype": "bf16"}, {"dtype": "bf16"}),
+        (2**53, 2**53),
+        (2**63 - 1, {"int": "9223372036854775807"}),
+        (-(2**60), {"int": "-1152921504606846976"}),
+        (math.inf, {"float": "inf"}),
+        (-math.inf, {"float": "-inf"}),
+        (math.nan, {"float": "nan"}),
+    ],
+)
+def test_a_constexpr_is_written_so_that_no_json_reader_loses_it(value: object, written: object):
+    assert constexpr_json(value) == written
+
+
+def test_a_whole_float_stays_a_float_on_the_wire(client: Client, tritond: FakeTritond):
+    tritond.will_answer(compilation())
+
+    client.compile("", target="cuda:90", constexprs={"SCALE": 2.0})
+
+    assert b'"SCALE":2.0' in tritond.requests[0].content
+
+
+def test_a_value_json_cannot_say_is_refused_by_name_before_anything_is_sent(
+    client: Client, tritond: FakeTritond
+):
+    with pytest.raises(TypeError, match=r"constexpr 'ACC': .* is a type, which JSON cannot say"):
+        client.compile("", target="cuda:90", constexprs={"ACC": float})
+
+    assert tritond.requests == []
+
+
+def test_a_bare_string_is_no_list_of_stages(client: Client):
+    with pytest.raises(TypeError, match="'ptx' is one string"):
+        client.compile("", target="cuda:90", include="ptx")
+
+
+def test_hints_are_written_as_lists(client: Client, tritond: FakeTritond):
+    tritond.will_answer(compilation())
+
+    client.compile("", target="cuda:90", hints={"x_ptr": ("divisible_by_16",)})
+
+    assert tritond.posted["hints"] == {"x_ptr": ["divisible_by_16"]}

@@ -1,0 +1,103 @@
+"""One claimed compile job: look once more, compile, hand in the record under the claim's token.
+
+Blobs first, then the fenced finish, then the record in the cache: a late worker changes nothing.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from compiler.compilation import Compilation
+from compiler.job import CompileJob
+from compiler.problem import failure_problem
+from compiler.record import new_compilation
+from compiler.toolchain import Toolchain
+from store.compilations import Compilations
+from store.events import Events
+from store.jobs.attempts import Attempts
+from store.jobs.words import KEPT_S, Claim, Lapse
+from worker.compile import Bench, compile_kernel
+from worker.made import made_compilation
+from worker.outcome import Stage
+from worker.progress import CompilationFailed, Progress
+
+SUCCESS_KEPT_S = 60
+"""A success lives in the cache; its result only bridges the moment until it is written there."""
+
+_LAPSED = {
+    Lapse.EXHAUSTED: "Three workers in a row were lost while they compiled this. Post it again.",
+    Lapse.OVERDUE: "No worker took this job in time. Post it again when workers are there.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What jobs are done with: the way to hand them in, the cache, and the children."""
+
+    attempts: Attempts
+    compilations: Compilations
+    events: Events
+    invalidate: Callable[[str], Awaitable[None]]
+    bench: Bench
+
+
+async def do_job(claim: Claim, desk: Desk) -> None:
+    """Do the job of `claim` and finish it.
+
+    Raises StoreUnavailable; whatever happens to the job itself becomes its record.
+    """
+    job = CompileJob.model_validate_json(claim.payload)
+    if not claim.refresh and (record := await desk.compilations.read(job.key)):
+        await _finish(claim, desk, record, reusable=True, keep_s=SUCCESS_KEPT_S)
+        return
+    started = time.monotonic()
+    progress, failure = await _compile(claim, job, desk)
+    blobs = await desk.bench.blobs.put_many(list(progress.stages.values()))
+    digests = dict(zip(progress.stages, blobs, strict=True))
+    made = made_compilation(job, desk.bench.toolchain, progress, digests, started, failure)
+    record = made.model_dump_json().encode()
+    if made.problem is not None:
+        reusable = not made.problem.retryable
+        await _finish(claim, desk, record, reusable=reusable, keep_s=KEPT_S)
+    elif await _finish(claim, desk, record, reusable=True, keep_s=SUCCESS_KEPT_S):
+        await desk.compilations.write(job.key, record, claim.payload, digests)
+        if claim.refresh:
+            await desk.invalidate(job.key)
+
+
+async def _compile(
+    claim: Claim, job: CompileJob, desk: Desk
+) -> tuple[Progress, CompilationFailed | None]:
+    progress = Progress()
+    async with asyncio.TaskGroup() as announcements:
+
+        def announce(stage: Stage) -> None:
+            data = {"stage": stage.name, "ms": stage.ms, "size_bytes": len(stage.body)}
+            announcements.create_task(desk.events.append(job.key, claim.token, "stage", data))
+
+        try:
+            await compile_kernel(job, desk.bench, progress, announce, refresh=claim.refresh)
+        except CompilationFailed as failure:
+            return progress, failure
+    return progress, None
+
+
+async def _finish(claim: Claim, desk: Desk, record: bytes, *, reusable: bool, keep_s: int) -> bool:
+    return await desk.attempts.finish(
+        claim.id, claim.token, record, reusable=reusable, keep_s=keep_s
+    )
+
+
+async def end_lapsed(claim: Claim, attempts: Attempts, toolchain: Toolchain | None) -> None:
+    """Finish a job that no worker will do, with a record that says why."""
+    job = CompileJob.model_validate_json(claim.payload)
+    record = lapsed_compilation(job, toolchain, claim.lapse or Lapse.EXHAUSTED)
+    body = record.model_dump_json().encode()
+    await attempts.finish(claim.id, claim.token, body, reusable=False, keep_s=KEPT_S)
+
+
+def lapsed_compilation(job: CompileJob, toolchain: Toolchain | None, lapse: Lapse) -> Compilation:
+    """Return the failed compilation of a job that lapsed."""
+    problem = failure_problem("worker_lost", _LAPSED[lapse])
+    return new_compilation(job, toolchain, "failed").model_copy(update={"problem": problem})

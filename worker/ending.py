@@ -1,0 +1,84 @@
+"""From how a child ended to what the user is told: one named failure for every abnormal end."""
+
+import signal as signals
+from typing import Any
+
+from compiler.compilation import Diagnostic
+from compiler.job import CompileJob
+from compiler.mlir_log import diagnostics as mlir_diagnostics
+from worker.outcome import Ending, Outcome
+from worker.progress import CompilationFailed
+
+_ORDER = ("source", "ttir", "ttgir", "llir", "ptx", "cubin")
+
+
+def failure_of(
+    task: str, outcome: Outcome, job: CompileJob, stages: dict[str, bytes]
+) -> CompilationFailed:
+    """Return the failure that `outcome` of `task` means; `stages` are those reached before."""
+    stage = _stage_under_way(task, stages)
+    stderr = outcome.stderr.decode(errors="replace")
+    match outcome.ending:
+        case Ending.DEADLINE:
+            detail = (
+                f"The compilation did not finish within timeout_s = {job.timeout_s:g} s; "
+                f"it was ended in stage {stage}. Smaller tiles or fewer unrolled iterations "
+                "compile faster."
+            )
+            return CompilationFailed("compile_timeout", detail, [_diagnostic(stage, detail)])
+        case Ending.FLOOD:
+            detail = "The source wrote more to its output than is allowed, and was ended."
+            return CompilationFailed("sandbox_violation", detail, [_diagnostic(stage, detail)])
+        case Ending.SIGNAL if task == "back":
+            return _crash(stage, outcome, job, stderr)
+        case Ending.SIGNAL:
+            detail = f"The process that ran the source was ended by {_signal_name(outcome)}."
+            slug = "sandbox_violation" if outcome.signal == signals.SIGSYS else "compiler_crashed"
+            return CompilationFailed(slug, detail, [_diagnostic(stage, detail)])
+        case Ending.SILENT if task != "back":
+            detail = (
+                "The source ended the process that compiled it (os._exit or the like) "
+                "before the kernel was compiled."
+            )
+            return CompilationFailed("sandbox_violation", detail, [_diagnostic(stage, detail)])
+        case Ending.GARBAGE:
+            return lie(task, outcome.detail)
+        case Ending.SANDBOX:
+            detail = "A layer of the sandbox did not hold; nothing was run."
+            return CompilationFailed("sandbox_violation", detail, [_diagnostic(stage, detail)])
+    return _crash(stage, outcome, job, stderr)
+
+
+def lie(task: str, detail: str) -> CompilationFailed:
+    """Return the failure of a child whose report is no report: what ran in it wrote to its pipe."""
+    message = f"The process that ran the source did not report as the compiler does ({detail})."
+    if task == "back":
+        return CompilationFailed("compiler_crashed", f"The compiler's report is broken: {detail}")
+    return CompilationFailed("sandbox_violation", message, [_diagnostic("frontend", message)])
+
+
+def _crash(stage: str, outcome: Outcome, job: CompileJob, stderr: str) -> CompilationFailed:
+    sources = {"/kernel/user.py": job.source}
+    found = [Diagnostic.model_validate(d) for d in mlir_diagnostics(stderr, sources, stage)]
+    detail = (
+        f"Triton's compiler crashed ({_signal_name(outcome)}) in stage {stage}. "
+        "The stages before it are kept; another target or another Triton version may compile it."
+    )
+    return CompilationFailed("compiler_crashed", detail, found or [_diagnostic(stage, detail)])
+
+
+def _signal_name(outcome: Outcome) -> str:
+    if outcome.signal is None:
+        return outcome.ending.value
+    return signals.Signals(outcome.signal).name
+
+
+def _stage_under_way(task: str, stages: dict[str, bytes]) -> str:
+    if task != "back":
+        return "frontend"
+    reached = [stage for stage in _ORDER if stage in stages]
+    return _ORDER[min(len(reached), len(_ORDER) - 1)]
+
+
+def _diagnostic(stage: Any, message: str) -> Diagnostic:
+    return Diagnostic(severity="error", stage=stage, message=message)

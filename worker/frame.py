@@ -1,0 +1,113 @@
+"""The one message format between the worker and its children.
+
+A fixed prefix, a JSON header, raw bytes.
+
+Whatever arrives here may have been written by hostile code: everything is bounded and checked,
+nothing is guessed. Runs on the standard library alone, on both sides.
+"""
+
+import json
+import struct
+from typing import Any, NamedTuple, NoReturn
+
+MAGIC = b"TRTD"
+VERSION = 1
+NONCE_BYTES = 16
+NO_JOB = bytes(NONCE_BYTES)
+"""The nonce of what a child says before it has a job."""
+
+MAX_HEADER_BYTES = 4 << 20
+MAX_BODY_BYTES = 64 << 20
+
+_PREFIX = struct.Struct("<4sB16sII")
+
+
+class FrameError(Exception):
+    """The bytes are no frame, or one that is not wanted here.
+
+    The message says which rule they break.
+    """
+
+
+class Frame(NamedTuple):
+    """One message: whose job it belongs to, what it says, and bulk bytes."""
+
+    nonce: bytes
+    header: dict[str, Any]
+    body: bytes
+
+
+def encode(nonce: bytes, header: dict[str, Any], body: bytes = b"") -> bytes:
+    """Return the bytes of one frame. Raises FrameError when a part is too big or is not JSON."""
+    if len(nonce) != NONCE_BYTES:
+        raise FrameError(f"a nonce has {NONCE_BYTES} bytes, not {len(nonce)}")
+    try:
+        text = json.dumps(header, allow_nan=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FrameError(f"the header is not JSON: {error}") from error
+    _check_sizes(len(text), len(body), MAX_HEADER_BYTES, MAX_BODY_BYTES)
+    return b"".join((_PREFIX.pack(MAGIC, VERSION, nonce, len(text), len(body)), text, body))
+
+
+def _check_sizes(header: int, body: int, max_header: int, max_body: int) -> None:
+    if header > max_header:
+        raise FrameError(f"the header has {header} bytes, more than {max_header}")
+    if body > max_body:
+        raise FrameError(f"the body has {body} bytes, more than {max_body}")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _parse_header(text: bytes) -> dict[str, Any]:
+    try:
+        header = json.loads(text.decode("utf-8"), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise FrameError(f"the header is not JSON: {error}") from error
+    if not isinstance(header, dict):
+        raise FrameError(f"the header is a JSON {type(header).__name__}, not an object")
+    return header
+
+
+class Decoder:
+    """Turns a stream of bytes into frames; sizes are checked before that much is kept."""
+
+    def __init__(
+        self,
+        max_header_bytes: int = MAX_HEADER_BYTES,
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> None:
+        self._max_header_bytes = max_header_bytes
+        self._max_body_bytes = max_body_bytes
+        self._buffer = bytearray()
+
+    @property
+    def pending_bytes(self) -> int:
+        """How many bytes of an unfinished frame are held."""
+        return len(self._buffer)
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Take the next bytes of the stream; return the frames they complete. Raises FrameError."""
+        self._buffer += data
+        frames = []
+        while (frame := self._next()) is not None:
+            frames.append(frame)
+        return frames
+
+    def _next(self) -> Frame | None:
+        if len(self._buffer) < _PREFIX.size:
+            return None
+        magic, version, nonce, header_size, body_size = _PREFIX.unpack_from(self._buffer)
+        if magic != MAGIC:
+            raise FrameError(f"a frame starts with {MAGIC!r}, not {bytes(magic)!r}")
+        if version != VERSION:
+            raise FrameError(f"frame version {version} is not {VERSION}")
+        _check_sizes(header_size, body_size, self._max_header_bytes, self._max_body_bytes)
+        body_at = _PREFIX.size + header_size
+        if len(self._buffer) < body_at + body_size:
+            return None
+        header = _parse_header(bytes(self._buffer[_PREFIX.size : body_at]))
+        body = bytes(self._buffer[body_at : body_at + body_size])
+        del self._buffer[: body_at + body_size]
+        return Frame(nonce, header, body)

@@ -1,0 +1,142 @@
+"""A pool of walled-in, single-use children.
+
+Gives every job a child of its own and says how it ended.
+
+Runs in the worker, which never imports triton: that is the zygote's business.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from worker.nursery import Nursery, Toolchain, ZygoteError
+from worker.outcome import Caps, Ending, Outcome
+from worker.process import OnStage
+from worker.sandbox.profile import PROFILES
+from worker.spares import Spares
+
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class Pool:
+    """Children of one tool chain, some of them waiting ready for the next jobs."""
+
+    def __init__(
+        self,
+        toolchain: Toolchain,
+        *,
+        spares: Mapping[str, int] | None = None,
+        caps: Caps | None = None,
+    ) -> None:
+        """Take `spares`, how many children of each profile wait for jobs (default: one each)."""
+        self._toolchain = toolchain
+        self._wanted = dict.fromkeys(PROFILES, 1) if spares is None else dict(spares)
+        self._caps = caps or Caps()
+        self._nursery: Nursery | None = None
+        self._spares: Spares | None = None
+        self._up = asyncio.Event()
+        self._restart: asyncio.Task[None] | None = None
+        self._pause_s = _FIRST_PAUSE_S
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the zygote says of itself.
+
+        Python, policy, landlock_abi, namespaces, unsafe, warm_ms; {} without one.
+        """
+        return self._nursery.facts if self._nursery is not None else {}
+
+    @property
+    def zygote_pid(self) -> int | None:
+        """Of the running zygote, or of the process that waits for it outside its namespaces."""
+        return self._nursery.pid if self._nursery is not None else None
+
+    async def start(self) -> None:
+        """Start the zygote and order the spares.
+
+        Raises ZygoteError when it does not start or cannot wall in.
+        """
+        if self._toolchain.unsafe:
+            _log.warning("the sandbox is OFF: jobs can read files, use the network, start programs")
+        nursery = Nursery(self._caps, self._on_lost)
+        await nursery.open(self._toolchain)
+        self._nursery = nursery
+        self._spares = Spares(self._wanted, nursery.order)
+        self._up.set()
+        for profile in self._wanted:
+            self._spares.refill(profile)
+
+    async def run(
+        self,
+        profile: str,
+        header: dict[str, Any],
+        body: bytes,
+        *,
+        deadline_s: float,
+        on_stage: OnStage | None = None,
+    ) -> Outcome:
+        """Run one job in a child of its own and return how it ended.
+
+        Never raises for anything the child does.
+
+        Raises FrameError when the job is too big to send, ZygoteError when no zygote came
+        up within the deadline. When the caller is cancelled the child is killed.
+        """
+        spares = await self._wait_until_up(deadline_s)
+        child = spares.take(profile)
+        outcome = None
+        try:
+            child.start(header, body, deadline_s, on_stage)
+            spares.refill(profile)
+            outcome = await asyncio.shield(child.outcome)
+        finally:
+            child.kill(Ending.SIGNAL, "nobody waits for it any more")
+            spares.job_ended(
+                well=outcome is not None and outcome.ending in (Ending.OK, Ending.FAILURE)
+            )
+        self._pause_s = _FIRST_PAUSE_S
+        return outcome
+
+    async def close(self) -> None:
+        """Kill everything and wait until it is gone. Running jobs end with `signal`."""
+        if self._restart is not None:
+            self._restart.cancel()
+            await asyncio.gather(self._restart, return_exceptions=True)
+        nursery, self._nursery = self._nursery, None
+        if nursery is not None:
+            self._let_go()
+            await nursery.close()
+
+    async def _wait_until_up(self, deadline_s: float) -> Spares:
+        try:
+            async with asyncio.timeout(deadline_s):
+                await self._up.wait()
+        except TimeoutError:
+            raise ZygoteError(f"no zygote within {deadline_s:g} s") from None
+        assert self._spares is not None
+        return self._spares
+
+    def _let_go(self) -> None:
+        self._up.clear()
+        if self._spares is not None:
+            self._spares.close()
+
+    def _on_lost(self, nursery: Nursery) -> None:
+        if nursery is self._nursery:
+            _log.warning("the zygote died; starting another")
+            self._let_go()
+            self._restart = asyncio.get_running_loop().create_task(self._start_again(nursery))
+
+    async def _start_again(self, lost: Nursery) -> None:
+        await lost.close()
+        while not self._up.is_set():
+            await asyncio.sleep(self._pause_s)
+            self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
+            try:
+                await self.start()
+            except ZygoteError as error:
+                _log.warning("%s", error)

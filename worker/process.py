@@ -1,0 +1,249 @@
+"""The worker's hands on one child: its pipes, its deadline, its death.
+
+What arrives was possibly written by hostile code, so it is counted before it is kept; what it means
+is `conversation`'s.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from worker import frame
+from worker.conversation import Conversation
+from worker.outcome import Caps, Ending, Outcome, Stage, Usage
+
+_READ_BYTES = 1 << 18
+_PIPE_BYTES = 1 << 20
+_EXIT_WAIT_S = 5.0
+_WHOLE_GROUP = 4  # PIDFD_SIGNAL_PROCESS_GROUP, Linux 6.9
+
+OnStage = Callable[[Stage], None]
+
+
+class _Output:
+    """The first bytes of one stream."""
+
+    def __init__(self, descriptor: int, kept_bytes: int) -> None:
+        self.descriptor = descriptor
+        self.kept = bytearray()
+        self._kept_bytes = kept_bytes
+
+    def take(self, data: bytes) -> None:
+        self.kept += data[: self._kept_bytes - len(self.kept)]
+
+
+class ChildProcess:
+    """One child from its order to its end. Runs at most one job."""
+
+    def __init__(self, profile: str, caps: Caps) -> None:
+        self.profile = profile
+        self.outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._caps = caps
+        self._on_stage: OnStage | None = None
+        self._on_touched: Callable[[], None] | None = None
+        self._said = Conversation(self._after_touch, self._announce)
+        self._open_pipes()
+        self._pidfd: int | None = None
+        self._unsent = memoryview(b"")
+        self._result_bytes = 0
+        self._output_bytes = 0
+        self._cause: tuple[Ending, str] | None = None
+        self._timers: list[asyncio.TimerHandle] = []
+
+        self._touching = False
+
+    @property
+    def eagerness(self) -> int:
+        """How soon it would get to a job: 2 prepared, 1 as it was forked, 0 busy preparing."""
+        return 2 if self._said.touched else 0 if self._touching else 1
+
+    def touch(self, on_touched: Callable[[], None]) -> None:
+        """Let it prepare: there is time. `on_touched` is called when it has. Not after `start`."""
+        self._touching = True
+        self._on_touched = on_touched
+        self._unsent = memoryview(frame.encode(frame.NO_JOB, {}))
+        self._write_job()
+
+    def _open_pipes(self) -> None:
+        job_end, self._job = os.pipe2(os.O_CLOEXEC)
+        self._result, result_end = os.pipe2(os.O_CLOEXEC)
+        stdout, stdout_end = os.pipe2(os.O_CLOEXEC)
+        stderr, stderr_end = os.pipe2(os.O_CLOEXEC)
+        self.ends_of_child = [job_end, result_end, stdout_end, stderr_end]
+        with contextlib.suppress(PermissionError):  # this user's share of pipe memory is used up
+            fcntl.fcntl(self._result, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        self._outputs = [_Output(end, self._caps.kept_output_bytes) for end in (stdout, stderr)]
+        for descriptor in (self._job, self._result, stdout, stderr):
+            os.set_blocking(descriptor, False)
+        self._loop.add_reader(self._result, self._read_result)
+        for output in self._outputs:
+            self._loop.add_reader(output.descriptor, self._read_output, output)
+
+    def born(self, pidfd: int) -> None:
+        """Take the handle by which this child can be killed."""
+        if self.outcome.done():
+            _kill_tree(pidfd)
+            os.close(pidfd)
+            return
+        self._pidfd = pidfd
+        if self._cause is not None:
+            _kill_tree(pidfd)
+
+    def start(
+        self, header: dict[str, Any], body: bytes, deadline_s: float, on_stage: OnStage | None
+    ) -> None:
+        """Send the job; `outcome` will say how it ended.
+
+        Raises FrameError when it is too big to send.
+        """
+        nonce = os.urandom(frame.NONCE_BYTES)
+        self._unsent = memoryview(frame.encode(nonce, header, body))
+        self._said.nonce = nonce
+        self._on_stage = on_stage
+        expired = Ending.DEADLINE, f"still running after {deadline_s:g} s"
+        self._timers.append(self._loop.call_later(deadline_s, self.kill, *expired))
+        if not self.outcome.done():
+            self._write_job()
+
+    def kill(self, ending: Ending, detail: str) -> None:
+        """End the child for this reason; the first reason counts.
+
+        `outcome` follows when it is dead.
+        """
+        if self._cause is not None or self.outcome.done():
+            return
+        self._cause = ending, detail
+        if self._pidfd is not None:
+            _kill_tree(self._pidfd)
+        self._timers.append(self._loop.call_later(_EXIT_WAIT_S, self.gone, None, None))
+
+    def gone(self, status: int | None, usage: Usage | None) -> None:
+        """Take the wait status of the dead child (None.
+
+        Nobody knows it) and settle the outcome, if it is not yet.
+        """
+        while not self.outcome.done() and self._read_result():
+            pass
+        if not self.outcome.done():
+            self._settle(status, usage)
+
+    def _settle(self, status: int | None, usage: Usage | None) -> None:
+        """Make the outcome, and make sure that nothing of the child goes on."""
+        for output in self._outputs:
+            while self._read_output(output):
+                pass
+        ending, detail = self._cause or self._said.verdict(status)
+        last = self._said.last
+        usage = usage or self._said.usage
+        self.outcome.set_result(
+            Outcome(
+                ending=ending,
+                detail=detail,
+                stages=tuple(self._said.stages),
+                result=last if ending is Ending.OK else None,
+                failure=last if ending is Ending.FAILURE else None,
+                stdout=bytes(self._outputs[0].kept),
+                stderr=bytes(self._outputs[1].kept),
+                signal=os.WTERMSIG(status) if status and os.WIFSIGNALED(status) else None,
+                exit_status=None if status is None else os.waitstatus_to_exitcode(status),
+                usage=usage,
+            )
+        )
+        self._close()
+
+    def _write_job(self) -> None:
+        try:
+            while self._unsent:
+                self._unsent = self._unsent[os.write(self._job, self._unsent) :]
+        except BlockingIOError:
+            self._loop.add_writer(self._job, self._write_job)
+            return
+        except BrokenPipeError:
+            self._unsent = memoryview(b"")  # it is dead; its exit status will say how
+        self._loop.remove_writer(self._job)
+        if self._said.nonce is not None:
+            self._close_job()
+
+    def _read_result(self) -> bool:
+        data = self._read(self._result)
+        if data is None:
+            return False
+        if not data and self._said.complete and self._cause is None:
+            self._settle(0, None)
+        self._result_bytes += len(data)
+        if self._result_bytes > self._caps.result_bytes:
+            self.kill(Ending.FLOOD, f"more than {self._caps.result_bytes} bytes of result")
+        if self._cause is None:
+            try:
+                self._said.feed(data)
+            except frame.FrameError as error:
+                self.kill(Ending.GARBAGE, str(error))
+        return bool(data) and self._result_bytes <= self._caps.result_bytes
+
+    def _read_output(self, output: _Output) -> bool:
+        data = self._read(output.descriptor) or b""
+        output.take(data)
+        self._output_bytes += len(data)
+        if self._output_bytes > self._caps.output_bytes:
+            self.kill(Ending.FLOOD, f"more than {self._caps.output_bytes} bytes of output")
+        return bool(data) and self._output_bytes <= self._caps.output_bytes
+
+    def _read(self, descriptor: int) -> bytes | None:
+        """Return what is there now, None when there is nothing yet.
+
+        At the end b"", and no more listening.
+        """
+        try:
+            data = os.read(descriptor, _READ_BYTES)
+        except BlockingIOError:
+            return None
+        if not data:
+            self._loop.remove_reader(descriptor)
+        return data
+
+    def _after_touch(self) -> None:
+        for output in self._outputs:
+            while self._read_output(output):
+                pass
+            output.kept.clear()
+        self._output_bytes = 0
+        if self._on_touched is not None:
+            self._on_touched()
+
+    def _announce(self, stage: Stage) -> None:
+        if self._on_stage is not None:
+            self._on_stage(stage)
+
+    def _close_job(self) -> None:
+        if self._job >= 0:
+            self._loop.remove_writer(self._job)
+            os.close(self._job)
+            self._job = -1
+
+    def _close(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._close_job()
+        for descriptor in (self._result, *(output.descriptor for output in self._outputs)):
+            self._loop.remove_reader(descriptor)
+            os.close(descriptor)
+        if self._pidfd is not None:
+            _kill_tree(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = None
+
+
+def _kill_tree(pidfd: int) -> None:
+    """Kill the child and the group it leads.
+
+    Older kernels cannot name the group so: there the zygote kills it.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    with contextlib.suppress(OSError):
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL, None, _WHOLE_GROUP)

@@ -1,0 +1,101 @@
+"""Puts the walls up around the calling process, in the only order that works, and fails closed.
+
+Order: descriptors, parent-death signal, dumpable, capabilities, limits, NO_NEW_PRIVS, Landlock,
+seccomp last.
+"""
+
+import ctypes
+import os
+import signal
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from worker.sandbox import landlock, libc, limits, seccomp
+from worker.sandbox.profile import Profile, file_rules
+
+_CAPABILITY_VERSION_3 = 0x20080522
+_ABOVE = 100  # descriptors kept for children live above this number
+
+
+class SandboxError(Exception):
+    """A layer could not be applied. The process must end without doing anything else."""
+
+    def __init__(self, layer: str, reason: str) -> None:
+        super().__init__(f"the sandbox layer {layer!r} could not be applied: {reason}")
+        self.layer = layer
+
+
+@dataclass(frozen=True, slots=True)
+class Walls:
+    """A profile made ready before the fork: its Landlock ruleset (a descriptor) and its filter."""
+
+    profile: Profile
+    ruleset: int | None
+    filter: seccomp.Filter | None
+
+
+def prepare(profile: Profile, *, unsafe: bool) -> Walls:
+    """Build what children of `profile` will enter; with `unsafe` no file or call is denied.
+
+    Raises SandboxError.
+    """
+    if unsafe:
+        return Walls(profile, None, None)
+    try:
+        target = seccomp.machine()
+        built = seccomp.build(profile.calls, target, may_clone=profile.may_run_tools)
+    except OSError as error:
+        raise SandboxError("seccomp", str(error)) from error
+    try:
+        ruleset = _above(landlock.build(file_rules(profile)))
+    except OSError as error:
+        raise SandboxError("landlock", str(error)) from error
+    return Walls(profile, ruleset, built)
+
+
+def _above(descriptor: int) -> int:
+    import fcntl
+
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
+    os.close(descriptor)
+    return moved
+
+
+def _drop_capabilities() -> None:
+    header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), 8)
+    nothing = ctypes.create_string_buffer(24)
+    number = seccomp.machine().number("capset")
+    assert number is not None
+    libc.syscall(number, header, nothing)
+
+
+def enter(walls: Walls, parent_pid: int) -> None:
+    """Wall this process in, for good.
+
+    Descriptors are already arranged. Raises SandboxError, naming the layer.
+    """
+    profile = walls.profile
+    layers: list[tuple[str, Callable[[], None]]] = [
+        ("parent_death", lambda: libc.die_with_parent(parent_pid, signal.SIGKILL)),
+        ("dumpable", lambda: libc.prctl(libc.PR_SET_DUMPABLE, 0)),
+        ("capabilities", _drop_capabilities),
+        ("rlimits", lambda: limits.enter(profile.limits, may_fork=profile.may_run_tools)),
+        ("no_new_privs", lambda: libc.prctl(libc.PR_SET_NO_NEW_PRIVS, 1)),
+    ]
+    ruleset, chosen = walls.ruleset, walls.filter
+    if ruleset is not None:
+        layers.append(("landlock", lambda: _enter_ruleset(ruleset)))
+    if chosen is not None:
+        own_pid = os.getpid()
+        layers.append(("seccomp", lambda: seccomp.enter(chosen, own_pid)))
+    for name, layer in layers:
+        try:
+            layer()
+        except (OSError, ValueError) as error:
+            raise SandboxError(name, str(error)) from error
+
+
+def _enter_ruleset(ruleset: int) -> None:
+    landlock.enter(ruleset)
+    os.close(ruleset)

@@ -1,0 +1,45 @@
+"""Resource limits of one child, as the kernel enforces them on a single process."""
+
+import resource
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one child may use. The wall clock is not here: the parent keeps that from outside."""
+
+    memory_bytes: int
+    """Address space, memfds excluded."""
+    cpu_s: int
+    file_bytes: int
+    """The largest file (so, memfd) it may write."""
+    open_files: int
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the fields by name."""
+        return asdict(self)
+
+
+def enter(limits: Limits, *, may_fork: bool) -> None:
+    """Lower every limit of this process, soft and hard.
+
+    Raises OSError, or ValueError above a hard limit.
+
+    The number of processes is limited to none or not at all: the kernel counts it per user, and
+    this user's other processes are none of the child's business.
+    """
+    chosen = {
+        resource.RLIMIT_AS: limits.memory_bytes,
+        resource.RLIMIT_CPU: limits.cpu_s,
+        resource.RLIMIT_FSIZE: limits.file_bytes,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_MEMLOCK: 0,
+        resource.RLIMIT_MSGQUEUE: 0,
+    }
+    if not may_fork:
+        chosen[resource.RLIMIT_NPROC] = 0
+    for kind, value in chosen.items():
+        hard = resource.getrlimit(kind)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (value, value))

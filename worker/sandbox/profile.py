@@ -1,0 +1,113 @@
+"""The profiles: what a child of each kind may call, reach and use.
+
+`cut` parses source and `front` runs it: neither may open, start or reach anything. `back` never
+sees user code, but needs the tool chain's files and ptxas.
+"""
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from worker.sandbox import landlock, syscalls
+from worker.sandbox.limits import Limits
+
+_MIB = 1 << 20
+_TOOLS = ("ptxas", "ptxas-blackwell")
+_LIBRARIES = ("libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1")
+_LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One kind of child: the calls it may make, whether it may start programs, and its limits."""
+
+    name: str
+    calls: frozenset[str]
+    may_run_tools: bool
+    limits: Limits
+
+
+PROFILES: Mapping[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        Profile("cut", syscalls.QUIET, may_run_tools=False, limits=Limits(1024 * _MIB, 60, 0, 32)),
+        Profile(
+            "front", syscalls.QUIET, may_run_tools=False, limits=Limits(2048 * _MIB, 120, 0, 32)
+        ),
+        Profile(
+            "back",
+            syscalls.TOOLING,
+            may_run_tools=True,
+            limits=Limits(4096 * _MIB, 600, 64 * _MIB, 64),
+        ),
+    )
+}
+
+
+def policy_digest(profiles: Mapping[str, Profile]) -> str:
+    """Return the SHA-256 of everything the profiles permit.
+
+    Equal on every machine that runs the same policy.
+    """
+    described = {
+        name: {
+            "calls": sorted(profile.calls),
+            "tools": _TOOLS if profile.may_run_tools else (),
+            "limits": asdict(profile.limits),
+        }
+        for name, profile in sorted(profiles.items())
+    }
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+
+
+def file_rules(profile: Profile) -> list[tuple[str, int]]:
+    """Return the (path, Landlock rights) that a child of this profile may use.
+
+    Nothing, or the tool chain's own files.
+    """
+    if not profile.may_run_tools:
+        return []
+    rules = [(str(path), landlock.RUN) for path in (*_tools(), *map(Path, _LOADERS))]
+    rules += [(str(path), landlock.READ) for path in _system_libraries()]
+    rules += [(str(path), landlock.READ) for path in _triton_folders()]
+    rules.append(("/dev/null", landlock.READ_FILE | landlock.WRITE_FILE))
+    return [(path, rights) for path, rights in rules if Path(path).exists()]
+
+
+def _triton_root() -> Path | None:
+    found = importlib.util.find_spec("triton")
+    return Path(found.origin).parent if found is not None and found.origin else None
+
+
+def _tools() -> list[Path]:
+    root = _triton_root()
+    return [] if root is None else [root / "backends/nvidia/bin" / name for name in _TOOLS]
+
+
+def _triton_folders() -> list[Path]:
+    """Return Triton's own folder.
+
+    Device libraries (libdevice), and modules that a stage imports late.
+    """
+    root = _triton_root()
+    return [] if root is None else [root]
+
+
+def _system_libraries() -> list[Path]:
+    """Return what the dynamic loader opens for ptxas.
+
+    Its cache, and the C library's parts where they are mapped here.
+    """
+    maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    folders = {
+        Path(line.split(maxsplit=5)[5]).parent
+        for line in maps.splitlines()
+        if line.endswith(("/libc.so.6", "/libc-2.31.so", "/libc-2.28.so"))
+    }
+    return [
+        Path("/etc/ld.so.cache"),
+        *(folder / name for folder in sorted(folders) for name in _LIBRARIES),
+    ]

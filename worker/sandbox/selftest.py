@@ -1,0 +1,118 @@
+"""Tries, inside a real child, what must not be possible there, and reports what was.
+
+Every attempt is harmless where it succeeds: signal 0, an own socket that is closed again, a file of
+our own.
+"""
+
+import ctypes
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+_EXPECTED_ENVIRONMENT = {"PYTHONHASHSEED", "LC_CTYPE"}
+_PTRACE_TRACEME = 0
+
+
+def _read(path: str) -> Callable[[], object]:
+    return lambda: Path(path).read_bytes()
+
+
+def _open_socket(family: int, kind: int) -> Callable[[], object]:
+    return lambda: socket.socket(family, kind).close()
+
+
+def _write_file() -> None:
+    path = Path("/tmp") / f"selftest-{os.getpid()}"  # noqa: S108 - that it cannot be made is the point
+    path.write_bytes(b"")
+    path.unlink()
+
+
+def _fork() -> None:
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def _execute(path: str) -> None:
+    pid = os.posix_spawn(path, [path], {})
+    _, status = os.waitpid(pid, 0)
+    if status != 0:
+        raise PermissionError("the program did not run")
+
+
+def _trace() -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.ptrace(_PTRACE_TRACEME, 0, None, None) < 0:
+        raise PermissionError(ctypes.get_errno(), "ptrace")
+
+
+def _read_memory_of_parent() -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.process_vm_readv(os.getppid(), None, 0, None, 0, 0) < 0:
+        raise PermissionError(ctypes.get_errno(), "process_vm_readv")
+
+
+def _see_environment() -> None:
+    if set(os.environ) <= _EXPECTED_ENVIRONMENT:
+        raise PermissionError("only what the zygote was given")
+
+
+def _signal_parent() -> None:
+    os.kill(os.getppid(), 0)
+
+
+def _everywhere() -> dict[str, Callable[[], object]]:
+    return {
+        "read /etc/passwd": _read("/etc/passwd"),
+        "read /proc/self/environ": _read("/proc/self/environ"),
+        "read /proc/1/environ": _read("/proc/1/environ"),
+        "list /": lambda: list(Path("/").iterdir()),
+        "foreign environment": _see_environment,
+        "write /tmp": _write_file,
+        "socket inet": _open_socket(socket.AF_INET, socket.SOCK_STREAM),
+        "socket inet udp": _open_socket(socket.AF_INET, socket.SOCK_DGRAM),
+        "socket inet6": _open_socket(socket.AF_INET6, socket.SOCK_STREAM),
+        "socket unix": _open_socket(socket.AF_UNIX, socket.SOCK_STREAM),
+        "socket netlink": _open_socket(socket.AF_NETLINK, socket.SOCK_RAW),
+        "socketpair": socket.socketpair,
+        "signal the parent": _signal_parent,
+        "trace": _trace,
+        "read the parent's memory": _read_memory_of_parent,
+        "run /bin/sh": lambda: _execute("/bin/sh"),
+        "new session": os.setsid,
+    }
+
+
+def _without_tools() -> dict[str, Callable[[], object]]:
+    return {
+        "open anything": lambda: os.open("/dev/null", os.O_RDONLY),
+        "see metadata": Path("/").stat,
+        "fork": _fork,
+        "memfd": lambda: os.close(os.memfd_create("selftest")),
+        "pipe": os.pipe,
+    }
+
+
+def task(
+    header: dict[str, Any],
+    _body: bytes,
+    _send: Callable[[dict[str, Any], bytes], None],
+) -> dict[str, Any]:
+    """Return {"passed": number of attempts that were refused, "failed".
+
+    Names of those that were not}.
+    """
+    attempts = _everywhere()
+    if not header["may_run_tools"]:
+        attempts |= _without_tools()
+    failed = []
+    for name, attempt in attempts.items():
+        try:
+            attempt()
+        except OSError:
+            continue
+        failed.append(name)
+    return {"passed": len(attempts) - len(failed), "failed": failed}

@@ -1,0 +1,26 @@
+"""The settings of a worker, read from the environment once, at start."""
+
+import os
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class WorkerSettings(BaseSettings):
+    """Each field is the environment variable TRITOND_<NAME>."""
+
+    model_config = SettingsConfigDict(env_prefix="TRITOND_", frozen=True)
+
+    redis_url: str = "redis://127.0.0.1:6379/0"
+    """Jobs, events, workers; must be `noeviction`."""
+    cache_url: str | None = None
+    """Records and blobs; default: the same server."""
+    cache_budget_bytes: int = Field(default=2 << 30, ge=1 << 20)
+    """What records and blobs may take; kept by us where the cache shares the jobs' server."""
+    slots: int = Field(default_factory=lambda: len(os.sched_getaffinity(0)), ge=1, le=1024)
+    """Jobs that run at the same time; default: one a core."""
+    sandbox: Literal["required", "unsafe"] = "required"
+    """`unsafe` lets jobs run where a sandbox layer does not hold. Never on a shared machine."""
+    max_memory_bytes: int = Field(default=4 << 30, ge=1 << 29)
+    """Address space of one child."""
