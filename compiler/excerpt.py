@@ -1,10 +1,12 @@
 """Diagnostics as plain dicts, and the excerpt that shows where in a text one points.
 
-Standard library only: children of any toolchain and the worker parent both build diagnostics with it.
+Standard library only: children of any toolchain and the worker parent both build diagnostics with
+it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +16,7 @@ Diagnostic = dict[str, Any]
 KERNEL_FOLDER = "/kernel/"
 USER_FILE = "user.py"
 LONGEST_EXCERPT_LINE = 400
+_WORD = re.compile(r"[\w.]+")
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,10 @@ def diagnostic(
 
 
 def excerpt(lines: Sequence[str], span: Span) -> str | None:
-    """Return the line that `span` starts on with a line of carets under it, `None` if there is no such line.
+    """Return the line that `span` starts on and carets under it, `None` if there is no such line.
 
-    Tabs in front of the carets are kept, so that both lines are indented alike whatever a tab's width.
+    Tabs in front of the carets are kept, so that both lines are indented alike whatever a tab's
+    width.
     """
     if not 1 <= span.line <= len(lines):
         return None
@@ -62,7 +66,11 @@ def excerpt(lines: Sequence[str], span: Span) -> str | None:
     if span.column is None:
         return text
     start = min(max(span.column - 1, 0), len(text))
-    end = span.end_column - 1 if span.end_column and span.end_line == span.line else start + 1
+    if span.end_column is not None and span.end_line == span.line:
+        end = span.end_column - 1
+    else:
+        word = _WORD.match(text, start)
+        end = word.end() if word else start + 1
     if span.end_line is not None and span.end_line > span.line:
         end = len(text.split("#", 1)[0].rstrip()) if text[:1] != "#" else len(text)
     width = max(min(end, len(text)) - start, 1)

@@ -40,14 +40,13 @@ class CompileJob(BaseModel):
         return Specialization.from_json(self.specialization_json)
 
     def as_request(self) -> dict[str, Any]:
-        """Return the job as GET .../request shows it: what was posted, with options resolved."""
+        """Return a request that means this job: what was posted, with options resolved."""
         return {
             "source": self.source,
             "files": self.files,
             "kernel": self.kernel,
-            "specialization": self.specialization_json,
+            **self.specialization.to_request(),
             "target": self.target_name,
             "options": self.options,
             "stop_after": self.stop_after,
-            "toolchain": self.toolchain_id,
         }

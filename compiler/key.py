@@ -25,9 +25,9 @@ def back_key(parts: Iterable[tuple[str, Any]]) -> str:
 def _digest(level: str, parts: Iterable[tuple[str, Any]]) -> str:
     digest = hashlib.sha256()
     for label, part in [("version", KEY_VERSION), ("level", level), *parts]:
-        data = part if isinstance(part, bytes) else _canonical_json(part)
+        kind, data = ("raw", part) if isinstance(part, bytes) else ("json", _canonical_json(part))
         # lengths keep neighbours apart: ("ab", "c") and ("a", "bc") differ
-        digest.update(f"{len(label)}:{label}:{len(data)}:".encode())
+        digest.update(f"{len(label)}:{label}:{kind}:{len(data)}:".encode())
         digest.update(data)
     return digest.hexdigest()
 

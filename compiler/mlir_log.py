@@ -1,4 +1,6 @@
-"""Reads what Triton's C++ side wrote to stderr: MLIR errors, LLVM aborts, failed assertions. Pure text, no Triton.
+"""Reads what Triton's C++ side wrote to stderr: MLIR errors, LLVM aborts, failed assertions.
+
+Pure text, no Triton.
 
 What a dying compiler says is not trusted: it only becomes messages, bounded in number and length.
 """
@@ -19,10 +21,16 @@ _AT = re.compile(
     r'^(?:loc\()?"?(?P<file>[^\s":][^":\n]*)"?:(?P<line>\d+):(?P<column>\d+)\)?: '
     r"(?P<kind>error|warning|remark|note): (?P<message>.*)$"
 )
-_NOWHERE = re.compile(r"^(?:<unknown>:0|loc\(unknown\)): (?P<kind>error|warning|remark|note): (?P<message>.*)$")
+_NOWHERE = re.compile(
+    r"^(?:<unknown>:0|loc\(unknown\)): (?P<kind>error|warning|remark|note): (?P<message>.*)$"
+)
 _LLVM = re.compile(r"^(?:LLVM ERROR|fatal error|error): (?P<message>.+)$")
-_ASSERTION = re.compile(r"^(?:.*?: )?(?P<where>[^\s:]+:\d+): .*Assertion [`'](?P<message>.*)' failed")
-_PIPELINE = re.compile(r"Pipeline failed while executing \[(?P<passes>.*)\]")
+_ASSERTION = re.compile(
+    r"^(?:.*?: )?(?P<where>[^\s:]+:\d+): .*Assertion [`'](?P<message>.*)' failed"
+)
+_PIPELINE = re.compile(r"Pipeline failed while executing \[?(?P<passes>.*?)(?:\]|: |$)")
+_PASS = re.compile(r"`(\w+)`")
+_EMPTY = ("Failures have been detected while processing an MLIR pass pipeline",)
 _IR_DUMP = re.compile(r"^(?:see current operation: |\s*\"?[\w.]+\"?\(|module|#|//)")
 
 _HINTS = (
@@ -47,26 +55,26 @@ _HINTS = (
 def diagnostics(log: str, sources: Mapping[str, str], stage: str) -> list[Diagnostic]:
     """Return what `log` complains of, errors at the user's lines where it tells them.
 
-    `sources` holds the user's texts by virtual path ("/kernel/user.py"); `stage` is the one under way.
+    `sources` holds the user's texts by virtual path ("/kernel/user.py"); `stage` is the one under
+    way.
     """
-    stage = stage if stage in STAGES else "ttgir"
+    stage = stage if stage in STAGES else "frontend" if stage == "source" else "ttgir"
     found: list[Diagnostic] = []
     for line in log[:LONGEST_LOG].splitlines():
         said = _read(line, sources, stage)
         if said is not None and said not in found:
             found.append(said)
-    if any(said["severity"] == "error" for said in found):
+    if any(said["severity"] == "error" and _tells_something(said) for said in found):
         found = [said for said in found if _tells_something(said)]
     errors_first = sorted(found, key=lambda said: said["severity"] != "error")
     return errors_first[:MOST_DIAGNOSTICS]
 
 
 def failing_pass(log: str) -> str | None:
-    """Return the name of the pass that MLIR says it was executing, innermost first."""
+    """Return the name of the pass that MLIR says it was executing, the innermost of nested ones."""
     match = _PIPELINE.search(log)
-    if match is None:
-        return None
-    return match["passes"].split(",")[-1].strip(" `'").split("`")[0]
+    names = _PASS.findall(match["passes"]) if match else []
+    return names[-1] if names else None
 
 
 def _read(line: str, sources: Mapping[str, str], stage: str) -> Diagnostic | None:
@@ -75,7 +83,9 @@ def _read(line: str, sources: Mapping[str, str], stage: str) -> Diagnostic | Non
     if match := _NOWHERE.match(line):
         return _plain(_severity(match["kind"]), stage, match["message"])
     if match := _ASSERTION.match(line):
-        return _plain("error", stage, f"Triton's own check failed: {match['message']} ({match['where']})")
+        return _plain(
+            "error", stage, f"Triton's own check failed: {match['message']} ({match['where']})"
+        )
     if match := _LLVM.match(line):
         return _plain("error", stage, f"LLVM: {match['message']}")
     return None
@@ -109,7 +119,9 @@ def _severity(kind: str) -> str:
 
 def _tells_something(said: Diagnostic) -> bool:
     message = str(said["message"])
-    return bool(message) and not (said["severity"] == "note" and _IR_DUMP.match(message))
+    if said["severity"] == "note":
+        return _IR_DUMP.match(message) is None
+    return bool(message) and message not in _EMPTY
 
 
 def _hint(message: str) -> str | None:

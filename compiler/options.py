@@ -3,13 +3,19 @@
 Nothing unknown is dropped and nothing outside the table reaches the compiler.
 """
 
+import sys
 from typing import Any
 
-from compiler.rejection import Fault, RequestRejected, did_you_mean, pointer
+from compiler.rejection import Fault, RequestRejected, did_you_mean, pointer, shown
 from compiler.target import Target
 from compiler.toolchain import OptionSpec
 
 MAX_THREADS_PER_BLOCK = 1024
+MAX_STRING_CHARS = 256
+_LIMITS: dict[str, float] = {
+    "int": 2**31 - 1,  # the compiler keeps integer options in 32 bits
+    "float": sys.float_info.max,
+}
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "int": int,
     "bool": bool,
@@ -30,33 +36,51 @@ def resolve_options(
         at = pointer("options", name)
         if name not in table:
             known = f"options of {target.backend} are {', '.join(sorted(table))}"
-            message = f"unknown option {name!r}.{did_you_mean(name, table)} The {known}."
+            message = f"unknown option {shown(name)}.{did_you_mean(name, table)} The {known}."
             faults.append(Fault(at, message))
         elif problem := _misfit(value, table[name]):
             faults.append(Fault(at, problem))
     if faults:
         raise RequestRejected(*faults)
-    resolved = {name: written.get(name, spec.default) for name, spec in sorted(table.items())}
+    resolved = {
+        name: _one_spelling(written.get(name, spec.default), spec)
+        for name, spec in sorted(table.items())
+    }
     _check_together(resolved, target)
     return resolved
 
 
 def _misfit(value: Any, spec: OptionSpec) -> str | None:
     """Say what is wrong with `value`, or None."""
-    if value is None:
-        return None if spec.default is None else f"must be {_article(spec.type)}, not null"
+    if value is None and spec.default is None:
+        return None
     # bool is an int to Python, but not to a reader of JSON
     is_right_type = isinstance(value, bool) == (spec.type == "bool")
     is_right_type = is_right_type and isinstance(value, _TYPES[spec.type])
     if not is_right_type:
-        return f"must be {_article(spec.type)}, not {type(value).__name__}"
+        return f"must be {_article(spec.type)}, not {shown(value)}"
     if spec.choices is not None and value not in spec.choices:
-        return f"{value!r} is not one of {', '.join(map(str, spec.choices))}"
-    if spec.minimum is not None and value < spec.minimum:
-        return f"{value} is below the minimum of {spec.minimum}"
-    if spec.maximum is not None and value > spec.maximum:
-        return f"{value} is above the maximum of {spec.maximum}"
+        return f"{shown(value)} is not one of {', '.join(map(str, spec.choices))}"
+    if isinstance(value, str):
+        is_long = len(value) > MAX_STRING_CHARS
+        return f"a string of more than {MAX_STRING_CHARS} characters" if is_long else None
+    if isinstance(value, bool):
+        return None
+    return _out_of_range(value, spec)
+
+
+def _out_of_range(value: float, spec: OptionSpec) -> str | None:
+    minimum = -_LIMITS[spec.type] if spec.minimum is None else spec.minimum
+    maximum = _LIMITS[spec.type] if spec.maximum is None else spec.maximum
+    if value < minimum:
+        return f"{shown(value)} is below the minimum of {minimum}"
+    if value > maximum:
+        return f"{shown(value)} is above the maximum of {maximum}"
     return None
+
+
+def _one_spelling(value: Any, spec: OptionSpec) -> Any:
+    return float(value) if spec.type == "float" and value is not None else value
 
 
 def _article(kind: str) -> str:

@@ -1,4 +1,7 @@
-"""What ptxas says, read: resources from `-v`, and errors with the line of PTX and of the user. Standard library only."""
+"""What ptxas says, read: resources from `-v`, and errors with their lines.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ _REGISTERS = re.compile(r"Used (\d+) registers")
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _ERROR = re.compile(
-    r"^ptxas\S* (?P<file>\S+), line (?P<line>\d+); (?P<severity>error|fatal|warning)\s*: (?P<message>.*)$",
+    r"^ptxas\S* (?P<file>\S+), line (?P<line>\d+); "
+    r"(?P<severity>error|fatal|warning)\s*: (?P<message>.*)$",
     re.MULTILINE,
 )
 _FATAL = re.compile(r"^ptxas\S* (?P<severity>error|fatal)\s*: (?P<message>.*)$", re.MULTILINE)
@@ -20,7 +24,7 @@ _ABORTED = "Ptx assembly aborted due to errors"
 
 
 def resources(log: str) -> dict[str, int]:
-    """Return registers per thread and bytes of spills, stack and static shared memory from `ptxas -v`."""
+    """Return registers per thread, and bytes of spills, stack and static shared memory."""
     registers, frame, shared = (pattern.search(log) for pattern in (_REGISTERS, _FRAME, _SHARED))
     stack, stores, loads = (int(group) for group in frame.groups()) if frame else (0, 0, 0)
     return {
@@ -33,7 +37,7 @@ def resources(log: str) -> dict[str, int]:
 
 
 def diagnostics(log: str, ptx: str, sources: dict[str, str]) -> list[Diagnostic]:
-    """Return an error per complaint of ptxas: at the user's line where `.loc` tells it, with the PTX as a note.
+    """Return an error per complaint of ptxas, at the user's line where `.loc` tells it.
 
     `sources` holds texts by the path that `.file` names ("/kernel/user.py").
     """
@@ -97,7 +101,7 @@ _HINTS = (
     ),
     (
         r"requires \.target|not supported on \.target|requires PTX ISA",
-        "This instruction does not exist on the target: choose a newer target, or another instruction.",
+        "This instruction does not exist on the target: choose a newer one or another instruction.",
     ),
     (
         r"Arguments mismatch|Unexpected instruction types|Illegal operand type",
@@ -106,6 +110,6 @@ _HINTS = (
     ),
     (
         r"too much shared data|uses too much",
-        "The kernel needs more shared memory than the target has: use smaller blocks or fewer num_stages.",
+        "The kernel needs more shared memory than there is: use smaller blocks or num_stages.",
     ),
 )

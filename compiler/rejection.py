@@ -4,8 +4,15 @@ It knows JSON pointers but no HTTP status: the service maps it to one.
 """
 
 import difflib
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
+
+MAX_FAULTS = 50
+MAX_SHOWN_CHARS = 60
+MAX_SHOWN_BITS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,16 +24,33 @@ class Fault:
 
 
 class RequestRejected(Exception):
-    """The caller can mend the request; `faults` name every field found wrong."""
+    """The caller can mend the request; `faults` name what is wrong, `MAX_FAULTS` at most."""
 
     def __init__(self, *faults: Fault) -> None:
-        super().__init__("; ".join(f"{fault.pointer}: {fault.message}" for fault in faults))
-        self.faults = faults
+        self.faults = faults[:MAX_FAULTS]
+        super().__init__("; ".join(f"{fault.pointer}: {fault.message}" for fault in self.faults))
+
+
+@contextmanager
+def collecting(faults: list[Fault]) -> Iterator[None]:
+    """Add the faults of a rejection in the block to `faults`, so that others can be found too."""
+    try:
+        yield
+    except RequestRejected as rejected:
+        faults.extend(rejected.faults)
 
 
 def pointer(*parts: str | int) -> str:
     """Join `parts` to an RFC 6901 JSON pointer."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def shown(value: Any) -> str:
+    """Return `value` as a message quotes it: in JSON's spelling, `MAX_SHOWN_CHARS` at most."""
+    if isinstance(value, int) and value.bit_length() > MAX_SHOWN_BITS:
+        return f"an integer of {value.bit_length()} bits"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= MAX_SHOWN_CHARS else text[: MAX_SHOWN_CHARS - 3] + "..."
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

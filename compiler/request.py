@@ -62,6 +62,7 @@ class CompileRequest(BaseModel):
     )
     kernel: str | None = Field(
         default=None,
+        min_length=1,
         max_length=256,
         description="may be left out when only one jit function is not called by another",
     )
@@ -70,7 +71,7 @@ class CompileRequest(BaseModel):
         description="Triton types by parameter name, ':16' = divisible by 16, ':1' = equal to 1; "
         "or triton.tools.compile's string by position",
     )
-    hints: dict[str, list[str]] | None = Field(
+    hints: dict[str, Annotated[list[str], Field(max_length=16)]] | None = Field(
         default=None, description="the long form of the suffixes, by parameter name"
     )
     constexprs: dict[str, JsonValue] | None = Field(
@@ -78,7 +79,9 @@ class CompileRequest(BaseModel):
     )
     target: str = Field(max_length=64, description="cuda:<capability> or hip:<gfx>")
     options: dict[str, JsonValue] = Field(
-        default_factory=dict, description="Triton's option names; see GET /v1/targets"
+        default_factory=dict,
+        max_length=64,
+        description="Triton's option names; see GET /v1/targets",
     )
     triton: str | None = Field(
         default=None, max_length=64, description="a Triton version that the deployment offers"

@@ -8,15 +8,25 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.rejection import Fault, RequestRejected, pointer
-from compiler.types import INTEGERS, UnknownType, canonical_type, is_pointer
-from compiler.value import Value, canonical_value, pointer_below
+from compiler.rejection import Fault, RequestRejected, pointer, shown
+from compiler.types import INTEGERS, MAX_TYPE_CHARS, UnknownType, canonical_type, is_pointer
+from compiler.value import (
+    MAX_DEPTH,
+    MAX_TUPLE_ITEMS,
+    Value,
+    canonical_value,
+    pointer_below,
+    written_value,
+)
 
 HINTS = ("divisible_by_16", "equal_to_1", "pointer_range_32")
 MAX_PARAMETERS = 256
 Type = str | list[Any]  # a Triton type name, or a list of them for a tuple
 
 _SUFFIX_HINTS = {"16": "divisible_by_16", "1": "equal_to_1"}
+_MAX_SIGNATURE_CHARS = MAX_PARAMETERS * MAX_TYPE_CHARS
+# commas inside tensordesc<fp16[64,64]> do not separate; the bound keeps a hostile text linear
+_SEPARATOR = re.compile(rf",(?![^<>]{{0,{MAX_TYPE_CHARS}}}>)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +51,14 @@ class Parameter:
             return cls(value=data["value"], is_constexpr=True)
         return cls(type=data["type"], hints=frozenset(data["hints"]))
 
+    def to_text(self) -> str:
+        """Return an entry of `triton.tools.compile`'s string; only for what such a string says."""
+        if self.is_constexpr:
+            number = written_value(self.value)
+            return number["int"] if isinstance(number, dict) else str(number)
+        suffixes = [f":{suffix}" for suffix, hint in _SUFFIX_HINTS.items() if hint in self.hints]
+        return "".join([str(self.type), *suffixes])
+
 
 @dataclass(frozen=True, slots=True)
 class Specialization:
@@ -64,6 +82,17 @@ class Specialization:
             tuple(Parameter.from_json(value) for value in data["positional"]),
         )
 
+    def to_request(self) -> dict[str, Any]:
+        """Return `signature`, `hints` and `constexprs` that mean the same in a request."""
+        typed = {name: item for name, item in self.named.items() if not item.is_constexpr}
+        types = {name: item.type for name, item in typed.items()}
+        values = {name: item.value for name, item in self.named.items() if item.is_constexpr}
+        return {
+            "signature": ", ".join(item.to_text() for item in self.positional) or types,
+            "hints": {name: sorted(item.hints) for name, item in typed.items() if item.hints},
+            "constexprs": {name: written_value(value) for name, value in values.items()},
+        }
+
 
 def parse_specialization(
     signature: Any,
@@ -74,6 +103,7 @@ def parse_specialization(
 
     Raises RequestRejected with every fault found, each with its JSON pointer.
     """
+    _check_sizes(signature, hints or {}, constexprs or {})
     faults: list[Fault] = []
     named: dict[str, Parameter] = {}
     positional: tuple[Parameter, ...] = ()
@@ -93,12 +123,23 @@ def parse_specialization(
     return Specialization(named, positional)
 
 
+def _check_sizes(signature: Any, hints: dict[str, Any], constexprs: dict[str, Any]) -> None:
+    """Refuse what is far too large before looking at every item of it."""
+    types = signature if isinstance(signature, dict) else {}
+    for name, entries in ("signature", types), ("hints", hints), ("constexprs", constexprs):
+        if len(entries) > MAX_PARAMETERS:
+            raise RequestRejected(Fault(pointer(name), f"more than {MAX_PARAMETERS} parameters"))
+    if isinstance(signature, str) and len(signature) > _MAX_SIGNATURE_CHARS:
+        message = f"a signature of more than {_MAX_SIGNATURE_CHARS} characters"
+        raise RequestRejected(Fault("/signature", message))
+
+
 def _parse_names(signature: dict[str, Any], faults: list[Fault]) -> dict[str, Parameter]:
     named = {}
     for name, written in signature.items():
         at = pointer("signature", name)
         if not name.isidentifier():
-            faults.append(Fault(at, f"{name!r} is not a parameter name"))
+            faults.append(Fault(at, f"{shown(name)} is not a parameter name"))
         elif written != "constexpr":  # as Triton writes it; the value stands in `constexprs`
             parameter = _collect(faults, _parse_type, written, at)
             if parameter is not None:
@@ -108,27 +149,26 @@ def _parse_names(signature: dict[str, Any], faults: list[Fault]) -> dict[str, Pa
 
 def _parse_positions(signature: str, faults: list[Fault]) -> tuple[Parameter, ...]:
     parameters = []
-    for index, written in enumerate(_split_top_level(signature)):
-        value = _number(written)
-        if value is not None:
-            value = _collect(faults, canonical_value, value, "/signature")
-            parameters.append(Parameter(value=value, is_constexpr=True))
-            continue
-        parameter = _collect(faults, _parse_type, written, "/signature")
-        if parameter is None:
-            faults[-1] = Fault("/signature", f"position {index}: {faults[-1].message}")
-        else:
-            parameters.append(parameter)
+    entries = _SEPARATOR.split(signature) if signature.strip() else []
+    for index, written in enumerate(entries):
+        try:
+            parameters.append(_parse_position(written.strip()))
+        except RequestRejected as rejected:
+            messages = [f"position {index}: {fault.message}" for fault in rejected.faults]
+            faults.extend(Fault("/signature", message) for message in messages)
     return tuple(parameters)
 
 
-def _split_top_level(signature: str) -> list[str]:
-    # commas inside tensordesc<fp16[64,64]> do not separate parameters
-    parts = re.split(r",(?![^<]*>)", signature)
-    return [part.strip() for part in parts] if signature.strip() else []
+def _parse_position(written: str) -> Parameter:
+    value = _number(written)
+    if value is None:
+        return _parse_type(written, "/signature")
+    return Parameter(value=canonical_value(value, "/signature"), is_constexpr=True)
 
 
 def _number(written: str) -> int | float | bool | None:
+    if len(written) > MAX_TYPE_CHARS:
+        return None
     if written in {"True", "False"}:
         return written == "True"
     for read in (int, float):
@@ -139,28 +179,33 @@ def _number(written: str) -> int | float | bool | None:
     return None
 
 
-def _parse_type(written: Any, at: str) -> Parameter:
+def _parse_type(written: Any, at: str, depth: int = 0) -> Parameter:
     if isinstance(written, list):
-        return Parameter(type=_tuple_type(written, at))
+        return Parameter(type=_tuple_type(written, at, depth))
     if not isinstance(written, str):
         raise RequestRejected(Fault(at, "a type is a string such as '*fp32:16', or a list of them"))
-    name, _, suffix = written.partition(":")
+    name, colon, suffix = written.partition(":")
     try:
         parameter = Parameter(type=canonical_type(name))
     except UnknownType as error:
         raise RequestRejected(Fault(at, str(error))) from None
-    if not suffix:
+    if not colon:
         return parameter
     if suffix.strip() not in _SUFFIX_HINTS:
-        message = f"{suffix!r} after ':' is no hint; write :16 (divisible by 16) or :1 (equal to 1)"
+        message = (
+            f"{shown(suffix)} after ':' is no hint; write :16 (divisible by 16) or :1 (equal to 1)"
+        )
         raise RequestRejected(Fault(at, message))
     return _with_hint(parameter, _SUFFIX_HINTS[suffix.strip()], at)
 
 
-def _tuple_type(items: list[Any], at: str) -> list[Any]:
+def _tuple_type(items: list[Any], at: str, depth: int) -> list[Any]:
+    if len(items) > MAX_TUPLE_ITEMS or depth >= MAX_DEPTH:
+        message = f"tuples hold at most {MAX_TUPLE_ITEMS} items and nest {MAX_DEPTH} deep"
+        raise RequestRejected(Fault(at, message))
     types = []
     for index, item in enumerate(items):
-        parameter = _parse_type(item, pointer_below(at, index))
+        parameter = _parse_type(item, pointer_below(at, index), depth + 1)
         if parameter.hints:
             message = "hints on the items of a tuple are not supported"
             raise RequestRejected(Fault(pointer_below(at, index), message))
@@ -176,7 +221,8 @@ def _with_hint(parameter: Parameter, hint: str, at: str) -> Parameter:
         "pointer_range_32": isinstance(kind, str) and is_pointer(kind),
     }
     if hint not in fits:
-        raise RequestRejected(Fault(at, f"{hint!r} is not a hint; there are {', '.join(HINTS)}"))
+        message = f"{shown(hint)} is not a hint; there are {', '.join(HINTS)}"
+        raise RequestRejected(Fault(at, message))
     if not fits[hint]:
         raise RequestRejected(Fault(at, f"{hint} says nothing about a parameter of type {kind}"))
     hints = parameter.hints | {hint}
@@ -190,7 +236,7 @@ def _add_hints(
 ) -> None:
     for name, written in hints.items():
         if name not in named:
-            message = f"there is no type for {name!r} in `signature` that a hint could belong to"
+            message = f"{shown(name)} has no type in `signature` that a hint could belong to"
             faults.append(Fault(pointer("hints", name), message))
             continue
         for index, hint in enumerate(written):
@@ -204,18 +250,16 @@ def _add_constexprs(
     for name, raw in constexprs.items():
         at = pointer("constexprs", name)
         if not name.isidentifier():
-            faults.append(Fault(at, f"{name!r} is not a parameter name"))
+            faults.append(Fault(at, f"{shown(name)} is not a parameter name"))
         elif name in named:
             message = (
-                f"{name!r} has a type in `signature` and a value here; "
+                f"{shown(name)} has a type in `signature` and a value here; "
                 "leave it out of one of them (a constexpr is not passed at launch)"
             )
             faults.append(Fault(at, message))
         else:
-            before = len(faults)
             value = _collect(faults, canonical_value, raw, at)
-            if len(faults) == before:
-                named[name] = Parameter(value=value, is_constexpr=True)
+            named[name] = Parameter(value=value, is_constexpr=True)
 
 
 def _collect(faults: list[Fault], parse: Any, *arguments: Any) -> Any:

@@ -6,7 +6,7 @@ Which targets exist is not known here: a worker finds out by compiling for them.
 import re
 from dataclasses import dataclass
 
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import Fault, RequestRejected, shown
 
 STAGES = {
     "cuda": ("source", "ttir", "ttgir", "llir", "ptx", "cubin"),
@@ -24,7 +24,7 @@ MEDIA_TYPES = {
 }
 BINARY_STAGES = frozenset({"cubin", "hsaco"})
 
-_WRITTEN = re.compile(r"(cuda):([0-9]{2,3})(?::32)?|(hip):(gfx[0-9a-f]{3,5})(?::(?:32|64))?")
+_WRITTEN = re.compile(r"(?:cuda:([0-9]{2,3})|hip:(gfx[0-9a-f]{3,5}))(?::(32|64))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,18 @@ def parse_target(written: str) -> Target:
     match = _WRITTEN.fullmatch(written)
     if match is None:
         message = (
-            f"{written!r} is not a target. Write cuda:<capability> such as cuda:90, "
+            f"{shown(written)} is not a target. Write cuda:<capability> such as cuda:90, "
             "or hip:<gfx> such as hip:gfx942."
         )
         raise RequestRejected(Fault("/target", message))
-    if match[1]:
-        return Target("cuda", int(match[2]), 32)
+    capability, gfx, warp_size = match.groups()
+    target = Target("cuda", int(capability), 32) if capability else _hip(gfx)
+    if warp_size and int(warp_size) != target.warp_size:
+        message = f"{target} has warps of {target.warp_size} threads, not {warp_size}"
+        raise RequestRejected(Fault("/target", message))
+    return target
+
+
+def _hip(gfx: str) -> Target:
     # CDNA (gfx9) runs wavefronts of 64, RDNA (gfx10 and later) of 32.
-    return Target("hip", match[4], 64 if match[4].startswith("gfx9") else 32)
+    return Target("hip", gfx, 64 if gfx.startswith("gfx9") else 32)

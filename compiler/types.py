@@ -5,6 +5,9 @@ Types are text here; nothing is imported from Triton to know them.
 
 import re
 
+from compiler.rejection import did_you_mean, shown
+
+MAX_TYPE_CHARS = 128
 SCALARS = frozenset(
     "i1 i8 i16 i32 i64 u1 u8 u16 u32 u64 fp16 bf16 fp32 fp64 "
     "fp8e4nv fp8e4b8 fp8e4b15 fp8e5 fp8e5b16".split()
@@ -35,7 +38,7 @@ _ALIASES = {
     **{f"uint{bits}": f"u{bits}" for bits in (1, 8, 16, 32, 64)},
 }
 _PREFIX = re.compile(r"^(?:triton\.language|tl|torch|np|numpy)\.")
-_DESCRIPTOR = re.compile(r"tensordesc<\s*([\w.]+)\s*\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]\s*>")
+_DESCRIPTOR = re.compile(r"tensordesc<\s*([\w.]+)\s*\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]\s*>", re.ASCII)
 
 
 class UnknownType(ValueError):
@@ -43,9 +46,14 @@ class UnknownType(ValueError):
 
     def __init__(self, written: str) -> None:
         super().__init__(
-            f"{written!r} is not a Triton type. Scalars: {' '.join(sorted(SCALARS))}; a pointer is "
-            "'*' before one of them (*fp32, const *kfp32); a descriptor is tensordesc<fp16[64,64]>."
+            f"{shown(written)} is not a Triton type.{did_you_mean(_element(written), SCALARS)} "
+            f"Scalars are {' '.join(sorted(SCALARS))}; a pointer is written *fp32, "
+            "a pointer to const *kfp32, a descriptor tensordesc<fp16[64,64]>."
         )
+
+
+def _element(written: str) -> str:
+    return _PREFIX.sub("", written[:MAX_TYPE_CHARS].strip().lstrip("*k"))
 
 
 def canonical_dtype(written: str) -> str:
@@ -66,11 +74,13 @@ def canonical_type(written: str) -> str:
     Raises UnknownType.
     """
     text = written.strip()
+    if len(text) > MAX_TYPE_CHARS:
+        raise UnknownType(written)
     try:
         if text.startswith("*"):
             return _canonical_pointer(text)
         if match := _DESCRIPTOR.fullmatch(text):
-            shape = ",".join(extent.strip() for extent in match[2].split(","))
+            shape = ",".join(str(int(extent)) for extent in match[2].split(","))
             return f"tensordesc<{canonical_dtype(match[1])}[{shape}]>"
         return canonical_dtype(text)
     except UnknownType:

@@ -8,7 +8,7 @@ import math
 from contextlib import suppress
 from typing import Any
 
-from compiler.rejection import Fault, RequestRejected, pointer
+from compiler.rejection import Fault, RequestRejected, pointer, shown
 from compiler.types import UnknownType, canonical_dtype
 
 Value = Any  # a JSON value in the tagged form
@@ -33,7 +33,7 @@ def _canonical(raw: Any, at: str, depth: int) -> Value:
     if isinstance(raw, int):
         return _integer(raw, at)
     if isinstance(raw, float):
-        return {"float": _float_text(raw)}
+        return _float(raw, at)
     if isinstance(raw, str):
         if len(raw) > MAX_STRING_CHARS:
             raise RequestRejected(Fault(at, f"a string of more than {MAX_STRING_CHARS} characters"))
@@ -79,8 +79,15 @@ def _tuple(items: list[Any], at: str, depth: int) -> Value:
 
 def _integer(number: int, at: str) -> Value:
     if number not in INT_RANGE:
-        raise RequestRejected(Fault(at, f"{_short(number)} does not fit in 64 bits"))
+        raise RequestRejected(Fault(at, f"{shown(number)} does not fit in 64 bits"))
     return {"int": str(number)}
+
+
+def _float(number: float, at: str) -> Value:
+    if not math.isfinite(number):  # JSON has no such number: it was written too large
+        message = 'a number that is too large for a float; infinity is written {"float": "inf"}'
+        raise RequestRejected(Fault(at, message))
+    return {"float": _float_text(number)}
 
 
 def _read_int(inner: Any, at: str) -> int:
@@ -89,7 +96,7 @@ def _read_int(inner: Any, at: str) -> int:
     if isinstance(inner, str) and len(inner) <= 24:
         with suppress(ValueError):  # said below, with the place
             return int(inner)
-    raise RequestRejected(Fault(pointer_below(at, "int"), f"{_short(inner)} is not an integer"))
+    raise RequestRejected(Fault(pointer_below(at, "int"), f"{shown(inner)} is not an integer"))
 
 
 def _read_float(inner: Any, at: str) -> float:
@@ -98,8 +105,12 @@ def _read_float(inner: Any, at: str) -> float:
             return float(inner)
     if isinstance(inner, str) and len(inner) <= 64:
         with suppress(ValueError, OverflowError):  # said below, with the place
-            return float.fromhex(inner) if "0x" in inner else float(inner)
-    raise RequestRejected(Fault(pointer_below(at, "float"), f"{_short(inner)} is not a float"))
+            number = float.fromhex(inner) if "0x" in inner else float(inner)
+            # "1e400" is a number that is too large, not a way to write infinity
+            if not (math.isinf(number) and any(digit in inner for digit in "0123456789")):
+                return number
+    message = f'{shown(inner)} is not a float; write a number, "inf", "-inf" or "nan"'
+    raise RequestRejected(Fault(pointer_below(at, "float"), message))
 
 
 def _float_text(number: float) -> str:
@@ -129,12 +140,22 @@ def plain_value(value: Value) -> Any:
     return value
 
 
+def written_value(value: Value) -> Any:
+    """Return a tagged value as a request may write it: `canonical_value` reads it back the same."""
+    if not isinstance(value, dict):
+        return value
+    [(tag, inner)] = value.items()
+    match tag:
+        case "int" if abs(int(inner)) <= 2**53:
+            return int(inner)
+        case "float" if inner not in _NON_FINITE:
+            return float.fromhex(inner)
+        case "tuple":
+            return [written_value(item) for item in inner]
+    return value
+
+
 _NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-
-
-def _short(raw: Any) -> str:
-    text = raw if isinstance(raw, str) else hex(raw) if isinstance(raw, int) else repr(raw)
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def pointer_below(at: str, part: str | int) -> str:

@@ -7,10 +7,12 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
+from compiler.rejection import Fault, RequestRejected
 from service.problems import ProblemRaised, faults_of
 
 _Model = TypeVar("_Model", bound=BaseModel)
-_JSON_TYPE = re.compile(r"application/(?:[\w.+-]+\+)?json", re.IGNORECASE)
+_JSON_TYPE = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
+_MAX_FIELDS = 100
 
 
 async def read_body(request: Request, limit_bytes: int) -> bytes:
@@ -20,18 +22,18 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
     something else than JSON.
     """
     content_type = request.headers.get("content-type", "application/json")
-    if not _JSON_TYPE.match(content_type):
+    if not _JSON_TYPE.fullmatch(content_type):
         detail = f"Content-Type is {content_type!r}; send the body as application/json"
         raise ProblemRaised("unsupported_media_type", detail)
     declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > limit_bytes:
+    if declared.isdecimal() and int(declared[:19]) > limit_bytes:
         raise _too_large(limit_bytes)
-    body = b""
+    body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > limit_bytes:
             raise _too_large(limit_bytes)
-    return body
+    return bytes(body)
 
 
 def parse_body(body: bytes, model: type[_Model]) -> _Model:
@@ -43,10 +45,12 @@ def parse_body(body: bytes, model: type[_Model]) -> _Model:
         data = from_json(body, allow_inf_nan=False)
     except ValueError as error:
         raise ProblemRaised("invalid_json", f"The body is not JSON: {error}") from None
+    if isinstance(data, dict) and len(data) > _MAX_FIELDS:
+        raise RequestRejected(Fault("", f"{len(data)} fields, far more than there are"))
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise faults_of(error) from None
+        raise faults_of(error, model) from None
 
 
 def _too_large(limit_bytes: int) -> ProblemRaised:

@@ -10,6 +10,7 @@ from store.api_keys import ApiKeys
 
 SCOPES = ("compile", "launch", "admin")
 REMEMBER_S = 5.0
+MAX_SECRET_CHARS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Callers:
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         if scheme and scheme.lower() != "bearer":
             raise _unauthorized("Write `Authorization: Bearer <API key>`")
+        if len(secret) > MAX_SECRET_CHARS:
+            raise _unauthorized("This API key is not known")
         caller = await self._find(secret.strip())
         if caller is None:
             raise _unauthorized(

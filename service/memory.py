@@ -42,6 +42,8 @@ class AnswerMemory:
     def put(self, digest: bytes, answer: Remembered) -> None:
         """Keep `answer`, and let go of the least recently used beyond the limit."""
         self._drop(digest)
+        if len(answer.body) > self._limit_bytes:
+            return  # it would push out all others and then itself
         self._answers[digest] = answer
         self._digests_of_key.setdefault(answer.key, set()).add(digest)
         self._size_bytes += len(answer.body)

@@ -6,12 +6,13 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from compiler.problem import PROBLEM_BASE, TITLES, FieldError, Problem
-from compiler.rejection import Fault, RequestRejected, pointer
-from store.errors import StoreUnavailable
+from compiler.rejection import Fault, RequestRejected, did_you_mean, pointer
+from store.errors import CallerQueueFull, QueueFull, StoreUnavailable
 
 STATUS = {
     "invalid_json": 400,
@@ -74,16 +75,20 @@ def problem_response(request: Request, raised: ProblemRaised) -> Response:
 
 def rejected(error: RequestRejected) -> ProblemRaised:
     """Turn faults of the request's fields into one 422 problem."""
-    detail = "; ".join(f"{fault.pointer or '/'}: {fault.message}" for fault in error.faults)
+    detail = "; ".join(f"{fault.pointer or 'the body'}: {fault.message}" for fault in error.faults)
     errors = [FieldError(pointer=fault.pointer, message=fault.message) for fault in error.faults]
     return ProblemRaised("invalid_request", detail, errors=errors)
 
 
-def faults_of(error: ValidationError) -> RequestRejected:
-    """Turn pydantic's errors into faults with JSON pointers."""
+def faults_of(error: ValidationError, model: type[BaseModel]) -> RequestRejected:
+    """Turn pydantic's errors about `model` into faults with JSON pointers."""
     faults = []
     for item in error.errors(include_url=False, include_input=False):
-        message = "unknown field" if item["type"] == "extra_forbidden" else item["msg"]
+        message = item["msg"]
+        if item["type"] == "extra_forbidden":
+            message = f"unknown field.{did_you_mean(str(item['loc'][-1]), model.model_fields)}"
+        elif item["type"] == "model_type":
+            message = "must be a JSON object"
         faults.append(Fault(pointer(*item["loc"]), message))
     return RequestRejected(*faults)
 
@@ -110,6 +115,15 @@ def install_handlers(app: FastAPI) -> None:
     async def _no_store(request: Request, error: StoreUnavailable) -> Response:
         return problem_response(request, ProblemRaised("store_unavailable", str(error)))
 
+    @app.exception_handler(QueueFull)
+    async def _queue_full(request: Request, error: QueueFull) -> Response:
+        slug = "too_many_requests" if isinstance(error, CallerQueueFull) else "queue_full"
+        return problem_response(request, ProblemRaised(slug, str(error), limit=error.limit))
+
+    @app.exception_handler(ClientDisconnect)
+    async def _gone(_request: Request, _error: ClientDisconnect) -> Response:
+        return Response(status_code=400)  # nobody is there to read it
+
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:
         slug = _SLUG_OF_STATUS.get(error.status_code, "internal_error")
@@ -118,6 +132,11 @@ def install_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def _mistake(request: Request, error: Exception) -> Response:
-        logger.error("unexpected error at %s", request.url.path, exc_info=error)
+        # Starlette answers this outside of every middleware, so the id is added here
+        request_id = request.state.request_id
+        logger.error(
+            "request %s: unexpected error at %s", request_id, request.url.path, exc_info=error
+        )
         detail = "This is a bug of the service; the log holds the details under the request id."
-        return problem_response(request, ProblemRaised("internal_error", detail))
+        headers = {"X-Request-ID": request_id}
+        return problem_response(request, ProblemRaised("internal_error", detail, headers=headers))

@@ -23,6 +23,8 @@ class RequestIdMiddleware:
         sent = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
         request_id = sent.decode() if _SANE.fullmatch(sent) else secrets.token_hex(8)
 
+        scope.setdefault("state", {})["request_id"] = request_id
+
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message)["X-Request-ID"] = request_id

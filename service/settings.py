@@ -7,7 +7,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 class ServiceSettings(BaseSettings):
     """Each field is the environment variable TRITOND_<NAME>."""
 
-    model_config = SettingsConfigDict(env_prefix="TRITOND_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="TRITOND_", env_ignore_empty=True, frozen=True)
 
     redis_url: str = "redis://127.0.0.1:6379/0"
     """Jobs, events, workers, API keys; must be `noeviction`."""

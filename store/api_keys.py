@@ -44,8 +44,15 @@ class ApiKeys:
         """Make a key and return it with its secret, which cannot be had again."""
         secret = SECRET_PREFIX + secrets.token_urlsafe(32)
         key = ApiKey(secrets.token_hex(8), name, scopes, namespace)
-        await self._redis.hset(keys.API_KEYS, _digest(secret), orjson.dumps(asdict(key)))
+        await self._store(key, secret)
         return key, secret
+
+    async def adopt(self, secret: str, name: str, scopes: tuple[str, ...]) -> None:
+        """Store a key whose secret was chosen elsewhere; the same secret is the same key."""
+        await self._store(ApiKey(_digest(secret)[:16], name, scopes, ""), secret)
+
+    async def _store(self, key: ApiKey, secret: str) -> None:
+        await self._redis.hset(keys.API_KEYS, _digest(secret), orjson.dumps(asdict(key)))
 
     async def find(self, secret: str) -> ApiKey | None:
         """Return the key that `secret` opens, None for a wrong or revoked one."""

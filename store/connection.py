@@ -27,8 +27,8 @@ _UNAVAILABLE = (
     exceptions.ReadOnlyError,
     exceptions.OutOfMemoryError,
 )  # Refusals that redis-py knows only as ResponseError: the append-only file cannot be written, a
-# replica lost its primary, a script runs for too long, memory is full inside a script.
-_REFUSALS = ("MISCONF", "MASTERDOWN", "NOREPLICAS", "BUSY ", "OOM ")
+# replica lost its primary, a script runs for too long.
+_REFUSALS = ("MISCONF", "MASTERDOWN", "NOREPLICAS", "BUSY ")
 
 
 @contextmanager

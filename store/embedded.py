@@ -11,7 +11,6 @@ import fcntl
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -22,6 +21,7 @@ from urllib.parse import quote
 from store import server_binary
 from store.connection import Server, connect
 from store.errors import DataFolderInUse, EmbeddedServerError, StoreUnavailable
+from store.lifeline import tied_to_us
 
 START_TIMEOUT_S: Final = 60.0  # loading a large append-only file takes a while
 STOP_TIMEOUT_S: Final = 10.0
@@ -30,17 +30,6 @@ LOCK_TIMEOUT_S: Final = (
 )
 POLL_S: Final = 0.02
 LONGEST_SOCKET_PATH_BYTES: Final = 100  # sun_path of unix(7) has 108, with its zero
-
-# Run between fork and exec in a process of its own: a preexec_fn is not safe beside threads.
-_DIE_WITH_PARENT: Final = """
-import ctypes, os, sys
-PR_SET_PDEATHSIG, SIGTERM = 1, 15
-if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, SIGTERM) != 0:
-    sys.exit(f"prctl(PR_SET_PDEATHSIG) failed: {os.strerror(ctypes.get_errno())}")
-if os.getppid() != int(sys.argv[1]):
-    sys.exit("the starting process is gone")
-os.execv(sys.argv[2], sys.argv[2:])
-"""
 
 
 class EmbeddedValkey:
@@ -146,9 +135,8 @@ class EmbeddedValkey:
             "daemonize": "no",
         }
         arguments = [part for name, value in settings.items() for part in (f"--{name}", value)]
-        wrapper = [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid())]
         self._process = subprocess.Popen(
-            [*wrapper, str(binary), *arguments],
+            tied_to_us(str(binary), *arguments),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

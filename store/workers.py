@@ -4,7 +4,7 @@ Toolchains stay known when their workers are gone, and the default one is a stor
 flapping worker changes nobody's compile key.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, Literal, cast
 
 import orjson
@@ -26,6 +26,11 @@ class Worker:
     sandbox: str
     slots: int
     busy: int
+
+
+def _parsed(value: bytes) -> Worker:
+    known = orjson.loads(value)  # of a worker that may be newer or older than we are
+    return Worker(**{field.name: known.get(field.name) for field in fields(Worker)})
 
 
 class Workers:
@@ -54,11 +59,11 @@ class Workers:
         ids = sorted(member.decode() for member in members)
         if not ids:
             return []
-        found = await self._redis.mget([keys.WORKER + worker_id for worker_id in ids])
+        found: Any = await self._redis.mget([keys.WORKER + worker_id for worker_id in ids])
         gone = [worker_id for worker_id, value in zip(ids, found, strict=True) if value is None]
         if gone:
             await self._redis.srem(keys.WORKERS, *gone)
-        return [Worker(**orjson.loads(value)) for value in found if value is not None]
+        return [_parsed(value) for value in found if value is not None]
 
 
 class Toolchains:

@@ -176,7 +176,7 @@ def _failure_of(error: BaseException) -> dict[str, Any]:
         "slug": slug,
         "stage": getattr(error, "stage", None),
         "message": str(getattr(error, "message", error)),
-        "diagnostics": getattr(error, "diagnostics", []),
+        "diagnostics": list(getattr(error, "diagnostics", [])),
     }
 
 

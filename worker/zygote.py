@@ -184,6 +184,8 @@ def assert_single_thread() -> None:
 def _prepare(settings: Settings) -> tuple[ModuleType, dict[str, Walls], dict[str, Any]]:
     started = time.monotonic()
     tasks = importlib.import_module(settings.tasks_module)
+    if not hasattr(tasks, "TASKS"):
+        raise AttributeError(f"{settings.tasks_module} has no TASKS; it must name every task there")
     if hasattr(tasks, "warm_up"):
         tasks.warm_up()
     limits = settings.limits or {}

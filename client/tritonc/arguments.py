@@ -72,7 +72,7 @@ def signature(words: Sequence[str]) -> dict[str, str] | str | None:
 def _add_compile(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("source", metavar="FILE", help="Python file with the kernel, or - for standard input")
-    add("--target", required=True, help="cuda:90, hip:gfx942, ...")
+    add("--target", required=True, help="cuda:90, ...; `tritonc targets` lists them")
     add("--kernel", metavar="NAME", help="needed when the file has several")
     words: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
     pairs = words | {"type": assignment, "metavar": "NAME=VALUE"}

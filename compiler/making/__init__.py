@@ -1,1 +1,4 @@
-"""How a compilation is made, inside zygotes and their single-use children. Standard library and Triton only."""
+"""How a compilation is made, inside zygotes and their single-use children.
+
+Standard library and Triton only.
+"""

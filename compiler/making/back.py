@@ -1,7 +1,11 @@
-"""The task that lowers TTIR to machine code. Never runs user Python; sends each stage as soon as it is made."""
+"""The task that lowers TTIR to machine code.
+
+Never runs user Python; sends each stage as soon as it is made.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -30,18 +34,25 @@ class _Lowering:
     sources: dict[str, str]
     timings_ms: dict[str, float] = field(default_factory=dict)
     resources: dict[str, int] | None = None
+    parameter_sizes_bytes: list[int] | None = None
 
     def lower(self, name: str, module: Any) -> Any:
         """Run one stage, send its artifact and return it. Raises `Failure`."""
         started = perf_counter()
         try:
-            made = self._assemble(module) if name == "cubin" else self.stages[name](module, self.metadata)
+            made = (
+                self._assemble(module)
+                if name == "cubin"
+                else self.stages[name](module, self.metadata)
+            )
             artifact = made if isinstance(made, bytes) else str(made).encode()
         except (Failure, MemoryError):
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a pass throws is the kernel's failure
+        except Exception as error:
             raise _failure(name, error) from error
         self.timings_ms[name] = spent_ms(started)
+        if name == "ptx":
+            self.parameter_sizes_bytes = parameter_sizes_bytes(str(made))
         self.send({"kind": "stage", "stage": name, "ms": self.timings_ms[name]}, artifact)
         return made
 
@@ -76,10 +87,22 @@ def back(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
         module = lowering.lower(name, module)
     return {
         "kind": "result",
-        "metadata": {name: lowering.metadata.get(name) for name in SAID},
+        "metadata": {name: lowering.metadata.get(name) for name in SAID}
+        | {"parameter_sizes_bytes": lowering.parameter_sizes_bytes},
         "ptxas": lowering.resources,
         "timings_ms": lowering.timings_ms,
     }
+
+
+def parameter_sizes_bytes(ptx: str) -> list[int]:
+    """Return the sizes of the entry's parameters, in order."""
+    entry = ptx.partition(".entry")[2].partition(")")[0]
+    return [
+        int(array) if array else int(bits) // 8
+        for bits, array in re.findall(
+            r"\.param\b.*?\.[busf](\d+)\b.*?(?:\[(\d+)\])?,?$", entry, re.MULTILINE
+        )
+    ]
 
 
 def spent_ms(started: float) -> float:
@@ -107,7 +130,7 @@ def _options_of(module: Any, language: str) -> dict[str, int]:
 
 
 def _names_of(names: list[str], language: str, header: dict[str, Any]) -> list[str]:
-    """Return the stages to run: after the one `language` names (with it to canonicalize), to the last asked for."""
+    """Return the stages to run: from the one after (or, to canonicalize, with) `language`."""
     start = names.index(language) + (not header.get("canonicalize")) if language in names else 0
     stop = header.get("stop_after") or names[-1]
     end = names.index(stop) + 1 if stop in names else start
@@ -119,5 +142,3 @@ def _failure(stage: str, error: Exception) -> Failure:
     message = f"lowering to {stage} failed: {words}"
     shown = stage if stage in {"ttir", "ttgir", "llir", "ptx", "cubin"} else "ttgir"
     return Failure("lowering_failed", stage, message, [diagnostic("error", shown, message)])
-
-

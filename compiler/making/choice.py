@@ -41,7 +41,7 @@ def _here(function: JitFunction, lines: Sequence[str]) -> Diagnostic:
 def unknown_kernel(
     name: str | None, functions: Sequence[JitFunction], outline: Outline, lines: Sequence[str]
 ) -> Failure:
-    """Return the failure for a kernel that is not there, pointing at a function that lacks `@triton.jit`."""
+    """Return the failure for a kernel that is not there, or that only lacks `@triton.jit`."""
     known = list(dict.fromkeys(function.name for function in functions))
     plain = _plain_functions(outline)
     if name in plain:
@@ -51,10 +51,14 @@ def unknown_kernel(
             return _lacks_jit(next(iter(plain.values())), lines)
         message = "the source has no kernel: no function in it is decorated with @triton.jit"
     elif known:
-        message = f"there is no kernel {name!r} in the source; its jit functions are: {', '.join(known)}"
+        message = (
+            f"there is no kernel {name!r} in the source; its jit functions are: {', '.join(known)}"
+        )
         message += did_you_mean(name, known)
     else:
-        message = f"there is no kernel {name!r}: no function in the source is decorated with @triton.jit"
+        message = (
+            f"there is no kernel {name!r}: no function in the source is decorated with @triton.jit"
+        )
     return Failure("unknown_kernel", "request", message, [diagnostic("error", "request", message)])
 
 

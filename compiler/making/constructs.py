@@ -1,11 +1,14 @@
-"""Python that kernels cannot contain, by syntax node: what it is called and what to write instead."""
+"""Python that kernels cannot contain, by syntax node: its name, and what to write instead."""
 
 from __future__ import annotations
 
 CONSTRUCTS: dict[str, tuple[str, str]] = {
     "Break": ("`break`", "Use `while` with a condition, or mask the remaining iterations."),
     "Continue": ("`continue`", "Put the rest of the loop's body under an `if`."),
-    "Try": ("`try`", "A kernel has no exceptions: leave out the try and check with masks or tl.device_assert."),
+    "Try": (
+        "`try`",
+        "A kernel has no exceptions: leave out the try and check with masks or tl.device_assert.",
+    ),
     "Raise": ("`raise`", "A kernel has no exceptions: use tl.static_assert or tl.device_assert."),
     "Lambda": ("`lambda`", "Write a function with @triton.jit and call it."),
     "Dict": ("a dictionary", "Use separate variables or a tuple."),
@@ -22,8 +25,14 @@ CONSTRUCTS: dict[str, tuple[str, str]] = {
     "Delete": ("`del`", "Leave it out: nothing has to be freed in a kernel."),
     "Global": ("`global`", "Pass the value as a parameter and return the new one."),
     "Nonlocal": ("`nonlocal`", "Pass the value as a parameter and return the new one."),
-    "Match": ("`match`", "Use `if` and `elif`; conditions on tl.constexpr values are decided at compile time."),
+    "Match": (
+        "`match`",
+        "Use `if` and `elif`; conditions on tl.constexpr values are decided at compile time.",
+    ),
     "Starred": ("`*`", "Write the elements one by one."),
     "AsyncFor": ("`async for`", "Use `for i in range(...)`."),
-    "TemplateStr": ("a template string", "Strings are for tl.static_print and tl.device_print only."),
+    "TemplateStr": (
+        "a template string",
+        "Strings are for tl.static_print and tl.device_print only.",
+    ),
 }

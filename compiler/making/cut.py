@@ -1,12 +1,15 @@
-"""The task that cuts a source down to its kernel's slice and states facts. Reads syntax only, executes nothing.
+"""The task that cuts a source down to its kernel's slice and states facts.
 
-A slice holds everything that its kernel can see and nothing else, which is what makes it a key: an edit
-elsewhere changes nothing, and what is not in it cannot have had an influence.
+Reads syntax only, executes nothing.
+
+A slice holds everything that its kernel can see and nothing else, which is what makes it a key:
+an edit elsewhere changes nothing, and what is not in it cannot have had an influence.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -92,9 +95,8 @@ def _made_by_call(
     function = plain.get(aliases.jitted_by_call(value) or "")
     if function is None or not isinstance(value, ast.Call):
         return None
-    call = ast.Call(value.func, [], value.keywords)
-    jitted = ast.FunctionDef(**{**dict(ast.iter_fields(function)), "decorator_list": [call]})
-    ast.copy_location(jitted, function)
+    jitted = copy.copy(function)
+    jitted.decorator_list = [ast.Call(value.func, [], value.keywords)]
     decorator = aliases.decorator_of(jitted)
     return JitFunction(name, jitted, decorator) if decorator else None
 
@@ -121,7 +123,7 @@ def _slice(source: _Source, name: str | None, files: dict[str, str]) -> dict[str
 
 
 def _is_made_here(kernel: str | None, source: _Source) -> bool:
-    """Return whether a kernel is a jit function of the text, or whatever a name of the text stands for."""
+    """Return whether a kernel is a jit function of the text, or what a name of it stands for."""
     if kernel in {function.name for function in source.functions}:
         return True
     binding = [node for unit in source.outline.units if kernel in unit.binds for node in unit.nodes]
@@ -129,10 +131,12 @@ def _is_made_here(kernel: str | None, source: _Source) -> bool:
 
 
 def _may_make_kernel(node: ast.stmt) -> bool:
-    """An import, a call's result or a function under decorators that are not known can be a kernel."""
+    """Return whether what a statement binds can be a kernel, though no jit is seen."""
     if isinstance(node, ast.FunctionDef):
         return bool(node.decorator_list)
-    return isinstance(node, (ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom, ast.For, ast.With))
+    return isinstance(
+        node, (ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom, ast.For, ast.With)
+    )
 
 
 def _made_unseen(kernel: str | None, source: _Source) -> str | None:
@@ -141,7 +145,9 @@ def _made_unseen(kernel: str | None, source: _Source) -> str | None:
     hidden = reads & {"globals", "exec", "eval", "setattr"}
     if hidden and any("jit" in line for line in source.lines):
         return f"{kernel or 'the kernel'} may be made through {', '.join(sorted(hidden))}"
-    if kernel is None and any(_nested_jit(unit.nodes, source.aliases) for unit in source.outline.units):
+    if kernel is None and any(
+        _nested_jit(unit.nodes, source.aliases) for unit in source.outline.units
+    ):
         return "the kernel is made inside a function"
     return None
 
@@ -162,15 +168,15 @@ def _why_incomplete(found: slicing.Reach, files: dict[str, str]) -> str | None:
     if not found.unbound:
         return None
     stars = [module for unit in found.units for module in slicing.star_imports(unit)]
-    foreign = [m for m in stars if not m.startswith("triton") and f"{m.lstrip('.')}.py" not in files]
+    foreign = [
+        m for m in stars if not m.startswith("triton") and f"{m.lstrip('.')}.py" not in files
+    ]
     if foreign:
         return f"it is not known which names `from {foreign[0]} import *` brings"
     return None
 
 
-def _whole(
-    kernel: str | None, source: _Source, files: dict[str, str], why: str
-) -> dict[str, Any]:
+def _whole(kernel: str | None, source: _Source, files: dict[str, str], why: str) -> dict[str, Any]:
     message = f"the source could not be cut down to its kernel, so all of it was executed: {why}"
     note: Diagnostic = diagnostic("note", "request", message)
     return {

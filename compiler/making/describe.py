@@ -40,15 +40,21 @@ _OPTIONAL = {"maxnreg": "int", "max_num_imprecise_acc_default": "int"}
 
 
 def describe(header: dict[str, Any], body: bytes = b"", send: object = None) -> dict[str, Any]:
-    """Return the facts of this toolchain. Only options that are safe to take from anybody are listed."""
+    """Return the facts of this toolchain.
+
+    Only options that are safe to take from anybody are listed.
+    """
     del header, body, send
     return facts()
 
 
 @functools.cache
 def facts() -> dict[str, Any]:
-    """Find the facts out, which reads files: done in the zygote, before children lose the right to."""
-    ptxas = {"default": knobs.nvidia.ptxas.version, "blackwell": knobs.nvidia.ptxas_blackwell.version}
+    """Find the facts out. Reads files, so the zygote does it before children lose the right to."""
+    ptxas = {
+        "default": knobs.nvidia.ptxas.version,
+        "blackwell": knobs.nvidia.ptxas_blackwell.version,
+    }
     return {
         "kind": "result",
         "triton": triton.__version__,
@@ -62,7 +68,7 @@ def facts() -> dict[str, Any]:
 
 
 def _record_digest() -> str:
-    """Return the SHA-256 of the wheel's RECORD, which itself holds the digest of every installed file."""
+    """Return the SHA-256 of the wheel's RECORD, which holds the digest of every installed file."""
     record = importlib.metadata.distribution("triton").read_text("RECORD")
     if record is None:
         message = "the installed Triton has no RECORD: it was not installed from a wheel"

@@ -13,8 +13,9 @@ from typing import Any
 import triton.language as tl
 
 from compiler.excerpt import Diagnostic, Span, diagnostic, excerpt, file_in_kernel
-from compiler.making import frames, hints, places, wording
+from compiler.making import frames, hints, naming, places, wording
 from compiler.making.constructs import CONSTRUCTS
+from compiler.making.context import Context
 from compiler.making.failure import Failure
 from compiler.making.frames import Frame
 from compiler.making.module import Dropped, Loaded
@@ -29,13 +30,18 @@ _MOST_NOTES = 20
 def of_compilation(
     error: BaseException, loaded: Loaded, function: Any, specialization: Specialization
 ) -> Failure:
-    """Return the failure for what the front end raised. Raises `MemoryError` if that is at its root."""
+    """Return the failure for what the front end raised.
+
+    Raises `MemoryError` if that is at its root.
+    """
     found, root = frames.chain(error)
     if isinstance(root, MemoryError) or any("MemoryError" in (f.said or "")[:12] for f in found):
         raise MemoryError
     if not found:
         message = f"{type(error).__name__}: {error}"
-        return Failure("compile_error", "frontend", message, [diagnostic("error", "frontend", message)])
+        return Failure(
+            "compile_error", "frontend", message, [diagnostic("error", "frontend", message)]
+        )
     message = _message(found, root, error)
     shown = next((frame for frame in reversed(found) if frame.is_users), found[0])
     undefined = _UNDEFINED.match(message)
@@ -53,7 +59,7 @@ def _failure(
     types = {n: specialization.signature[n] for n in names} if own else {}
     values = {k[0]: v for k, v in specialization.constexprs.items() if len(k) == 1} if own else {}
     by_name = {function.arg_names[index]: value for index, value in values.items()}
-    context = hints.Context(message, shown.node, shown.function, by_name, types)
+    context = Context(message, shown.node, shown.function, by_name, types)
     node = places.closer(shown.node, message)
     error = shown.diagnostic("error", _worded(message), hint=hints.hint(context), node=node)
     notes = [
@@ -62,7 +68,10 @@ def _failure(
     ]
     place = f"line {error['line']}: " if error["line"] else ""
     return Failure(
-        "compile_error", "frontend", place + _worded(message), [error, *notes, *_calls(found, shown)]
+        "compile_error",
+        "frontend",
+        place + _worded(message),
+        [error, *notes, *_calls(found, shown)],
     )
 
 
@@ -73,7 +82,9 @@ def of_definition(dropped: Dropped, name: str) -> Failure:
     message = f"{type(error).__name__}: {error}"
     slug = "slice_incomplete" if missing and missing not in _HOST_LIBRARIES else "compile_error"
     found = _at_module_level(dropped, "error", message, _definition_hint(error))
-    return Failure(slug, "frontend", f"line {found['line']}: {message} (so {name!r} is missing)", [found])
+    return Failure(
+        slug, "frontend", f"line {found['line']}: {message} (so {name!r} is missing)", [found]
+    )
 
 
 def of_dropped(loaded: Loaded) -> list[Diagnostic]:
@@ -102,7 +113,7 @@ def of_warnings(caught: Sequence[warnings.WarningMessage]) -> list[Diagnostic]:
 
 def _message(found: list[Frame], root: BaseException | None, error: BaseException) -> str:
     said = next((frame.said for frame in reversed(found) if frame.said), None)
-    if said is None or said.startswith("at ") and root is not None:
+    if said is None or (said.startswith("at ") and root is not None):
         said = str(root) if root is not None else str(error)
     if type(error).__name__ == "CompileTimeAssertionFailure" or _is_static_assert(found[-1].node):
         return f"static assertion failed: {said}" if said else "static assertion failed"
@@ -131,7 +142,9 @@ def _calls(found: list[Frame], shown: Frame) -> list[Diagnostic]:
         if frame.is_users:
             span = frame.span()
             where = f"{span.file}:{span.line}" if span else "?"
-            notes.append(frame.diagnostic("note", f"called from {frame.function.__name__} at {where}"))
+            notes.append(
+                frame.diagnostic("note", f"called from {frame.function.__name__} at {where}")
+            )
     return notes[:_MOST_NOTES]
 
 
@@ -144,17 +157,16 @@ def _caused_by(dropped: Dropped, name: str, used: Frame) -> Failure:
         found = used.diagnostic("error", message, hint=hint)
         return Failure("compile_error", "frontend", f"line {found['line']}: {message}", [found])
     note = used.diagnostic("note", f"{name!r} is used here")
-    return Failure(
-        failure.slug, failure.stage, failure.message, [*failure.diagnostics, note]
-    )
+    return Failure(failure.slug, failure.stage, failure.message, [*failure.diagnostics, note])
 
 
 def _instead(used: Frame, library: str) -> str:
     """Name the function of triton.language that does what the host library's would have done."""
     for node in ast.walk(ast.parse(used.function.src)):
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == ast.unparse(used.node):
-            if hasattr(tl, node.attr):
-                return f"Use tl.{node.attr} instead of {library}'s."
+        if not isinstance(node, ast.Attribute) or ast.dump(node.value) != ast.dump(used.node):
+            continue
+        if hasattr(tl, node.attr):
+            return f"Use tl.{node.attr} instead of {library}'s."
     return f"Use triton.language instead of {library}, such as tl.exp or tl.sqrt."
 
 
@@ -165,19 +177,17 @@ def _missing_module(error: Exception) -> str | None:
 def _definition_hint(error: Exception) -> str | None:
     missing = _missing_module(error)
     if missing in _HOST_LIBRARIES:
-        return f"{missing} does not exist here: only what the kernel needs is executed, so keep it out of that."
+        return f"{missing} does not exist here: keep it out of what the kernel needs."
     if missing:
-        return f"Post the file that defines it in `files`, such as \"{missing}.py\", or put it into the source."
+        return f'Post its file in `files`, such as "{missing}.py", or put it into the source.'
     if isinstance(error, NameError) and (match := _UNDEFINED.match(str(error))):
-        return hints.advice_on_name(match[1], set())
+        return naming.advice_on_name(match[1], set())
     if isinstance(error, ImportError):
         return "Check the name; other versions of Triton may have it elsewhere."
     return None
 
 
-def _at_module_level(
-    dropped: Dropped, severity: str, message: str, hint: str | None
-) -> Diagnostic:
+def _at_module_level(dropped: Dropped, severity: str, message: str, hint: str | None) -> Diagnostic:
     span = Span(file_in_kernel(dropped.path) or "user.py", dropped.line)
     for summary in traceback.extract_tb(dropped.error.__traceback__, limit=-50):
         if summary.filename == dropped.path and summary.lineno:

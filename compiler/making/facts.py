@@ -27,7 +27,7 @@ class JitFunction:
 
 
 def facts(function: JitFunction, others: list[str], aliases: Aliases) -> dict[str, Any]:
-    """Return the facts of one jit function; `others` are the names of all jit functions of the source."""
+    """Return the facts of one jit function; `others` names the source's jit functions."""
     above = function.node.decorator_list[: function.decorator.index]
     calls = {_callee(aliases, decorator): decorator for decorator in above}
     reads = function.reads
@@ -52,7 +52,11 @@ def _parameters(function: JitFunction, aliases: Aliases) -> list[dict[str, Any]]
     arguments = function.node.args
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults: dict[str, ast.expr | None] = dict(
-        zip([a.arg for a in positional[len(positional) - len(arguments.defaults) :]], arguments.defaults, strict=True)
+        zip(
+            [a.arg for a in positional[len(positional) - len(arguments.defaults) :]],
+            arguments.defaults,
+            strict=True,
+        )
     )
     defaults |= dict(zip([a.arg for a in arguments.kwonlyargs], arguments.kw_defaults, strict=True))
     named = [*positional, *([arguments.vararg] if arguments.vararg else []), *arguments.kwonlyargs]
@@ -104,7 +108,10 @@ def _configs(autotune: ast.expr | None, aliases: Aliases) -> list[dict[str, Any]
 
 
 def _config(node: ast.expr, aliases: Aliases) -> dict[str, Any]:
-    if not isinstance(node, ast.Call) or (aliases.dotted(node.func) or "").rsplit(".", 1)[-1] != "Config":
+    if (
+        not isinstance(node, ast.Call)
+        or (aliases.dotted(node.func) or "").rsplit(".", 1)[-1] != "Config"
+    ):
         return {"expression": ast.unparse(node)}
     given = next((k.value for k in node.keywords if k.arg == "kwargs"), None)
     mapping = node.args[0] if node.args else given
@@ -116,7 +123,9 @@ def _config(node: ast.expr, aliases: Aliases) -> dict[str, Any]:
             for key, value in pairs
             if isinstance(key, ast.Constant)
         }
-    positional = dict(zip(("num_warps", "num_stages", "num_ctas", "maxnreg"), node.args[1:], strict=False))
+    positional = dict(
+        zip(("num_warps", "num_stages", "num_ctas", "maxnreg"), node.args[1:], strict=False)
+    )
     options = positional | {k.arg: k.value for k in node.keywords if k.arg and k.arg != "kwargs"}
     return {
         "constexprs": constexprs,

@@ -1,4 +1,7 @@
-"""The one way a task says that a compilation did not work. Must not know of frames, pools or HTTP."""
+"""The one way a task says that a compilation did not work.
+
+Must not know of frames, pools or HTTP.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from compiler.excerpt import Diagnostic
 
 
 class Failure(Exception):
-    """An ordinary, named end of a task: `slug` is one of the API's, `stage` the one that was not reached."""
+    """An ordinary, named end of a task: an API `slug`, and the `stage` that was not reached."""
 
     def __init__(
         self, slug: str, stage: str, message: str, diagnostics: Sequence[Diagnostic] = ()

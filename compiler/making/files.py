@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 
 def reached_files(text: str, files: dict[str, str]) -> dict[str, str]:
-    """Return those of `files` that `text` imports, transitively, packages' `__init__.py` included."""
+    """Return those of `files` that `text` imports, directly or not, and `__init__.py` files."""
     reached: dict[str, str] = {}
     waiting = [("user.py", text)] if files else []
     while waiting:
@@ -31,7 +31,9 @@ def _imported(source: str, folder: PurePosixPath) -> set[str]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            base = ".".join([*_climbed(folder, node.level), *([node.module] if node.module else [])])
+            base = ".".join(
+                [*_climbed(folder, node.level), *([node.module] if node.module else [])]
+            )
             found |= {base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)}
     return found
 

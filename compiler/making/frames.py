@@ -1,4 +1,4 @@
-"""Where in the user's text a front-end error happened: the chain of inlined calls, with absolute positions."""
+"""Where in the user's text a front-end error happened: the chain of inlined calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compiler.making import toolchain
 
 @dataclass(frozen=True)
 class Frame:
-    """One level of a chain of inlined calls: the jit function it is in, if known, and the node it was at."""
+    """One level of a chain of inlined calls: its jit function, if known, and the node it was at."""
 
     function: Any
     node: ast.AST

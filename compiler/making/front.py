@@ -1,4 +1,7 @@
-"""The task that executes the slice and makes the `source` and `ttir` stages. The only code that runs user Python."""
+"""The task that executes the slice and makes the `source` and `ttir` stages.
+
+The only code that runs user Python.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +113,7 @@ def _make_ir(
     except toolchain.RefusedByVerifier as error:
         message = "Triton's front end made IR that its own verifier refuses"
         raise Failure("lowering_failed", "source", message) from error
-    except Exception as error:  # noqa: BLE001 - user code can raise anything
+    except Exception as error:
         raise diagnosis.of_compilation(error, loaded, function, specialization) from error
 
 

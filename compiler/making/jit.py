@@ -1,4 +1,4 @@
-"""Recognises `@triton.jit` and `@gluon.jit` in syntax, through import aliases, without importing anything."""
+"""Recognises `@triton.jit` and `@gluon.jit` in syntax, through aliases, importing nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_TRITON = frozenset({"triton.jit", "triton.runtime.jit", "triton.runtime.jit.jit", "triton.runtime.jit"})
+_TRITON = frozenset({"triton.jit", "triton.runtime.jit", "triton.runtime.jit.jit"})
 _GLUON = frozenset(
     {
         "triton.experimental.gluon.jit",
@@ -20,7 +20,7 @@ FunctionNode = ast.FunctionDef
 
 @dataclass(frozen=True)
 class JitDecorator:
-    """A function's jit decorator: its place in the list, its own keyword arguments, and which language it is."""
+    """A function's jit decorator: its place in the list, its keyword arguments, its language."""
 
     index: int
     keywords: dict[str, ast.expr]

@@ -11,7 +11,7 @@ from compiler.making.suggestions import did_you_mean
 
 
 def find(loaded: Loaded, name: str | None) -> Any:
-    """Return the `JITFunction` called `name`, taken out of autotuners; without a name, the only kernel.
+    """Return the `JITFunction` called `name`, out of any autotuner; without a name the only one.
 
     Raises `Failure`: `unknown_kernel`, `ambiguous_kernel`, or why its definition did not run.
     """
@@ -30,7 +30,7 @@ def find(loaded: Loaded, name: str | None) -> Any:
 
 
 def jit_functions(namespace: dict[str, Any], module: str) -> dict[str, Any]:
-    """Return the jit functions of a namespace that were defined in `module`, by the name they have there."""
+    """Return the jit functions of a namespace that `module` defined, by their name there."""
     unwrapped = {name: unwrap(value) for name, value in namespace.items()}
     return {
         name: value

@@ -17,7 +17,10 @@ _DTYPES = {
 
 
 def tagged(node: ast.expr, aliases: Aliases) -> Any:
-    """Return the tagged JSON of a literal, dtype or `tl.constexpr(literal)`. Raises `ValueError` for all else."""
+    """Return the tagged JSON of a literal, dtype or `tl.constexpr(literal)`.
+
+    Raises `ValueError` for all else.
+    """
     match node:
         case ast.Constant(value=value):
             return _constant(value)
@@ -36,7 +39,7 @@ def tagged(node: ast.expr, aliases: Aliases) -> Any:
 
 
 def described(node: ast.expr | None, aliases: Aliases) -> dict[str, Any] | None:
-    """Return `{"literal": tagged}` or, where that cannot be said, `{"expression": text}`; `None` for nothing."""
+    """Return `{"literal": tagged}`, else `{"expression": text}`; `None` for nothing."""
     if node is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Carries the locations of block arguments beside TTIR text, which does not print those of `scf.for` and `scf.while`.
+"""Carries locations of block arguments beside TTIR, whose text lacks those of loops.
 
 Without them the lines and value names below TTIR depend on how the text happens to be laid out.
 """
@@ -20,7 +20,9 @@ def collect(module: Any) -> Locations:
     blocks: list[list[int]] = []
     for block in _blocks_with_arguments(module):
         texts = [str(argument.get_loc()) for argument in block]
-        blocks.append([table.setdefault(toolchain.virtual_paths(text), len(table)) for text in texts])
+        blocks.append(
+            [table.setdefault(toolchain.virtual_paths(text), len(table)) for text in texts]
+        )
     return {"table": list(table), "blocks": blocks}
 
 
@@ -41,7 +43,10 @@ def restore(module: Any, context: Any, locations: Locations) -> None:
 
 
 def parse(text: str, context: Any) -> Any:
-    """Parse MLIR text into `context` without a file. Raises `RuntimeError` (MLIR's words are on stderr)."""
+    """Parse MLIR text into `context` without a file.
+
+    Raises `RuntimeError` (MLIR's words are on stderr).
+    """
     descriptor = os.memfd_create("ir", 0)
     try:
         data = memoryview(text.encode())
@@ -73,8 +78,10 @@ def _blocks_with_arguments(module: Any) -> Iterator[list[Any]]:
 
 
 def _parse_locations(table: list[str], context: Any) -> list[Any]:
-    """Turn location texts into MLIR locations: those of constants in a side module that is thrown away."""
-    constants = "\n".join(f"%c{i} = arith.constant {i} : i32 {text}" for i, text in enumerate(table))
+    """Turn location texts into MLIR locations: those of constants in a module of their own."""
+    constants = "\n".join(
+        f"%c{i} = arith.constant {i} : i32 {text}" for i, text in enumerate(table)
+    )
     side = parse(f"module {{\n{constants}\n}}\n", context)
     found: list[Any] = []
     side.walk(lambda operation: _append_location(operation, found))

@@ -1,10 +1,10 @@
 """Loads user code as modules under virtual paths: statement by statement, without any file.
 
-Runs user Python, so only the front child may use it. What it leaves in the process dies with the child.
+Runs user Python, so only the front child may use it. What it leaves in the process dies with the
+child.
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -132,7 +132,6 @@ def _future_flags(tree: ast.Module) -> int:
     imports = (node for node in tree.body if isinstance(node, ast.ImportFrom))
     names = {alias.name for node in imports if node.module == "__future__" for alias in node.names}
 
-
     features = (getattr(__future__, name, None) for name in names)
     flags = 0
     for feature in features:
@@ -149,13 +148,25 @@ def _defines(statement: ast.stmt) -> bool:
 
 
 def _dropped(path: str, statement: ast.stmt, error: BaseException) -> Dropped:
-    names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    names |= {node.name for node in ast.walk(statement) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    names = {
+        node.id
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    names |= {
+        node.name
+        for node in ast.walk(statement)
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    }
     names |= {
         (alias.asname or alias.name).split(".")[0]
         for node in ast.walk(statement)
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
     }
-    kept = error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
-    return Dropped(path, statement.lineno, frozenset(names), kept.with_traceback(error.__traceback__))
+    kept = (
+        error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
+    )
+    return Dropped(
+        path, statement.lineno, frozenset(names), kept.with_traceback(error.__traceback__)
+    )

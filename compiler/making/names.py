@@ -31,7 +31,7 @@ def bound(statement: ast.stmt) -> frozenset[str]:
 
 
 def looked_up(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Return the names that running `nodes`, or calling the functions in them, looks up in the module."""
+    """Return the names that running `nodes`, or calling their functions, looks up in the module."""
     reader = _Reader()
     for node in nodes:
         reader.visit(node)
@@ -48,7 +48,9 @@ def _same_scope(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _declared_global(node: ast.AST) -> set[str]:
-    return {name for inner in ast.walk(node) if isinstance(inner, ast.Global) for name in inner.names}
+    return {
+        name for inner in ast.walk(node) if isinstance(inner, ast.Global) for name in inner.names
+    }
 
 
 def _base(node: ast.AST) -> set[str]:
@@ -76,38 +78,38 @@ class _Reader(ast.NodeVisitor):
         self.found: set[str] = set()
         self._scopes: list[set[str]] = []
 
-    def visit_Name(self, node: ast.Name) -> None:  # noqa: N802 - the name ast.NodeVisitor calls
+    def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load) and not any(node.id in scope for scope in self._scopes):
             self.found.add(node.id)
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> None:  # noqa: N802
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
         if isinstance(node.target, ast.Name) and not self._scopes:
             self.found.add(node.target.id)
         self.generic_visit(node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self._function(node)
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:  # noqa: N802
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
         self._function(node)
 
-    def visit_Lambda(self, node: ast.Lambda) -> None:  # noqa: N802
+    def visit_Lambda(self, node: ast.Lambda) -> None:
         self._defaults(node.args)
         self._inside(_parameters(node.args), [node.body])
 
-    def visit_ListComp(self, node: ast.ListComp) -> None:  # noqa: N802
+    def visit_ListComp(self, node: ast.ListComp) -> None:
         self._comprehension(node, [node.elt])
 
-    def visit_SetComp(self, node: ast.SetComp) -> None:  # noqa: N802
+    def visit_SetComp(self, node: ast.SetComp) -> None:
         self._comprehension(node, [node.elt])
 
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:  # noqa: N802
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
         self._comprehension(node, [node.elt])
 
-    def visit_DictComp(self, node: ast.DictComp) -> None:  # noqa: N802
+    def visit_DictComp(self, node: ast.DictComp) -> None:
         self._comprehension(node, [node.key, node.value])
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:  # noqa: N802
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         self._annotation(node.annotation)
         for part in (node.target, node.value):
             if part is not None:
@@ -117,7 +119,10 @@ class _Reader(ast.NodeVisitor):
         for decorator in node.decorator_list:
             self.visit(decorator)
         self._defaults(node.args)
-        for annotation in (*(argument.annotation for argument in _arguments(node.args)), node.returns):
+        for annotation in (
+            *(argument.annotation for argument in _arguments(node.args)),
+            node.returns,
+        ):
             self._annotation(annotation)
         own = {name for inner in node.body for name in _assigned(inner)}
         declared = {name for inner in node.body for name in _declared_global(inner)}

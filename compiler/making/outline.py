@@ -1,8 +1,9 @@
-"""A module as units that can be kept or blanked: whole top-level statements, and those inside `if` and `try`."""
+"""A module as units to keep or blank: top-level statements, and those in `if` and `try`."""
 
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -12,7 +13,7 @@ from compiler.making.jit import Aliases, JitDecorator
 
 @dataclass(frozen=True)
 class Block:
-    """The header of an `if` or `try` and its nested blocks of units; kept when one of its units is."""
+    """The header of an `if` or `try` around units; kept when one of its units is."""
 
     node: ast.stmt
     first_line: int
@@ -38,7 +39,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Outline:
-    """All units of a module in order, and each nested block's units (for the `pass` an empty one needs)."""
+    """All units of a module in order, and each nested body's own (an empty one needs a `pass`)."""
 
     units: list[Unit]
     bodies: list[tuple[Block, list[Unit]]]
@@ -104,16 +105,13 @@ class _Builder:
         if isinstance(node, ast.FunctionDef) and decorator is not None:
             above = node.decorator_list[: decorator.index]
             blanked = [(item.lineno, item.end_lineno or item.lineno) for item in above]
-            bare = ast.FunctionDef(**{**_fields(node), "decorator_list": node.decorator_list[decorator.index :]})
+            bare = copy.copy(node)
+            bare.decorator_list = node.decorator_list[decorator.index :]
             parts = [bare]
         return Unit(
             [node], _first_line(node), _end(node), _column(node), parent,
             names.bound(node), names.looked_up(parts), decorator, blanked,
         )  # fmt: skip
-
-
-def _fields(node: ast.FunctionDef) -> dict[str, object]:
-    return dict(ast.iter_fields(node))
 
 
 def _merge(unit: Unit, other: Unit) -> None:

@@ -1,4 +1,4 @@
-"""The place in a kernel that a message is really about, where Triton only names the statement around it."""
+"""The place a message is really about, where Triton only names the statement around it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEYWORD = re.compile(r"unexpected keyword argument '(\w+)'")
 
 
 def closer(node: ast.AST, message: str) -> ast.AST:
-    """Return the node to point at: the assignment that changes a type, the keyword that is wrong, the condition."""
+    """Return the node to point at: the assignment, keyword, return or condition in question."""
     if match := _CARRIED.search(message) or _BRANCH.search(message):
         name = next(group for group in match.groups() if group)
         return next(reversed(list(assignments(node, name))), None) or header(node)
@@ -25,7 +25,7 @@ def closer(node: ast.AST, message: str) -> ast.AST:
 
 
 def related(function: ast.AST, node: ast.AST, message: str) -> list[tuple[ast.AST, str]]:
-    """Return further places worth a note: where a variable got its first type, the other returns."""
+    """Return further places worth a note: a variable's first type, the other returns."""
     if match := _CARRIED.search(message) or _BRANCH.search(message):
         name = next(group for group in match.groups() if group)
         first = first_assignment(function, name, before=getattr(node, "lineno", 0))
@@ -60,7 +60,7 @@ def first_assignment(function: ast.AST, name: str, before: int) -> ast.AST | Non
 
 
 def header(node: ast.AST) -> ast.AST:
-    """Return what decides a compound statement: its condition, its iterator, a function's first line."""
+    """Return what decides a compound statement: a condition, an iterator, a first line."""
     if isinstance(node, (ast.If, ast.While, ast.IfExp)):
         return node.test
     if isinstance(node, ast.For):

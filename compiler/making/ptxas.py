@@ -1,4 +1,4 @@
-"""Assembles PTX by running ptxas ourselves, without a file: input, output and log are memory descriptors."""
+"""Assembles PTX by running ptxas ourselves, without a file: all it reads and writes is memory."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Assembled:
 def assemble(ptx: str, make_cubin: Callable[..., Any], sources: dict[str, str]) -> Assembled:
     """Assemble `ptx` with the arguments of Triton's own `make_cubin`.
 
-    Raises `Failure` with slug `assembler_failed`, pointing at the line of PTX and at the user's line
-    of `sources` (texts by the path that `.file` names).
+    Raises `Failure` with slug `assembler_failed`, pointing at the line of PTX and at the user's
+    line of `sources` (texts by the path that `.file` names).
     """
     text, cubin, log = (_memory(name) for name in ("ptx", "cubin", "log"))
     try:
@@ -61,7 +61,7 @@ def _read(descriptor: int) -> bytes:
 
 
 def _run(command: list[str], log: int) -> int:
-    """Run ptxas with an empty environment, its words going to `log`; return exit status or -signal."""
+    """Run ptxas with an empty environment, its words into `log`; return status or -signal."""
     outputs = [(os.POSIX_SPAWN_DUP2, log, descriptor) for descriptor in (1, 2)]
     child = os.posix_spawn(command[0], command, {}, file_actions=outputs)
     _, status = os.waitpid(child, 0)

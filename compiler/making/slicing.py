@@ -1,4 +1,7 @@
-"""Cuts a module down to what its kernel reaches. Unreached lines are blanked, never removed: positions stay."""
+"""Cuts a module down to what its kernel reaches.
+
+Unreached lines are blanked, never removed: positions stay.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,13 @@ from dataclasses import dataclass
 
 from compiler.making.outline import Block, Outline, Unit
 
-_BUILTINS = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "__package__", "__spec__"}
+_BUILTINS = frozenset(dir(builtins)) | {
+    "__name__",
+    "__file__",
+    "__doc__",
+    "__package__",
+    "__spec__",
+}
 _OPAQUE = frozenset({"globals", "locals", "vars", "exec", "eval", "__import__", "compile"})
 
 
@@ -58,7 +67,7 @@ def star_imports(unit: Unit) -> list[str]:
 
 
 def sliced(lines: Sequence[str], outline: Outline, units: Sequence[Unit]) -> list[str]:
-    """Return `lines` with everything blanked that is not in `units` or part of an `if` or `try` around them."""
+    """Return `lines` with all blanked but `units` and each `if` and `try` around them."""
     kept = [""] * len(lines)
     kept_blocks = {id(block) for unit in units for block in _around(unit)}
     for block, _ in outline.bodies:
@@ -94,7 +103,9 @@ def blanked_ranges(lines: Sequence[str], kept: Sequence[str]) -> list[list[int]]
 
 
 def _is_future(unit: Unit) -> bool:
-    return any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in unit.nodes)
+    return any(
+        isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in unit.nodes
+    )
 
 
 def _around(unit: Unit) -> list[Block]:

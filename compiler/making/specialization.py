@@ -20,7 +20,7 @@ ATTRIBUTES = {
 
 @dataclass(frozen=True)
 class Specialization:
-    """A kernel's complete specialization; `filled` are the defaults that were used, `parameters` the run-time ones."""
+    """A complete specialization; `filled` are defaults used, `parameters` the run-time ones."""
 
     signature: dict[str, Any]
     constexprs: dict[Path, Any]
@@ -71,11 +71,14 @@ def _defaults(function: Any, signature: dict[str, Any], given: dict[str, Any]) -
 
 def _missing(parameter: Any, kernel: str) -> Failure:
     if parameter.is_constexpr:
-        message = f"{kernel}: the constexpr parameter {parameter.name!r} has no value: give it one in `constexprs`"
+        message = (
+            f"{kernel}: the constexpr parameter {parameter.name!r} has no value: "
+            "give it one in `constexprs`"
+        )
         return Failure("missing_constexpr", "frontend", message)
     message = (
         f"{kernel}: the parameter {parameter.name!r} has no type: give it one in `signature` "
-        "(such as \"*fp32\" or \"i32\"), or a value in `constexprs`"
+        '(such as "*fp32" or "i32"), or a value in `constexprs`'
     )
     return Failure("missing_constexpr", "frontend", message)
 

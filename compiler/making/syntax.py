@@ -14,13 +14,14 @@ _HINTS = (
     (r"unmatched|does not match opening", "Check which bracket this one closes."),
     (r"Perhaps you forgot a comma", "Check for a missing comma or operator near the caret."),
     (r"invalid decimal literal|invalid (imaginary|hexadecimal) literal",
-     "A name cannot start with a digit; or an operator is missing between the number and the name."),
+     "A name cannot start with a digit; or an operator is missing after the number."),
     (r"Maybe you meant '=='", "Use == to compare; = only assigns."),
     (r"cannot assign to", "The left side of = must be a name, an attribute or an element."),
     (r"unexpected indent", "This line is indented more than the block it belongs to."),
     (r"unindent does not match|inconsistent use of tabs",
      "Indent every line of a block alike; do not mix tabs and spaces."),
-    (r"expected an indented block", "A block needs at least one indented line; `pass` does nothing."),
+    (r"expected an indented block",
+     "A block needs at least one indented line; `pass` does nothing."),
     (r"unterminated (f-)?string", "The string is not closed on its line."),
     (r"unterminated triple-quoted", "The triple-quoted string is never closed."),
     (r"invalid non-printable character|invalid character",
@@ -34,7 +35,10 @@ _HINTS = (
 
 _PASTED = (
     (r"^\s*(%|!)\w", "This looks like a notebook command: leave it out."),
-    (r"^\s*(>>>|\.\.\.) ", "This looks like a copied Python prompt: leave out the >>> and ... marks."),
+    (
+        r"^\s*(>>>|\.\.\.) ",
+        "This looks like a copied Python prompt: leave out the >>> and ... marks.",
+    ),
     (r"^\s*(In|Out) ?\[\d*\]:", "This looks like a notebook's cell mark: leave it out."),
     (r"^\s*```", "This looks like a Markdown fence: leave out the ``` lines."),
 )

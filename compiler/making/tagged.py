@@ -1,4 +1,4 @@
-"""Constexpr values between canonical JSON and Python: integers of any size, floats by bits, dtypes, functions."""
+"""Constexpr values between canonical JSON and Python: integers, floats by bits, dtypes."""
 
 from __future__ import annotations
 

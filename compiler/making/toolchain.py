@@ -1,13 +1,14 @@
-"""Everything that is asked of the installed Triton, versions 3.6 to 3.9: differences between versions live here only."""
+"""All that depends on which Triton is installed, 3.6 to 3.9: version differences live here."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import triton
 from triton._C.libtriton import ir
@@ -19,6 +20,9 @@ from triton.experimental.gluon._runtime import GluonASTSource
 from triton.runtime import jit
 from triton.runtime.jit import JITFunction
 
+if TYPE_CHECKING:
+    from typing import Self  # not in Python 3.10, which Triton still supports
+
 __all__ = ["CompilationError", "GPUTarget", "JITFunction", "ir", "make_backend"]
 
 INSTALLED = str(Path(triton.__file__).parent)
@@ -27,7 +31,7 @@ SCRATCH_INPUT = "scratch.ptx"
 
 
 def virtual_paths(text: str) -> str:
-    """Rewrite the folder Triton is installed in to `/triton`, so that IR is the same on every machine."""
+    """Rewrite the folder Triton is installed in to `/triton`: IR is then alike on all machines."""
     return text.replace(f'"{INSTALLED}/', f'"{VIRTUAL}/')
 
 
@@ -37,7 +41,7 @@ def target_of(description: dict[str, Any]) -> Any:
 
 
 def new_context(backend: Any) -> Any:
-    """Return an MLIR context with Triton's and the backend's dialects, quiet about whole modules."""
+    """Return an MLIR context with Triton's and the backend's dialects."""
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
@@ -60,7 +64,10 @@ def source_of(
 
 
 def make_ir(source: Any, backend: Any, options: Any, context: Any) -> Any:
-    """Run the front end on `source`. Raises whatever it raises; `RefusedByVerifier` if MLIR refuses the result."""
+    """Run the front end on `source`.
+
+    Raises whatever it raises; `RefusedByVerifier` if MLIR refuses the result.
+    """
     vars(code_generator)["print"] = _say_nothing  # it prints the module it could not verify
     try:
         return source.make_ir(
@@ -78,11 +85,20 @@ def make_ir(source: Any, backend: Any, options: Any, context: Any) -> Any:
         del vars(code_generator)["print"]
 
 
+def keep_dumps_away() -> None:
+    """Have a failing pass say what failed, without the whole module and pipeline on stderr.
+
+    MLIR writes a reproducer to the path it is given, or to stderr without one; this path cannot
+    be made.
+    """
+    os.environ["TRITON_REPRODUCER_PATH"] = "/proc/0/reproducer"
+
+
 def _say_nothing(*_: object) -> None:
     return None
 
 
-class RefusedByVerifier(Exception):  # noqa: N818 - its words are MLIR's, on stderr
+class RefusedByVerifier(Exception):
     """The front end made IR that MLIR's verifier does not accept."""
 
 
@@ -112,7 +128,7 @@ class _Scratch:
     def __init__(self, *_: Any, suffix: str = "", **__: Any) -> None:
         self.name = f"scratch{suffix}"
 
-    def __enter__(self) -> _Scratch:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -148,8 +164,8 @@ def _nothing_is_run() -> Iterator[None]:
 def ptxas_command(make_cubin: Callable[..., Any], source: str, output: str) -> list[str]:
     """Return the command by which this Triton assembles `source` into `output`, without running it.
 
-    The arguments differ by version, target and options, so Triton's own `make_cubin` is walked up to
-    the point where it would start the process.
+    The arguments differ by version, target and options, so Triton's own `make_cubin` is walked up
+    to the point where it would start the process.
     """
     try:
         with _nothing_is_run():

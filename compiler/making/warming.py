@@ -1,4 +1,4 @@
-"""What a zygote does before it forks, so that a child finds everything in memory and nothing on disk."""
+"""What a zygote does before it forks, so that a child finds everything in memory."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ from typing import Any
 
 from triton import knobs
 
+from compiler.making import toolchain
 from compiler.making.back import back
 from compiler.making.cut import cut
 from compiler.making.describe import facts
 from compiler.making.front import front
 
 PRELOADED = (
-    "__future__", "abc", "ast", "bisect", "builtins", "collections", "collections.abc", "contextlib",
-    "contextvars", "copy", "dataclasses", "datetime", "enum", "fractions", "functools", "gc",
-    "hashlib", "heapq", "inspect", "io", "itertools", "json", "keyword", "logging", "math", "numbers",
-    "operator", "os", "os.path", "pathlib", "platform", "pprint", "random", "re", "statistics",
-    "string", "struct", "sys", "textwrap", "threading", "time", "traceback", "types", "typing",
-    "unittest", "uuid", "warnings", "weakref",
-    "triton", "triton.language", "triton.language.math", "triton.language.core",
-    "triton.language.random", "triton.language.standard", "triton.language.semantic",
-    "triton.language.target_info", "triton.language.extra", "triton.language.extra.libdevice",
-    "triton.language.extra.cuda", "triton.language.extra.cuda.libdevice", "triton.language.extra.cuda.gdc",
-    "triton.language.extra.cuda.utils", "triton.language.extra.hip", "triton.language.extra.hip.libdevice",
-    "triton.runtime", "triton.runtime.driver", "triton.runtime.jit", "triton.runtime.autotuner",
-    "triton.compiler", "triton.compiler.code_generator", "triton.testing",
-    "triton.tools.tensor_descriptor", "triton.tools.mxfp", "triton.tools.ragged_tma",
-    "triton.experimental", "triton.experimental.gluon", "triton.experimental.gluon.language",
+    "__future__", "abc", "ast", "bisect", "builtins", "collections", "collections.abc",
+    "contextlib", "contextvars", "copy", "dataclasses", "datetime", "enum", "fractions",
+    "functools", "gc", "hashlib", "heapq", "inspect", "io", "itertools", "json", "keyword",
+    "logging", "math", "numbers", "operator", "os", "os.path", "pathlib", "platform", "pprint",
+    "random", "re", "statistics", "string", "struct", "sys", "textwrap", "threading", "time",
+    "traceback", "types", "typing", "unittest", "uuid", "warnings", "weakref", "triton",
+    "triton.language", "triton.language.math", "triton.language.core", "triton.language.random",
+    "triton.language.standard", "triton.language.semantic", "triton.language.target_info",
+    "triton.language.extra", "triton.language.extra.libdevice", "triton.language.extra.cuda",
+    "triton.language.extra.cuda.libdevice", "triton.language.extra.cuda.gdc",
+    "triton.language.extra.cuda.utils", "triton.language.extra.hip",
+    "triton.language.extra.hip.libdevice", "triton.runtime", "triton.runtime.driver",
+    "triton.runtime.jit", "triton.runtime.autotuner", "triton.compiler",
+    "triton.compiler.code_generator", "triton.testing", "triton.tools.tensor_descriptor",
+    "triton.tools.mxfp", "triton.tools.ragged_tma", "triton.experimental",
+    "triton.experimental.gluon", "triton.experimental.gluon.language",
     "triton.experimental.gluon.language._semantic", "triton.experimental.gluon.language.nvidia",
     "triton.experimental.gluon.language.nvidia.ampere",
     "triton.experimental.gluon.language.nvidia.hopper",
@@ -59,10 +61,13 @@ _OPTIONS = {"enable_fp_fusion": True}
 
 
 def warm_up() -> None:
-    """Import all that a child may need and run one compilation of every kind. Starts ptxas twice for its version.
+    """Import all that a child may need and run one compilation of every kind.
+
+    Starts ptxas twice for its version.
 
     To be called once in a zygote, before it forks; leaves no thread and no file behind.
     """
+    toolchain.keep_dumps_away()
     for name in PRELOADED:
         if importlib.util.find_spec(name.split(".")[0]) is not None:
             _import_if_there(name)
@@ -76,7 +81,7 @@ def warm_up() -> None:
 
 
 def touch(profile: str) -> None:
-    """Run a tiny task of the kind of `profile` (cut, front, back) in a fresh child, to take its page faults early."""
+    """Run a tiny task of `profile`'s kind (cut, front, back) to take its page faults early."""
     if profile == "cut":
         cut({"kernel": None}, _SOURCE)
     elif profile == "front":
@@ -99,7 +104,8 @@ def _front(target: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         artifacts[header["stage"]] = body
 
     header = {
-        "kernel": "warm", "files": {}, "signature": {"x_ptr": "*fp32", "n": "i32"}, "constexprs": {},
+        "kernel": "warm", "files": {}, "signature": {"x_ptr": "*fp32", "n": "i32"},
+        "constexprs": {},
         "hints": {"x_ptr": ["divisible_by_16"]}, "options": _OPTIONS, "target": target,
         "stop_after": None, "module": "warm",
     }  # fmt: skip
@@ -113,5 +119,3 @@ def _compile(target: dict[str, Any], stop_after: str) -> None:
         "stop_after": stop_after, "kernel": "warm",
     }  # fmt: skip
     back(header, ttir, lambda *_: None)
-
-

@@ -11,7 +11,9 @@ _SCALAR = re.compile(r"\b(u?int\d+|b?fp?\d+\w*)\[\]")
 _BLOCK_STR = re.compile(r"\b(?P<element>u?int\d+|b?fp?\d+\w*)\[constexpr\[(?P<shape>[^\]]*)\]\]")
 _OBJECT = re.compile(r"<triton\.language\.core\.(\w+) object at 0x[0-9a-f]+>")
 _CONSTEXPR = re.compile(r"constexpr\[(\d+)\]")
-_GLOBAL = re.compile(r"Cannot access global variable (\w+) from within @jit'ed function\..*", re.DOTALL)
+_GLOBAL = re.compile(
+    r"Cannot access global variable (\w+) from within @jit'ed function\..*", re.DOTALL
+)
 _NOISE = (
     (re.compile(r"`?constexpr\[<class 'triton\.language\.core\.(\w+)'>\]`?"), r"a \1"),
     (re.compile(r"<class 'triton\.language\.core\.(\w+)'>"), r"\1"),
@@ -24,7 +26,7 @@ _PLAIN = frozenset({"AssertionError", "ValueError", "TypeError", "NameError", "A
 
 
 def cleaned(message: str | None) -> str:
-    """Return a message of Triton's front end without `repr` marks, object addresses and type noise."""
+    """Return a message of the front end without `repr` marks, addresses and type noise."""
     text = _unwrapped((message or "").strip())
     if text.startswith("UnsupportedLanguageConstruct"):
         text = text.split("\n")[-1]
@@ -35,8 +37,9 @@ def cleaned(message: str | None) -> str:
     text = _OBJECT.sub(r"a \1", text)
     for pattern, replacement in _NOISE:
         text = pattern.sub(replacement, text)
-    text = _GLOBAL.sub(r"the kernel reads the global variable '\1', which is not a tl.constexpr", text)
-    return text
+    return _GLOBAL.sub(
+        r"the kernel reads the global variable '\1', which is not a tl.constexpr", text
+    )
 
 
 def _unwrapped(text: str) -> str:

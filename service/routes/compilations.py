@@ -185,7 +185,7 @@ async def get_request(request: Request, key: str) -> dict[str, Any]:
     """Answer the source, specialization, target and resolved options of a compilation."""
     state = shared(request)
     await state.callers.identify(request, "compile")
-    payload = await state.jobs.payload(key) or await state.compilations.request(key)
+    payload = await state.jobs.kept_payload(key) or await state.compilations.request(key)
     if payload is None:
         raise ProblemRaised("not_found", f"The request of {key} is not kept (any more)")
     return CompileJob.model_validate_json(payload).as_request()

@@ -1,11 +1,12 @@
 """The callers' side of the job protocol: ask for work, ask about it, lose interest in it."""
 
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from redis.asyncio import Redis
 
 from store import keys, scripts
 from store.errors import CallerQueueFull, QueueFull
+from store.events import LIFE_MS
 from store.jobs.words import (
     KEPT_S,
     Cancellation,
@@ -17,8 +18,6 @@ from store.jobs.words import (
     State,
     Submitted,
 )
-
-EVENTS_LIFE_S: Final = 24 * 3600
 
 
 class Jobs:
@@ -64,7 +63,7 @@ class Jobs:
                 int(refresh),
                 limits.queued,
                 limits.queued_per_caller,
-                EVENTS_LIFE_S * 1000,
+                LIFE_MS,
             ]
         )
         match answer[0]:
@@ -99,13 +98,25 @@ class Jobs:
 
     async def payload(self, job_id: str) -> bytes | None:
         """Return what a living job was submitted with."""
-        return cast("bytes | None", await self._redis.hget(keys.JOB + job_id, "payload"))
+        payload: bytes | None = await self._redis.hget(keys.JOB + job_id, "payload")
+        return payload
+
+    async def kept_payload(self, job_id: str) -> bytes | None:
+        """Return what a job was submitted with, as long as it lives or its result is kept."""
+        payload = await self.payload(job_id)
+        if payload is None:
+            payload = await self._redis.hget(keys.RESULT + job_id, "payload")
+        return payload
 
     async def result(self, job_id: str) -> Result | None:
         """Return how the job ended, as long as that is kept."""
         found: Any = await self._redis.hmget(keys.RESULT + job_id, "record", "reusable")
         record, reusable = found
         return None if record is None else Result(record, reusable == b"1")
+
+    async def forget(self, job_id: str) -> None:
+        """Delete the result (a purge), so that the next submit is not answered with it."""
+        await self._redis.delete(keys.RESULT + job_id)
 
     async def queued(self, lane: str) -> int:
         """Return how many jobs of `lane` wait for a worker."""

@@ -143,8 +143,10 @@ end
 -- The job is over. `ending` is the field of the result that keeps the attempt's token: "finished"
 -- makes a repeated finish harmless, "cancelled" lets a late heartbeat tell its worker why.
 local function conclude(id, ending, token, record, reusable, keep_ms)
+  local payload = redis.call("HGET", K.JOB .. id, "payload")
   redis.call("DEL", K.JOB .. id, K.CALLERS .. id)
-  redis.call("HSET", K.RESULT .. id, "record", record, "reusable", reusable, ending, token)
+  redis.call("HSET", K.RESULT .. id, "record", record, "reusable", reusable, ending, token,
+    "payload", payload)
   redis.call("PEXPIRE", K.RESULT .. id, keep_ms)
   event(id, "finished", { ending = ending })
   redis.call("PEXPIRE", K.EVENTS .. id, keep_ms)

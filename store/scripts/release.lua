@@ -6,6 +6,7 @@ local job = fields(id, "lane", "priority", "entry", "stream", "token", "deadline
 if job.token ~= token then
   return 0
 end
+take_back(id, job)
 redis.call("HINCRBY", K.JOB .. id, "deliveries", -1)
 enqueue(id, job, true)
 return 1

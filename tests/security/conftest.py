@@ -1,4 +1,8 @@
-"""One pool for all attacks: what one of them breaks, the next would notice."""
+"""One pool for all attacks: what one of them breaks, the next would notice.
+
+Everything runs twice: with namespaces around the zygote where this machine permits them, and
+without, as in a container.
+"""
 
 import importlib.util
 import os
@@ -17,12 +21,39 @@ CANARY = "CANARY-9f2c71"
 """A secret in the environment of the worker; no child may ever see it."""
 
 
-def toolchain(tasks_module="tests.security.hostile", **changes):
-    return Toolchain(Path(sys.executable), ROOT, tasks_module, **changes)
+WITHOUT_NAMESPACES = """#!{python}
+import ctypes, os, sys
+PR_CAPBSET_DROP, CAP_SYS_ADMIN = 24, 21
+ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0)
+os.execv({python!r}, [{python!r}, *sys.argv[1:]])
+"""
+
+
+@pytest.fixture(scope="session", params=["namespaces", "container"])
+def python(request, tmp_path_factory):
+    """Return the interpreter that zygotes are started with."""
+    if request.param == "namespaces":
+        return Path(sys.executable)
+    if os.geteuid() != 0:
+        pytest.skip("an ordinary user always may make user namespaces, or never")
+    script = tmp_path_factory.mktemp("container") / "python"
+    script.write_text(WITHOUT_NAMESPACES.format(python=sys.executable))
+    script.chmod(0o755)
+    return script
+
+
+@pytest.fixture(scope="session")
+def toolchain(python):
+    """Return a function that makes a tool chain of a tasks module."""
+
+    def make(tasks_module="tests.security.hostile", **changes):
+        return Toolchain(python, ROOT, tasks_module, **changes)
+
+    return make
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def pool():
+async def pool(toolchain):
     os.environ["TRITOND_TEST_SECRET"] = CANARY
     pool = Pool(toolchain(), spares={"front": 1, "back": 1})
     await pool.start()

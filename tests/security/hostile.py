@@ -7,6 +7,7 @@ import array
 import ctypes
 import fcntl
 import gc
+import mmap
 import os
 import random
 import re
@@ -16,7 +17,21 @@ import subprocess
 import threading
 import time
 
-PRELOADED = (array, ctypes, fcntl, gc, os, random, re, signal, socket, subprocess, threading, time)
+PRELOADED = (
+    array,
+    ctypes,
+    fcntl,
+    gc,
+    mmap,
+    os,
+    random,
+    re,
+    signal,
+    socket,
+    subprocess,
+    threading,
+    time,
+)
 
 
 def execute(header, body, send):

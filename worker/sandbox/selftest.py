@@ -5,6 +5,7 @@ our own.
 """
 
 import ctypes
+import errno
 import os
 import socket
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 _EXPECTED_ENVIRONMENT = {"PYTHONHASHSEED", "LC_CTYPE"}
-_PTRACE_TRACEME = 0
+_PTRACE_CONT = 7
 
 
 def _read(path: str) -> Callable[[], object]:
@@ -45,8 +46,9 @@ def _execute(path: str) -> None:
 
 def _trace() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.ptrace(_PTRACE_TRACEME, 0, None, None) < 0:
-        raise PermissionError(ctypes.get_errno(), "ptrace")
+    libc.ptrace(_PTRACE_CONT, os.getpid(), None, None)
+    if ctypes.get_errno() == errno.EPERM:  # ESRCH when it is permitted: nobody traces this process
+        raise PermissionError(errno.EPERM, "ptrace")
 
 
 def _read_memory_of_parent() -> None:

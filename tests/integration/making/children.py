@@ -1,6 +1,7 @@
-"""Runs tasks the way a worker does, without its sandbox: one warmed process forks a child for each task.
+"""Runs tasks as a worker does, without its sandbox: a warmed process forks a child for each.
 
-Started as a program it reads one JSON job per line and answers one JSON line; `Children` is its client.
+Started as a program it reads one JSON job per line and answers one JSON line; `Children` is its
+client.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,8 +74,7 @@ def _serve() -> None:
 
 
 def _in_a_child(header: dict[str, Any], body: bytes) -> dict[str, Any]:
-    files = [tempfile.TemporaryFile() for _ in range(3)]
-    said, out, err = (file.fileno() for file in files)
+    said, out, err = (os.memfd_create(name) for name in ("said", "out", "err"))
     child = os.fork()
     if child == 0:
         os.dup2(out, 1)
@@ -91,12 +90,15 @@ def _in_a_child(header: dict[str, Any], body: bytes) -> dict[str, Any]:
     code = os.waitstatus_to_exitcode(status)
     lines = [json.loads(line) for line in _text(said).splitlines()]
     last = lines.pop()["header"] if lines and lines[-1]["header"]["kind"] != "stage" else None
+    texts = _text(out), _text(err)
+    for descriptor in (said, out, err):
+        os.close(descriptor)
     return {
         "last": last,
         "stages": {line["header"]["stage"]: line["body"] for line in lines},
         "stage_headers": [line["header"] for line in lines],
-        "stdout": _text(out),
-        "stderr": _text(err),
+        "stdout": texts[0],
+        "stderr": texts[1],
         "signal": -code if code < 0 else None,
     }
 

@@ -1,7 +1,7 @@
-"""Compiles one kernel with `triton.compile` itself, in a process of its own: what our stages must equal.
+"""Compiles one kernel with `triton.compile` in a process of its own: what ours must equal.
 
-Reads a JSON request on stdin and prints the stages as JSON. User code is loaded under its virtual path, and
-Triton's library functions are given their virtual path before anything is compiled.
+Reads a JSON request on stdin and prints the stages as JSON. User code is loaded under its virtual
+path, and Triton's library functions are given their virtual path before anything is compiled.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import base64
 import json
 import linecache
-import os
 import sys
 import types
+from pathlib import Path
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     function = getattr(module, request["kernel"])
     while not hasattr(function, "arg_names") or not isinstance(function, triton.JITFunction):
         function = function.fn
-    give_virtual_paths(os.path.dirname(triton.__file__))
+    give_virtual_paths(str(Path(triton.__file__).parent))
     signature = {n: request["signature"].get(n, "constexpr") for n in function.arg_names}
     hints = {name: [["tt.divisibility", 16]] for name in request["hints"]}
     attrs = {(function.arg_names.index(n),): hints[n] for n in function.arg_names if n in hints}

@@ -1,4 +1,4 @@
-"""Reads the kernels under tests/kernels: a header of comments says with what to compile, and what comes of it."""
+"""Reads the kernels under tests/kernels: comments say with what to compile, and what comes."""
 
 from __future__ import annotations
 

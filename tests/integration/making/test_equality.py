@@ -1,4 +1,4 @@
-"""Every text stage equals what `triton.compile` makes of the same kernel in a process of its own."""
+"""Every stage equals what `triton.compile` makes of the same kernel in its own process."""
 
 from __future__ import annotations
 

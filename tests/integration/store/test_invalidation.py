@@ -1,4 +1,4 @@
-"""Invalidations: every process hears of a refresh or purge, or knows that it may have missed one."""
+"""Invalidations: every process hears of a refresh or purge, or of having missed some."""
 
 import asyncio
 

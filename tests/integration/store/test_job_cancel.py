@@ -107,3 +107,19 @@ async def test_the_turn_of_a_caller_who_withdrew_goes_on(jobs, submit, worker):
     await jobs.cancel("shared", "alice", b"cancelled")
 
     assert [(await worker().claim([LANE])).id for _ in range(2)] == ["shared", "alice-1"]
+
+
+async def test_a_job_that_two_callers_gave_up_in_their_backlogs_is_gone(
+    redis, jobs, submit, worker
+):
+    await submit("alice-0", caller="alice")
+    await submit("bob-0", caller="bob")
+    await submit("shared", caller="alice")
+    await submit("shared", caller="bob")
+
+    assert await jobs.cancel("shared", "alice", b"cancelled") == Cancellation.WITHDRAWN
+    assert await jobs.cancel("shared", "bob", b"cancelled") == Cancellation.CANCELLED
+
+    assert [(await worker().claim([LANE])).id for _ in range(2)] == ["alice-0", "bob-0"]
+    assert await worker().claim([LANE]) is None
+    assert not await redis.exists("tritond:job:shared")

@@ -32,7 +32,7 @@ async def test_a_follower_sees_events_as_they_come_and_is_done_at_the_end(events
 
     async def follow():
         async for event in events.follow("vector-add"):
-            seen.append(event.kind)
+            seen.append(event.kind)  # noqa: PERF401  (must be seen as it comes)
 
     await submit("vector-add")
     following = asyncio.create_task(follow())

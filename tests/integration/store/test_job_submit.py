@@ -47,6 +47,16 @@ async def test_a_result_that_is_not_reusable_is_replaced_by_a_new_job(jobs, subm
     assert await jobs.result("vector-add") is None
 
 
+async def test_a_forgotten_result_answers_nobody(jobs, submit, worker):
+    await submit("vector-add")
+    claim = await worker().claim(["compile:triton-3.9.0"])
+    await worker().finish("vector-add", claim.token, b"{...}", reusable=True, keep_s=60)
+
+    await jobs.forget("vector-add")
+
+    assert await submit("vector-add") == Submitted(Outcome.MISS)
+
+
 async def test_a_join_raises_the_priority(jobs, submit, worker):
     await submit("sweep-1", priority=Priority.BATCH)
     await submit("sweep-2", priority=Priority.BATCH, caller="bob")

@@ -40,6 +40,13 @@ async def test_a_worker_without_a_heartbeat_leaves_the_list(workers, redis):
     assert await redis.scard("tritond:workers") == 0
 
 
+async def test_a_worker_of_another_version_is_listed(workers, redis):
+    await redis.set("tritond:worker:new", b'{"id": "new", "kind": "compile", "colour": "red"}')
+    await redis.sadd("tritond:workers", "new")
+
+    assert [(worker.id, worker.slots) for worker in await workers.list()] == [("new", None)]
+
+
 async def test_a_worker_that_stops_leaves_at_once(workers):
     await workers.beat(WORKER)
     await workers.leave("host-1:812")

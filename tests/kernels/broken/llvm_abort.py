@@ -1,4 +1,4 @@
-# expect: compiler_crashed, line none, hint constraints
+# expect: compiler_crashed, line none, hint constraint
 # with: {"signature": {"x_ptr": "*i32"}}
 import triton
 import triton.language as tl

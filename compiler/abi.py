@@ -1,0 +1,112 @@
+"""How a compiled kernel is called: entry, launch dimensions, and every parameter it really has.
+
+Triton flattens tuples and descriptors, leaves constants out and appends two pointers of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from compiler.compilation import Parameter
+from compiler.target import Target
+
+_DESCRIPTOR = re.compile(r"tensordesc\w*<\w+\[([\d,\s]*)\]")
+_SIZES = {"i1": 1, "u1": 1, "bf16": 2, "fp16": 2, "fp32": 4, "fp64": 8}
+_TENSOR_MAP_BYTES, _TENSOR_MAP_ALIGN_BYTES = 128, 64
+_FIRST_WITH_TENSOR_MAPS = 90
+_ROUNDING = "round_f32_to_tf32"  # of descriptors without tensor maps, from Triton 3.9 on
+
+_Slot = tuple[str, str, int, int]  # kind, name, size, alignment
+
+
+def abi_of(
+    target: Target, parameters: Sequence[Parameter], metadata: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the ABI of a kernel with these parameters, whose back end said `metadata`.
+
+    `metadata["parameter_sizes_bytes"]`, where there is one, is the list that the assembly declares:
+    it decides between versions of Triton. Raises `ValueError` for a type that is no parameter's.
+    """
+    runtime = [(p.name, p.type) for p in parameters if p.role == "runtime"]
+    slots = list(_flattened(runtime, target))
+    declared = metadata.get("parameter_sizes_bytes")
+    if declared is not None and [size for _, _, size, _ in slots] != declared:
+        slots = [slot for slot in slots if not slot[1].endswith(_ROUNDING)]
+    return {
+        "entry": metadata["name"],
+        "block": [target.warp_size * metadata["num_warps"], 1, 1],
+        "cluster": [metadata.get("num_ctas") or 1, 1, 1],
+        "dynamic_shared_bytes": metadata["shared"],
+        "cooperative": bool(metadata.get("launch_cooperative_grid")),
+        "pdl": bool(metadata.get("launch_pdl")),
+        "parameters": [
+            {"index": index, "kind": kind, "name": name, "size_bytes": size, "align_bytes": align}
+            for index, (kind, name, size, align) in enumerate(slots)
+        ],
+        "global_scratch": _scratch(metadata, "global_scratch"),
+        "profile_scratch": _scratch(metadata, "profile_scratch"),
+    }
+
+
+def _scratch(metadata: Mapping[str, Any], name: str) -> dict[str, int]:
+    return {
+        "size_bytes": metadata.get(f"{name}_size") or 0,
+        "align_bytes": metadata.get(f"{name}_align") or 1,
+    }
+
+
+def _flattened(runtime: Iterable[tuple[str, Any]], target: Target) -> Iterator[_Slot]:
+    for name, kind in runtime:
+        yield from _slots(name, kind, target)
+    yield ("global_scratch", "global_scratch", 8, 8)
+    yield ("profile_scratch", "profile_scratch", 8, 8)
+
+
+def _slots(name: str, kind: Any, target: Target) -> Iterator[_Slot]:
+    if isinstance(kind, (list, tuple)):
+        for index, item in enumerate(kind):
+            yield from _slots(f"{name}.{index}", item, target)
+    elif kind is None or kind == "constexpr":
+        return
+    elif kind.startswith("*"):
+        yield ("pointer", name, 8, 8)
+    elif match := _DESCRIPTOR.match(kind):
+        rank = len(match[1].split(","))
+        has_maps = target.backend == "cuda" and int(target.arch) >= _FIRST_WITH_TENSOR_MAPS
+        yield from _tensor_map(name, rank) if has_maps else _described(name, rank)
+    else:
+        size = _scalar_bytes(kind)
+        yield ("scalar", name, size, size)
+
+
+def _tensor_map(name: str, rank: int) -> Iterator[_Slot]:
+    yield ("tensormap", name, _TENSOR_MAP_BYTES, _TENSOR_MAP_ALIGN_BYTES)
+    yield from _extents(name, rank)
+
+
+def _described(name: str, rank: int) -> Iterator[_Slot]:
+    """Without tensor maps a descriptor is a pointer with its shape, twice, and its flags."""
+    yield ("pointer", f"{name}.base", 8, 8)
+    for part in ("shape", "stride"):
+        yield from (("scalar", f"{name}.wide_{part}.{i}", 8, 8) for i in range(rank))
+    yield ("scalar", f"{name}.nan_padding", 1, 1)
+    yield ("scalar", f"{name}.{_ROUNDING}", 1, 1)
+    yield from _extents(name, rank)
+
+
+def _extents(name: str, rank: int) -> Iterator[_Slot]:
+    yield from (("scalar", f"{name}.shape.{i}", 4, 4) for i in range(rank))
+    yield from (("scalar", f"{name}.stride.{i}", 8, 8) for i in range(rank))
+
+
+def _scalar_bytes(kind: str) -> int:
+    if kind in _SIZES:
+        return _SIZES[kind]
+    if kind.startswith("fp8"):
+        return 1
+    if (match := re.fullmatch(r"[iu](8|16|32|64)", kind)) is not None:
+        return int(match[1]) // 8
+    message = f"{kind!r} is no type of a run-time parameter"
+    raise ValueError(message)

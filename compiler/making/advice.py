@@ -1,0 +1,125 @@
+"""What to do about an error whose message alone decides: patterns, first match wins."""
+
+from __future__ import annotations
+
+ADVICE: tuple[tuple[str, str], ...] = (
+    (
+        r"Return type mismatch",
+        "Every return of a jit function must give the same type: convert with `.to(...)`.",
+    ),
+    (
+        r"incompatible dimensions|Cannot broadcast|rank mismatch",
+        "Sizes that meet must be equal or 1: add dimensions with [:, None] and [None, "
+        ":], or load equal blocks.",
+    ),
+    (
+        r"Block pointers have been removed",
+        "Removed in Triton 3.9: use a tensor descriptor (tl.make_tensor_descriptor, "
+        "then .load and .store) or plain pointers; or compile with an older Triton.",
+    ),
+    (
+        r"`return` statements inside",
+        "A loop cannot be left early: use `while` with a condition, or mask the rest "
+        "of the loop's body.",
+    ),
+    (
+        r"Boolean value of Tensor with more than one value",
+        "An `if` decides once per program, not per element: choose elements with "
+        "tl.where(condition, a, b) or mask the loads and stores.",
+    ),
+    (
+        r"input and other must have equal ranks|Both inputs must be either 2D or 3D|"
+        r"dot operands must be block",
+        "tl.dot multiplies blocks of two or three dimensions; for vectors write tl.sum(a * b).",
+    ),
+    (
+        r"Both operands must be same dtype",
+        "Convert one operand of tl.dot, such as `b.to(a.dtype)`.",
+    ),
+    (
+        r"Input shapes should have M",
+        "Use larger blocks: every side of a tl.dot must reach the sizes the message names.",
+    ),
+    (
+        r"__setitem__ is not supported",
+        "A tensor cannot be changed in place: use x = tl.where(mask, value, x), or "
+        "tl.store to memory.",
+    ),
+    (
+        r"unsupported tensor index",
+        "A tensor is indexed with None and : only, which add dimensions. For a part of "
+        "it use masks with tl.where, tl.reshape, tl.split or tl.gather.",
+    ),
+    (
+        r"Cannot store to a constant pointer",
+        'The parameter is a const pointer: leave out the k in its type ("*fp32" '
+        'instead of "*kfp32") or tl.const.',
+    ),
+    (
+        r"exceeds triton maximum tensor numel",
+        "A block may have 1048576 elements at most: use smaller blocks and more programs.",
+    ),
+    (
+        r"Mask argument cannot be block|Value argument cannot be block|"
+        r"Other argument cannot be block",
+        "The pointer is a single address: add the offsets of a block to it, such as ptr + offsets.",
+    ),
+    (
+        r"`other` cannot be provided without `mask`",
+        "Give tl.load a mask too, or leave out `other`.",
+    ),
+    (
+        r"cannot reassign constexpr",
+        "A tl.constexpr keeps its value: assign to another variable, or drop the "
+        "tl.constexpr annotation.",
+    ),
+    (
+        r"Loop carried variable (\w+) is not a triton value",
+        "Start the variable as a tensor, such as tl.full((), 0, tl.int32).",
+    ),
+    (
+        r"Only `range` and `static_range`",
+        "Loop over range(...), tl.range(...) or tl.static_range(...).",
+    ),
+    (
+        r"Did you forget to add @triton.jit",
+        "A function that uses triton.language needs @triton.jit above it.",
+    ),
+    (
+        r"Attribute assignment is not supported",
+        "Assign to a plain variable instead.",
+    ),
+    (
+        r"nested function definitions are not allowed",
+        "Move the function to module level and put @triton.jit above it.",
+    ),
+    (
+        r"expression could not be determined|could not be determined at compile-time",
+        "Only tl.constexpr values are known at compile time; use tl.device_assert for "
+        "run-time values.",
+    ),
+    (
+        r"For loop bounds and step must all be ints",
+        "Convert the bounds with .to(tl.int32), or use //.",
+    ),
+    (
+        r"For (lower|upper) bound must be a scalar|For step must be a scalar",
+        "A loop runs once for the whole block: its bounds must be single values, not tensors.",
+    ),
+    (
+        r"Cannot use /, #, or %|cannot add pointers together",
+        "Check the types of both operands.",
+    ),
+    (
+        r"maximum recursion depth exceeded|KeyError: '?[\w.]+__",
+        "A jit function cannot call itself: use a loop.",
+    ),
+    (
+        r"unsupported operand type\(s\) for",
+        "Check that both operands are numbers or tensors.",
+    ),
+    (
+        r"type \w+ not supported in this architecture",
+        "The target has no such type: choose another dtype, or a newer target.",
+    ),
+)

@@ -1,0 +1,86 @@
+"""Advice on names: those that are not defined, not allowed, or attributes of nothing."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import sys
+
+import triton.language as tl
+
+from compiler.making.context import Context, Match
+from compiler.making.suggestions import closest
+
+
+def advice_on_name(name: str, known: set[str]) -> str | None:
+    """Return advice for a name that is not defined, `known` being those that are."""
+    if name == "tl":
+        return "Add `import triton.language as tl` at the top of the source."
+    if name == "triton":
+        return "Add `import triton` at the top of the source."
+    meant = closest(name, known)
+    if meant is not None and meant != name:
+        return f"Did you mean {meant!r}?"
+    if name in {"torch", "np", "numpy", "math"}:
+        return f"{name} is not imported; inside a kernel use triton.language instead."
+    if hasattr(tl, name):
+        return f"Did you mean tl.{name}?"
+    if hasattr(builtins, name):
+        return f"Python's {name} does not exist in kernels."
+    return None
+
+
+def of_name(match: Match, context: Context) -> str | None:
+    """Return advice for a name that a function uses and nothing defines."""
+    tree = context.tree
+    known = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    known |= {
+        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    return advice_on_name(match[1], known | context.globals.keys())
+
+
+def of_global(match: Match, context: Context) -> str:
+    """Return advice for a global variable that kernels may not read."""
+    name = match[1]
+    value = context.globals.get(name)
+    if inspect.isfunction(value):
+        return (
+            f"{name} is a plain Python function: put @triton.jit above it "
+            "(or @triton.constexpr_function if it only computes with constants)."
+        )
+    if isinstance(value, (int, float, str, bool, tuple)):
+        return f"Write `{name} = tl.constexpr({value!r})`, or pass it as a tl.constexpr parameter."
+    return f"Pass {name} as a parameter, or make it a tl.constexpr if it is a constant."
+
+
+def of_module_attribute(match: Match, context: Context) -> str | None:
+    """Return advice for `tl.` and a name that is not there."""
+    module, name = match[1], match[2]
+    owner = ast.unparse(context.node.value) if isinstance(context.node, ast.Attribute) else module
+    meant = closest(name, dir(sys.modules[module])) if module in sys.modules else None
+    if meant is not None:
+        return f"Did you mean {owner}.{meant}?"
+    if module == "triton.language" and hasattr(tl.tensor, name):
+        return f"{name} is a method of tensors: write x.{name}(...)."
+    return f"This version of Triton has no {owner}.{name}."
+
+
+def of_object_attribute(match: Match, _: Context) -> str | None:
+    """Return advice for a method that tensors, tuples or syntax nodes do not have."""
+    kind, name = match[1], match[2]
+    if kind in {"tuple", "list"}:
+        return (
+            "A list in a kernel is a compile-time tuple: it cannot be appended to or changed. "
+            "Use a tensor, or write to memory with tl.store."
+        )
+    if kind in {"Name", "Call", "Subscript", "List", "Tuple", "Attribute"} and name == "func":
+        return "A kernel's `for` runs over range(...), tl.range(...) or tl.static_range(...) only."
+    if kind == "tensor":
+        meant = closest(name, dir(tl.tensor))
+        if meant is not None:
+            return f"Did you mean .{meant}?"
+        if hasattr(tl, name):
+            return f"Write tl.{name}(...)."
+    return None

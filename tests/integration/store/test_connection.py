@@ -1,0 +1,81 @@
+"""Connections: one named error, whatever is wrong with the server."""
+
+import asyncio
+
+import pytest
+from redis.exceptions import ResponseError
+
+from store import keys
+from store.connection import connect, connect_blocking
+from store.errors import StoreUnavailable
+from store.jobs.waiting import Finished
+
+
+async def test_a_server_that_is_not_there_is_one_named_error(tmp_path):
+    client = connect(f"unix://{tmp_path}/nobody.sock")
+    pipeline = client.pipeline()
+    pipeline.get("key")
+
+    with pytest.raises(StoreUnavailable, match="not available"):
+        await client.get("key")
+    with pytest.raises(StoreUnavailable, match="not available"):
+        await pipeline.execute()
+    await client.aclose()
+
+
+async def test_a_full_server_is_unavailable(redis):
+    await redis.config_set("maxmemory", "1mb")
+    try:
+        with pytest.raises(StoreUnavailable, match="memory"):
+            await redis.set("key", b"x")
+        with pytest.raises(StoreUnavailable, match="memory"):
+            await redis.eval("return redis.call('SET', 'key', 'x')", 0)
+    finally:
+        await redis.config_set("maxmemory", "0")
+
+
+async def test_a_wrong_command_is_not_hidden(redis):
+    await redis.set("key", b"text")
+
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        await redis.hget("key", "field")
+
+
+async def test_many_requests_share_a_bounded_number_of_connections(valkey, redis):
+    client = connect(valkey.url, max_connections=4)
+
+    await asyncio.gather(*(client.get(f"key-{n}") for n in range(200)))
+
+    assert len(await redis.client_list()) < 10
+    await client.aclose()
+
+
+async def test_a_blocking_read_may_take_long(valkey):
+    client = connect_blocking(valkey.url)
+
+    assert not await client.xread({"stream": "0-0"}, block=5_500)
+
+    await client.aclose()
+
+
+async def test_waiters_outlive_an_unreachable_server(tmp_path):
+    url = f"unix://{tmp_path}/nobody.sock"
+    redis, blocking = connect(url), connect_blocking(url)
+    finished = Finished(redis, blocking)
+    task = asyncio.create_task(finished.run())
+
+    assert await finished.wait("vector-add", 0.5) is None
+
+    assert not task.done()
+    task.cancel()
+    await asyncio.wait([task])
+    await redis.aclose()
+    await blocking.aclose()
+
+
+async def test_scripts_are_loaded_again_after_the_server_forgot_them(redis, submit, jobs):
+    await submit("vector-add")
+    await redis.script_flush()
+
+    assert (await jobs.state("vector-add")).position == 1
+    assert await redis.exists(keys.JOB + "vector-add")

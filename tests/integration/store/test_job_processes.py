@@ -1,0 +1,84 @@
+"""Jobs through real processes that die at any moment: each job ends once, and none is lost."""
+
+import asyncio
+import subprocess
+import sys
+
+from store.jobs.words import Limits
+
+WORKER = """
+import asyncio, sys
+from store.connection import connect, connect_blocking
+from store.jobs.attempts import Attempts
+from store.jobs.words import Limits
+
+async def work(url, name):
+    redis, blocking = connect(url), connect_blocking(url)
+    attempts = Attempts(redis, blocking, name, Limits(lease_ms=300))
+    while True:
+        claim = await attempts.claim(["compile:a"])
+        if claim is None:
+            await attempts.wait_for_work(5)
+            continue
+        print("claimed", flush=True)
+        await asyncio.sleep(0.02)
+        if claim.payload == b"kills its worker":
+            await asyncio.sleep(60)
+        await attempts.finish(claim.id, claim.token, name.encode(), reusable=True, keep_s=60)
+
+asyncio.run(work(*sys.argv[1:]))
+"""
+
+
+def start_worker(url, name):
+    return subprocess.Popen(
+        [sys.executable, "-c", WORKER, url, name], stdout=subprocess.PIPE, text=True
+    )
+
+
+def end(process):
+    process.kill()
+    process.wait(10)
+    process.stdout.close()
+
+
+async def test_a_job_whose_worker_was_killed_is_done_by_another(valkey, submit, worker, finished):
+    await submit("victim", lane="compile:a", payload=b"kills its worker")
+    dying = start_worker(valkey.url, "dying")
+    await asyncio.to_thread(dying.stdout.readline)
+    end(dying)
+    await asyncio.sleep(0.4)
+
+    assert await worker("reaper").reap() == []
+    again = await worker("healthy").claim(["compile:a"])
+
+    assert (again.id, again.deliveries) == ("victim", 2)
+    await worker("healthy").finish("victim", again.token, b"healthy", reusable=True, keep_s=60)
+    assert (await finished.wait("victim", 5)).record == b"healthy"
+
+
+async def test_no_job_is_lost_while_workers_come_and_go(valkey, submit, worker, finished):
+    ids = [f"job-{n}" for n in range(40)]
+    for n, job_id in enumerate(ids):
+        await submit(job_id, lane="compile:a", caller=f"caller-{n % 3}")
+    reaper = worker("reaper", Limits().lease_ms)
+    processes = [start_worker(valkey.url, f"worker-{n}") for n in range(2)]
+
+    async def kill_one_after_the_other():
+        for n in range(3):
+            await asyncio.to_thread(processes[n].stdout.readline)
+            end(processes[n])
+            processes.append(start_worker(valkey.url, f"worker-{n + 2}"))
+            assert await reaper.reap() == []
+
+    killing = asyncio.create_task(kill_one_after_the_other())
+    waiting = asyncio.gather(*(finished.wait(job_id, 30) for job_id in ids))
+    while not waiting.done():
+        await reaper.reap()
+        await asyncio.sleep(0.1)
+    await killing
+
+    results = await waiting
+    assert all(result.record.startswith(b"worker-") for result in results)
+    for process in processes[3:]:
+        end(process)

@@ -1,0 +1,156 @@
+"""A pool gives every job a child of its own, tells how it ended, and is ready for the next."""
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from worker.nursery import Toolchain, ZygoteError
+from worker.outcome import Caps, Ending
+from worker.pool import Pool
+from worker.sandbox.limits import Limits
+
+ROOT = Path(__file__).parents[3]
+TOOLCHAIN = Toolchain(Path(sys.executable), ROOT, "tests.integration.worker.pool_tasks")
+
+
+@pytest_asyncio.fixture
+async def pool():
+    pool = Pool(TOOLCHAIN)
+    await pool.start()
+    yield pool
+    await pool.close()
+
+
+async def run(pool, task, body=b"", *, profile="front", deadline_s=10, **more):
+    on_stage = more.pop("on_stage", None)
+    header = {"task": task, **more}
+    return await pool.run(profile, header, body, deadline_s=deadline_s, on_stage=on_stage)
+
+
+@pytest.mark.parametrize("size", [0, 1, 70_000, 5 << 20])
+async def test_a_job_of_any_size_reaches_its_child_whole(pool, size):
+    outcome = await run(pool, "echo", bytes(size), text="é\u2028")
+    assert outcome.ending is Ending.OK
+    assert outcome.result["length"] == size
+    assert outcome.result["header"]["text"] == "é\u2028"
+    assert outcome.usage.max_rss_bytes > 1 << 20
+
+
+async def test_stages_are_heard_of_while_the_job_runs_and_kept_in_order(pool):
+    heard = []
+    outcome = await run(pool, "stages", times=100_000, on_stage=heard.append)
+    assert [stage.name for stage in heard] == ["source", "ttir", "cubin"]
+    assert outcome.stages == tuple(heard)
+    assert heard[2].body == b"cubin" * 100_000
+
+
+async def test_a_task_s_own_failure_comes_with_the_stages_before_it(pool):
+    outcome = await run(pool, "refuse")
+    assert outcome.ending is Ending.FAILURE
+    assert outcome.failure == {
+        "kind": "failure",
+        "slug": "compile_error",
+        "stage": "ttir",
+        "message": "no such shape",
+        "diagnostics": [{"severity": "error", "line": 3}],
+    }
+    assert [stage.name for stage in outcome.stages] == ["source"]
+
+
+async def test_what_a_task_prints_is_kept_apart(pool):
+    outcome = await run(pool, "speak")
+    assert outcome.stdout == b"to stdout\n"
+    assert outcome.stderr == b"to stderr\n"
+
+
+async def test_a_result_that_cannot_be_sent_is_a_failure(pool):
+    outcome = await run(pool, "wrong")
+    assert outcome.failure["slug"] == "compiler_crashed"
+    assert "not JSON" in outcome.failure["message"]
+
+
+async def test_many_jobs_at_once_each_get_their_own_answer(pool):
+    outcomes = await asyncio.gather(*(run(pool, "echo", bytes(n), x=n) for n in range(30)))
+    assert [outcome.result["length"] for outcome in outcomes] == list(range(30))
+    assert [outcome.result["header"]["x"] for outcome in outcomes] == list(range(30))
+
+
+async def test_idle_children_prepare_and_what_that_prints_is_not_the_job_s(pool):
+    await asyncio.sleep(0.6)
+    outcome = await run(pool, "touched")
+    assert outcome.result["touched"] == ["front"]
+    assert outcome.stdout == b""
+
+
+async def test_children_do_not_prepare_while_jobs_run():
+    pool = Pool(TOOLCHAIN, spares={"front": 0, "back": 1})
+    await pool.start()
+    busy = asyncio.ensure_future(run(pool, "wait", deadline_s=60))
+    await asyncio.sleep(0.3)
+    outcome = await run(pool, "touched", profile="back")
+    busy.cancel()
+    await asyncio.gather(busy, return_exceptions=True)
+    await pool.close()
+    assert outcome.result["touched"] == []
+
+
+async def test_a_deadline_is_kept_from_outside(pool):
+    started = time.monotonic()
+    outcome = await run(pool, "wait", deadline_s=0.2)
+    assert outcome.ending is Ending.DEADLINE
+    assert outcome.detail == "still running after 0.2 s"
+    assert outcome.usage.cpu_s > 0.05
+    assert time.monotonic() - started < 3
+
+
+async def test_caps_and_limits_are_settings():
+    toolchain = Toolchain(
+        TOOLCHAIN.python,
+        ROOT,
+        TOOLCHAIN.tasks_module,
+        limits={"front": Limits(512 << 20, cpu_s=1, file_bytes=0, open_files=16)},
+    )
+    pool = Pool(toolchain, spares={}, caps=Caps(result_bytes=10_000))
+    await pool.start()
+    by_cap = await run(pool, "stages", times=10_000)
+    by_limit = await run(pool, "wait", deadline_s=20)
+    await pool.close()
+    assert by_cap.ending is Ending.FLOOD
+    assert (by_limit.ending, by_limit.signal) == (Ending.SIGNAL, 9)
+
+
+async def test_nothing_is_left_open_by_jobs_of_every_ending(pool):
+    def open_descriptors():
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    async def all_endings():
+        await run(pool, "echo")
+        await run(pool, "refuse")
+        await run(pool, "wait", deadline_s=0.05)
+        await asyncio.sleep(0.2)
+
+    await all_endings()
+    before = open_descriptors()
+    await all_endings()
+    await all_endings()
+    assert open_descriptors() <= before
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [("no.such.tasks", "No module named 'no'"), ("tests.integration.worker.test_pool", "TASKS")],
+)
+async def test_a_zygote_that_cannot_start_says_why(module, said):
+    pool = Pool(Toolchain(Path(sys.executable), ROOT, module))
+    with pytest.raises(ZygoteError, match=said):
+        await pool.start()
+
+
+async def test_without_a_zygote_a_job_waits_no_longer_than_its_deadline():
+    pool = Pool(TOOLCHAIN)
+    with pytest.raises(ZygoteError, match=r"no zygote within 0\.1 s"):
+        await run(pool, "echo", deadline_s=0.1)

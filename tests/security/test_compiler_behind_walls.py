@@ -1,0 +1,105 @@
+"""The real compiler does its work behind the walls, and what makes it crash there crashes one child."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.security.conftest import ROOT
+from worker.nursery import Toolchain
+from worker.outcome import Ending
+from worker.pool import Pool
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+TARGET = {"backend": "cuda", "arch": 90, "warp_size": 32}
+COMMON = {"options": {"enable_fp_fusion": True}, "target": TARGET, "stop_after": None}
+SOURCE = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def copy(source, target, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    BODY
+    tl.store(target + offsets, tl.load(source + offsets))
+"""
+SPECIALIZATION = {
+    "signature": {"source": "*fp32", "target": "*fp32"},
+    "constexprs": {"BLOCK": {"int": "64"}},
+    "hints": {},
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def compiler():
+    pool = Pool(Toolchain(Path(sys.executable), ROOT))
+    await pool.start()
+    yield pool
+    await pool.close()
+
+
+async def front(pool, body="pass", deadline_s=20.0):
+    header = {"task": "front", "kernel": "copy", "files": {}, "complete": True}
+    source = SOURCE.replace("BODY", body).encode()
+    job = header | SPECIALIZATION | COMMON
+    return await pool.run("front", job, source, deadline_s=deadline_s)
+
+
+async def back(pool, ttir, locations=None, deadline_s=20.0):
+    header = {"task": "back", "kernel": "copy", "locations": locations, **COMMON}
+    return await pool.run("back", header, ttir, deadline_s=deadline_s)
+
+
+async def test_a_kernel_is_compiled_to_a_cubin_behind_all_walls(compiler):
+    made = await front(compiler)
+    assert made.ending is Ending.OK, made
+    assert [stage.name for stage in made.stages] == ["source", "ttir"]
+    done = await back(compiler, made.stages[-1].body, made.result["locations"])
+    assert done.ending is Ending.OK, done
+    assert [stage.name for stage in done.stages] == ["ttgir", "llir", "ptx", "cubin"]
+    assert done.stages[-1].body.startswith(b"\x7fELF")
+
+
+async def test_two_children_make_the_same_bytes(compiler):
+    first, second = await front(compiler), await front(compiler)
+    assert [s.body for s in first.stages] == [s.body for s in second.stages]
+    cubins = [
+        (await back(compiler, made.stages[-1].body, made.result["locations"])).stages[-1].body
+        for made in (first, second)
+    ]
+    assert cubins[0] == cubins[1]
+
+
+async def test_python_smuggled_into_a_kernel_body_meets_the_same_walls(compiler):
+    escape = 'tl.static_print(tl.core.builtins.__import__("os").open("/etc/passwd", 0))'
+    outcome = await front(compiler, escape)
+    assert outcome.ending is not Ending.OK
+    assert b"root:" not in outcome.stdout
+
+
+async def test_a_kernel_that_unrolls_without_end_meets_its_deadline(compiler):
+    body = "for i in tl.static_range(1000000000):\n        offsets += i"
+    outcome = await front(compiler, body, deadline_s=1)
+    assert outcome.ending in (Ending.DEADLINE, Ending.FAILURE)
+
+
+@pytest.mark.parametrize(
+    "ttir",
+    [
+        b"",
+        b"module {}",
+        b"module {",
+        bytes(range(256)),
+        b"(" * 100_000,
+        b'module { "foreign.op"() : () -> () }',
+        b"module { tt.func public @copy() { tt.return } }",
+    ],
+    ids=["nothing", "empty", "cut", "noise", "nested", "foreign", "no parameters"],
+)
+async def test_no_ir_harms_more_than_its_own_child(compiler, ttir):
+    outcome = await back(compiler, ttir, {"table": [], "blocks": []}, deadline_s=10)
+    assert outcome.ending in (Ending.OK, Ending.FAILURE, Ending.SIGNAL), outcome
+    made = await front(compiler)
+    assert made.ending is Ending.OK

@@ -1,0 +1,61 @@
+"""A wall that cannot be put up ends the child before its job, and says which one."""
+
+import pytest
+
+from worker.nursery import ZygoteError
+from worker.outcome import Ending
+from worker.pool import Pool
+from worker.sandbox_report import self_test
+
+
+@pytest.mark.parametrize("layer", ["landlock", "seccomp", "limits"])
+@pytest.mark.parametrize("profile", ["cut", "front", "back"])
+async def test_a_layer_that_fails_in_the_child_ends_it(toolchain, layer, profile):
+    pool = Pool(toolchain(f"tests.security.faults.{layer}"), spares={})
+    await pool.start()
+    outcome = await pool.run(profile, {"task": "execute"}, b"", deadline_s=10)
+    await pool.close()
+    assert outcome.ending is Ending.SANDBOX
+    assert layer.replace("limits", "rlimits") in outcome.detail
+    assert outcome.result is None
+
+
+async def test_a_spare_that_cannot_be_walled_in_is_not_ordered_in_a_hurry(toolchain, caplog):
+    pool = Pool(toolchain("tests.security.faults.seccomp"), spares={"front": 2})
+    await pool.start()
+    outcome = await pool.run("front", {"task": "execute"}, b"", deadline_s=10)
+    await pool.close()
+    assert outcome.ending is Ending.SANDBOX
+    assert len(caplog.records) < 10
+
+
+async def test_the_report_says_that_the_walls_do_not_hold(toolchain):
+    pool = Pool(toolchain("tests.security.faults.seccomp"), spares={})
+    await pool.start()
+    report = await self_test(pool)
+    await pool.close()
+    assert report.level == "weak"
+    assert any(failed.startswith("front: sandbox") for failed in report.failed)
+
+
+async def test_without_landlock_no_worker_starts(toolchain):
+    pool = Pool(toolchain("tests.security.faults.no_landlock"))
+    with pytest.raises(ZygoteError, match="layer 'landlock' could not be applied"):
+        await pool.start()
+
+
+async def test_a_second_thread_in_the_zygote_stops_it(toolchain):
+    pool = Pool(toolchain("tests.security.faults.second_thread"))
+    with pytest.raises(ZygoteError, match="the zygote has 2 threads"):
+        await pool.start()
+
+
+async def test_unsafe_means_no_walls_and_says_so(toolchain, caplog):
+    pool = Pool(toolchain(unsafe=True))
+    await pool.start()
+    report = await self_test(pool)
+    await pool.close()
+    assert report.level == "weak"
+    assert report.layers["seccomp"] is False
+    assert "front: read /etc/passwd" in report.failed
+    assert "the sandbox is OFF" in caplog.text

@@ -1,0 +1,142 @@
+"""Who dies takes everything below along: child, zygote, worker.
+
+Nothing is left, and work goes on where it can.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.security.conftest import ROOT
+from tests.security.tree import descendants, wait_until_dead
+from worker.outcome import Ending
+from worker.pool import Pool
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ASSEMBLER_THAT_WAITS = """
+import os, subprocess
+reading, writing = os.pipe()
+os.set_inheritable(reading, True)
+os.set_inheritable(writing, True)
+output = os.memfd_create("cubin", 0)
+command = [header["ptxas"], f"/proc/self/fd/{reading}", "-o", f"/proc/self/fd/{output}"]
+program = subprocess.Popen(command, close_fds=False, env={})
+"""
+
+
+async def _assembling(pool, ptxas, then, deadline_s):
+    header = {"task": "execute", "ptxas": ptxas}
+    source = ASSEMBLER_THAT_WAITS + then
+    return await pool.run("back", header, source.encode(), deadline_s=deadline_s)
+
+
+async def _until(condition):
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def _assemblers(pool, ptxas):
+    def program(pid):
+        try:
+            return str(Path(f"/proc/{pid}/exe").readlink())
+        except OSError:
+            return ""
+
+    return {pid for pid in descendants(pool.zygote_pid) if program(pid) == ptxas}
+
+
+async def test_a_deadline_ends_the_assembler_too(pool, ptxas):
+    running = asyncio.ensure_future(_assembling(pool, ptxas, "program.wait()", deadline_s=1))
+    await _until(lambda: _assemblers(pool, ptxas))
+    started = _assemblers(pool, ptxas)
+    outcome = await running
+    assert outcome.ending is Ending.DEADLINE
+    assert not wait_until_dead(started)
+
+
+async def test_cancelling_the_caller_ends_child_and_assembler(pool, ptxas):
+    running = asyncio.ensure_future(_assembling(pool, ptxas, "program.wait()", deadline_s=60))
+    await _until(lambda: _assemblers(pool, ptxas))
+    started = _assemblers(pool, ptxas)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not wait_until_dead(started)
+
+
+async def test_an_orphan_does_not_hold_up_the_end_of_its_job(pool, ptxas):
+    """It has the result pipe open, so that the pipe never ends; the child's exit does."""
+    then = """
+os.set_inheritable(4, True)
+second = subprocess.Popen(command, close_fds=False, env={})
+os._exit(0)
+"""
+    async with asyncio.timeout(10):
+        outcome = await _assembling(pool, ptxas, then, deadline_s=60)
+    assert outcome.ending is Ending.SILENT
+    await _until(lambda: not _assemblers(pool, ptxas))
+
+
+async def test_when_the_zygote_is_killed_nothing_survives_and_another_one_starts(toolchain, ptxas):
+    pool = Pool(toolchain())
+    await pool.start()
+    running = asyncio.ensure_future(_assembling(pool, ptxas, "program.wait()", deadline_s=60))
+    await _until(lambda: _assemblers(pool, ptxas))
+    old = pool.zygote_pid
+    family = descendants(old) | {old}
+    os.kill(old, signal.SIGKILL)
+    assert (await running).ending is Ending.SIGNAL
+    again = await pool.run("front", {"task": "execute"}, b"answer = 7", deadline_s=10)
+    assert again.result["answer"] == 7
+    assert pool.zygote_pid != old
+    assert not wait_until_dead(family)
+    await pool.close()
+
+
+WORKER = """
+import asyncio, sys
+from pathlib import Path
+from worker.nursery import Toolchain
+from worker.pool import Pool
+
+async def main():
+    pool = Pool(Toolchain(Path(sys.argv[1]), Path.cwd(), "tests.security.hostile"))
+    await pool.start()
+    job = pool.run("front", {"task": "execute"}, b"while True: pass", deadline_s=60)
+    running = asyncio.ensure_future(job)
+    await asyncio.sleep(0.3)
+    print("running", flush=True)
+    await running
+
+asyncio.run(main())
+"""
+
+
+async def test_when_the_worker_is_killed_nothing_survives(python):
+    command = [sys.executable, "-c", WORKER, str(python)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as worker:
+        assert worker.stdout.readline() == b"running\n"
+        family = descendants(worker.pid)
+        assert len(family) >= 4
+        worker.kill()
+        assert not wait_until_dead(family)
+
+
+async def test_closing_the_pool_ends_everything(toolchain):
+    pool = Pool(toolchain())
+    await pool.start()
+    running = asyncio.ensure_future(
+        pool.run("front", {"task": "execute"}, b"while True: pass", deadline_s=60)
+    )
+    await asyncio.sleep(0.2)
+    family = descendants(pool.zygote_pid) | {pool.zygote_pid}
+    await pool.close()
+    assert (await running).ending is Ending.SIGNAL
+    assert not wait_until_dead(family)

@@ -1,0 +1,136 @@
+"""User code starts nothing and touches no other process.
+
+The back end starts its assembler and nothing else.
+"""
+
+import pytest
+
+from worker.outcome import Ending
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+FORK_BOMB = """
+import os
+answer = 0
+for _ in range(64):
+    try:
+        if os.fork() == 0:
+            while True:
+                pass
+        answer += 1
+    except OSError:
+        pass
+"""
+
+THREADS = """
+import threading
+answer = 0
+for _ in range(8):
+    try:
+        threading.Thread(target=print).start()
+        answer += 1
+    except RuntimeError:
+        pass
+"""
+
+EXECUTE = """
+import ctypes, os, subprocess
+libc = ctypes.CDLL(None, use_errno=True)
+
+def memfd():
+    fd = os.memfd_create("program", 0)
+    os.write(fd, b"#!/bin/sh\\n")
+    subprocess.check_call([f"/proc/self/fd/{fd}"])
+
+def execve(path):
+    if libc.execve(path.encode(), None, None) < 0:
+        raise OSError(ctypes.get_errno(), "execve")
+
+def execveat():
+    if libc.syscall(322, -100, b"/bin/true", None, None, 0) < 0:
+        raise OSError(ctypes.get_errno(), "execveat")
+
+answer = []
+for name, attempt in {
+    "sh": lambda: subprocess.check_call(["/bin/sh", "-c", "exit 0"]),
+    "system": lambda: os.system("exit 0") and 1 / 0,
+    "python": lambda: os.posix_spawn(header["python"], ["python", "-c", ""], {}),
+    "memfd": memfd,
+    "execve": lambda: execve("/bin/true"),
+    "execveat": execveat,
+    "ptxas": lambda: subprocess.check_call([header["ptxas"], "--version"]),
+}.items():
+    try:
+        attempt()
+    except (OSError, ZeroDivisionError, subprocess.SubprocessError):
+        continue
+    answer.append(name)
+"""
+
+OTHERS = """
+import ctypes, os, signal, resource
+libc = ctypes.CDLL(None, use_errno=True)
+
+def check(result):
+    if result < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+
+answer = []
+for name, attempt in {
+    "kill the zygote": lambda: os.kill(header["zygote"], 0),
+    "kill the parent": lambda: os.kill(1, 0),
+    "kill all": lambda: os.kill(-1, 0),
+    "kill the group": lambda: os.killpg(0, 0),
+    "ptrace": lambda: check(libc.ptrace(0, 0, None, None)),
+    "read memory": lambda: check(libc.process_vm_readv(header["zygote"], None, 0, None, 0, 0)),
+    "pidfd": lambda: os.pidfd_open(1),
+    "limits of another": lambda: resource.prlimit(1, resource.RLIMIT_AS),
+    "own limits raised": lambda: resource.setrlimit(resource.RLIMIT_AS, (-1, -1)),
+    "own limits lowered": lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
+    "priority": lambda: os.nice(-1),
+    "priority of another": lambda: os.setpriority(os.PRIO_PROCESS, 1, 0),
+    "new session": os.setsid,
+    "new group": lambda: os.setpgid(0, 0),
+    "uid": lambda: os.setuid(0),
+    "dumpable": lambda: check(libc.prctl(4, 1, 0, 0, 0)),
+    "parent death signal": lambda: check(libc.prctl(1, 0, 0, 0, 0)),
+    "unshare": lambda: check(libc.unshare(0x10000000)),
+    "mount": lambda: check(libc.mount(b"none", b"/", None, 0, None)),
+    "another filter": lambda: check(libc.syscall(317, 1, 0, None)),
+    "io_uring": lambda: check(libc.syscall(425, 1, None)),
+    "bpf": lambda: check(libc.syscall(321, 0, None, 0)),
+    "userfaultfd": lambda: check(libc.syscall(323, 0)),
+    "keyring": lambda: check(libc.syscall(250, 0, -1, 0)),
+    "perf": lambda: check(libc.syscall(298, None, 0, -1, -1, 0)),
+}.items():
+    try:
+        attempt()
+    except (OSError, ValueError):  # ValueError is how setrlimit says EPERM
+        continue
+    answer.append(name)
+"""
+
+
+@pytest.mark.parametrize("profile", ["cut", "front"])
+@pytest.mark.parametrize("source", [FORK_BOMB, THREADS], ids=["fork", "thread"])
+async def test_user_code_multiplies_in_no_way(attack, profile, source):
+    outcome = await attack(source, profile)
+    assert outcome.result["answer"] == 0
+
+
+@pytest.mark.parametrize("profile", ["cut", "front"])
+async def test_user_code_starts_no_program(attack, profile, ptxas):
+    outcome = await attack(EXECUTE, profile, ptxas=ptxas, python="/usr/bin/python3")
+    assert outcome.result["answer"] == []
+
+
+async def test_the_back_end_starts_its_assembler_and_no_installed_program(attack, ptxas):
+    outcome = await attack(EXECUTE, "back", ptxas=ptxas, python="/usr/bin/python3")
+    assert outcome.result["answer"] == ["ptxas"]
+
+
+@pytest.mark.parametrize("profile", ["front", "back"])
+async def test_no_other_process_and_no_wall_can_be_touched(attack, pool, profile):
+    outcome = await attack(OTHERS, profile, zygote=pool.zygote_pid)
+    assert outcome.ending is Ending.OK, outcome
+    assert outcome.result["answer"] == []

@@ -1,0 +1,71 @@
+"""What the walls around children are worth on this machine.
+
+Found by letting children try, from inside, to get through them.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from worker.outcome import Ending
+from worker.pool import Pool
+from worker.sandbox.profile import PROFILES
+
+_DEADLINE_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxReport:
+    """The level (`strict`, `standard`, `weak`), the layers, and what the attempts showed."""
+
+    level: str
+    layers: dict[str, Any]
+    passed: int
+    failed: tuple[str, ...]
+    policy: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the form in which workers publish it."""
+        return {
+            "level": self.level,
+            "layers": self.layers,
+            "self_test": {"passed": self.passed, "failed": list(self.failed)},
+            "policy": self.policy,
+        }
+
+
+async def self_test(pool: Pool) -> SandboxReport:
+    """Let one child of every profile try what is forbidden; whatever it does is in the report.
+
+    Raises ZygoteError when no child can be had. A level of `weak` means: take no jobs, unless the
+    deployment says that it wants no sandbox.
+    """
+    passed, failed = 0, []
+    for name, profile in PROFILES.items():
+        header = {"task": "selftest", "may_run_tools": profile.may_run_tools}
+        outcome = await pool.run(name, header, b"", deadline_s=_DEADLINE_S)
+        if outcome.ending is not Ending.OK or outcome.result is None:
+            failed.append(f"{name}: {outcome.ending} ({outcome.detail})")
+            continue
+        passed += int(outcome.result["passed"])
+        failed += [f"{name}: {attempt}" for attempt in outcome.result["failed"]]
+    facts = pool.facts
+    return SandboxReport(_level(facts, failed), _layers(facts), passed, tuple(failed), facts["policy"])
+
+
+def _level(facts: dict[str, Any], failed: list[str]) -> str:
+    if failed or facts["unsafe"]:
+        return "weak"
+    return "strict" if facts["namespaces"] else "standard"
+
+
+def _layers(facts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "seccomp": not facts["unsafe"],
+        "landlock_abi": facts["landlock_abi"],
+        "rlimits": True,
+        "no_new_privs": True,
+        "capabilities_dropped": True,
+        "pid_ns": facts["namespaces"],
+        "net_ns": facts["namespaces"],
+        "ipc_ns": facts["namespaces"],
+    }
