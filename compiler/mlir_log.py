@@ -28,7 +28,7 @@ _LLVM = re.compile(r"^(?:LLVM ERROR|fatal error|error): (?P<message>.+)$")
 _ASSERTION = re.compile(
     r"^(?:.*?: )?(?P<where>[^\s:]+:\d+): .*Assertion [`'](?P<message>.*)' failed"
 )
-_PIPELINE = re.compile(r"Pipeline failed while executing \[?(?P<passes>.*?)(?:\]|: |$)")
+_PIPELINE = re.compile(r"Pipeline failed while executing (?P<passes>\[[^\]]*\]|`\w+`)")
 _PASS = re.compile(r"`(\w+)`")
 _EMPTY = ("Failures have been detected while processing an MLIR pass pipeline",)
 _IR_DUMP = re.compile(r"^(?:see current operation: |\s*\"?[\w.]+\"?\(|module|#|//)")

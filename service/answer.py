@@ -69,4 +69,6 @@ def server_timing(started: float) -> str:
 
 
 def _text(stage: str, data: bytes) -> str:
-    return base64.b64encode(data).decode() if stage in BINARY_STAGES else data.decode(errors="replace")
+    if stage in BINARY_STAGES:
+        return base64.b64encode(data).decode()
+    return data.decode(errors="replace")

@@ -102,14 +102,20 @@ async def _announce_when_ready(redis_url: str, host: str, port: int) -> None:
     redis = connect(redis_url)
     try:
         async with asyncio.timeout(READY_TIMEOUT_S):
-            while not (await _accepts(host, port) and await _has_worker(Workers(redis))):
-                await asyncio.sleep(POLL_S)
+            await _ready(Workers(redis), host, port)
     except TimeoutError:
         print(f"not ready after {READY_TIMEOUT_S:g} s; still trying", file=sys.stderr)  # noqa: T201
         return
     finally:
         await redis.aclose()
     print(f"tritond is ready at http://{host}:{port}  (API docs: /docs)", flush=True)  # noqa: T201
+
+
+async def _ready(workers: Workers, host: str, port: int) -> None:
+    while True:
+        if await _accepts(host, port) and await _has_worker(workers):
+            return
+        await asyncio.sleep(POLL_S)
 
 
 async def _accepts(host: str, port: int) -> bool:

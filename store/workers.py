@@ -4,7 +4,7 @@ Toolchains stay known when their workers are gone, and the default one is a stor
 flapping worker changes nobody's compile key.
 """
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal, cast
 
 import orjson
@@ -17,7 +17,10 @@ HEARTBEAT_LIFE_S: Final = 15
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One worker process; `busy` of its `slots` are running something."""
+    """One worker process; `busy` of its `slots` are running something.
+
+    `sandbox` is the level, `sandbox_report` what the self-test of its walls said.
+    """
 
     id: str
     kind: Literal["compile", "launch"]
@@ -26,6 +29,7 @@ class Worker:
     sandbox: str
     slots: int
     busy: int
+    sandbox_report: dict[str, Any] = field(default_factory=dict)
 
 
 def _parsed(value: bytes) -> Worker:

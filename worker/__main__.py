@@ -2,119 +2,67 @@
 
 import asyncio
 import logging
-import os
-import secrets
 import signal
-import socket
 import sys
-from functools import partial
 from pathlib import Path
 
-from store import workers
-from store.blobs import Blobs
-from store.budget import Budget
-from store.compilations import Compilations
-from store.connection import Server, connect, connect_blocking
-from store.derived import Derived
-from store.events import Events
-from store.invalidation import invalidate
-from store.jobs.attempts import Attempts
-from store.jobs.revocations import Revocations
-from store.jobs.words import Claim
-from store.lanes import compile_lane
-from worker.compile import Bench
-from worker.compile_job import Desk, do_job, end_lapsed
-from worker.identity import identify
-from worker.nursery import Toolchain as Environment
+from store.errors import StoreUnavailable
+from worker.compile_worker import CompileWorker
+from worker.nursery import Toolchain, ZygoteError
 from worker.pool import Pool
+from worker.sandbox_report import SandboxReport, self_test
 from worker.settings import WorkerSettings
-from worker.slots import Slots
-from worker.upkeep import HEARTBEAT_S, REAP_S, SWEEP_S, every
 
 ROOT = Path(__file__).parent.parent
 logger = logging.getLogger("worker")
 
 
+class SandboxTooWeak(Exception):
+    """A layer of the sandbox does not hold here, and the settings do not allow that."""
+
+
 async def serve(settings: WorkerSettings) -> None:
-    """Be a worker until SIGTERM or SIGINT."""
-    redis = connect(settings.redis_url)
-    blocking = connect_blocking(settings.redis_url)
-    cache = connect(settings.cache_url) if settings.cache_url else redis
-    pool = Pool(_environment(settings), spares=dict.fromkeys(("cut", "front", "back"), 1))
+    """Be a worker until SIGTERM or SIGINT.
+
+    Raises SandboxTooWeak, ZygoteError, StoreUnavailable when it cannot begin.
+    """
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    unsafe = settings.sandbox == "unsafe"
+    spares = dict.fromkeys(("cut", "front", "back"), settings.slots)
+    pool = Pool(Toolchain(Path(sys.executable), ROOT, unsafe=unsafe), spares=spares)
     try:
         await pool.start()
-        await _work(settings, redis, blocking, cache, pool)
+        report = await self_test(pool)
+        check_sandbox(report, unsafe=unsafe)
+        async with CompileWorker(settings, pool, report) as worker:
+            await worker.run_until(stopped)
     finally:
         await pool.close()
-        for client in {redis, blocking, cache}:
-            await client.aclose()
 
 
-async def _work(
-    settings: WorkerSettings, redis: Server, blocking: Server, cache: Server, pool: Pool
-) -> None:
-    toolchain = await identify(pool, "standard")
-    await workers.Toolchains(redis).offer(toolchain.id, toolchain.model_dump_json().encode())
-    name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-    budget = None if settings.cache_url else Budget(cache, settings.cache_budget_bytes)
-    bench = Bench(pool, toolchain, Blobs(cache, budget), Derived(cache, "back", budget))
-    compilations = Compilations(cache, budget)
-    events = Events(redis, blocking)
-
-    async def do(claim: Claim, attempts: Attempts) -> None:
-        desk = Desk(attempts, compilations, events, partial(invalidate, redis), bench)
-        await do_job(claim, desk)
-
-    slots = Slots(
-        lambda number: Attempts(redis, blocking, f"{name}.{number}"),
-        [compile_lane(toolchain.id)],
-        do,
-        settings.slots,
-    )
-    registry = workers.Workers(redis)
-    reaper = Attempts(redis, blocking, f"{name}.reaper")
-
-    async def beat() -> None:
-        level = toolchain.sandbox
-        worker = workers.Worker(name, "compile", toolchain.id, None, level, slots.count, slots.busy)
-        await registry.beat(worker)
-
-    async def reap() -> None:
-        for claim in await reaper.reap():
-            await end_lapsed(claim, reaper, toolchain)
-
-    async with asyncio.TaskGroup() as tasks:
-        main = tasks.create_task(slots.run())
-        rest = [
-            tasks.create_task(Revocations(blocking, slots.revoke).run()),
-            tasks.create_task(every(HEARTBEAT_S, beat)),
-            tasks.create_task(every(REAP_S, reap)),
-        ]
-        if budget:
-            rest.append(tasks.create_task(every(SWEEP_S, budget.sweep)))
-        logger.info("ready: Triton %s, %d slots", toolchain.triton, slots.count)
-        await _stop_signal()
-        for task in (main, *rest):
-            task.cancel()
-    await registry.leave(name)
-
-
-def _environment(settings: WorkerSettings) -> Environment:
-    return Environment(python=Path(sys.executable), root=ROOT, unsafe=settings.sandbox == "unsafe")
-
-
-async def _stop_signal() -> None:
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
-    await stopped.wait()
+def check_sandbox(report: SandboxReport, *, unsafe: bool) -> None:
+    """Log what the sandbox is worth. Raises SandboxTooWeak unless `unsafe` was asked for."""
+    if unsafe:
+        logger.warning("TRITOND_SANDBOX=unsafe: SOURCES RUN WITH THE RIGHTS OF THIS PROCESS")
+    elif report.level == "weak":
+        raise SandboxTooWeak(
+            f"the sandbox does not hold here ({'; '.join(report.failed)}), so no job is taken. "
+            "Run where seccomp and Landlock work, or set TRITOND_SANDBOX=unsafe on a machine "
+            "where every source is trusted."
+        )
+    else:
+        logger.info("sandbox: %s, %d attempts to get out failed", report.level, report.passed)
 
 
 def main() -> None:
-    """Run until told to stop."""
+    """Run until told to stop; exit status 1 when it cannot begin."""
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    asyncio.run(serve(WorkerSettings()))
+    try:
+        asyncio.run(serve(WorkerSettings()))
+    except (SandboxTooWeak, ZygoteError, StoreUnavailable) as error:
+        sys.exit(f"tritond worker: {error}")
 
 
 if __name__ == "__main__":

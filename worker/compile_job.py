@@ -4,6 +4,7 @@ Blobs first, then the fenced finish, then the record in the cache: a late worker
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from compiler.problem import failure_problem
 from compiler.record import new_compilation
 from compiler.toolchain import Toolchain
 from store.compilations import Compilations
+from store.errors import StoreUnavailable
 from store.events import Events
 from store.jobs.attempts import Attempts
 from store.jobs.words import KEPT_S, Claim, Lapse
@@ -21,6 +23,8 @@ from worker.compile import Bench, compile_kernel
 from worker.made import made_compilation
 from worker.outcome import Stage
 from worker.progress import CompilationFailed, Progress
+
+logger = logging.getLogger(__name__)
 
 SUCCESS_KEPT_S = 60
 """A success lives in the cache; its result only bridges the moment until it is written there."""
@@ -80,6 +84,13 @@ async def _compile(
             await compile_kernel(job, desk.bench, progress, announce, refresh=claim.refresh)
         except CompilationFailed as failure:
             return progress, failure
+        except (StoreUnavailable, asyncio.CancelledError):
+            raise
+        except Exception:
+            # a mistake of ours must be an answer too, not a job that nobody can finish
+            logger.exception("compiling %s", job.key)
+            detail = "The worker made a mistake; its log holds the details under the key."
+            return progress, CompilationFailed("worker_lost", detail)
     return progress, None
 
 

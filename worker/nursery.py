@@ -17,6 +17,7 @@ from worker import control
 from worker.outcome import Caps, Usage
 from worker.process import ChildProcess
 from worker.sandbox.limits import Limits
+from worker.sandbox.profile import PROFILES
 from worker.zygote import BOOTSTRAP, Settings
 
 _ENVIRONMENT = {"PYTHONHASHSEED": "0"}
@@ -96,12 +97,14 @@ class Nursery:
         except TimeoutError:
             await self.close()
             raise ZygoteError(f"the zygote was not warm after {toolchain.start_s:g} s") from None
-        except ZygoteError:
+        except (ZygoteError, asyncio.CancelledError):
             await self.close()
             raise
 
     def order(self, profile: str) -> ChildProcess:
-        """Order a child; it can be given its job at once. Raises ZygoteError."""
+        """Order a child; it can be given its job at once. Raises ZygoteError, ValueError."""
+        if profile not in PROFILES:
+            raise ValueError(f"no profile {profile!r}; there are {', '.join(PROFILES)}")
         if self._link is None:
             raise ZygoteError("the zygote is gone")
         number = next(self._numbers)

@@ -91,13 +91,12 @@ class Pool:
         outcome = None
         try:
             child.start(header, body, deadline_s, on_stage)
-            spares.refill(profile)
+            spares.job_started(profile)
             outcome = await asyncio.shield(child.outcome)
         finally:
             child.kill(Ending.SIGNAL, "nobody waits for it any more")
-            spares.job_ended(
-                well=outcome is not None and outcome.ending in (Ending.OK, Ending.FAILURE)
-            )
+            well = outcome is not None and outcome.ending in (Ending.OK, Ending.FAILURE)
+            spares.job_ended(profile, well=well)
         self._pause_s = _FIRST_PAUSE_S
         return outcome
 

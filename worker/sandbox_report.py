@@ -49,7 +49,8 @@ async def self_test(pool: Pool) -> SandboxReport:
         passed += int(outcome.result["passed"])
         failed += [f"{name}: {attempt}" for attempt in outcome.result["failed"]]
     facts = pool.facts
-    return SandboxReport(_level(facts, failed), _layers(facts), passed, tuple(failed), facts["policy"])
+    level = _level(facts, failed)
+    return SandboxReport(level, _layers(facts), passed, tuple(failed), facts["policy"])
 
 
 def _level(facts: dict[str, Any], failed: list[str]) -> str:

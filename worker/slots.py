@@ -73,7 +73,7 @@ class Slots:
         except asyncio.CancelledError:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            await attempts.release(claim.id, claim.token)
+            await _give_back(claim, attempts)
             raise
         finally:
             del self._running[claim.id, claim.token]
@@ -81,7 +81,7 @@ class Slots:
             logger.info("job %s was revoked", claim.id)
         elif error := task.exception():
             # the lease runs out and another worker gets the job; three such ends are its error
-            logger.error("job %s could not be done", claim.id, exc_info=error)
+            logger.error("job %s could not be handed in: %s", claim.id, error)
 
     async def _renew_while_running(
         self, task: asyncio.Task[None], claim: Claim, attempts: Attempts
@@ -97,3 +97,11 @@ class Slots:
                 continue
             if answer is not Heartbeat.OK:
                 task.cancel()
+
+
+async def _give_back(claim: Claim, attempts: Attempts) -> None:
+    try:
+        await attempts.release(claim.id, claim.token)
+    except StoreUnavailable as error:
+        # then the end of its lease gives it back
+        logger.warning("job %s not given back: %s", claim.id, error)

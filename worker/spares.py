@@ -5,6 +5,7 @@ How many, which one goes next, and when they may use idle time to prepare.
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -34,6 +35,7 @@ class Spares:
         self._waiting: dict[str, list[ChildProcess]] = {profile: [] for profile in wanted}
         self._loop = asyncio.get_running_loop()
         self._pause_s = _FIRST_PAUSE_S
+        self._processors = len(os.sched_getaffinity(0))
         self._running = 0
         self._preparing: ChildProcess | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -54,12 +56,17 @@ class Spares:
         waiting.remove(best)
         return best
 
-    def job_ended(self, *, well: bool) -> None:
+    def job_started(self, profile: str) -> None:
+        """Replace the child that was taken now, if that keeps no job from a processor."""
+        if self._running < self._processors - 1:
+            self.refill(profile)
+
+    def job_ended(self, profile: str, *, well: bool) -> None:
         """Count one job less; when none is left, waiting children prepare a moment later."""
         self._running -= 1
         if well:
             self._pause_s = _FIRST_PAUSE_S
-        self._prepare_soon()
+        self.refill(profile)
 
     def refill(self, profile: str) -> None:
         """Order children of this profile until as many wait as are wanted."""

@@ -110,14 +110,14 @@ class ForkServer:
 
     def _fork(self, order: int, profile: str, descriptors: list[int]) -> child.Birth | None:
         assert_single_thread()
-        own_pid = os.getpid()
+        birth = child.Birth(self._walls[profile], os.getpid(), descriptors)
         try:
             pid = os.fork()
         except OSError as error:
             self._say({"refused": order, "reason": str(error)})
         else:
             if pid == 0:
-                return child.Birth(self._walls[profile], own_pid, descriptors)
+                return birth
             self._orders[pid] = order
             pidfd = os.pidfd_open(pid)
             self._say({"born": order}, [pidfd])

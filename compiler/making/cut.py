@@ -36,6 +36,7 @@ class _Source:
 def cut(header: dict[str, Any], body: bytes, send: object = None) -> dict[str, Any]:
     """Return the slice of the kernel that `header` names, the files it imports, and the facts.
 
+    `functions` names those that the request's constexprs pass to the kernel: they are reached too.
     With `inspect: true` no kernel is chosen and no slice made: facts only. Raises `Failure`:
     `syntax_error`, `unknown_kernel`, `ambiguous_kernel`.
     """
@@ -53,7 +54,7 @@ def cut(header: dict[str, Any], body: bytes, send: object = None) -> dict[str, A
     if header.get("inspect"):
         result |= {"kernel": None, "slice": None, "files": {}, "complete": True, "notes": []}
     else:
-        result |= _slice(source, header.get("kernel"), files)
+        result |= _slice(source, header.get("kernel"), header.get("functions") or [], files)
     return result | {"ms": round((perf_counter() - started) * 1000, 3)}
 
 
@@ -101,14 +102,19 @@ def _made_by_call(
     return JitFunction(name, jitted, decorator) if decorator else None
 
 
-def _slice(source: _Source, name: str | None, files: dict[str, str]) -> dict[str, Any]:
-    kernel = name if name is not None else choice.only_kernel(source.functions, source.lines)
+def _slice(
+    source: _Source, name: str | None, passed: list[str], files: dict[str, str]
+) -> dict[str, Any]:
+    kernel = name
+    if kernel is None:
+        functions = [function for function in source.functions if function.name not in passed]
+        kernel = choice.only_kernel(functions, source.lines)
     if not _is_made_here(kernel, source):
         why = _made_unseen(kernel, source)
         if why is None:
             raise choice.unknown_kernel(kernel, source.functions, source.outline, source.lines)
         return _whole(kernel, source, files, why)
-    found = slicing.reach(source.outline, [str(kernel)])
+    found = slicing.reach(source.outline, [str(kernel), *passed])
     why = _why_incomplete(found, files)
     if why is not None:
         return _whole(kernel, source, files, why)

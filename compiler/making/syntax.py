@@ -34,7 +34,7 @@ _HINTS = (
 )  # fmt: skip
 
 _PASTED = (
-    (r"^\s*(%|!)\w", "This looks like a notebook command: leave it out."),
+    (r"^\s*(%{1,2}|!)\w", "This looks like a notebook command: leave it out."),
     (
         r"^\s*(>>>|\.\.\.) ",
         "This looks like a copied Python prompt: leave out the >>> and ... marks.",

@@ -71,7 +71,7 @@ async def get_system(request: Request) -> dict[str, Any]:
         "workers": {
             kind: sum(worker.kind == kind for worker in workers) for kind in ("compile", "launch")
         },
-        "sandbox": {worker.id: worker.sandbox for worker in workers},
+        "sandbox": {worker.id: worker.sandbox_report for worker in workers},
     }
 
 

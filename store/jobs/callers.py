@@ -98,15 +98,15 @@ class Jobs:
 
     async def payload(self, job_id: str) -> bytes | None:
         """Return what a living job was submitted with."""
-        payload: bytes | None = await self._redis.hget(keys.JOB + job_id, "payload")
-        return payload
+        payload: Any = await self._redis.hget(keys.JOB + job_id, "payload")
+        return cast("bytes | None", payload)
 
     async def kept_payload(self, job_id: str) -> bytes | None:
         """Return what a job was submitted with, as long as it lives or its result is kept."""
-        payload = await self.payload(job_id)
+        payload: Any = await self.payload(job_id)
         if payload is None:
             payload = await self._redis.hget(keys.RESULT + job_id, "payload")
-        return payload
+        return cast("bytes | None", payload)
 
     async def result(self, job_id: str) -> Result | None:
         """Return how the job ended, as long as that is kept."""

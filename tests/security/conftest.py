@@ -64,7 +64,7 @@ async def pool(toolchain):
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def attack(pool):
-    """Return a function that runs hostile source in a child; afterwards the next job must be fine."""
+    """Return a function that runs hostile source; after it the next job must be fine."""
     profiles = set()
 
     async def run(source, profile="front", deadline_s=10.0, **header):

@@ -1,4 +1,4 @@
-"""The real compiler does its work behind the walls, and what makes it crash there crashes one child."""
+"""The real compiler works behind the walls, and what makes it crash crashes one child."""
 
 import sys
 from pathlib import Path

@@ -65,7 +65,12 @@ def compile_kernel(
         "files": request.get("files", {}),
     }
     cut = children.run(
-        {"task": "cut", "kernel": request.get("kernel"), "files": common["files"]},
+        {
+            "task": "cut",
+            "kernel": request.get("kernel"),
+            "files": common["files"],
+            "functions": request.get("functions", []),
+        },
         kernel.text.encode(),
     )
     if (failure := _failure(cut, kernel, "request")) is not None:

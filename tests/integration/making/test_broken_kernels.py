@@ -1,4 +1,4 @@
-"""What a typing mistake gets: the slug, the user's line, an excerpt that points, and a hint that helps."""
+"""What a typing mistake gets: slug, line, an excerpt that points, and a hint that helps."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Which requests share a compilation, and which must not."""
 
+import hashlib
 import itertools
 from typing import Any
 
@@ -150,11 +151,11 @@ def test_constexprs_that_python_would_call_equal_have_different_keys():
     assert len(set(keys)) == len(values)
 
 
-def test_the_key_does_not_depend_on_the_process():
-    # a different value here leaves every stored compilation behind: raise KEY_VERSION knowingly
-    assert compile_key([("source", "x")]) == (
-        "3aab1d3feb47d0d2ec6ba99a1df6b9d7b4ee0e26b0e6ed43b97ea65f1f17e8e5"
-    )
+def test_the_key_is_the_digest_of_labelled_parts_with_their_lengths():
+    # other bytes here leave every stored compilation behind: raise KEY_VERSION knowingly
+    parts = b'7:version:json:1:1' b'5:level:json:13:"compilation"' b'6:source:json:3:"x"'
+
+    assert compile_key([("source", "x")]) == hashlib.sha256(parts).hexdigest()
 
 
 def test_neighbouring_parts_do_not_run_together():

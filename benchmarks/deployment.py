@@ -1,0 +1,121 @@
+"""A tritond of its own for a benchmark: Valkey, services and a worker on free ports.
+
+Data and scratch files are in a new folder under the checkout's `.cache`; all ends with `stop`.
+"""
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from store.connection import connect
+from store.embedded import EmbeddedValkey
+from store.lifeline import tied_to_us
+from store.workers import Workers
+
+ROOT = Path(__file__).parent.parent
+READY_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 10.0
+
+
+class Server:
+    """One process that listens on a port of its own."""
+
+    def __init__(self, *arguments: str, port: int, environment: dict[str, str]) -> None:
+        self.port = port
+        command = tied_to_us(sys.executable, *arguments)
+        self._process = subprocess.Popen(command, cwd=ROOT, env=os.environ | environment)
+
+    def cpu_s(self) -> float:
+        """Return the user and system CPU seconds it has used, from /proc/<pid>/stat."""
+        stat = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+
+    def wait_until_it_listens(self) -> None:
+        """Return when it accepts connections. Raises TimeoutError."""
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while time.monotonic() < deadline:
+            try:
+                socket.create_connection(("127.0.0.1", self.port)).close()
+            except ConnectionRefusedError:
+                time.sleep(0.05)
+            else:
+                return
+        raise TimeoutError(f"nothing listens on port {self.port}")
+
+    def stop(self) -> None:
+        """End it."""
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class Deployment:
+    """Valkey and a worker; `serve` adds a service. Use it with `with`."""
+
+    def __init__(self) -> None:
+        (ROOT / ".cache").mkdir(exist_ok=True)
+        self.folder = Path(tempfile.mkdtemp(prefix="bench-", dir=ROOT / ".cache"))
+        self._valkey = EmbeddedValkey(self.folder)
+        self._servers: list[Server] = []
+
+    @property
+    def redis_url(self) -> str:
+        """Where its Valkey is."""
+        return self._valkey.url
+
+    def __enter__(self) -> Self:
+        asyncio.run(self._valkey.start())
+        self.start("-m", "worker", listens=False)
+        asyncio.run(self._wait_for_worker())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for server in reversed(self._servers):
+            server.stop()
+        asyncio.run(self._valkey.stop())
+        shutil.rmtree(self.folder)
+
+    def serve(self, **settings: object) -> Server:
+        """Start a service with `settings` (as in its settings, without the prefix)."""
+        return self.start("-m", "service", **settings)
+
+    def start(self, *arguments: str, listens: bool = True, **settings: object) -> Server:
+        """Start a Python process; `{port}` in an argument is its port."""
+        port = _free_port()
+        environment = {"TRITOND_REDIS_URL": self.redis_url, "TRITOND_PORT": str(port)}
+        environment |= {f"TRITOND_{name.upper()}": str(value) for name, value in settings.items()}
+        arguments = tuple(argument.format(port=port) for argument in arguments)
+        server = Server(*arguments, port=port, environment=environment)
+        self._servers.append(server)
+        if listens:
+            server.wait_until_it_listens()
+        return server
+
+    async def _wait_for_worker(self) -> None:
+        redis = connect(self.redis_url)
+        async with asyncio.timeout(READY_TIMEOUT_S):
+            while not await Workers(redis).list():
+                await asyncio.sleep(0.1)
+        await redis.aclose()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+        return port

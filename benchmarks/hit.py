@@ -1,0 +1,109 @@
+"""How much a hit costs the server, beside a bare handler that does one Redis GET, and whether 1,000
+equal requests are one compile.
+
+Client and server share the cores here, so CPU per request counts, not requests per second. All
+variants run in turns (A B C A B C ...), so that a noisy neighbour meets them alike.
+"""
+
+import argparse
+import json
+import statistics
+from pathlib import Path
+
+import kernels.mix
+import load
+import redis
+from deployment import Deployment, Server
+from table import Row, show
+
+CONNECTIONS = 16
+ROUNDS = 8
+CROWD = 1000
+PATH = "/v1/compilations?wait=60"
+GRACE_MS = 250.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--requests", type=int, default=24_000, help="per variant, in all rounds")
+    parser.add_argument("--crowds", type=int, default=3, help="how often 1,000 ask for one kernel")
+    arguments = parser.parse_args()
+    with Deployment() as deployment:
+        rows = costs(deployment, arguments.requests)
+        rows.append(crowd(deployment, arguments.crowds))
+    show(rows)
+
+
+def costs(deployment: Deployment, count: int) -> list[Row]:
+    """Return the cost of hits from memory and from the store, beside the bare handler."""
+    body = json.dumps(kernels.mix.answer_of_22_kb())
+    variants = {
+        "bare": deployment.start(
+            str(Path(__file__).with_name("bare.py")), "{port}", deployment.redis_url, "bench:answer"
+        ),
+        "memory": deployment.serve(),
+        "store": deployment.serve(memory_cache_bytes=0),
+    }
+    answer = first_answer(variants["store"], body)
+    with redis.Redis.from_url(deployment.redis_url) as client:
+        client.set("bench:answer", answer)
+    for server in variants.values():  # connections, code paths and the LRU are warm after this
+        ask(server, body, 200)
+    us: dict[str, list[float]] = {name: [] for name in variants}
+    latency_ms: dict[str, list[float]] = {name: [] for name in variants}
+    for _ in range(ROUNDS):
+        for name, server in variants.items():
+            before_s = server.cpu_s()
+            report = ask(server, body, count // ROUNDS)
+            us[name].append((server.cpu_s() - before_s) / (count // ROUNDS) * 1e6)
+            latency_ms[name].append(report.percentile_ms(50))
+    print(f"{count} hits each, {len(answer)} B answers, {CONNECTIONS} connections;", end=" ")
+    print(*(f"{name} p50 {statistics.median(ms):.2f} ms" for name, ms in latency_ms.items()))
+    mean = {name: statistics.fmean(values) for name, values in us.items()}
+    return [
+        Row(
+            f"hit from {name}: server CPU per request",
+            f"{mean[name]:.0f} us",
+            f"{mean['bare']:.0f} us",
+            mean[name] / mean["bare"],
+            bar,
+        )
+        for name, bar in (("memory", 1.5), ("store", 2.5))
+    ]
+
+
+def ask(server: Server, body: str, count: int) -> load.Report:
+    """Post `body` so many times."""
+    return load.in_own_process(load.Load(server.port, PATH, [body], count, CONNECTIONS))
+
+
+def first_answer(server: Server, body: str) -> str:
+    """Compile it and return the answer, which must be a success."""
+    answer = load.run(load.Load(server.port, PATH, [body], 2, 1)).last_body
+    if json.loads(answer)["state"] != "succeeded" or json.loads(answer)["cache"] != "hit":
+        raise RuntimeError(f"the kernel of this benchmark must compile: {answer[:2000]}")
+    return answer
+
+
+def crowd(deployment: Deployment, times: int) -> Row:
+    """Return how much later than the compile itself the last of 1,000 equal requests is answered."""
+    server = deployment.serve(max_queued_per_caller=CROWD)
+    ask(server, json.dumps(kernels.mix.small()), 50)
+    compiles_ms, p99s_ms = [], []
+    for _ in range(times):
+        body = json.dumps(kernels.mix.small())
+        report = load.in_own_process(load.Load(server.port, PATH, [body], CROWD, CROWD))
+        p99s_ms.append(report.percentile_ms(99))
+        compiles_ms.append(json.loads(report.last_body)["timings_ms"]["total"])
+    p99, compile_ms = statistics.median(p99s_ms), statistics.median(compiles_ms)
+    return Row(
+        f"{CROWD} equal requests at once: p99",
+        f"{p99:.0f} ms",
+        f"{compile_ms:.0f} + {GRACE_MS:.0f} ms",
+        p99 / (compile_ms + GRACE_MS),
+        1.0,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""What ptxas says, read."""
+
+from __future__ import annotations
+
+from compiler.ptxas_log import diagnostics, resources
+
+VERBOSE = """ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'k' for 'sm_90a'
+ptxas info    : Function properties for k
+    16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads
+ptxas info    : Used 255 registers, used 1 barriers, 1024 bytes smem, 560 bytes cmem[0]
+"""
+PTX = """.version 9.0
+.file\t1 "/kernel" "user.py"
+.file\t2 "/triton/language" "standard.py"
+.loc\t1 3 9
+\tshll.b32 %r1, %r2;
+.loc\t2 40 5, function_name $L__info_string0, inlined_at 1 2 4
+\tbad.op %r1;
+"""
+SOURCES = {"/kernel/user.py": "one\n    two\ny = asm(x, 3)\n"}
+
+
+def test_resources_are_read_from_the_verbose_log() -> None:
+    assert resources(VERBOSE) == {
+        "registers": 255,
+        "spill_store_bytes": 8,
+        "spill_load_bytes": 12,
+        "stack_bytes": 16,
+        "static_shared_bytes": 1024,
+    }
+
+
+def test_an_error_points_at_the_users_line_and_shows_the_ptx() -> None:
+    log = "ptxas-blackwell /proc/self/fd/6, line 5; error   : Unknown symbol: 'shll'\n"
+
+    (found,) = diagnostics(log, PTX, SOURCES)
+
+    assert (found["file"], found["line"]) == ("user.py", 3)
+    assert "shll.b32 %r1, %r2;" in found["message"]
+    assert "inline_asm" in found["hint"]
+
+
+def test_inlined_library_code_is_followed_to_the_users_call() -> None:
+    log = "ptxas /proc/self/fd/6, line 7; error   : Unknown symbol 'bad'\n"
+
+    (found,) = diagnostics(log, PTX, SOURCES)
+
+    assert (found["file"], found["line"], found["column"]) == ("user.py", 2, 4)
+
+
+def test_the_closing_line_of_ptxas_is_no_error_of_its_own() -> None:
+    assert diagnostics("ptxas fatal   : Ptx assembly aborted due to errors\n", PTX, SOURCES) == []
+
+
+def test_a_fatal_error_without_a_line_is_kept() -> None:
+    (found,) = diagnostics("ptxas fatal   : Value 'sm_999' is not defined\n", PTX, SOURCES)
+
+    assert found["message"] == "Value 'sm_999' is not defined"
+    assert found["line"] is None

@@ -1,0 +1,65 @@
+"""Pointers, quotes and suggestions in messages."""
+
+from compiler.rejection import (
+    MAX_FAULTS,
+    Fault,
+    RequestRejected,
+    collecting,
+    did_you_mean,
+    pointer,
+    shown,
+)
+
+
+def test_a_pointer_escapes_slash_and_tilde():
+    assert pointer("files", "a/b~c.py") == "/files/a~1b~0c.py"
+
+
+def test_the_whole_body_has_the_empty_pointer():
+    assert pointer() == ""
+
+
+def test_an_empty_name_is_a_part_of_a_pointer():
+    assert pointer("constexprs", "", 0) == "/constexprs//0"
+
+
+def test_a_rejection_says_every_fault_with_its_place():
+    rejected = RequestRejected(Fault("/target", "is no target"), Fault("/kernel", "is no name"))
+
+    assert str(rejected) == "/target: is no target; /kernel: is no name"
+
+
+def test_a_rejection_does_not_list_faults_without_end():
+    rejected = RequestRejected(*[Fault(f"/{index}", "wrong") for index in range(1000)])
+
+    assert len(rejected.faults) == MAX_FAULTS
+    assert rejected.faults[0].pointer == "/0"
+
+
+def test_faults_of_several_places_are_collected():
+    faults: list[Fault] = []
+    for at in ("/source", "/target"):
+        with collecting(faults):
+            raise RequestRejected(Fault(at, "wrong"))
+
+    assert [fault.pointer for fault in faults] == ["/source", "/target"]
+
+
+def test_messages_quote_in_the_spelling_of_json():
+    assert shown("a\0\"b") == '"a\\u0000\\"b"'
+    assert shown(None) == "null"
+    assert shown(True) == "true"
+    assert shown([1.5, {"a": "é"}]) == '[1.5, {"a": "é"}]'
+
+
+def test_messages_quote_the_beginning_of_what_is_long():
+    assert shown("x" * 1000) == '"' + "x" * 56 + "..."
+    assert shown(2**1000) == "an integer of 1001 bits"
+
+
+def test_the_closest_name_is_suggested():
+    assert did_you_mean("num_warp", ["num_ctas", "num_warps"]) == " Did you mean `num_warps`?"
+
+
+def test_nothing_is_suggested_when_nothing_is_close():
+    assert did_you_mean("warp", ["maxnreg", "debug"]) == ""
