@@ -10,10 +10,10 @@ import json
 import statistics
 from pathlib import Path
 
-import kernels.mix
 import load
 import redis
 from deployment import Deployment, Server
+from kernels.mix import Mix
 from table import Row, show
 
 CONNECTIONS = 16
@@ -28,15 +28,16 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=24_000, help="per variant, in all rounds")
     parser.add_argument("--crowds", type=int, default=3, help="how often 1,000 ask for one kernel")
     arguments = parser.parse_args()
+    mix = Mix()
     with Deployment() as deployment:
-        rows = costs(deployment, arguments.requests)
-        rows.append(crowd(deployment, arguments.crowds))
+        rows = costs(mix, deployment, arguments.requests)
+        rows.append(crowd(mix, deployment, arguments.crowds))
     show(rows)
 
 
-def costs(deployment: Deployment, count: int) -> list[Row]:
+def costs(mix: Mix, deployment: Deployment, count: int) -> list[Row]:
     """Return the cost of hits from memory and from the store, beside the bare handler."""
-    body = json.dumps(kernels.mix.answer_of_22_kb())
+    body = json.dumps(mix.answer_of_22_kb())
     variants = {
         "bare": deployment.start(
             str(Path(__file__).with_name("bare.py")), "{port}", deployment.redis_url, "bench:answer"
@@ -85,13 +86,13 @@ def first_answer(server: Server, body: str) -> str:
     return answer
 
 
-def crowd(deployment: Deployment, times: int) -> Row:
+def crowd(mix: Mix, deployment: Deployment, times: int) -> Row:
     """Return how much later than the compile itself the last of 1,000 equal requests is answered."""
-    server = deployment.serve(max_queued_per_caller=CROWD)
-    ask(server, json.dumps(kernels.mix.small()), 50)
+    server = deployment.serve()
+    ask(server, json.dumps(mix.small()), 50)
     compiles_ms, p99s_ms = [], []
     for _ in range(times):
-        body = json.dumps(kernels.mix.small())
+        body = json.dumps(mix.small())
         report = load.in_own_process(load.Load(server.port, PATH, [body], CROWD, CROWD))
         p99s_ms.append(report.percentile_ms(99))
         compiles_ms.append(json.loads(report.last_body)["timings_ms"]["total"])

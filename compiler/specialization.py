@@ -224,7 +224,8 @@ def _with_hint(parameter: Parameter, hint: str, at: str) -> Parameter:
         message = f"{shown(hint)} is not a hint; there are {', '.join(HINTS)}"
         raise RequestRejected(Fault(at, message))
     if not fits[hint]:
-        raise RequestRejected(Fault(at, f"{hint} says nothing about a parameter of type {kind}"))
+        what = "a tuple" if isinstance(kind, list) else f"a parameter of type {kind}"
+        raise RequestRejected(Fault(at, f"{hint} says nothing about {what}"))
     hints = parameter.hints | {hint}
     if hints >= {"equal_to_1", "divisible_by_16"}:
         raise RequestRejected(Fault(at, "nothing is equal to 1 and divisible by 16"))

@@ -4,12 +4,14 @@ import asyncio
 import logging
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from store.errors import StoreUnavailable
 from worker.compile_worker import CompileWorker
 from worker.nursery import Toolchain, ZygoteError
 from worker.pool import Pool
+from worker.sandbox.profile import PROFILES
 from worker.sandbox_report import SandboxReport, self_test
 from worker.settings import WorkerSettings
 
@@ -31,7 +33,10 @@ async def serve(settings: WorkerSettings) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     unsafe = settings.sandbox == "unsafe"
     spares = dict.fromkeys(("cut", "front", "back"), settings.slots)
-    pool = Pool(Toolchain(Path(sys.executable), ROOT, unsafe=unsafe), spares=spares)
+    back = PROFILES["back"].limits
+    limits = {"back": replace(back, memory_bytes=settings.max_memory_bytes)}
+    toolchain = Toolchain(Path(sys.executable), ROOT, unsafe=unsafe, limits=limits)
+    pool = Pool(toolchain, spares=spares)
     try:
         await pool.start()
         report = await self_test(pool)

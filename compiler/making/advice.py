@@ -4,7 +4,11 @@ from __future__ import annotations
 
 ADVICE: tuple[tuple[str, str], ...] = (
     (
-        r"Return type mismatch",
+        r"'(?:append|extend|insert|pop|remove)' is not in list",
+        "A list in a kernel is a compile-time tuple: it cannot be appended to or changed.",
+    ),
+    (
+        r"Return type mismatch|Inconsistent return types",
         "Every return of a jit function must give the same type: convert with `.to(...)`.",
     ),
     (

@@ -10,8 +10,6 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import triton.language as tl
-
 from compiler.excerpt import Diagnostic, Span, diagnostic, excerpt, file_in_kernel
 from compiler.making import frames, hints, naming, places, wording
 from compiler.making.constructs import CONSTRUCTS
@@ -153,21 +151,11 @@ def _caused_by(dropped: Dropped, name: str, used: Frame) -> Failure:
     missing = _missing_module(dropped.error)
     if missing in _HOST_LIBRARIES and isinstance(used.node, ast.Name):
         message = f"{name} cannot be used inside a kernel: it runs on the host"
-        hint = _instead(used, missing)
+        hint = f"Use triton.language instead of {missing}, such as tl.exp or tl.sqrt."
         found = used.diagnostic("error", message, hint=hint)
         return Failure("compile_error", "frontend", f"line {found['line']}: {message}", [found])
     note = used.diagnostic("note", f"{name!r} is used here")
     return Failure(failure.slug, failure.stage, failure.message, [*failure.diagnostics, note])
-
-
-def _instead(used: Frame, library: str) -> str:
-    """Name the function of triton.language that does what the host library's would have done."""
-    for node in ast.walk(ast.parse(used.function.src)):
-        if not isinstance(node, ast.Attribute) or ast.dump(node.value) != ast.dump(used.node):
-            continue
-        if hasattr(tl, node.attr):
-            return f"Use tl.{node.attr} instead of {library}'s."
-    return f"Use triton.language instead of {library}, such as tl.exp or tl.sqrt."
 
 
 def _missing_module(error: Exception) -> str | None:

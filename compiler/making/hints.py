@@ -144,6 +144,10 @@ def _resolve(node: ast.expr, context: Context) -> Any:
 
 _COMPUTED: tuple[tuple[str, Advice], ...] = (
     (
+        r"^([\w.]+) cannot be used inside a kernel",
+        naming.of_host_function,
+    ),
+    (
         r"^(\w+) is not defined",
         naming.of_name,
     ),

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.excerpt import KERNEL_FOLDER, USER_FILE
+from compiler.making.standin import StandIns
 
 PACKAGE = "kernel"
 MODULE = "user"
@@ -82,6 +83,7 @@ def load(text: str, files: dict[str, str], *, whole: bool, name: str = MODULE) -
     """
     dropped: list[Dropped] = []
     sys.meta_path.insert(0, VirtualModules(files, dropped))
+    sys.meta_path.append(StandIns())
     package = types.ModuleType(PACKAGE)
     package.__path__ = []
     sys.modules[PACKAGE] = package

@@ -55,6 +55,14 @@ def of_global(match: Match, context: Context) -> str:
     return f"Pass {name} as a parameter, or make it a tl.constexpr if it is a constant."
 
 
+def of_host_function(match: Match, _: Context) -> str:
+    """Return advice for a function of the host's libraries that a kernel calls."""
+    name = match[1].rsplit(".", 1)[-1]
+    if hasattr(tl, name):
+        return f"Use tl.{name} instead."
+    return "Kernels compute with triton.language: tl.exp, tl.sqrt, tl.sum and so on."
+
+
 def of_module_attribute(match: Match, context: Context) -> str | None:
     """Return advice for `tl.` and a name that is not there."""
     module, name = match[1], match[2]

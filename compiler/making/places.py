@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 _CARRIED = re.compile(r"Loop-carried variable (\w+) has initial type")
 _BRANCH = re.compile(r"initial value for `(\w+)` is of type|Mismatched type for (\w+) between")
-_RETURNS = re.compile(r"Return type mismatch")
+_RETURNS = re.compile(r"Return type mismatch|Inconsistent return types")
 _KEYWORD = re.compile(r"unexpected keyword argument '(\w+)'")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import types
@@ -187,5 +188,8 @@ def options_class(backend: str) -> Any:
 
 
 def jit_functions() -> list[Any]:
-    """Return every jit function that exists in this process, Triton's own library included."""
-    return list(vars(jit).get("_triton_jit_function_registry", {}).values())
+    """Return every jit function made in this process; where there is no registry, search."""
+    registry = vars(jit).get("_triton_jit_function_registry")
+    if registry is not None:
+        return list(registry.values())
+    return [thing for thing in gc.get_objects() if issubclass(type(thing), JITFunction)]

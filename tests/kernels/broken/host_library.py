@@ -1,4 +1,4 @@
-# expect: compile_error, line 8, hint torch
+# expect: compile_error, line 8, hint tl.exp
 # with: {"signature": {"x_ptr": "*fp32"}}
 import torch, triton
 import triton.language as tl

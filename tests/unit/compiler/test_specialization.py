@@ -124,7 +124,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "hint on a tuple": (
         {"signature": {"t": ["i32"]}, "hints": {"t": ["divisible_by_16"]}},
         "/hints/t/0",
-        "divisible_by_16 says nothing about a parameter of type ['i32']",
+        "divisible_by_16 says nothing about a tuple",
     ),
     "hint without a type": (
         {"hints": {"x": ["divisible_by_16"]}},

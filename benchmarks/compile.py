@@ -1,0 +1,116 @@
+"""How fast new kernels are compiled over HTTP, beside `triton.compile` in one's own process.
+
+One small kernel at a time on an idle system, and a mix of real-sized kernels on all cores. Nothing
+is ever in a cache. Ours and the baseline run in turns, so that a noisy neighbour meets both.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import time
+from typing import Any
+
+import load
+from deployment import Deployment, Server
+from direct import WarmProcess, fresh_process_ms
+from kernels.mix import Mix
+from table import Row, show
+
+PATH = "/v1/compilations?wait=60"
+IDLE_S = 0.5
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--small", type=int, default=40, help="small kernels, each way")
+    parser.add_argument("--fresh", type=int, default=5, help="fresh Python processes")
+    parser.add_argument("--mixes", type=int, default=3, help="times the whole mix, each way")
+    arguments = parser.parse_args()
+    mix = Mix()
+    with Deployment() as deployment, WarmProcess(deployment.folder) as warm:
+        service = deployment.serve()
+        rows = small_kernels(mix, service, warm, arguments.small)
+        rows.append(fresh_processes(mix, deployment, service, arguments.fresh))
+        rows.append(real_kernels(mix, service, warm, arguments.mixes))
+    show(rows)
+
+
+def small_kernels(mix: Mix, service: Server, warm: WarmProcess, count: int) -> list[Row]:
+    """Return the time of a new vector add, one at a time, on an idle system."""
+    for _ in range(3):
+        post_ms(service, mix.small())
+        warm.compile_ms(mix.small())
+    ours_ms, direct_ms = [], []
+    for _ in range(count):
+        time.sleep(IDLE_S)
+        ours_ms.append(post_ms(service, mix.small()))
+        direct_ms.append(warm.compile_ms(mix.small()))
+    ours, direct = statistics.median(ours_ms), statistics.median(direct_ms)
+    return [
+        Row(
+            "new small kernel, HTTP to PTX and cubin, p50",
+            f"{ours:.1f} ms",
+            f"{direct:.1f} ms warm in-process",
+            ours / direct,
+            1.5,
+        )
+    ]
+
+
+def fresh_processes(mix: Mix, deployment: Deployment, service: Server, count: int) -> Row:
+    """Return how many times faster a small kernel is here than in a new Python process."""
+    ours_ms, fresh_ms = [], []
+    for _ in range(count):
+        time.sleep(IDLE_S)
+        ours_ms.append(post_ms(service, mix.small()))
+        fresh_ms.append(fresh_process_ms(mix.small(), deployment.folder))
+    ours, fresh = statistics.median(ours_ms), statistics.median(fresh_ms)
+    return Row(
+        "the same beside a fresh Python process, p50",
+        f"{ours:.1f} ms",
+        f"{fresh:.0f} ms",
+        fresh / ours,
+        5.0,
+        at_least=True,
+    )
+
+
+def real_kernels(mix: Mix, service: Server, warm: WarmProcess, count: int) -> Row:
+    """Return the throughput of a mix on all cores, in multiples of one warm in-process loop."""
+    cores = len(os.sched_getaffinity(0))
+    ours_s, direct_s, direct_ms = [], [], []
+    requests = mix.real()
+    for _ in range(count):
+        times_ms = [warm.compile_ms(request) for request in mix.real()]
+        direct_ms += times_ms
+        direct_s.append(sum(times_ms) / 1000)
+        bodies = [json.dumps(request) for request in mix.real()]
+        report = load.in_own_process(load.Load(service.port, PATH, bodies, len(bodies), cores))
+        ours_s.append(report.seconds)
+    ours, direct = (len(requests) / statistics.median(times) for times in (ours_s, direct_s))
+    print(
+        f"mix of {len(requests)} kernels, direct p50 {statistics.median(direct_ms):.0f} ms, "
+        f"max {max(direct_ms):.0f} ms; {cores} cores"
+    )
+    return Row(
+        f"mix of {len(requests)} real kernels, {cores} cores",
+        f"{ours:.1f} /s",
+        f"{direct:.1f} /s one warm loop",
+        ours / direct,
+        0.8 * cores,
+        at_least=True,
+    )
+
+
+def post_ms(service: Server, request: dict[str, Any]) -> float:
+    """Return the milliseconds of one POST of a kernel that must compile and be new."""
+    report = load.run(load.Load(service.port, PATH, [json.dumps(request)], 1, 1))
+    answer = json.loads(report.last_body)
+    if (answer["state"], answer["cache"]) != ("succeeded", "miss"):
+        raise RuntimeError(f"not a new kernel that compiles: {report.last_body[:2000]}")
+    return report.latencies_ms[0]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,9 @@
+# expect: compile_error, line 9, hint triton.language
+# with: {"signature": {"x_ptr": "*fp32"}}
+import numpy as np
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr, np.exp(tl.load(x_ptr)))

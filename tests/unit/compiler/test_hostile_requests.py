@@ -1,0 +1,160 @@
+"""Whatever is posted ends as a job or as a refusal, soon, and never as an accident."""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from vector_add import TOOLCHAIN, VECTOR_ADD
+
+from compiler.job import CompileJob
+from compiler.rejection import RequestRejected
+from compiler.request import CompileRequest
+from compiler.resolution import resolve
+from service.body import parse_body
+from service.problems import ProblemRaised, rejected
+
+MANY = 100_000
+GENEROUS_S = 5
+
+
+def outcome(body: bytes) -> CompileJob | RequestRejected | ProblemRaised:
+    """Return what becomes of a body; anything but these three is raised."""
+    try:
+        job = resolve(parse_body(body, CompileRequest), TOOLCHAIN, "")
+    except RequestRejected as error:
+        assert all(pointer.pointer[:1] in {"", "/"} for pointer in error.faults)
+        assert len(str(rejected(error)).encode()) < 4 * len(body) + 100_000
+        return error
+    except ProblemRaised as error:
+        assert error.slug == "invalid_json"
+        return error
+    assert CompileJob.model_validate_json(job.model_dump_json()) == job
+    return job
+
+
+def varied(name: str, value: Any) -> bytes:
+    return json.dumps(VECTOR_ADD | {name: value}).encode()
+
+
+def raw(name: str, value: bytes) -> bytes:
+    return orjson.dumps(VECTOR_ADD)[:-1] + b',"' + name.encode() + b'":' + value + b"}"
+
+
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(min_value=-(2**70), max_value=2**70)
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["*fp32:16", "i32:1", "constexpr", "cuda:90", "ptx", "a.py", "num_warps"]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["int", "float", "tuple", "dtype", "function"]), inner, max_size=1
+        )
+    ),
+    max_leaves=12,
+)
+fields = st.sampled_from(sorted(CompileRequest.model_fields))
+objects = st.dictionaries(
+    st.from_regex(r"[a-z_]\w{0,4}", fullmatch=True) | st.text(max_size=4), anything, max_size=4
+)
+
+
+@given(st.dictionaries(fields, anything | objects, max_size=3))
+@settings(max_examples=300)
+def test_any_fields_are_a_job_or_refused(changes: dict[str, Any]):
+    outcome(json.dumps(VECTOR_ADD | changes).encode())
+
+
+@given(anything)
+def test_any_json_is_a_job_or_refused(body: Any):
+    outcome(json.dumps(body).encode())
+
+
+@given(st.binary())
+def test_any_bytes_are_a_job_or_refused(body: bytes):
+    outcome(body)
+
+
+@given(st.sampled_from(["signature", "target", "kernel", "stop_after"]), st.text())
+def test_any_text_is_a_job_or_refused(name: str, text: str):
+    outcome(varied(name, text))
+
+
+NOT_JSON: dict[str, bytes] = {
+    "nothing": b"",
+    "python": b"{'source': ''}",
+    "trailing": b"{} {}",
+    "NaN": raw("constexprs", b'{"X": NaN}'),
+    "Infinity": raw("constexprs", b'{"X": -Infinity}'),
+    "lone surrogate": raw("source", b'"\\ud800"'),
+    "lone surrogate as a name": raw("constexprs", b'{"\\udfff": 1}'),
+    "no UTF-8": raw("source", b'"\xff"'),
+    "surrogate in UTF-8": raw("source", b'"\xed\xa0\x80"'),
+    "byte order mark": b"\xef\xbb\xbf{}",
+    "deeper than any request": raw("signature", b"[" * MANY + b"]" * MANY),
+    "integer of 5000 digits": raw("timeout_s", b"9" * 5000),
+}
+
+
+@pytest.mark.parametrize("body", NOT_JSON.values(), ids=NOT_JSON)
+def test_what_cannot_be_read_is_not_json(body: bytes):
+    assert isinstance(outcome(body), ProblemRaised)
+
+
+REFUSED: dict[str, Callable[[], bytes]] = {
+    "empty constexpr name": lambda: varied("constexprs", {"": 1}),
+    "NUL in a name": lambda: varied("constexprs", {"a\0": 1}),
+    "NUL in a signature": lambda: varied("signature", "i32\0"),
+    "NUL in a target": lambda: varied("target", "cuda:90\0"),
+    "float that is too large": lambda: raw("constexprs", b'{"X": 1e400}'),
+    "integer of 4000 digits": lambda: raw("constexprs", b'{"X": ' + b"9" * 4000 + b"}"),
+    "option of 4000 digits": lambda: raw("options", b'{"maxnreg": ' + b"9" * 4000 + b"}"),
+    "unbounded option": lambda: raw(
+        "options", b'{"max_num_imprecise_acc_default": ' + b"9" * 4000 + b"}"
+    ),
+    "deep constexpr": lambda: raw("constexprs", b'{"X": ' + b"[" * 150 + b"]" * 150 + b"}"),
+    "deep type": lambda: raw("signature", b'{"x": ' + b"[" * 150 + b"]" * 150 + b"}"),
+    "deep option": lambda: raw("options", b'{"num_warps": ' + b"[" * 150 + b"]" * 150 + b"}"),
+    "pointer to pointer to ...": lambda: varied("signature", {"x": "*" * MANY + "fp32"}),
+    "many commas": lambda: varied("signature", "i32," * MANY),
+    "many brackets": lambda: varied("signature", ",<" * MANY),
+    "many digits": lambda: varied("signature", "9" * MANY),
+    "many types": lambda: varied("signature", {f"x{n}": "fp33" for n in range(MANY)}),
+    "many hints": lambda: varied("hints", {f"x{n}": ["fp33"] for n in range(MANY)}),
+    "many hints of one": lambda: varied("hints", {"x_ptr": ["?"] * MANY}),
+    "many constexprs": lambda: varied("constexprs", {f"X{n}": n for n in range(MANY)}),
+    "many options": lambda: varied("options", {f"num_warps{n}": n for n in range(MANY)}),
+    "many files": lambda: varied("files", {f"a{n}.py": "" for n in range(MANY)}),
+    "many fields": lambda: json.dumps(VECTOR_ADD | {f"f{n}": n for n in range(MANY)}).encode(),
+    "many includes": lambda: varied("include", ["ptx"] * MANY),
+    "many items": lambda: varied("constexprs", {"X": [0] * MANY}),
+    "long name of an option": lambda: varied("options", {"num_warps" * MANY: 1}),
+    "long name of a field": lambda: varied("source" * MANY, 1),
+    "long path": lambda: varied("files", {"a" * MANY: ""}),
+    "long target": lambda: varied("target", "cuda:" + "9" * MANY),
+}
+
+
+@pytest.mark.parametrize("make", REFUSED.values(), ids=REFUSED)
+def test_what_is_out_of_bounds_is_refused_soon(make: Callable[[], bytes]):
+    body = make()
+    started = time.monotonic()
+
+    assert isinstance(outcome(body), RequestRejected)
+    assert time.monotonic() - started < GENEROUS_S
+
+
+def test_of_two_equal_names_the_last_one_counts():
+    job = outcome(raw("kernel", b'"mul_kernel"'))
+
+    assert isinstance(job, CompileJob)
+    assert job.kernel == "mul_kernel"
