@@ -54,6 +54,24 @@ def bind(kernel: str, facts: list[dict[str, Any]], specialization: Specializatio
     )
 
 
+def bind_unseen(specialization: Specialization) -> Binding:
+    """Bind by name alone, for a kernel that only executing the source can find.
+
+    Raises BindingFailed when the specialization needs the positions of parameters.
+    """
+    if specialization.positional:
+        message = (
+            "this kernel is only found by executing the source, so its parameters have no known "
+            "positions: write `signature` as an object by name"
+        )
+        raise BindingFailed("missing_constexpr", message, "signature")
+    facts = [
+        {"name": name, "constexpr": parameter.is_constexpr, "default": None}
+        for name, parameter in specialization.named.items()
+    ]
+    return bind("kernel", facts, specialization)
+
+
 def with_defaults(
     parameters: tuple[compilation.Parameter, ...], defaults: dict[str, Value]
 ) -> tuple[compilation.Parameter, ...]:

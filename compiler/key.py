@@ -17,6 +17,11 @@ def compile_key(parts: Iterable[tuple[str, Any]]) -> str:
     return _digest("compilation", parts)
 
 
+def front_key(parts: Iterable[tuple[str, Any]]) -> str:
+    """Return the L2 key: the slice and all else that the front end is given."""
+    return _digest("front", parts)
+
+
 def back_key(parts: Iterable[tuple[str, Any]]) -> str:
     """Return the L3 key: what the back end is given, however the TTIR came to be."""
     return _digest("back", parts)

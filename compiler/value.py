@@ -155,6 +155,17 @@ def written_value(value: Value) -> Any:
     return value
 
 
+def function_names(data: Any) -> list[str]:
+    """Return the names in all {"function": ...} values inside `data`, sorted."""
+    if isinstance(data, list):
+        return sorted({name for item in data for name in function_names(item)})
+    if not isinstance(data, dict):
+        return []
+    if list(data) == ["function"]:
+        return [data["function"]]
+    return sorted({name for item in data.values() for name in function_names(item)})
+
+
 _NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 

@@ -22,6 +22,12 @@ LEASES: Final = "tritond:leases"  # zset job id -> end of its lease, ms
 DEADLINES: Final = "tritond:deadlines"  # zset queued job id -> queue deadline, ms
 TOKEN: Final = "tritond:token"  # noqa: S105  (counter of fencing tokens)
 
+# --- Launches and what they are made of (must never be evicted) -------------------------------
+LAUNCH: Final = "tritond:launch:"  # <launch id>: hash caller, request, outputs
+IDEMPOTENCY: Final = "tritond:idempotency:"  # <caller>:<SHA-256 of the client's key>: JSON
+TENSOR: Final = "tritond:tensor:"  # <caller>:<digest>: JSON (size), lives as long as the upload
+TENSOR_BYTES: Final = "tritond:tensor-bytes:"  # <caller>: zset digest -> bytes
+
 # --- Channels ----------------------------------------------------------------------------------
 FINISHED: Final = "tritond:finished"  # message: job id
 REVOKED: Final = "tritond:revoked"  # message: "<cancelled|lost> <token> <job id>"

@@ -1,38 +1,27 @@
 """One compilation, start to end: cut, front, back, each in a child of its own.
 
 Runs in the worker parent: it moves bytes between children and never looks into source or IR.
+What an equal slice or equal TTIR gave before is taken from the cache instead.
 """
 
+import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from compiler.binding import Binding, BindingFailed, bind, with_defaults
+from compiler.binding import Binding, BindingFailed, bind, bind_unseen, with_defaults
 from compiler.compilation import Diagnostic
 from compiler.job import CompileJob
-from compiler.key import back_key
+from compiler.key import back_key, front_key
 from compiler.toolchain import Toolchain
+from compiler.value import function_names
 from store.blobs import Blobs
 from store.derived import Derived
-from worker.ending import failure_of, lie
-from worker.outcome import Ending, Outcome, Stage
+from worker.child_task import ChildTasks, OnStage
+from worker.outcome import Stage
 from worker.pool import Pool
 from worker.progress import CompilationFailed, Progress
-from worker.report import (
-    STAGES_OF_TASK,
-    BackReport,
-    CutReport,
-    FailureReport,
-    FrontReport,
-    Malformed,
-    Report,
-    read_report,
-    read_stages,
-)
-
-OnStage = Callable[[Stage], None]
-_Report = TypeVar("_Report", bound=Report)
+from worker.report import STAGES_OF_TASK, BackReport, CutReport, FrontReport, KernelFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +31,7 @@ class Bench:
     pool: Pool
     toolchain: Toolchain
     blobs: Blobs
+    fronts: Derived
     backs: Derived
 
 
@@ -52,44 +42,44 @@ async def compile_kernel(
 
     Raises CompilationFailed; the stages reached until then stay in `progress`.
     """
-    attempt = _Attempt(job, bench, progress, on_stage, time.monotonic() + job.timeout_s)
-    cut = await attempt.cut()
-    binding = attempt.bind(cut)
-    front = await attempt.front(cut, binding)
+    deadline = time.monotonic() + job.timeout_s
+    tasks = ChildTasks(bench.pool, bench.toolchain, job, progress, on_stage, deadline)
+    way = _Way(job, bench, progress, tasks, refresh=refresh)
+    cut = await way.cut()
+    front = await way.front(cut, way.bind(cut))
     if job.stop_after not in STAGES_OF_TASK["front"]:
-        await attempt.back(front, refresh=refresh)
+        await way.back(front)
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
+class _Way:
     job: CompileJob
     bench: Bench
     progress: Progress
-    on_stage: OnStage
-    deadline: float
+    tasks: ChildTasks
+    refresh: bool
 
     async def cut(self) -> CutReport:
-        header = {"kernel": self.job.kernel, "files": self.job.files}
-        report = await self._run("cut", header, self.job.source.encode(), CutReport)
+        functions = function_names(self.job.specialization_json)
+        header = {"kernel": self.job.kernel, "files": self.job.files, "functions": functions}
+        report = await self.tasks.run("cut", header, self.job.source.encode(), CutReport)
         self.progress.kernel = report.kernel
         self.progress.timings_ms["cut"] = report.ms
         self.progress.diagnostics += report.notes
         return report
 
     def bind(self, cut: CutReport) -> Binding:
-        facts = next(kernel for kernel in cut.facts.kernels if kernel.name == cut.kernel)
-        parameters = [parameter.model_dump() for parameter in facts.parameters]
+        facts = next((kernel for kernel in cut.facts.kernels if kernel.name == cut.kernel), None)
         try:
-            binding = bind(cut.kernel, parameters, self.job.specialization)
+            if facts is None:
+                # only executing the source can tell; the front child checks what this cannot
+                binding = bind_unseen(self.job.specialization)
+            else:
+                parameters = [parameter.model_dump() for parameter in facts.parameters]
+                binding = bind(facts.name, parameters, self.job.specialization)
         except BindingFailed as error:
-            diagnostic = Diagnostic(
-                severity="error",
-                stage="request",
-                message=str(error),
-                file="user.py",
-                line=facts.line,
-            )
-            raise CompilationFailed(error.slug, str(error), [diagnostic], error.parameter) from None
+            diagnostics = [_misfit(error, facts)]
+            raise CompilationFailed(error.slug, str(error), diagnostics, error.parameter) from None
         self.progress.parameters = binding.parameters
         return binding
 
@@ -103,54 +93,74 @@ class _Attempt:
             "hints": binding.hints,
             **self._common(),
         }
-        report = await self._run("front", header, cut.slice.encode(), FrontReport)
+        key = front_key([("slice", cut.slice), *header.items(), self._toolchain()])
+        # a child that saw more than the slice may have been told by it what to say
+        report = await self._known_front(key) if cut.complete else None
+        if report is None:
+            report = await self.tasks.run("front", header, cut.slice.encode(), FrontReport)
+            if cut.complete:
+                await self._keep(self.bench.fronts, key, "front", report)
+        self.progress.kernel = report.kernel
         self.progress.timings_ms["frontend"] = sum(report.timings_ms.values())
         self.progress.diagnostics += report.notes
         self.progress.parameters = with_defaults(binding.parameters, report.constexprs)
         return report
 
-    async def back(self, front: FrontReport, *, refresh: bool) -> None:
-        ttir = self.progress.stages["ttir"]
-        locations = front.locations.model_dump()
-        key = back_key(
-            [
-                ("ttir", ttir),
-                ("locations", locations),
-                ("toolchain_id", self.job.toolchain_id),
-                *self._common().items(),
-            ]
-        )
-        if not refresh and await self._known_back(key):
-            return
-        # the source is for excerpts in messages only: the back end never runs it
-        files = {"user.py": self.job.source, **self.job.files}
-        header = {"locations": locations, "files": files, **self._common()}
-        report = await self._run("back", header, ttir, BackReport)
-        self._learn(report)
-        await self._keep_back(key, report)
-
-    async def _known_back(self, key: str) -> bool:
-        hit = await self.bench.backs.hit(key, tuple(STAGES_OF_TASK["back"]))
-        if hit is None:
-            return False
-        report = BackReport.model_validate_json(hit.record)
-        self.progress.stages |= hit.included
-        self._learn(report)
-        for stage, data in hit.included.items():
-            self.on_stage(Stage(stage, report.timings_ms.get(stage, 0.0), data))
-        return True
-
-    def _learn(self, report: BackReport) -> None:
+    async def back(self, front: FrontReport) -> None:
+        # Gluon has no ttir: its back end begins at the stage that Triton calls source
+        ir = self.progress.stages["ttir" if front.language == "ttir" else "source"]
+        header = {
+            "language": front.language,
+            "locations": front.locations.model_dump(),
+            **self._common(),
+        }
+        key = back_key([("ir", ir), *header.items(), self._toolchain()])
+        report = await self._known_back(key)
+        if report is None:
+            # the source is for excerpts in messages only: the back end never runs it
+            files = {"files": {"user.py": self.job.source, **self.job.files}}
+            report = await self.tasks.run("back", header | files, ir, BackReport)
+            await self._keep(self.bench.backs, key, "back", report)
         self.progress.timings_ms |= report.timings_ms
         self.progress.metadata = report.metadata
         self.progress.ptxas = report.ptxas
 
-    async def _keep_back(self, key: str, report: BackReport) -> None:
+    async def _known_front(self, key: str) -> FrontReport | None:
+        record = await self._known(self.bench.fronts, key, "front")
+        if record is None:
+            return None
+        self.progress.stdout += json.loads(record)["stdout"]
+        return FrontReport.model_validate_json(record)
+
+    async def _known_back(self, key: str) -> BackReport | None:
+        record = await self._known(self.bench.backs, key, "back")
+        return BackReport.model_validate_json(record) if record else None
+
+    async def _known(self, level: Derived, key: str, task: str) -> bytes | None:
+        if self.refresh:
+            return None
+        hit = await level.hit(key, tuple(STAGES_OF_TASK[task]))
+        if hit is None:
+            return None
+        self.progress.stages |= hit.included
+        times = json.loads(hit.record)["timings_ms"]
+        for stage, data in hit.included.items():
+            self.tasks.on_stage(Stage(stage, times.get(stage, 0.0), data))
+        return hit.record
+
+    async def _keep(
+        self, level: Derived, key: str, task: str, report: FrontReport | BackReport
+    ) -> None:
         stages = self.progress.stages
-        made = [stage for stage in stages if stage in STAGES_OF_TASK["back"]]
+        made = [stage for stage in stages if stage in STAGES_OF_TASK[task]]
         digests = await self.bench.blobs.put_many([stages[stage] for stage in made])
-        blobs = dict(zip(made, digests, strict=True))
-        await self.bench.backs.write(key, report.model_dump_json().encode(), blobs)
+        value = report.model_dump(mode="json")
+        if task == "front":
+            value["stdout"] = self.progress.stdout
+        await level.write(key, json.dumps(value).encode(), dict(zip(made, digests, strict=True)))
+
+    def _toolchain(self) -> tuple[str, str]:
+        return "toolchain_id", self.job.toolchain_id
 
     def _common(self) -> dict[str, Any]:
         target = self.job.target
@@ -164,28 +174,12 @@ class _Attempt:
             "stop_after": self.job.stop_after,
         }
 
-    async def _run(
-        self, task: str, header: dict[str, Any], body: bytes, model: type[_Report]
-    ) -> _Report:
-        header["task"] = task
-        outcome = await self._run_child(task, header, body)
-        # Triton 3.6 forked now and then dies in LLVM's thread pool (fixed in 3.7): try once more
-        if outcome.ending is Ending.SIGNAL and self.bench.toolchain.triton.startswith("3.6."):
-            outcome = await self._run_child(task, header, body)
-        self.progress.stdout += outcome.stdout.decode(errors="replace")
-        try:
-            self.progress.stages |= read_stages(task, outcome)
-            if outcome.result is not None:
-                return read_report(model, outcome.result)
-            if outcome.failure is not None:
-                failure = read_report(FailureReport, outcome.failure)
-                raise CompilationFailed(failure.slug, failure.message, failure.diagnostics)
-        except Malformed as error:
-            raise lie(task, str(error)) from None
-        raise failure_of(task, outcome, self.job, self.progress.stages)
 
-    async def _run_child(self, task: str, header: dict[str, Any], body: bytes) -> Outcome:
-        remaining_s = max(self.deadline - time.monotonic(), 0.001)
-        return await self.bench.pool.run(
-            task, header, body, deadline_s=remaining_s, on_stage=self.on_stage
-        )
+def _misfit(error: BindingFailed, facts: KernelFacts | None) -> Diagnostic:
+    return Diagnostic(
+        severity="error",
+        stage="request",
+        message=str(error),
+        file="user.py" if facts else None,
+        line=facts.line if facts else None,
+    )

@@ -91,8 +91,9 @@ class CompileWorker:
 
     def _slots(self, toolchain: Toolchain) -> Slots:
         blobs = Blobs(self._cache, self._budget)
+        fronts = Derived(self._cache, "front", self._budget)
         backs = Derived(self._cache, "back", self._budget)
-        bench = Bench(self._pool, toolchain, blobs, backs)
+        bench = Bench(self._pool, toolchain, blobs, fronts, backs)
         compilations = Compilations(self._cache, self._budget)
         events = Events(self._redis, self._blocking)
         forget = partial(invalidate, self._redis)

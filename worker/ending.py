@@ -8,6 +8,7 @@ from compiler.job import CompileJob
 from compiler.mlir_log import diagnostics as mlir_diagnostics
 from worker.outcome import Ending, Outcome
 from worker.progress import CompilationFailed
+from worker.report import FailureReport
 
 _ORDER = ("source", "ttir", "ttgir", "llir", "ptx", "cubin")
 
@@ -49,6 +50,22 @@ def failure_of(
     return _crash(stage, outcome, job, stderr)
 
 
+def reported(failure: FailureReport, outcome: Outcome, job: CompileJob) -> CompilationFailed:
+    """Return the failure that a task told itself; MLIR says why a pass failed on stderr only."""
+    said = outcome.stderr.decode(errors="replace") if failure.slug == "lowering_failed" else ""
+    stage = failure.stage or "ttir"
+    diagnostics = _from_mlir(said, job, stage) or failure.diagnostics
+    message = diagnostics[0].message if said and diagnostics else failure.message
+    return CompilationFailed(failure.slug, message, diagnostics)
+
+
+def _from_mlir(said: str, job: CompileJob, stage: str) -> list[Diagnostic]:
+    sources = {"/kernel/user.py": job.source}
+    sources |= {f"/kernel/{path}": text for path, text in job.files.items()}
+    found = [Diagnostic.model_validate(item) for item in mlir_diagnostics(said, sources, stage)]
+    return found if any(item.severity == "error" for item in found) else []
+
+
 def lie(task: str, detail: str) -> CompilationFailed:
     """Return the failure of a child whose report is no report: what ran in it wrote to its pipe."""
     message = f"The process that ran the source did not report as the compiler does ({detail})."
@@ -58,8 +75,10 @@ def lie(task: str, detail: str) -> CompilationFailed:
 
 
 def _crash(stage: str, outcome: Outcome, job: CompileJob, stderr: str) -> CompilationFailed:
-    sources = {"/kernel/user.py": job.source}
-    found = [Diagnostic.model_validate(d) for d in mlir_diagnostics(stderr, sources, stage)]
+    if "bad_alloc" in stderr:
+        detail = f"The compiler ran out of memory in stage {stage}; smaller tiles need less."
+        return CompilationFailed("memory_exceeded", detail, [_diagnostic(stage, detail)])
+    found = _from_mlir(stderr, job, stage)
     detail = (
         f"Triton's compiler crashed ({_signal_name(outcome)}) in stage {stage}. "
         "The stages before it are kept; another target or another Triton version may compile it."

@@ -3,7 +3,7 @@
 What does not fit these shapes is no result. What fits may still be a lie about its own source.
 """
 
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -52,9 +52,9 @@ class Facts(Report):
 
 
 class CutReport(Report):
-    """Of a cut child, which ran no user code."""
+    """Of a cut child, which ran no user code; `kernel` is null where only running can tell."""
 
-    kernel: str
+    kernel: str | None
     slice: str
     files: dict[str, str]
     complete: bool
@@ -71,8 +71,10 @@ class Locations(Report):
 
 
 class FrontReport(Report):
-    """Of a front child, which ran user code."""
+    """Of a front child, which ran user code. `language` is what the back end begins with."""
 
+    kernel: str
+    language: Literal["ttir", "glir"]
     locations: Locations
     constexprs: dict[str, Any]
     notes: list[Diagnostic] = Field(max_length=1000)
@@ -91,6 +93,7 @@ class FailureReport(Report):
     """How a task failed by its own account."""
 
     slug: str
+    stage: str | None
     message: str
     diagnostics: list[Diagnostic] = Field(max_length=1000)
 

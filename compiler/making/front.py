@@ -34,7 +34,7 @@ class _Made:
 def front(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
     """Execute the slice, send the stages `source` and `ttir`, and return what the back end needs.
 
-    `header` is the brief's; `complete: false` marks a text that was not cut. Raises `Failure`.
+    `complete: false` in the header marks a text that was not cut. Raises `Failure`.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

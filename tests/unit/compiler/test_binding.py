@@ -46,11 +46,13 @@ def test_parameters_come_in_the_order_of_the_kernel():
     assert binding.constexprs == {"BLOCK_SIZE": {"int": "1024"}}
     assert binding.hints == {"x_ptr": ["divisible_by_16"]}
     assert binding.parameters == (
-        Parameter(name="x_ptr", type="*fp32", role="runtime", hints=["divisible_by_16"], value=None),
+        Parameter(
+            name="x_ptr", type="*fp32", role="runtime", hints=["divisible_by_16"], value=None
+        ),
         Parameter(name="n_elements", type="i32", role="runtime", hints=[], value=None),
         Parameter(name="BLOCK_SIZE", type=None, role="constexpr", hints=[], value=1024),
         Parameter(name="EVEN", type=None, role="constexpr", hints=[], value=True),
-    )  # fmt: skip
+    )
 
 
 def test_a_parameter_equal_to_1_is_compiled_as_the_constant():

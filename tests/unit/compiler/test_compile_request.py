@@ -41,6 +41,10 @@ def test_the_example_of_the_documentation_is_a_request():
 
 
 STAGES = "'source', 'ttir', 'ttgir', 'llir', 'ptx', 'cubin', 'amdgcn' or 'hsaco'"
+TEXT = "Input should be a valid string"
+MAPPING = "Input should be a valid dictionary"
+LIST = "Input should be a valid list"
+MOST = "Input should be less than or equal to 600"
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "unknown field": ({"spam": 1}, "/spam", "unknown field."),
     "misspelt field": (
@@ -49,24 +53,24 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "unknown field. Did you mean `constexprs`?",
     ),
     "empty source": ({"source": ""}, "/source", "String should have at least 1 character"),
-    "source that is null": ({"source": None}, "/source", "Input should be a valid string"),
-    "source in lines": ({"source": ["x"]}, "/source", "Input should be a valid string"),
-    "file that is no text": ({"files": {"a/b.py": 1}}, "/files/a~1b.py", "Input should be a valid string"),
-    "files in a list": ({"files": []}, "/files", "Input should be a valid dictionary"),
+    "source that is null": ({"source": None}, "/source", TEXT),
+    "source in lines": ({"source": ["x"]}, "/source", TEXT),
+    "file that is no text": ({"files": {"a/b.py": 1}}, "/files/a~1b.py", TEXT),
+    "files in a list": ({"files": []}, "/files", MAPPING),
     "empty kernel": ({"kernel": ""}, "/kernel", "String should have at least 1 character"),
     "long kernel": ({"kernel": "k" * 257}, "/kernel", "String should have at most 256 characters"),
-    "hints in a string": ({"hints": {"x": "divisible_by_16"}}, "/hints/x", "Input should be a valid list"),
-    "hint that is a number": ({"hints": {"x": [16]}}, "/hints/x/0", "Input should be a valid string"),
-    "constexprs in a list": ({"constexprs": [1024]}, "/constexprs", "Input should be a valid dictionary"),
-    "target that is a number": ({"target": 90}, "/target", "Input should be a valid string"),
-    "options that are null": ({"options": None}, "/options", "Input should be a valid dictionary"),
-    "triton that is a number": ({"triton": 3.9}, "/triton", "Input should be a valid string"),
+    "hints in a string": ({"hints": {"x": "divisible_by_16"}}, "/hints/x", LIST),
+    "hint that is a number": ({"hints": {"x": [16]}}, "/hints/x/0", TEXT),
+    "constexprs in a list": ({"constexprs": [1024]}, "/constexprs", MAPPING),
+    "target that is a number": ({"target": 90}, "/target", TEXT),
+    "options that are null": ({"options": None}, "/options", MAPPING),
+    "triton that is a number": ({"triton": 3.9}, "/triton", TEXT),
     "no stage": ({"stop_after": "sass"}, "/stop_after", f"Input should be {STAGES}"),
-    "include in a string": ({"include": "ptx"}, "/include", "Input should be a valid list"),
+    "include in a string": ({"include": "ptx"}, "/include", LIST),
     "include of no stage": ({"include": ["ptx", "PTX"]}, "/include/1", f"Input should be {STAGES}"),
     "no priority": ({"priority": "high"}, "/priority", "Input should be 'interactive' or 'batch'"),
     "no time": ({"timeout_s": 0}, "/timeout_s", "Input should be greater than 0"),
-    "too much time": ({"timeout_s": 601}, "/timeout_s", "Input should be less than or equal to 600"),
+    "too much time": ({"timeout_s": 601}, "/timeout_s", MOST),
     "time in a string": ({"timeout_s": "60"}, "/timeout_s", "Input should be a valid number"),
     "time that is true": ({"timeout_s": True}, "/timeout_s", "Input should be a valid number"),
     "refresh that is 1": ({"refresh": 1}, "/refresh", "Input should be a valid boolean"),

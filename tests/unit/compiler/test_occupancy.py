@@ -1,4 +1,4 @@
-"""Theoretical occupancy, against values of NVIDIA's own occupancy calculator."""
+"""Theoretical occupancy, against values worked out by hand from the limits and allocation units."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_faults_of_several_places_are_collected():
 
 
 def test_messages_quote_in_the_spelling_of_json():
-    assert shown("a\0\"b") == '"a\\u0000\\"b"'
+    assert shown('a\0"b') == '"a\\u0000\\"b"'
     assert shown(None) == "null"
     assert shown(True) == "true"
     assert shown([1.5, {"a": "é"}]) == '[1.5, {"a": "é"}]'

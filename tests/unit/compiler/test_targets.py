@@ -28,8 +28,9 @@ def test_a_target_is_shown_without_its_warp_size():
 
 @pytest.mark.parametrize(
     "written",
-    ["", "cuda", "cuda:", "cuda:9", "cuda:sm_90", "sm_90", "90", "cuda:90:16", "cuda:90 ", "CUDA:90",
-     "cuda:90\n", "cuda:\N{ARABIC-INDIC DIGIT NINE}0", "hip:942", "hip:gfx", "xpu:1", "\0"],
+    ["", "cuda", "cuda:", "cuda:9", "cuda:sm_90", "sm_90", "90", "cuda:90:16", "cuda:90 ",
+     "CUDA:90", "cuda:90\n", "cuda:\N{ARABIC-INDIC DIGIT NINE}0", "hip:942", "hip:gfx", "xpu:1",
+     "\0"],
 )  # fmt: skip
 def test_what_is_no_target_is_refused_with_examples(written: str):
     with pytest.raises(RequestRejected) as rejected:

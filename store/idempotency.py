@@ -1,0 +1,35 @@
+"""Idempotency keys: the same key and body of a caller mean the same launch, for a day."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+from redis.asyncio import Redis
+
+from store import keys
+
+LIFE_S: Final = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What a key was used for first."""
+
+    launch_id: str
+    body_digest: str
+
+
+class Idempotency:
+    """The idempotency keys of all callers."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def claim(self, caller: str, key: str, launch_id: str, body: bytes) -> Remembered:
+        """Use `key` for `launch_id`, unless it was used before; return what it stands for."""
+        digest = hashlib.sha256(body).hexdigest()
+        name = f"{keys.IDEMPOTENCY}{caller}:{hashlib.sha256(key.encode()).hexdigest()}"
+        value = orjson.dumps({"launch_id": launch_id, "body_digest": digest})
+        first: Any = await self._redis.set(name, value, nx=True, get=True, ex=LIFE_S)
+        return Remembered(**orjson.loads(first or value))

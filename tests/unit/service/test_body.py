@@ -1,0 +1,83 @@
+"""Reading a body: bounded, and only JSON."""
+
+import pytest
+from asgi import request
+
+from service.body import read_body
+from service.problems import ProblemRaised
+
+
+async def refusal(headers: dict[str, str], *chunks: bytes, limit_bytes: int = 10) -> ProblemRaised:
+    with pytest.raises(ProblemRaised) as raised:
+        await read_body(request(headers, chunks=chunks or (b"{}",)), limit_bytes)
+    return raised.value
+
+
+async def test_a_body_is_put_together_from_its_chunks():
+    body = await read_body(request(chunks=(b'{"a"', b": ", b"1}")), 10)
+
+    assert body == b'{"a": 1}'
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["application/json", "application/json; charset=utf-8", "Application/JSON",
+     "application/ld+json", "application/json;charset=utf-8", "application/json "],
+)  # fmt: skip
+async def test_json_is_read_under_its_names(content_type: str):
+    assert await read_body(request({"Content-Type": content_type}, chunks=(b"{}",)), 10) == b"{}"
+
+
+async def test_a_body_that_does_not_say_what_it_is_is_read_as_json():
+    assert await read_body(request(chunks=(b"{}",)), 10) == b"{}"
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "application/x-www-form-urlencoded", "application/jsonlines", "", "json",
+     "application/json-seq", "text/plain; application/json"],
+)  # fmt: skip
+async def test_what_says_it_is_something_else_is_refused(content_type: str):
+    raised = await refusal({"Content-Type": content_type})
+
+    assert raised.slug == "unsupported_media_type"
+    assert str(raised) == (f"Content-Type is {content_type!r}; send the body as application/json")
+
+
+async def test_the_largest_body_is_read():
+    body = await read_body(request({"Content-Length": "10"}, chunks=(b"x" * 10,)), 10)
+
+    assert len(body) == 10
+
+
+async def test_a_body_that_says_it_is_too_large_is_not_read():
+    never_read = request({"Content-Length": "11"}, chunks=())
+
+    with pytest.raises(ProblemRaised) as raised:
+        await read_body(never_read, 10)
+
+    assert raised.value.slug == "too_large"
+    assert str(raised.value) == "The body is larger than the limit of 10 bytes"
+    assert raised.value.members == {"limit": 10}
+    assert raised.value.headers == {"Connection": "close"}
+
+
+async def test_a_body_is_read_no_further_than_its_limit():
+    chunks = (b"x" * 6, b"x" * 6, b"never read")
+    reading = request(chunks=chunks)
+
+    with pytest.raises(ProblemRaised) as raised:
+        await read_body(reading, 10)
+
+    assert raised.value.slug == "too_large"
+    assert (await reading.receive())["body"] == b"never read"
+
+
+@pytest.mark.parametrize("declared", ["9" * 5000, "99999999999999999999"])
+async def test_an_absurd_length_is_too_large(declared: str):
+    assert (await refusal({"Content-Length": declared})).slug == "too_large"
+
+
+@pytest.mark.parametrize("declared", ["", "-5", "\N{SUPERSCRIPT TWO}", "two", "1e9"])
+async def test_a_length_that_is_no_number_counts_for_nothing(declared: str):
+    assert await read_body(request({"Content-Length": declared}, chunks=(b"{}",)), 10) == b"{}"

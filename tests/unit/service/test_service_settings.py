@@ -1,0 +1,65 @@
+"""The settings of the service, from the environment."""
+
+import os
+
+import pytest
+from pydantic import ValidationError
+
+from service.settings import ServiceSettings
+
+
+@pytest.fixture(autouse=True)
+def _no_setting_from_outside(monkeypatch: pytest.MonkeyPatch):
+    for name in list(os.environ):
+        if name.startswith("TRITOND_"):
+            monkeypatch.delenv(name)
+
+
+def test_every_setting_has_a_default():
+    settings = ServiceSettings()
+
+    assert settings.host == "127.0.0.1"
+    assert settings.max_wait_s == 60
+    assert settings.max_body_bytes == 1 << 20
+    assert settings.admin_key is None
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TRITOND_REDIS_URL", "unix:///run/valkey.sock")
+    monkeypatch.setenv("TRITOND_MAX_WAIT_S", "2.5")
+
+    settings = ServiceSettings()
+
+    assert settings.redis_url == "unix:///run/valkey.sock"
+    assert settings.max_wait_s == 2.5
+
+
+@pytest.mark.parametrize("name", ["TRITOND_ADMIN_KEY", "TRITOND_CACHE_URL", "TRITOND_PORT"])
+def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch, name: str):
+    monkeypatch.setenv(name, "")
+
+    assert ServiceSettings() == ServiceSettings.model_construct()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("TRITOND_PORT", "65536"),
+        ("TRITOND_MAX_WAIT_S", "nan"),
+        ("TRITOND_MAX_WAIT_S", "-1"),
+        ("TRITOND_MAX_BODY_BYTES", "0"),
+        ("TRITOND_MAX_QUEUE_LENGTH", "0"),
+        ("TRITOND_MEMORY_CACHE_BYTES", "-1"),
+    ],
+)
+def test_a_setting_out_of_range_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str):
+    monkeypatch.setenv(name, value)
+
+    with pytest.raises(ValidationError, match=name.removeprefix("TRITOND_").lower()):
+        ServiceSettings()
+
+
+def test_the_admin_key_is_not_shown(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TRITOND_ADMIN_KEY", "s3cret-of-the-operator")
+
+    assert "s3cret" not in repr(ServiceSettings())

@@ -1,0 +1,58 @@
+"""One task of a compilation in a child of its own: run, checked, and its failure named."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from compiler.job import CompileJob
+from compiler.toolchain import Toolchain
+from worker.ending import failure_of, lie, reported
+from worker.outcome import Ending, Outcome, Stage
+from worker.pool import Pool
+from worker.progress import Progress
+from worker.report import FailureReport, Malformed, Report, read_report, read_stages
+
+OnStage = Callable[[Stage], None]
+_Report = TypeVar("_Report", bound=Report)
+
+
+@dataclass(frozen=True, slots=True)
+class ChildTasks:
+    """The tasks of one compilation, which share a deadline (of `time.monotonic()`)."""
+
+    pool: Pool
+    toolchain: Toolchain
+    job: CompileJob
+    progress: Progress
+    on_stage: OnStage
+    deadline: float
+
+    async def run(
+        self, task: str, header: dict[str, Any], body: bytes, model: type[_Report]
+    ) -> _Report:
+        """Return the report of `task`; its stages and output are added to the progress.
+
+        Raises CompilationFailed however the child ended otherwise.
+        """
+        outcome = await self._run_child(task, header | {"task": task}, body)
+        # Triton 3.6 forked now and then dies in LLVM's thread pool (fixed in 3.7): try once more
+        if outcome.ending is Ending.SIGNAL and self.toolchain.triton.startswith("3.6."):
+            outcome = await self._run_child(task, header | {"task": task}, body)
+        self.progress.stdout += outcome.stdout.decode(errors="replace")
+        try:
+            self.progress.stages |= read_stages(task, outcome)
+            if outcome.result is not None:
+                return read_report(model, outcome.result)
+            if outcome.failure is not None:
+                failure = read_report(FailureReport, outcome.failure)
+                raise reported(failure, outcome, self.job)
+        except Malformed as error:
+            raise lie(task, str(error)) from None
+        raise failure_of(task, outcome, self.job, self.progress.stages)
+
+    async def _run_child(self, task: str, header: dict[str, Any], body: bytes) -> Outcome:
+        remaining_s = max(self.deadline - time.monotonic(), 0.001)
+        return await self.pool.run(
+            task, header, body, deadline_s=remaining_s, on_stage=self.on_stage
+        )
