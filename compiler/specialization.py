@@ -114,7 +114,7 @@ def parse_specialization(
     else:
         message = "must be an object of types by parameter name, or a string of types by position"
         faults.append(Fault("/signature", message))
-    _add_hints(named, hints or {}, faults)
+    _add_hints(named, hints or {}, faults, all_types_read=not faults)
     _add_constexprs(named, constexprs or {}, faults)
     if len(named) + len(positional) > MAX_PARAMETERS:
         faults.append(Fault("/signature", f"more than {MAX_PARAMETERS} parameters"))
@@ -233,12 +233,18 @@ def _with_hint(parameter: Parameter, hint: str, at: str) -> Parameter:
 
 
 def _add_hints(
-    named: dict[str, Parameter], hints: dict[str, list[str]], faults: list[Fault]
+    named: dict[str, Parameter],
+    hints: dict[str, list[str]],
+    faults: list[Fault],
+    *,
+    all_types_read: bool,
 ) -> None:
     for name, written in hints.items():
         if name not in named:
-            message = f"{shown(name)} has no type in `signature` that a hint could belong to"
-            faults.append(Fault(pointer("hints", name), message))
+            # after a fault in `signature` its type may only not have been understood
+            if all_types_read:
+                message = f"{shown(name)} has no type in `signature` that a hint could belong to"
+                faults.append(Fault(pointer("hints", name), message))
             continue
         for index, hint in enumerate(written):
             at = pointer("hints", name, index)

@@ -161,7 +161,8 @@ def function_names(data: Any) -> list[str]:
         return sorted({name for item in data for name in function_names(item)})
     if not isinstance(data, dict):
         return []
-    if list(data) == ["function"]:
+    # a parameter may be called "function" too, but what it holds is no name
+    if len(data) == 1 and isinstance(data.get("function"), str):
         return [data["function"]]
     return sorted({name for item in data.values() for name in function_names(item)})
 

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from compiler.abi import abi_of
-from compiler.occupancy import fits, occupancy
-
 from compiler.compilation import Artifact, Compilation, Resources
 from compiler.job import CompileJob
+from compiler.occupancy import fits, occupancy
 from compiler.problem import failure_problem
 from compiler.record import new_compilation
 from compiler.target import MEDIA_TYPES
@@ -47,8 +46,10 @@ def made_compilation(
         made["problem"] = failure_problem(failure.slug, str(failure), failure.parameter)
     elif progress.metadata is not None:
         made["metadata"] = _metadata(job, progress.metadata)
-        made["abi"] = abi_of(job.target, progress.parameters, progress.metadata)
-        made["resources"] = _resources(job, progress.metadata, progress.ptxas)
+        # the name and the shared memory are settled with the LLVM IR: before it nothing can launch
+        if progress.metadata.get("shared") is not None:
+            made["abi"] = abi_of(job.target, progress.parameters, progress.metadata)
+            made["resources"] = _resources(job, progress.metadata, progress.ptxas)
     return new_compilation(job, toolchain, "succeeded").model_copy(update=made)
 
 

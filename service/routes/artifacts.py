@@ -1,5 +1,6 @@
 """Artifacts of a compilation by stage, and blobs by digest: raw bytes with validators."""
 
+import re
 from typing import Any
 
 import orjson
@@ -47,8 +48,7 @@ async def get_blob(request: Request, digest: str) -> Response:
 async def _blob_response(
     request: Request, state: Shared, digest: str, media_type: str, headers: dict[str, Any]
 ) -> Response:
-    accepted = request.headers.get("accept-encoding", "")
-    is_zstd = any(part.split(";")[0].strip() == "zstd" for part in accepted.split(","))
+    is_zstd = _accepts_zstd(request.headers.get("accept-encoding", ""))
     etag = f'"{digest}-zstd"' if is_zstd else f'"{digest}"'
     headers = headers | {"ETag": etag, "Vary": "Accept-Encoding"}
     if etag in request.headers.get("if-none-match", ""):
@@ -61,3 +61,12 @@ async def _blob_response(
     if frame is not None:
         headers["Content-Encoding"] = "zstd"
     return Response(frame or data, headers=headers, media_type=media_type)
+
+
+def _accepts_zstd(accept_encoding: str) -> bool:
+    """Whether the client asks for zstd by name; `zstd;q=0` refuses it (RFC 9110, 12.5.3)."""
+    for part in accept_encoding.split(","):
+        coding, _, weight = part.partition(";")
+        if coding.strip().lower() == "zstd":
+            return not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight, re.IGNORECASE)
+    return False

@@ -22,7 +22,7 @@ from service.wait import requested_wait
 from store.jobs.words import Cancellation
 
 router = APIRouter(prefix="/v1/compilations", tags=["compilations"])
-ALL_STAGES = frozenset(stage for stages in STAGES.values() for stage in stages)
+ALL_STAGES = tuple(dict.fromkeys(stage for stages in STAGES.values() for stage in stages))
 _WAIT: dict[str, Any] = {
     "name": "wait",
     "in": "query",

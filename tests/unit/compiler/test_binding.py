@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from compiler.binding import Binding, BindingFailed, bind, with_defaults
+from compiler.binding import Binding, BindingFailed, bind, bind_unseen, with_defaults
 from compiler.compilation import Parameter
 from compiler.specialization import parse_specialization
 
@@ -108,6 +108,21 @@ def test_defaults_do_not_touch_what_was_given():
 
 def test_a_kernel_without_parameters_needs_nothing():
     assert bound(None, facts=[]).parameters == ()
+
+
+def test_a_kernel_that_only_execution_finds_is_bound_by_name():
+    unseen = bind_unseen(parse_specialization({"x_ptr": "*fp32:16"}, None, {"BLOCK_SIZE": 64}))
+
+    assert unseen.signature == {"x_ptr": "*fp32"}
+    assert unseen.hints == {"x_ptr": ["divisible_by_16"]}
+    assert unseen.constexprs == {"BLOCK_SIZE": {"int": "64"}}
+
+
+def test_a_kernel_that_only_execution_finds_has_no_positions():
+    with pytest.raises(BindingFailed, match="write `signature` as an object by name") as failed:
+        bind_unseen(parse_specialization("*fp32", None, None))
+
+    assert (failed.value.slug, failed.value.parameter) == ("missing_constexpr", "signature")
 
 
 def test_a_parameter_that_is_not_there_is_named_with_the_closest():

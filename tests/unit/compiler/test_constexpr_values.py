@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler.rejection import RequestRejected
-from compiler.value import canonical_value, plain_value, written_value
+from compiler.specialization import parse_specialization
+from compiler.value import canonical_value, function_names, plain_value, written_value
 
 INSIDE: dict[str, tuple[Any, Any]] = {
     "null": (None, None),
@@ -139,6 +140,22 @@ def test_answers_show_values_in_finite_json(tagged: Any, shown: Any):
     plain = plain_value(tagged)
 
     assert (type(plain), plain) == (type(shown), shown)
+
+
+def test_the_functions_that_values_name_are_found():
+    specialization = parse_specialization(
+        {"x_ptr": "*fp32"}, None, {"F": {"function": "relu"}, "G": [1, [{"function": "exp"}]]}
+    )
+
+    assert function_names(specialization.to_json()) == ["exp", "relu"]
+
+
+def test_a_parameter_called_function_is_no_function():
+    only = parse_specialization("*fp32", None, {"function": {"function": "relu"}})
+    text = parse_specialization("*fp32", None, {"function": "relu"})
+
+    assert function_names(only.to_json()) == ["relu"]
+    assert function_names(text.to_json()) == []
 
 
 @given(st.integers(min_value=-(2**63), max_value=2**64 - 1))

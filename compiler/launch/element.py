@@ -1,0 +1,84 @@
+"""Elements of buffers: their sizes in bytes, their ranges, and what a request may write for one.
+
+Storage is as in PyTorch: a boolean takes a byte.
+"""
+
+import math
+from typing import Any
+
+from compiler.rejection import Fault, RequestRejected, shown
+from compiler.types import SCALARS
+
+Number = int | float
+
+BOOLEANS = frozenset({"i1", "u1"})
+ITEM_BYTES = {
+    "i1": 1,
+    "u1": 1,
+    "fp16": 2,
+    "bf16": 2,
+    "fp32": 4,
+    "fp64": 8,
+    **{name: 1 for name in SCALARS if name.startswith("fp8")},
+    **{f"{sign}{bits}": bits // 8 for sign in "iu" for bits in (8, 16, 32, 64)},
+}
+INTEGER_RANGES = {
+    "i1": range(2),
+    "u1": range(2),
+    **{f"i{bits}": range(-(2 ** (bits - 1)), 2 ** (bits - 1)) for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": range(2**bits) for bits in (8, 16, 32, 64)},
+}
+_NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_MAX_DIGITS = 24
+
+
+def is_floating(dtype: str) -> bool:
+    """Whether a canonical dtype is a floating-point one."""
+    return dtype not in INTEGER_RANGES
+
+
+def read_element(raw: Any, dtype: str, at: str) -> Number:
+    """Return the JSON value `raw` as an element of `dtype`: an int, or a float that may be NaN.
+
+    Floats are not rounded to `dtype` here. Raises RequestRejected for what cannot be cast.
+    """
+    number = _float(raw) if is_floating(dtype) else _integer(raw, dtype)
+    if number is None:
+        raise RequestRejected(Fault(at, f"{shown(raw)} is no {dtype}; {_expected(dtype)}"))
+    return number
+
+
+def _integer(raw: Any, dtype: str) -> int | None:
+    if isinstance(raw, str) and len(raw) <= _MAX_DIGITS and raw.removeprefix("-").isdecimal():
+        raw = int(raw)
+    if isinstance(raw, bool):
+        return int(raw) if dtype in BOOLEANS else None
+    return raw if isinstance(raw, int) and raw in INTEGER_RANGES[dtype] else None
+
+
+def _float(raw: Any) -> float | None:
+    if isinstance(raw, str):
+        return _NON_FINITE.get(raw)
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        return None
+    try:
+        number = float(raw)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None  # JSON has no such number
+
+
+def _expected(dtype: str) -> str:
+    if is_floating(dtype):
+        return 'write a number, "NaN", "Infinity" or "-Infinity"'
+    span = INTEGER_RANGES[dtype]
+    return f"write an integer from {span.start} to {span.stop - 1}"
+
+
+def written_element(number: Number) -> Number | str:
+    """Return an element as JSON says it: what is not finite by its name."""
+    if isinstance(number, int) or math.isfinite(number):
+        return number
+    if math.isnan(number):
+        return "NaN"
+    return "Infinity" if number > 0 else "-Infinity"
