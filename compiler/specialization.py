@@ -114,7 +114,7 @@ def parse_specialization(
     else:
         message = "must be an object of types by parameter name, or a string of types by position"
         faults.append(Fault("/signature", message))
-    _add_hints(named, hints or {}, faults, all_types_read=not faults)
+    _add_hints(named, hints or {}, faults, _misread(signature, named))
     _add_constexprs(named, constexprs or {}, faults)
     if len(named) + len(positional) > MAX_PARAMETERS:
         faults.append(Fault("/signature", f"more than {MAX_PARAMETERS} parameters"))
@@ -232,17 +232,22 @@ def _with_hint(parameter: Parameter, hint: str, at: str) -> Parameter:
     return Parameter(type=kind, hints=hints)
 
 
+def _misread(signature: Any, named: dict[str, Parameter]) -> set[str]:
+    """Return the parameters whose types were not understood."""
+    types = signature if isinstance(signature, dict) else {}
+    return {name for name, written in types.items() if name not in named and written != "constexpr"}
+
+
 def _add_hints(
     named: dict[str, Parameter],
     hints: dict[str, list[str]],
     faults: list[Fault],
-    *,
-    all_types_read: bool,
+    misread: set[str],
 ) -> None:
     for name, written in hints.items():
         if name not in named:
-            # after a fault in `signature` its type may only not have been understood
-            if all_types_read:
+            # of a type that was not understood enough is said
+            if name not in misread:
                 message = f"{shown(name)} has no type in `signature` that a hint could belong to"
                 faults.append(Fault(pointer("hints", name), message))
             continue

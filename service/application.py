@@ -6,10 +6,13 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
+from compiler.problem import Problem
+from compiler.request import CompileRequest
 from service import VERSION
 from service.caller import Callers
 from service.memory import AnswerMemory
 from service.metrics import Metrics
+from service.openapi import describe_bodies
 from service.problems import install_handlers
 from service.request_id import RequestIdMiddleware
 from service.routes import artifacts, compilations, events, system
@@ -38,12 +41,17 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     """Return the application; without `settings` they are read from the environment."""
     settings = settings or ServiceSettings()
     app = FastAPI(
-        title="tritond", version=VERSION, description=DESCRIPTION, lifespan=_lifespan(settings)
+        title="tritond",
+        version=VERSION,
+        description=DESCRIPTION,
+        lifespan=_lifespan(settings),
+        responses={422: {"model": Problem, "description": "What is wrong, field by field"}},
     )
     app.add_middleware(RequestIdMiddleware)
     install_handlers(app)
     for routes in (compilations, artifacts, events, system):
         app.include_router(routes.router)
+    describe_bodies(app, [CompileRequest])
     return app
 
 

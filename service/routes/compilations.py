@@ -15,6 +15,7 @@ from compiler.target import STAGES
 from service.answer import Answer, answer_response, server_timing
 from service.body import parse_body, read_body
 from service.memory import AnswerMemory, Remembered
+from service.openapi import body_of
 from service.problems import ProblemRaised
 from service.shared import Shared, shared
 from service.submission import find_or_enqueue, finished, unfinished
@@ -29,22 +30,16 @@ _WAIT: dict[str, Any] = {
     "description": "seconds to wait for the result (also `Prefer: wait=S`)",
     "schema": {"type": "number", "minimum": 0, "default": 0},
 }
-_BODY: dict[str, Any] = {
-    "required": True,
-    "content": {
-        "application/json": {
-            "schema": CompileRequest.model_json_schema(),
-            "examples": {"vector add": {"value": EXAMPLE}},
-        }
-    },
-}
 
 
 @router.post(
     "",
     summary="Compile a kernel, or get its compilation from the cache",
     responses={200: {"model": CompilationAnswer}, 202: {"model": CompilationAnswer}},
-    openapi_extra={"requestBody": _BODY, "parameters": [_WAIT]},
+    openapi_extra={
+        "requestBody": body_of(CompileRequest, {"vector add": EXAMPLE}),
+        "parameters": [_WAIT],
+    },
 )
 async def post_compilation(request: Request) -> Response:
     """Answer 200 with a finished compilation (also a failed one), 202 with one under way."""

@@ -67,7 +67,7 @@ def test_what_is_json_but_no_object(http: httpx.Client, content: bytes) -> None:
         ({"target": "cuda:13"}, "/target"),
         ({"target": "cuda:90:64"}, "/target"),
         ({"target": None}, "/target"),
-        ({"signature": 5}, "/signature"),
+        ({"signature": 5, "hints": None}, "/signature"),
         ({"signature": GOOD["signature"] | {"x_ptr": "*float33"}}, "/signature/x_ptr"),
         ({"signature": GOOD["signature"] | {"x_ptr": "*fp32:8"}}, "/signature/x_ptr"),
         ({"signature": GOOD["signature"] | {"a/b": "i32"}}, "/signature/a~1b"),

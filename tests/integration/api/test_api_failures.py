@@ -31,7 +31,6 @@ BAD_SHAPE = {
         "jit_missing",
         "two_kernels",
         "lowering_fails",
-        "pass_fails",
         "llvm_abort",
         "ptxas_error",
         "file_missing",
@@ -88,7 +87,6 @@ def test_what_only_the_source_can_tell_is_a_failed_compilation(
     ("name", "reached"),
     [
         ("unknown_name", []),
-        ("lowering_fails", ["source", "ttir", "ttgir"]),
         ("llvm_abort", ["source", "ttir", "ttgir", "llir"]),
         ("ptxas_error", ["source", "ttir", "ttgir", "llir", "ptx"]),
     ],
