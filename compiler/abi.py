@@ -22,15 +22,20 @@ _Slot = tuple[str, str, int, int]  # kind, name, size, alignment
 
 
 def abi_of(
-    target: Target, parameters: Sequence[Parameter], metadata: Mapping[str, Any]
+    target: Target,
+    parameters: Sequence[Parameter],
+    metadata: Mapping[str, Any],
+    *,
+    extents_listed: bool = False,
 ) -> dict[str, Any]:
     """Return the ABI of a kernel with these parameters, whose back end said `metadata`.
 
+    `extents_listed`: the extents of descriptors are parameters of their own, as posted IR has them.
     `metadata["parameter_sizes_bytes"]`, where there is one, is the list that the assembly declares:
     it decides between versions of Triton. Raises `ValueError` for a type that is no parameter's.
     """
     runtime = [(p.name, p.type) for p in parameters if p.role == "runtime"]
-    slots = list(_flattened(runtime, target))
+    slots = list(_flattened(runtime, target, extents_listed=extents_listed))
     declared = metadata.get("parameter_sizes_bytes")
     if declared is not None and [size for _, _, size, _ in slots] != declared:
         slots = [slot for slot in slots if not slot[1].endswith(_ROUNDING)]
@@ -57,9 +62,12 @@ def _scratch(metadata: Mapping[str, Any], name: str) -> dict[str, int]:
     }
 
 
-def _flattened(runtime: Iterable[tuple[str, Any]], target: Target) -> Iterator[_Slot]:
+def _flattened(
+    runtime: Iterable[tuple[str, Any]], target: Target, *, extents_listed: bool
+) -> Iterator[_Slot]:
     for name, kind in runtime:
-        yield from _slots(name, kind, target)
+        slots = _slots(name, kind, target)
+        yield from (slot for slot in slots if not (extents_listed and _is_extent(slot[1], name)))
     yield ("global_scratch", "global_scratch", 8, 8)
     yield ("profile_scratch", "profile_scratch", 8, 8)
 
@@ -68,7 +76,7 @@ def _slots(name: str, kind: Any, target: Target) -> Iterator[_Slot]:
     if isinstance(kind, (list, tuple)):
         for index, item in enumerate(kind):
             yield from _slots(f"{name}.{index}", item, target)
-    elif kind is None or kind == "constexpr":
+    elif not isinstance(kind, str) or kind == "constexpr" or kind.endswith(":1"):
         return
     elif kind.startswith("*"):
         yield ("pointer", name, 8, 8)
@@ -77,7 +85,7 @@ def _slots(name: str, kind: Any, target: Target) -> Iterator[_Slot]:
         has_maps = target.backend == "cuda" and int(target.arch) >= _FIRST_WITH_TENSOR_MAPS
         yield from _tensor_map(name, rank) if has_maps else _described(name, rank)
     else:
-        size = _scalar_bytes(kind)
+        size = _scalar_bytes(kind.partition(":")[0])
         yield ("scalar", name, size, size)
 
 
@@ -99,6 +107,10 @@ def _described(name: str, rank: int) -> Iterator[_Slot]:
 def _extents(name: str, rank: int) -> Iterator[_Slot]:
     yield from (("scalar", f"{name}.shape.{i}", 4, 4) for i in range(rank))
     yield from (("scalar", f"{name}.stride.{i}", 8, 8) for i in range(rank))
+
+
+def _is_extent(slot: str, name: str) -> bool:
+    return slot.startswith((f"{name}.shape.", f"{name}.stride."))
 
 
 def _scalar_bytes(kind: str) -> int:

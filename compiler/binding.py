@@ -9,6 +9,7 @@ from typing import Any
 from compiler import compilation
 from compiler.rejection import did_you_mean
 from compiler.specialization import Parameter, Specialization, Type
+from compiler.tuple_type import item_constants, item_hints, plain_type
 from compiler.value import Value, plain_value
 
 ONE: Value = {"int": "1"}
@@ -25,7 +26,10 @@ class BindingFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Types, values and hints by parameter name, in the order of the kernel's parameters."""
+    """Types, values and hints by parameter name, in the order of the kernel's parameters.
+
+    Values and hints of the items of tuples by path: `pair.0`.
+    """
 
     signature: dict[str, Type]
     constexprs: dict[str, Value]
@@ -42,16 +46,17 @@ def bind(kernel: str, facts: list[dict[str, Any]], specialization: Specializatio
     given = _by_name(kernel, names, specialization)
     bound = [_bind_one(kernel, fact, given.get(fact["name"])) for fact in facts]
     runtime = [item for item in bound if item.role == "runtime"]
-    return Binding(
-        signature={item.name: item.type for item in runtime},
-        constexprs={
-            name: parameter.value if parameter.is_constexpr else ONE
-            for name, parameter in given.items()
-            if parameter.is_constexpr or "equal_to_1" in parameter.hints
-        },
-        hints={item.name: item.hints for item in runtime if item.hints},
-        parameters=tuple(bound),
-    )
+    constexprs = {
+        name: parameter.value if parameter.is_constexpr else ONE
+        for name, parameter in given.items()
+        if parameter.is_constexpr or "equal_to_1" in parameter.hints
+    }
+    hints = {item.name: item.hints for item in runtime if item.hints}
+    for item in runtime:
+        constexprs |= item_constants(item.name, item.type)
+        hints |= item_hints(item.name, item.type)
+    signature = {item.name: plain_type(item.type) for item in runtime}
+    return Binding(signature, constexprs, hints, tuple(bound))
 
 
 def bind_unseen(specialization: Specialization) -> Binding:

@@ -50,7 +50,9 @@ class Diagnostic(Record):
     """One message about the source, at its own line and column (1-based)."""
 
     severity: Literal["error", "warning", "note"]
-    stage: Literal["request", "frontend", "ttir", "ttgir", "llir", "ptx", "cubin"]
+    stage: Literal[
+        "request", "frontend", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"
+    ]
     message: str
     hint: str | None = None
     file: str | None = None

@@ -8,8 +8,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from compiler.request import IrText
 from compiler.specialization import Specialization
 from compiler.target import Target, parse_target
+
+SOURCE_PATH = "user.py"
 
 
 class CompileJob(BaseModel):
@@ -19,7 +22,8 @@ class CompileJob(BaseModel):
 
     key: str
     namespace: str
-    source: str
+    source: str | None
+    ir: IrText | None = None
     files: dict[str, str]
     kernel: str | None
     specialization_json: dict[str, Any]
@@ -39,14 +43,26 @@ class CompileJob(BaseModel):
         """The parsed specialization."""
         return Specialization.from_json(self.specialization_json)
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """What was posted, by the paths that diagnostics name."""
+        if self.ir is not None:
+            return {self.ir.path: self.ir.text}
+        return {SOURCE_PATH: self.source or "", **self.files}
+
     def as_request(self) -> dict[str, Any]:
         """Return a request that means this job: what was posted, with options resolved."""
+        common = {
+            "target": self.target_name,
+            "options": self.options,
+            "stop_after": self.stop_after,
+        }
+        if self.ir is not None:
+            return {"ir": self.ir.model_dump(), **common}
         return {
             "source": self.source,
             "files": self.files,
             "kernel": self.kernel,
             **self.specialization.to_request(),
-            "target": self.target_name,
-            "options": self.options,
-            "stop_after": self.stop_after,
+            **common,
         }

@@ -27,6 +27,16 @@ def back_key(parts: Iterable[tuple[str, Any]]) -> str:
     return _digest("back", parts)
 
 
+def inspection_key(parts: Iterable[tuple[str, Any]]) -> str:
+    """Return the key of an inspection: the id of its job."""
+    return _digest("inspection", parts)
+
+
+def derivation_key(parts: Iterable[tuple[str, Any]]) -> str:
+    """Return the key of what is derived from a compilation: the id of its job."""
+    return _digest("derivation", parts)
+
+
 def _digest(level: str, parts: Iterable[tuple[str, Any]]) -> str:
     digest = hashlib.sha256()
     for label, part in [("version", KEY_VERSION), ("level", level), *parts]:

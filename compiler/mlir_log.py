@@ -12,7 +12,9 @@ from collections.abc import Mapping
 
 from compiler.excerpt import Diagnostic, Span, diagnostic, excerpt, file_in_kernel
 
-STAGES = frozenset({"request", "frontend", "ttir", "ttgir", "llir", "ptx", "cubin"})
+STAGES = frozenset(
+    {"request", "frontend", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"}
+)
 MOST_DIAGNOSTICS = 20
 LONGEST_MESSAGE = 1000
 LONGEST_LOG = 1 << 20

@@ -38,7 +38,7 @@ def resolve_options(
             known = f"options of {target.backend} are {', '.join(sorted(table))}"
             message = f"unknown option {shown(name)}.{did_you_mean(name, table)} The {known}."
             faults.append(Fault(at, message))
-        elif problem := _misfit(value, table[name]):
+        elif problem := misfit(value, table[name]):
             faults.append(Fault(at, problem))
     if faults:
         raise RequestRejected(*faults)
@@ -50,8 +50,8 @@ def resolve_options(
     return resolved
 
 
-def _misfit(value: Any, spec: OptionSpec) -> str | None:
-    """Say what is wrong with `value`, or None."""
+def misfit(value: Any, spec: OptionSpec) -> str | None:
+    """Say what is wrong with `value` of an option, or None."""
     if value is None and spec.default is None:
         return None
     # bool is an int to Python, but not to a reader of JSON

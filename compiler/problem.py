@@ -9,7 +9,7 @@ PROBLEM_BASE = "urn:tritond:problem:"
 
 TITLES = {
     # a compilation that failed: a result
-    "syntax_error": "The source is not valid Python",
+    "syntax_error": "The source cannot be parsed",
     "unknown_kernel": "There is no such kernel in the source",
     "ambiguous_kernel": "The source holds several kernels",
     "missing_constexpr": "A parameter has neither type nor value",
@@ -25,9 +25,14 @@ TITLES = {
     "sandbox_violation": "The source tried what the sandbox forbids",
     "worker_lost": "The worker was lost several times",
     "cancelled": "The compilation was cancelled",
+    # a launch that could not run: a result
+    "missing_argument": "A parameter has no argument",
+    "argument_mismatch": "An argument is not of its parameter's type",
+    "invalid_argument": "An argument cannot be made",
     # a request that was refused
     "invalid_json": "The body is not JSON",
     "invalid_request": "The request is not valid",
+    "hint_violated": "An argument breaks a hint of the compilation",
     "unauthorized": "An API key is needed",
     "forbidden": "The API key does not allow this",
     "not_found": "There is nothing here",
@@ -36,6 +41,8 @@ TITLES = {
     "method_not_allowed": "The method is not allowed here",
     "not_finished": "The work is not finished",
     "evicted": "The artifact has left the cache",
+    "not_derivable": "This cannot be derived from the compilation",
+    "derivation_failed": "Deriving this failed",
     "too_large": "The body is too large",
     "unsupported_media_type": "The body must be application/json",
     "too_many_requests": "Too many requests",

@@ -26,6 +26,8 @@ class Fault:
 class RequestRejected(Exception):
     """The caller can mend the request; `faults` name what is wrong, `MAX_FAULTS` at most."""
 
+    slug = "invalid_request"
+
     def __init__(self, *faults: Fault) -> None:
         self.faults = faults[:MAX_FAULTS]
         super().__init__("; ".join(f"{fault.pointer}: {fault.message}" for fault in self.faults))

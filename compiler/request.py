@@ -5,7 +5,7 @@ Shape and types only; what the values mean is resolved in `resolution`.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
 Stage = Literal["source", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"]
 MAX_TIMEOUT_S = 600
@@ -45,16 +45,45 @@ _SIGNATURE_SCHEMA = {
 }
 
 
+_JIT_DATA_SCHEMA = {"anyOf": [{"type": "object"}, {"type": "string"}, {"type": "null"}]}
+
+
+class IrText(BaseModel):
+    """IR that is compiled in place of a source; it says itself what its kernel takes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    language: Literal["ttir", "ttgir"]
+    text: str = Field(min_length=1, description="an MLIR module with one public tt.func")
+    canonicalize: bool = Field(
+        default=False,
+        description="run the first passes too: for IR from before them, what Triton calls source",
+    )
+
+    @property
+    def stage(self) -> Stage:
+        """The stage that the text is."""
+        return "source" if self.canonicalize else self.language
+
+    @property
+    def path(self) -> str:
+        """The file that diagnostics and debug information name."""
+        return f"user.{self.language}"
+
+
 class CompileRequest(BaseModel):
-    """Kernel source with a specialization, options and a target."""
+    """Kernel source with a specialization, or IR; options and a target."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, json_schema_extra={"examples": [EXAMPLE]}
     )
 
-    source: str = Field(
-        min_length=1, description="Python text with at least one @triton.jit kernel"
+    source: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Python text with at least one @triton.jit kernel",
     )
+    ir: IrText | None = Field(default=None, description="instead of `source`: IR as text")
     files: dict[str, str] = Field(
         default_factory=dict,
         max_length=64,
@@ -77,6 +106,10 @@ class CompileRequest(BaseModel):
     constexprs: dict[str, JsonValue] | None = Field(
         default=None, description="constexpr values by parameter name"
     )
+    specialization_data: Annotated[JsonValue, WithJsonSchema(_JIT_DATA_SCHEMA)] = Field(
+        default=None,
+        description="instead of the three above: the JSON that Triton's JIT gives its hooks",
+    )
     target: str = Field(max_length=64, description="cuda:<capability> or hip:<gfx>")
     options: dict[str, JsonValue] = Field(
         default_factory=dict,
@@ -93,3 +126,10 @@ class CompileRequest(BaseModel):
     priority: Literal["interactive", "batch"] = "interactive"
     timeout_s: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_S, description="of the execution")] = 60
     refresh: bool = Field(default=False, description="compile again and replace")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {name: value for name, value in data.items() if value is not None}

@@ -6,7 +6,8 @@ Pure: the same request and toolchain give the same job. The source is never pars
 import re
 from typing import Any
 
-from compiler.job import CompileJob
+from compiler.jit_data import JitData, read_jit_data
+from compiler.job import SOURCE_PATH, CompileJob
 from compiler.key import compile_key
 from compiler.options import resolve_options
 from compiler.rejection import Fault, RequestRejected, collecting, pointer, shown
@@ -15,7 +16,9 @@ from compiler.specialization import parse_specialization
 from compiler.target import Target, parse_target
 from compiler.toolchain import Toolchain
 
-SOURCE_PATH = "user.py"
+OF_SOURCES = ("files", "kernel", "signature", "hints", "constexprs", "specialization_data")
+"""Fields that say something of a source; posted IR says it itself."""
+
 _MODULE_PATH = re.compile(r"(?:[A-Za-z_]\w*/){0,8}[A-Za-z_]\w*\.py", re.ASCII)
 
 
@@ -26,30 +29,46 @@ def resolve(request: CompileRequest, toolchain: Toolchain, namespace: str) -> Co
     """
     faults: list[Fault] = []
     with collecting(faults):
-        _check_text(request)
+        _check_input(request)
     with collecting(faults):
-        specialization = parse_specialization(request.signature, request.hints, request.constexprs)
+        check_texts(request.source or "", request.files)
+    with collecting(faults):
+        specified = _specified(request)
     with collecting(faults):
         target = _offered_target(request.target, toolchain)
         stop_after = request.stop_after or target.stages[-1]
         with collecting(faults):
             _check_stages(request, target, stop_after)
-        options = resolve_options(request.options, toolchain.options[target.backend], target)
+        table = toolchain.options[target.backend]
+        with collecting(faults):
+            options = resolve_options(request.options, table, target)
     if faults:
         raise RequestRejected(*faults)
+    if inherited := specified.options_for(target, table):
+        options = resolve_options(inherited | request.options, table, target)
     parts: dict[str, Any] = {
         "namespace": namespace,
         "source": request.source,
+        "ir": request.ir.model_dump() if request.ir else None,
         "files": request.files,
-        "kernel": request.kernel,
-        "specialization_json": specialization.to_json(),
+        "kernel": request.kernel or specified.kernel,
+        "specialization_json": specified.specialization.to_json(),
         "options": options,
         "target_name": str(target),
         "stop_after": stop_after,
         "toolchain_id": toolchain.id,
     }
-    key = compile_key([("input", "source"), *parts.items()])
+    key = compile_key([("input", "ir" if request.ir else "source"), *parts.items()])
     return CompileJob(key=key, timeout_s=request.timeout_s, **parts)
+
+
+def _specified(request: CompileRequest) -> JitData:
+    if request.specialization_data is None:
+        return JitData(parse_specialization(request.signature, request.hints, request.constexprs))
+    if request.signature or request.hints or request.constexprs:
+        message = "it stands instead of signature, hints and constexprs; give one or the others"
+        raise RequestRejected(Fault("/specialization_data", message))
+    return read_jit_data(request.specialization_data)
 
 
 def _offered_target(written: str, toolchain: Toolchain) -> Target:
@@ -65,25 +84,57 @@ def _offered_target(written: str, toolchain: Toolchain) -> Target:
 
 def _check_stages(request: CompileRequest, target: Target, stop_after: str) -> None:
     stages = target.stages
+    first = request.ir.stage if request.ir else stages[0]
     if stop_after not in stages:
         message = f"{target.backend} has no stage {stop_after}; it has {', '.join(stages)}"
         raise RequestRejected(Fault("/stop_after", message))
-    reached = stages[: stages.index(stop_after) + 1]
+    reached = stages[stages.index(first) : stages.index(stop_after) + 1]
+    if not reached:
+        message = f"{stop_after} comes before {first}, which is what was posted"
+        raise RequestRejected(Fault("/stop_after", message))
     for index, stage in enumerate(request.include):
         if stage not in reached:
-            message = f"{stage} is not made for {target} with stop_after {stop_after}"
+            given = f"{first} posted and stop_after" if request.ir else "stop_after"
+            message = f"{stage} is not made for {target} with {given} {stop_after}"
             raise RequestRejected(Fault(pointer("include", index), message))
 
 
-def _check_text(request: CompileRequest) -> None:
-    texts = {"/source": request.source}
-    texts |= {pointer("files", path): text for path, text in request.files.items()}
+def _check_input(request: CompileRequest) -> None:
+    ir = request.ir
+    if ir is None:
+        if request.source is None:
+            message = "give `source` (Python text), or `ir` (TTIR or TTGIR text)"
+            raise RequestRejected(Fault("/source", message))
+        return
+    faults = [
+        Fault(pointer(name), "posted IR says this itself: leave the field out, or post `source`")
+        for name in OF_SOURCES
+        if getattr(request, name, None)
+    ]
+    if request.source is not None:
+        faults.append(Fault("/ir", "give `source` or `ir`, not both"))
+    if "\0" in ir.text:
+        faults.append(Fault("/ir/text", "IR cannot contain NUL characters"))
+    if ir.canonicalize and ir.language != "ttir":
+        message = "the passes that canonicalize are TTIR's; TTGIR is past them"
+        faults.append(Fault("/ir/canonicalize", message))
+    if faults:
+        raise RequestRejected(*faults)
+
+
+def check_texts(source: str, files: dict[str, str]) -> None:
+    """Check what Python could not read: NUL characters, paths that no import finds.
+
+    Raises RequestRejected.
+    """
+    texts = {"/source": source}
+    texts |= {pointer("files", path): text for path, text in files.items()}
     faults = [
         Fault(at, "Python source cannot contain NUL characters")
         for at, text in texts.items()
         if "\0" in text
     ]
-    for path in request.files:
+    for path in files:
         if path == SOURCE_PATH:
             faults.append(Fault(pointer("files", path), f"{path} is `source` itself; rename it"))
         elif not _MODULE_PATH.fullmatch(path):

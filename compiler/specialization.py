@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compiler.rejection import Fault, RequestRejected, pointer, shown
+from compiler.tuple_items import of_parameters, with_items
+from compiler.tuple_type import SUFFIX_HINTS, with_suffix
 from compiler.types import INTEGERS, MAX_TYPE_CHARS, UnknownType, canonical_type, is_pointer
 from compiler.value import (
     MAX_DEPTH,
@@ -21,9 +23,8 @@ from compiler.value import (
 
 HINTS = ("divisible_by_16", "equal_to_1", "pointer_range_32")
 MAX_PARAMETERS = 256
-Type = str | list[Any]  # a Triton type name, or a list of them for a tuple
+Type = str | list[Any]  # a Triton type name, or a list of them for a tuple (see `tuple_type`)
 
-_SUFFIX_HINTS = {"16": "divisible_by_16", "1": "equal_to_1"}
 _MAX_SIGNATURE_CHARS = MAX_PARAMETERS * MAX_TYPE_CHARS
 # commas inside tensordesc<fp16[64,64]> do not separate; the bound keeps a hostile text linear
 _SEPARATOR = re.compile(rf",(?![^<>]{{0,{MAX_TYPE_CHARS}}}>)")
@@ -56,7 +57,7 @@ class Parameter:
         if self.is_constexpr:
             number = written_value(self.value)
             return number["int"] if isinstance(number, dict) else str(number)
-        suffixes = [f":{suffix}" for suffix, hint in _SUFFIX_HINTS.items() if hint in self.hints]
+        suffixes = [f":{suffix}" for suffix, hint in SUFFIX_HINTS.items() if hint in self.hints]
         return "".join([str(self.type), *suffixes])
 
 
@@ -110,7 +111,9 @@ def parse_specialization(
     if isinstance(signature, str):
         positional = _parse_positions(signature, faults)
     elif isinstance(signature, dict | None):
-        named = _parse_names(signature or {}, faults)
+        signature = with_items(signature or {}, hints or {}, constexprs or {}, faults)
+        hints, constexprs = of_parameters(hints or {}), of_parameters(constexprs or {})
+        named = _parse_names(signature, faults)
     else:
         message = "must be an object of types by parameter name, or a string of types by position"
         faults.append(Fault("/signature", message))
@@ -182,6 +185,9 @@ def _number(written: str) -> int | float | bool | None:
 def _parse_type(written: Any, at: str, depth: int = 0) -> Parameter:
     if isinstance(written, list):
         return Parameter(type=_tuple_type(written, at, depth))
+    if written == "constexpr" and depth:
+        message = 'a constant item needs its value: in `constexprs` by its path, such as "pair.1"'
+        raise RequestRejected(Fault(at, message))
     if not isinstance(written, str):
         raise RequestRejected(Fault(at, "a type is a string such as '*fp32:16', or a list of them"))
     name, colon, suffix = written.partition(":")
@@ -191,26 +197,38 @@ def _parse_type(written: Any, at: str, depth: int = 0) -> Parameter:
         raise RequestRejected(Fault(at, str(error))) from None
     if not colon:
         return parameter
-    if suffix.strip() not in _SUFFIX_HINTS:
+    if suffix.strip() not in SUFFIX_HINTS:
         message = (
             f"{shown(suffix)} after ':' is no hint; write :16 (divisible by 16) or :1 (equal to 1)"
         )
         raise RequestRejected(Fault(at, message))
-    return _with_hint(parameter, _SUFFIX_HINTS[suffix.strip()], at)
+    return _with_hint(parameter, SUFFIX_HINTS[suffix.strip()], at)
 
 
 def _tuple_type(items: list[Any], at: str, depth: int) -> list[Any]:
     if len(items) > MAX_TUPLE_ITEMS or depth >= MAX_DEPTH:
         message = f"tuples hold at most {MAX_TUPLE_ITEMS} items and nest {MAX_DEPTH} deep"
         raise RequestRejected(Fault(at, message))
-    types = []
+    types: list[Any] = []
     for index, item in enumerate(items):
+        if item is None or isinstance(item, dict):
+            types.append(_constant_item(item, pointer_below(at, index)))
+            continue
         parameter = _parse_type(item, pointer_below(at, index), depth + 1)
-        if parameter.hints:
-            message = "hints on the items of a tuple are not supported"
-            raise RequestRejected(Fault(pointer_below(at, index), message))
-        types.append(parameter.type)
+        kind = parameter.type
+        types.append(with_suffix(kind, parameter.hints) if isinstance(kind, str) else kind)
     return types
+
+
+def _constant_item(item: Any, at: str) -> Any:
+    """Return the canonical form of an item that is a constant: null, or with its value."""
+    if item is None:
+        return None
+    if list(item) != ["constexpr"]:
+        message = 'an item is a type, a tuple of them, null, or a constant: {"constexpr": 4}'
+        raise RequestRejected(Fault(at, message))
+    value = canonical_value(item["constexpr"], pointer_below(at, "constexpr"))
+    return None if value is None else {"constexpr": value}
 
 
 def _with_hint(parameter: Parameter, hint: str, at: str) -> Parameter:

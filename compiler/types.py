@@ -7,7 +7,7 @@ import re
 
 from compiler.rejection import did_you_mean, shown
 
-MAX_TYPE_CHARS = 128
+MAX_TYPE_CHARS = 256
 SCALARS = frozenset(
     "i1 i8 i16 i32 i64 u1 u8 u16 u32 u64 fp16 bf16 fp32 fp64 "
     "fp8e4nv fp8e4b8 fp8e4b15 fp8e5 fp8e5b16".split()
@@ -38,7 +38,11 @@ _ALIASES = {
     **{f"uint{bits}": f"u{bits}" for bits in (1, 8, 16, 32, 64)},
 }
 _PREFIX = re.compile(r"^(?:triton\.language|tl|torch|np|numpy)\.")
-_DESCRIPTOR = re.compile(r"tensordesc<\s*([\w.]+)\s*\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]\s*>", re.ASCII)
+# Gluon's descriptors name a shared layout too; Triton evaluates it, so it is only literals here
+_LAYOUT = r"(?:NVMMA|Swizzled|Padded)SharedLayout\([\w=,\[\] ]*\)"
+_DESCRIPTOR = re.compile(
+    rf"tensordesc<\s*([\w.]+)\s*\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]\s*(,\s*{_LAYOUT}\s*)?>", re.ASCII
+)
 
 
 class UnknownType(ValueError):
@@ -81,7 +85,8 @@ def canonical_type(written: str) -> str:
             return _canonical_pointer(text)
         if match := _DESCRIPTOR.fullmatch(text):
             shape = ",".join(str(int(extent)) for extent in match[2].split(","))
-            return f"tensordesc<{canonical_dtype(match[1])}[{shape}]>"
+            layout = re.sub(r"\s+", "", match[3] or "")
+            return f"tensordesc<{canonical_dtype(match[1])}[{shape}]{layout}>"
         return canonical_dtype(text)
     except UnknownType:
         raise UnknownType(written) from None

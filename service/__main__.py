@@ -1,6 +1,7 @@
 """`python -m service`: the HTTP service under uvicorn, until it is told to stop."""
 
 import asyncio
+import gc
 import ipaddress
 import logging
 import sys
@@ -57,8 +58,12 @@ def main() -> None:
             settings.host,
         )
         sys.exit(2)
+    app = create_app(settings)
+    # what is here now stays: a crowd of requests must not make the collector walk it every time
+    gc.collect()
+    gc.freeze()
     uvicorn.run(
-        create_app(settings),
+        app,
         host=settings.host,
         port=settings.port,
         loop="uvloop",

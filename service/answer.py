@@ -7,6 +7,7 @@ import base64
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import orjson
@@ -21,7 +22,7 @@ RETRY_AFTER_S = 1
 _CACHE_STATUS = {"hit": "tritond; hit", "miss": "tritond; fwd=miss", "join": "tritond; collapsed"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Answer:
     """What one request gets: the record in JSON bytes, its state, and this request's own part."""
 
@@ -38,7 +39,11 @@ class Answer:
         return self.state in FINISHED_STATES
 
     def body(self) -> bytes:
-        """Return the JSON body."""
+        """Return the JSON body, put together once however many get it."""
+        return self._body
+
+    @cached_property
+    def _body(self) -> bytes:
         own = {
             "cache": self.cache,
             "queue_position": self.queue_position,

@@ -3,19 +3,32 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fastapi import FastAPI
 
+from compiler.inspection import InspectRequest
+from compiler.launch.request import LaunchRequest
 from compiler.problem import Problem
 from compiler.request import CompileRequest
 from service import VERSION
 from service.caller import Callers
-from service.memory import AnswerMemory
+from service.flights import Flights
+from service.memory import AnswerMemory, Meanings
 from service.metrics import Metrics
 from service.openapi import describe_bodies
 from service.problems import install_handlers
 from service.request_id import RequestIdMiddleware
-from service.routes import artifacts, compilations, events, system
+from service.routes import (
+    artifacts,
+    compilations,
+    events,
+    inspect,
+    launches,
+    posting,
+    system,
+    tensors,
+)
 from service.settings import ServiceSettings
 from service.shared import Shared
 from service.toolchains import Toolchains
@@ -24,17 +37,23 @@ from store.api_keys import ApiKeys
 from store.blobs import Blobs
 from store.compilations import Compilations
 from store.connection import connect, connect_blocking
+from store.derived import Derived
 from store.events import Events
-from store.invalidation import Invalidations
+from store.idempotency import Idempotency
+from store.invalidation import Invalidations, invalidate
 from store.jobs.callers import Jobs
 from store.jobs.waiting import Finished
 from store.jobs.words import Limits
+from store.launches import Launches
+from store.tensors import Tensors
 
 DESCRIPTION = """Compile, cache and run Triton GPU kernels over HTTP.
 
 Post a kernel with its signature, constexprs and a target; get its TTIR, TTGIR, LLVM IR, PTX and
 cubin, its registers and spills, and errors that point at your own line. No GPU is needed.
 """
+
+ROUTES = (posting, compilations, artifacts, events, inspect, launches, tensors, system)
 
 
 def create_app(settings: ServiceSettings | None = None) -> FastAPI:
@@ -49,9 +68,10 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     )
     app.add_middleware(RequestIdMiddleware)
     install_handlers(app)
-    for routes in (compilations, artifacts, events, system):
+    app.router.routes.append(posting.plain_route)
+    for routes in ROUTES:
         app.include_router(routes.router)
-    describe_bodies(app, [CompileRequest])
+    describe_bodies(app, [CompileRequest, InspectRequest, LaunchRequest])
     return app
 
 
@@ -70,15 +90,22 @@ def _lifespan(settings: ServiceSettings):  # type: ignore[no-untyped-def] # noqa
         app.state.shared = Shared(
             settings=settings,
             compilations=Compilations(cache),
+            inspections=Derived(cache, "inspection"),
             blobs=Blobs(cache),
             jobs=Jobs(redis, limits),
             finished=finished,
             events=Events(redis, blocking),
+            launches=Launches(redis),
+            tensors=Tensors(redis, Blobs(cache), settings.max_tensors_bytes),
+            idempotency=Idempotency(redis),
             workers=workers.Workers(redis),
             callers=Callers(ApiKeys(redis)),
             toolchains=Toolchains(workers.Toolchains(redis)),
             memory=memory,
+            meanings=Meanings(settings.memory_meanings),
+            flights=Flights(),
             invalidations=invalidations,
+            invalidate=partial(invalidate, redis),
             metrics=Metrics(),
         )
         try:

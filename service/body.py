@@ -25,6 +25,11 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
     if not _JSON_TYPE.fullmatch(content_type):
         detail = f"Content-Type is {content_type!r}; send the body as application/json"
         raise ProblemRaised("unsupported_media_type", detail)
+    return await read_bytes(request, limit_bytes)
+
+
+async def read_bytes(request: Request, limit_bytes: int) -> bytes:
+    """Return the body whatever it is. Raises ProblemRaised (413) beyond `limit_bytes`."""
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:19]) > limit_bytes:
         raise _too_large(limit_bytes)

@@ -1,5 +1,6 @@
 """Who is asking: API keys, their scopes, and the anonymous caller of a service without keys."""
 
+import asyncio
 import time
 from dataclasses import dataclass
 
@@ -31,6 +32,7 @@ class Callers:
     def __init__(self, api_keys: ApiKeys) -> None:
         self._api_keys = api_keys
         self._remembered: dict[str, tuple[float, Caller | None]] = {}
+        self._reading: dict[str, asyncio.Task[Caller | None]] = {}
 
     async def identify(self, request: Request, scope: str) -> Caller:
         """Return the caller of `request`.
@@ -58,9 +60,17 @@ class Callers:
             return known[1]
         if len(self._remembered) > 10_000:
             self._remembered.clear()
-        caller = await self._read(secret)
+        caller = await self._read_once(secret)
         self._remembered[secret] = (time.monotonic(), caller)
         return caller
+
+    async def _read_once(self, secret: str) -> Caller | None:
+        """Read one key once, however many requests bring it at the same time."""
+        reading = self._reading.get(secret)
+        if reading is None:
+            reading = self._reading[secret] = asyncio.create_task(self._read(secret))
+            reading.add_done_callback(lambda _: self._reading.pop(secret))
+        return await asyncio.shield(reading)
 
     async def _read(self, secret: str) -> Caller | None:
         if secret and (key := await self._api_keys.find(secret)):

@@ -1,7 +1,8 @@
-"""Answers kept in this process, bounded by bytes: the fastest hit needs no store.
+"""What this process remembers of requests by their digest, so that a hit needs no work twice.
 
-Only finished successes are kept. They are dropped when their key is invalidated, and all of them
-when word of invalidations can no longer be heard.
+Answers need no store at all. Only finished successes are kept; they are dropped when their key is
+invalidated, and all of them when word of invalidations can no longer be heard. Meanings only spare
+reading a request again; they are never wrong, as a request and a toolchain always give one key.
 """
 
 from collections import OrderedDict
@@ -70,3 +71,32 @@ class AnswerMemory:
         digests.discard(digest)
         if not digests:
             del self._digests_of_key[answer.key]
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a request that was a hit asked for."""
+
+    key: str
+    include: tuple[str, ...]
+
+
+class Meanings:
+    """Least recently used meanings by the digest that answers have too."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._meanings: OrderedDict[bytes, Meaning] = OrderedDict()
+
+    def get(self, digest: bytes) -> Meaning | None:
+        """Return what the request of `digest` asked for, now the most recently used."""
+        meaning = self._meanings.get(digest)
+        if meaning is not None:
+            self._meanings.move_to_end(digest)
+        return meaning
+
+    def put(self, digest: bytes, meaning: Meaning) -> None:
+        """Keep `meaning`, and let go of the least recently used beyond the limit."""
+        self._meanings[digest] = meaning
+        if len(self._meanings) > self._limit:
+            self._meanings.popitem(last=False)

@@ -27,13 +27,22 @@ STATUS = {
     "too_large": 413,
     "unsupported_media_type": 415,
     "invalid_request": 422,
+    "hint_violated": 422,
+    "not_derivable": 422,
     "too_many_requests": 429,
     "internal_error": 500,
     "queue_full": 503,
     "no_toolchain": 503,
     "store_unavailable": 503,
+    "derivation_failed": 503,
 }
-RETRY_AFTER_S = {"too_many_requests": 5, "queue_full": 5, "no_toolchain": 2, "store_unavailable": 2}
+RETRY_AFTER_S = {
+    "too_many_requests": 5,
+    "queue_full": 5,
+    "no_toolchain": 2,
+    "store_unavailable": 2,
+    "derivation_failed": 5,
+}
 _SLUG_OF_STATUS = {404: "not_found", 405: "method_not_allowed"}
 
 logger = logging.getLogger(__name__)
@@ -77,7 +86,7 @@ def rejected(error: RequestRejected) -> ProblemRaised:
     """Turn faults of the request's fields into one 422 problem."""
     detail = "; ".join(f"{fault.pointer or 'the body'}: {fault.message}" for fault in error.faults)
     errors = [FieldError(pointer=fault.pointer, message=fault.message) for fault in error.faults]
-    return ProblemRaised("invalid_request", detail, errors=errors)
+    return ProblemRaised(error.slug, detail, errors=errors)
 
 
 def faults_of(error: ValidationError, model: type[BaseModel]) -> RequestRejected:

@@ -3,7 +3,6 @@
 import re
 import secrets
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _SANE = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
@@ -27,7 +26,8 @@ class RequestIdMiddleware:
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["X-Request-ID"] = request_id
+                header = (b"x-request-id", request_id.encode())
+                message["headers"] = [*message["headers"], header]
             await send(message)
 
         await self._app(scope, receive, send_with_id)

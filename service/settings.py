@@ -26,5 +26,11 @@ class ServiceSettings(BaseSettings):
     """Jobs that may wait for one toolchain; more are refused with `queue_full`."""
     max_queued_per_caller: int = Field(default=5_000, ge=1)
     """Jobs of one caller that may wait; more are refused with `too_many_requests`."""
+    max_tensor_bytes: int = Field(default=256 << 20, ge=1 << 10)
+    """The largest uploaded tensor."""
+    max_tensors_bytes: int = Field(default=1 << 30, ge=1 << 10)
+    """All uploaded tensors of one caller together."""
     memory_cache_bytes: int = Field(default=64 << 20, ge=0)
     """Answers kept in this process, in front of the store."""
+    memory_meanings: int = Field(default=50_000, ge=0)
+    """Requests whose compile key is kept in this process, so that they are not read again."""

@@ -1,20 +1,26 @@
 """What the routes of one process share, listed once with its types."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from fastapi import Request
 
 from service.caller import Callers
-from service.memory import AnswerMemory
+from service.flights import Flights
+from service.memory import AnswerMemory, Meanings
 from service.metrics import Metrics
 from service.settings import ServiceSettings
 from service.toolchains import Toolchains
 from store.blobs import Blobs
 from store.compilations import Compilations
+from store.derived import Derived
 from store.events import Events
+from store.idempotency import Idempotency
 from store.invalidation import Invalidations
 from store.jobs.callers import Jobs
 from store.jobs.waiting import Finished
+from store.launches import Launches
+from store.tensors import Tensors
 from store.workers import Workers
 
 
@@ -24,15 +30,22 @@ class Shared:
 
     settings: ServiceSettings
     compilations: Compilations
+    inspections: Derived
     blobs: Blobs
     jobs: Jobs
     finished: Finished
     events: Events
+    launches: Launches
+    tensors: Tensors
+    idempotency: Idempotency
     workers: Workers
     callers: Callers
     toolchains: Toolchains
     memory: AnswerMemory
+    meanings: Meanings
+    flights: Flights
     invalidations: Invalidations
+    invalidate: Callable[[str], Awaitable[None]]
     metrics: Metrics
 
 

@@ -4,6 +4,7 @@ Read again every few seconds, so that a hit costs no look-up. A toolchain's desc
 changes under its id.
 """
 
+import asyncio
 import time
 
 from compiler.rejection import Fault, RequestRejected
@@ -22,6 +23,7 @@ class Toolchains:
         self._known: dict[str, Toolchain] = {}
         self._default_id: str | None = None
         self._read_at = float("-inf")
+        self._reading = asyncio.Lock()
 
     async def all(self) -> list[Toolchain]:
         """Return every toolchain ever registered."""
@@ -58,10 +60,16 @@ class Toolchains:
         raise RequestRejected(Fault("/triton", message))
 
     async def _refresh(self) -> None:
-        if time.monotonic() - self._read_at < MAX_AGE_S and self._default_id is not None:
+        if self._is_fresh():
             return
-        for identity, description in (await self._stored.list()).items():
-            if identity not in self._known:
-                self._known[identity] = Toolchain.model_validate_json(description)
-        self._default_id = await self._stored.default()
-        self._read_at = time.monotonic()
+        async with self._reading:
+            if self._is_fresh():
+                return  # another request read it while this one waited
+            for identity, description in (await self._stored.list()).items():
+                if identity not in self._known:
+                    self._known[identity] = Toolchain.model_validate_json(description)
+            self._default_id = await self._stored.default()
+            self._read_at = time.monotonic()
+
+    def _is_fresh(self) -> bool:
+        return self._default_id is not None and time.monotonic() - self._read_at < MAX_AGE_S

@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -36,29 +36,32 @@ async def up(host: str, port: int, data: Path) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with AsyncExitStack() as stack:
+        ends = []
         redis_url = os.environ.get("TRITOND_REDIS_URL")
         if redis_url is None:
-            redis_url = (await stack.enter_async_context(EmbeddedValkey(data))).url
+            valkey = await stack.enter_async_context(EmbeddedValkey(data))
+            redis_url = valkey.url
+            ends.append(_end_of_valkey(valkey))
         environment = os.environ | {
             "TRITOND_REDIS_URL": redis_url,
             "TRITOND_HOST": host,
             "TRITOND_PORT": str(port),
         }
-        parts = {}
         for module in ("service", "worker"):
-            parts[module] = await _start(module, environment)
-            stack.push_async_callback(_stop, parts[module])
-        await _run(parts, stopped, redis_url, host, port)
+            part = await _start(module, environment)
+            stack.push_async_callback(_stop, part)
+            ends.append(_end(module, part))
+        await _run(ends, stopped, redis_url, host, port)
 
 
 async def _run(
-    parts: Mapping[str, asyncio.subprocess.Process],
+    endings: Iterable[Coroutine[Any, Any, str]],
     stopped: asyncio.Event,
     redis_url: str,
     host: str,
     port: int,
 ) -> None:
-    ends = [asyncio.create_task(_end(name, part)) for name, part in parts.items()]
+    ends = [asyncio.create_task(ending) for ending in endings]
     stop = asyncio.create_task(stopped.wait())
     ready = asyncio.create_task(_announce_when_ready(redis_url, host, port))
     waited: set[asyncio.Task[Any]] = {*ends, stop}
@@ -74,6 +77,20 @@ async def _run(
 
 async def _end(name: str, part: asyncio.subprocess.Process) -> str:
     return f"{name} ended with status {await part.wait()}"
+
+
+async def _end_of_valkey(valkey: EmbeddedValkey) -> str:
+    """Return when the server is gone; its descriptor can be read then (pidfd_open(2))."""
+    assert valkey.pid is not None
+    gone = asyncio.Event()
+    descriptor = os.pidfd_open(valkey.pid)
+    asyncio.get_running_loop().add_reader(descriptor, gone.set)
+    try:
+        await gone.wait()
+    finally:
+        asyncio.get_running_loop().remove_reader(descriptor)
+        os.close(descriptor)
+    return "embedded Valkey ended"
 
 
 async def _start(module: str, environment: Mapping[str, str]) -> asyncio.subprocess.Process:

@@ -2,8 +2,10 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from fastapi import Request
+from starlette.datastructures import QueryParams
 
 from service.problems import ProblemRaised
 
@@ -23,18 +25,24 @@ class Wait:
         return {"Preference-Applied": f"wait={self.seconds:g}"} if self.is_preference else {}
 
 
-def requested_wait(request: Request, max_wait_s: float) -> Wait:
-    """Return the wait that `request` asks for, at most `max_wait_s`.
+def requested_wait(request: Request, max_wait_s: float, default_s: float = 0.0) -> Wait:
+    """Return the wait that `request` asks for, at most `max_wait_s`; `default_s` if for none.
 
     Raises ProblemRaised (422) when `wait` is not a number of seconds ≥ 0.
     """
-    written = request.query_params.get("wait")
+    written = _written(request.scope["query_string"])
     if written is not None:
         return Wait(min(_seconds(written), max_wait_s))
     preferred = _PREFER_WAIT.search(request.headers.get("prefer", ""))
     if preferred:
         return Wait(min(float(preferred[1]), max_wait_s), is_preference=True)
-    return Wait(0.0)
+    return Wait(min(default_s, max_wait_s))
+
+
+@lru_cache(maxsize=64)
+def _written(query: bytes) -> str | None:
+    """Return `wait` of a query string; remembered, because a client sends the same all the time."""
+    return QueryParams(query).get("wait")
 
 
 def _seconds(written: str) -> float:

@@ -19,6 +19,10 @@ class Remembered:
     launch_id: str
     body_digest: str
 
+    def is_same(self, body: bytes) -> bool:
+        """Whether it was used with this body."""
+        return self.body_digest == hashlib.sha256(body).hexdigest()
+
 
 class Idempotency:
     """The idempotency keys of all callers."""

@@ -38,6 +38,7 @@ WORKER: Final = "tritond:worker:"  # <worker id>: JSON, lives as long as its hea
 WORKERS: Final = "tritond:workers"  # set of worker ids
 TOOLCHAINS: Final = "tritond:toolchains"  # hash toolchain id -> JSON
 DEFAULT_TOOLCHAIN: Final = "tritond:toolchain-default"  # toolchain id
+DEVICES: Final = "tritond:devices"  # set of device classes that were ever here
 API_KEYS: Final = "tritond:api-keys"  # hash SHA-256 of the secret -> JSON
 
 # --- Cache (may be evicted) --------------------------------------------------------------------

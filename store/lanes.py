@@ -1,6 +1,26 @@
 """The names of the lanes that jobs queue in; submitters and workers agree on them here."""
 
+from typing import Final
+
+INSPECT: Final = "inspect:"
+LAUNCH: Final = "launch:"
+
 
 def compile_lane(toolchain_id: str) -> str:
     """Return the lane of compile jobs that need this toolchain."""
     return f"compile:{toolchain_id}"
+
+
+def inspect_lane(toolchain_id: str) -> str:
+    """Return the lane of inspections, done by this toolchain's Python."""
+    return f"{INSPECT}{toolchain_id}"
+
+
+def interpreter_lane(toolchain_id: str) -> str:
+    """Return the lane of launches on this toolchain's CPU interpreter."""
+    return f"{LAUNCH}interpreter:{toolchain_id}"
+
+
+def device_lane(target: str, model: str) -> str:
+    """Return the lane of launches on one class of GPUs."""
+    return f"{LAUNCH}{target} {model}"

@@ -4,6 +4,7 @@ Toolchains stay known when their workers are gone, and the default one is a stor
 flapping worker changes nobody's compile key.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal, cast
 
@@ -48,6 +49,8 @@ class Workers:
         pipeline = self._redis.pipeline(transaction=True)
         pipeline.set(keys.WORKER + worker.id, orjson.dumps(asdict(worker)), ex=HEARTBEAT_LIFE_S)
         pipeline.sadd(keys.WORKERS, worker.id)
+        if worker.device is not None:
+            pipeline.sadd(keys.DEVICES, worker.device)
         await pipeline.execute()
 
     async def leave(self, worker_id: str) -> None:
@@ -68,6 +71,11 @@ class Workers:
         if gone:
             await self._redis.srem(keys.WORKERS, *gone)
         return [_parsed(value) for value in found if value is not None]
+
+    async def known_devices(self) -> Sequence[str]:
+        """Return every device class that a worker ever had, as "<target> <model>"."""
+        members: Any = await self._redis.smembers(keys.DEVICES)
+        return sorted(member.decode() for member in members)
 
 
 class Toolchains:

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from compiler.launching.environment import ENVIRONMENT
 from store.errors import StoreUnavailable
 from worker.compile_worker import CompileWorker
 from worker.nursery import Toolchain, ZygoteError
@@ -36,15 +37,16 @@ async def serve(settings: WorkerSettings) -> None:
     back = PROFILES["back"].limits
     limits = {"back": replace(back, memory_bytes=settings.max_memory_bytes)}
     toolchain = Toolchain(Path(sys.executable), ROOT, unsafe=unsafe, limits=limits)
-    pool = Pool(toolchain, spares=spares)
+    launching = replace(toolchain, tasks_module="compiler.launching.tasks", environment=ENVIRONMENT)
+    pools = Pool(toolchain, spares=spares), Pool(launching)
     try:
-        await pool.start()
-        report = await self_test(pool)
+        await asyncio.gather(*(pool.start() for pool in pools))
+        report = await self_test(pools[0])
         check_sandbox(report, unsafe=unsafe)
-        async with CompileWorker(settings, pool, report) as worker:
+        async with CompileWorker(settings, *pools, report) as worker:
             await worker.run_until(stopped)
     finally:
-        await pool.close()
+        await asyncio.gather(*(pool.close() for pool in pools))
 
 
 def check_sandbox(report: SandboxReport, *, unsafe: bool) -> None:

@@ -14,6 +14,8 @@ from worker.progress import Progress
 from worker.report import FailureReport, Malformed, Report, read_report, read_stages
 
 OnStage = Callable[[Stage], None]
+PROFILES = {"posted": "back"}
+"""Of tasks that are not named like the profile of the child that runs them."""
 _Report = TypeVar("_Report", bound=Report)
 
 
@@ -53,6 +55,7 @@ class ChildTasks:
 
     async def _run_child(self, task: str, header: dict[str, Any], body: bytes) -> Outcome:
         remaining_s = max(self.deadline - time.monotonic(), 0.001)
+        profile = PROFILES.get(task, task)
         return await self.pool.run(
-            task, header, body, deadline_s=remaining_s, on_stage=self.on_stage
+            profile, header, body, deadline_s=remaining_s, on_stage=self.on_stage
         )

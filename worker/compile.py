@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.binding import Binding, BindingFailed, bind, bind_unseen, with_defaults
-from compiler.compilation import Diagnostic
+from compiler.compilation import Diagnostic, Parameter
 from compiler.job import CompileJob
 from compiler.key import back_key, front_key
+from compiler.request import IrText
 from compiler.toolchain import Toolchain
 from compiler.value import function_names
 from store.blobs import Blobs
@@ -20,8 +21,15 @@ from store.derived import Derived
 from worker.child_task import ChildTasks, OnStage
 from worker.outcome import Stage
 from worker.pool import Pool
-from worker.progress import CompilationFailed, Progress
-from worker.report import STAGES_OF_TASK, BackReport, CutReport, FrontReport, KernelFacts
+from worker.progress import CompilationFailed, Progress, Reusable
+from worker.report import (
+    STAGES_OF_TASK,
+    BackReport,
+    CutReport,
+    FrontReport,
+    KernelFacts,
+    PostedReport,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,9 @@ async def compile_kernel(
     deadline = time.monotonic() + job.timeout_s
     tasks = ChildTasks(bench.pool, bench.toolchain, job, progress, on_stage, deadline)
     way = _Way(job, bench, progress, tasks, refresh=refresh)
+    if job.ir is not None:
+        await way.posted(job.ir)
+        return
     cut = await way.cut()
     front = await way.front(cut, way.bind(cut))
     if job.stop_after not in STAGES_OF_TASK["front"]:
@@ -62,7 +73,8 @@ class _Way:
     async def cut(self) -> CutReport:
         functions = function_names(self.job.specialization_json)
         header = {"kernel": self.job.kernel, "files": self.job.files, "functions": functions}
-        report = await self.tasks.run("cut", header, self.job.source.encode(), CutReport)
+        source = (self.job.source or "").encode()
+        report = await self.tasks.run("cut", header, source, CutReport)
         self.progress.kernel = report.kernel
         self.progress.timings_ms["cut"] = report.ms
         self.progress.diagnostics += report.notes
@@ -99,7 +111,7 @@ class _Way:
         if report is None:
             report = await self.tasks.run("front", header, cut.slice.encode(), FrontReport)
             if cut.complete:
-                await self._keep(self.bench.fronts, key, "front", report)
+                self._keep(self.bench.fronts, key, "front", report)
         self.progress.kernel = report.kernel
         self.progress.timings_ms["frontend"] = sum(report.timings_ms.values())
         self.progress.diagnostics += report.notes
@@ -118,9 +130,34 @@ class _Way:
         report = await self._known_back(key)
         if report is None:
             # the source is for excerpts in messages only: the back end never runs it
-            files = {"files": {"user.py": self.job.source, **self.job.files}}
+            files = {"files": self.job.texts}
             report = await self.tasks.run("back", header | files, ir, BackReport)
-            await self._keep(self.bench.backs, key, "back", report)
+            self._keep(self.bench.backs, key, "back", report)
+        self._take(report)
+
+    async def posted(self, ir: IrText) -> None:
+        header = {
+            "language": ir.language,
+            "stage": ir.stage,
+            "canonicalize": ir.canonicalize,
+            **self._common(),
+        }
+        text = ir.text.encode()
+        key = back_key([("posted", text), *header.items(), self._toolchain()])
+        record = await self._known(self.bench.backs, key, "posted")
+        report = PostedReport.model_validate_json(record) if record else None
+        if report is None:
+            files = {"files": self.job.texts}
+            report = await self.tasks.run("posted", header | files, text, PostedReport)
+            self._keep(self.bench.backs, key, "posted", report)
+        self.progress.kernel = report.kernel
+        self.progress.diagnostics += report.notes
+        self.progress.parameters = tuple(
+            Parameter(**item.model_dump(), role="runtime", value=None) for item in report.parameters
+        )
+        self._take(report)
+
+    def _take(self, report: BackReport) -> None:
         self.progress.timings_ms |= report.timings_ms
         self.progress.metadata = report.metadata
         self.progress.ptxas = report.ptxas
@@ -143,21 +180,18 @@ class _Way:
         if hit is None:
             return None
         self.progress.stages |= hit.included
+        self.progress.digests |= hit.blobs
         times = json.loads(hit.record)["timings_ms"]
         for stage, data in hit.included.items():
             self.tasks.on_stage(Stage(stage, times.get(stage, 0.0), data))
         return hit.record
 
-    async def _keep(
-        self, level: Derived, key: str, task: str, report: FrontReport | BackReport
-    ) -> None:
-        stages = self.progress.stages
-        made = [stage for stage in stages if stage in STAGES_OF_TASK[task]]
-        digests = await self.bench.blobs.put_many([stages[stage] for stage in made])
+    def _keep(self, level: Derived, key: str, task: str, report: FrontReport | BackReport) -> None:
+        made = tuple(stage for stage in self.progress.stages if stage in STAGES_OF_TASK[task])
         value = report.model_dump(mode="json")
         if task == "front":
             value["stdout"] = self.progress.stdout
-        await level.write(key, json.dumps(value).encode(), dict(zip(made, digests, strict=True)))
+        self.progress.reusable.append(Reusable(level, key, json.dumps(value).encode(), made))
 
     def _toolchain(self) -> tuple[str, str]:
         return "toolchain_id", self.job.toolchain_id

@@ -14,6 +14,7 @@ from compiler.job import CompileJob
 from compiler.problem import failure_problem
 from compiler.record import new_compilation
 from compiler.toolchain import Toolchain
+from store.blobs import Blobs
 from store.compilations import Compilations
 from store.errors import StoreUnavailable
 from store.events import Events
@@ -29,7 +30,7 @@ logger = logging.getLogger(__name__)
 SUCCESS_KEPT_S = 60
 """A success lives in the cache; its result only bridges the moment until it is written there."""
 
-_LAPSED = {
+LAPSED = {
     Lapse.EXHAUSTED: "Three workers in a row were lost while they compiled this. Post it again.",
     Lapse.OVERDUE: "No worker took this job in time. Post it again when workers are there.",
 }
@@ -57,17 +58,23 @@ async def do_job(claim: Claim, desk: Desk) -> None:
         return
     started = time.monotonic()
     progress, failure = await _compile(claim, job, desk)
-    blobs = await desk.bench.blobs.put_many(list(progress.stages.values()))
-    digests = dict(zip(progress.stages, blobs, strict=True))
+    digests = await _put(progress, desk.bench.blobs)
     made = made_compilation(job, desk.bench.toolchain, progress, digests, started, failure)
     record = made.model_dump_json().encode()
     if made.problem is not None:
         reusable = not made.problem.retryable
         await _finish(claim, desk, record, reusable=reusable, keep_s=KEPT_S)
-    elif await _finish(claim, desk, record, reusable=True, keep_s=SUCCESS_KEPT_S):
-        await desk.compilations.write(job.key, record, claim.payload, digests)
+    else:
         if claim.refresh:
+            # whoever hears of the new record must not find the old one afterwards
+            await desk.compilations.forget(job.key)
             await desk.invalidate(job.key)
+        if await _finish(claim, desk, record, reusable=True, keep_s=SUCCESS_KEPT_S):
+            await desk.compilations.write(job.key, record, claim.payload, digests)
+    # nobody waits for these any more
+    for item in progress.reusable:
+        blobs = {stage: digests[stage] for stage in item.stages}
+        await item.level.write(item.key, item.value, blobs)
 
 
 async def _compile(
@@ -94,6 +101,14 @@ async def _compile(
     return progress, None
 
 
+async def _put(progress: Progress, blobs: Blobs) -> dict[str, str]:
+    """Store the stages that are not from the store, and return the digests of all."""
+    new = {stage: data for stage, data in progress.stages.items() if stage not in progress.digests}
+    put = await blobs.put_many(list(new.values()))
+    digests = progress.digests | dict(zip(new, put, strict=True))
+    return {stage: digests[stage] for stage in progress.stages}
+
+
 async def _finish(claim: Claim, desk: Desk, record: bytes, *, reusable: bool, keep_s: int) -> bool:
     return await desk.attempts.finish(
         claim.id, claim.token, record, reusable=reusable, keep_s=keep_s
@@ -110,5 +125,5 @@ async def end_lapsed(claim: Claim, attempts: Attempts, toolchain: Toolchain | No
 
 def lapsed_compilation(job: CompileJob, toolchain: Toolchain | None, lapse: Lapse) -> Compilation:
     """Return the failed compilation of a job that lapsed."""
-    problem = failure_problem("worker_lost", _LAPSED[lapse])
+    problem = failure_problem("worker_lost", LAPSED[lapse])
     return new_compilation(job, toolchain, "failed").model_copy(update={"problem": problem})

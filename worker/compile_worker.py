@@ -23,11 +23,14 @@ from store.events import Events
 from store.invalidation import invalidate
 from store.jobs.attempts import Attempts
 from store.jobs.revocations import Revocations
-from store.jobs.words import Claim
-from store.lanes import compile_lane
+from store.jobs.words import Claim, Limits
+from store.lanes import INSPECT, compile_lane, inspect_lane
+from worker import lapse
 from worker.compile import Bench
-from worker.compile_job import Desk, do_job, end_lapsed
+from worker.compile_job import Desk, do_job
 from worker.identity import identify
+from worker.inspect_job import do_inspection
+from worker.launch.launch_worker import LaunchWorker, launch_worker_of
 from worker.pool import Pool
 from worker.sandbox_report import SandboxReport
 from worker.settings import WorkerSettings
@@ -40,12 +43,16 @@ logger = logging.getLogger(__name__)
 class CompileWorker:
     """One worker on one toolchain; `async with` it, then `run_until` it shall stop."""
 
-    def __init__(self, settings: WorkerSettings, pool: Pool, report: SandboxReport) -> None:
+    def __init__(
+        self, settings: WorkerSettings, pool: Pool, launch_pool: Pool, report: SandboxReport
+    ) -> None:
         self._name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self._pool = pool
+        self._launch_pool = launch_pool
         self._report = report
         self._level = "unsafe" if settings.sandbox == "unsafe" else report.level
         self._slot_count = settings.slots
+        self._lease_s = settings.lease_s
         self._redis = connect(settings.redis_url)
         self._blocking = connect_blocking(settings.redis_url)
         self._cache = connect(settings.cache_url) if settings.cache_url else self._redis
@@ -73,10 +80,20 @@ class CompileWorker:
         toolchain = await identify(self._pool, self._level)
         offered = workers.Toolchains(self._redis)
         await offered.offer(toolchain.id, toolchain.model_dump_json().encode())
-        slots = self._slots(toolchain)
+        bench = self._bench(toolchain)
+        slots = self._slots(bench)
+        launches = LaunchWorker(
+            launch_worker_of(self._name, toolchain, self._level, self._slot_count),
+            self._redis,
+            self._blocking,
+            self._launch_pool,
+            bench,
+            self._lease_s,
+        )
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(slots.run()),
+                group.create_task(launches.run()),
                 group.create_task(Revocations(self._blocking, slots.revoke).run()),
                 group.create_task(every(HEARTBEAT_S, partial(self._beat, toolchain, slots))),
                 group.create_task(every(REAP_S, partial(self._reap, toolchain))),
@@ -89,23 +106,31 @@ class CompileWorker:
                 task.cancel()
         await self._registry.leave(self._name)
 
-    def _slots(self, toolchain: Toolchain) -> Slots:
+    def _bench(self, toolchain: Toolchain) -> Bench:
         blobs = Blobs(self._cache, self._budget)
         fronts = Derived(self._cache, "front", self._budget)
         backs = Derived(self._cache, "back", self._budget)
-        bench = Bench(self._pool, toolchain, blobs, fronts, backs)
+        return Bench(self._pool, toolchain, blobs, fronts, backs)
+
+    def _slots(self, bench: Bench) -> Slots:
         compilations = Compilations(self._cache, self._budget)
         events = Events(self._redis, self._blocking)
         forget = partial(invalidate, self._redis)
 
-        async def do(claim: Claim, attempts: Attempts) -> None:
-            await do_job(claim, Desk(attempts, compilations, events, forget, bench))
+        inspections = Derived(self._cache, "inspection", self._budget)
 
-        lanes = [compile_lane(toolchain.id)]
-        return Slots(self._attempts, lanes, do, self._slot_count)
+        async def do(claim: Claim, attempts: Attempts) -> None:
+            if claim.lane.startswith(INSPECT):
+                await do_inspection(claim, attempts, bench.pool, inspections)
+            else:
+                await do_job(claim, Desk(attempts, compilations, events, forget, bench))
+
+        lanes = [lane(bench.toolchain.id) for lane in (compile_lane, inspect_lane)]
+        return Slots(self._attempts, lanes, do, self._slot_count, self._lease_s)
 
     def _attempts(self, part: object) -> Attempts:
-        return Attempts(self._redis, self._blocking, f"{self._name}.{part}")
+        limits = Limits(lease_ms=int(self._lease_s * 1000))
+        return Attempts(self._redis, self._blocking, f"{self._name}.{part}", limits)
 
     async def _beat(self, toolchain: Toolchain, slots: Slots) -> None:
         worker = workers.Worker(
@@ -122,4 +147,4 @@ class CompileWorker:
 
     async def _reap(self, toolchain: Toolchain) -> None:
         for claim in await self._reaper.reap():
-            await end_lapsed(claim, self._reaper, toolchain)
+            await lapse.end(claim, self._reaper, toolchain)

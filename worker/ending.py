@@ -10,14 +10,15 @@ from worker.outcome import Ending, Outcome
 from worker.progress import CompilationFailed
 from worker.report import FailureReport
 
-_ORDER = ("source", "ttir", "ttgir", "llir", "ptx", "cubin")
+NO_USER_CODE = frozenset({"back", "posted"})
+"""Tasks whose children run nothing of the user's, so that how they end is the compiler's doing."""
 
 
 def failure_of(
     task: str, outcome: Outcome, job: CompileJob, stages: dict[str, bytes]
 ) -> CompilationFailed:
     """Return the failure that `outcome` of `task` means; `stages` are those reached before."""
-    stage = _stage_under_way(task, stages)
+    stage = _stage_under_way(task, job, stages)
     stderr = outcome.stderr.decode(errors="replace")
     match outcome.ending:
         case Ending.DEADLINE:
@@ -30,13 +31,13 @@ def failure_of(
         case Ending.FLOOD:
             detail = "The source wrote more to its output than is allowed, and was ended."
             return CompilationFailed("sandbox_violation", detail, [_diagnostic(stage, detail)])
-        case Ending.SIGNAL if task == "back":
+        case Ending.SIGNAL if task in NO_USER_CODE:
             return _crash(stage, outcome, job, stderr)
         case Ending.SIGNAL:
             detail = f"The process that ran the source was ended by {_signal_name(outcome)}."
             slug = "sandbox_violation" if outcome.signal == signals.SIGSYS else "compiler_crashed"
             return CompilationFailed(slug, detail, [_diagnostic(stage, detail)])
-        case Ending.SILENT if task != "back":
+        case Ending.SILENT if task not in NO_USER_CODE:
             detail = (
                 "The source ended the process that compiled it (os._exit or the like) "
                 "before the kernel was compiled."
@@ -60,8 +61,7 @@ def reported(failure: FailureReport, outcome: Outcome, job: CompileJob) -> Compi
 
 
 def _from_mlir(said: str, job: CompileJob, stage: str) -> list[Diagnostic]:
-    sources = {"/kernel/user.py": job.source}
-    sources |= {f"/kernel/{path}": text for path, text in job.files.items()}
+    sources = {f"/kernel/{path}": text for path, text in job.texts.items()}
     found = [Diagnostic.model_validate(item) for item in mlir_diagnostics(said, sources, stage)]
     return found if any(item.severity == "error" for item in found) else []
 
@@ -69,7 +69,7 @@ def _from_mlir(said: str, job: CompileJob, stage: str) -> list[Diagnostic]:
 def lie(task: str, detail: str) -> CompilationFailed:
     """Return the failure of a child whose report is no report: what ran in it wrote to its pipe."""
     message = f"The process that ran the source did not report as the compiler does ({detail})."
-    if task == "back":
+    if task in NO_USER_CODE:
         return CompilationFailed("compiler_crashed", f"The compiler's report is broken: {detail}")
     return CompilationFailed("sandbox_violation", message, [_diagnostic("frontend", message)])
 
@@ -92,11 +92,14 @@ def _signal_name(outcome: Outcome) -> str:
     return signals.Signals(outcome.signal).name
 
 
-def _stage_under_way(task: str, stages: dict[str, bytes]) -> str:
-    if task != "back":
+def _stage_under_way(task: str, job: CompileJob, stages: dict[str, bytes]) -> str:
+    if task not in NO_USER_CODE:
         return "frontend"
-    reached = [stage for stage in _ORDER if stage in stages]
-    return _ORDER[min(len(reached), len(_ORDER) - 1)]
+    order = job.target.stages
+    reached = [index for index, stage in enumerate(order) if stage in stages]
+    if not reached and job.ir is not None:
+        return job.ir.language
+    return order[min(max(reached, default=-1) + 1, len(order) - 1)]
 
 
 def _diagnostic(stage: Any, message: str) -> Diagnostic:

@@ -48,7 +48,12 @@ def made_compilation(
         made["metadata"] = _metadata(job, progress.metadata)
         # the name and the shared memory are settled with the LLVM IR: before it nothing can launch
         if progress.metadata.get("shared") is not None:
-            made["abi"] = abi_of(job.target, progress.parameters, progress.metadata)
+            made["abi"] = abi_of(
+                job.target,
+                progress.parameters,
+                progress.metadata,
+                extents_listed=job.ir is not None,
+            )
             made["resources"] = _resources(job, progress.metadata, progress.ptxas)
     return new_compilation(job, toolchain, "succeeded").model_copy(update=made)
 
@@ -67,7 +72,7 @@ def _metadata(job: CompileJob, metadata: dict[str, Any]) -> dict[str, Any]:
         "name": metadata["name"],
         "num_warps": metadata["num_warps"],
         "num_stages": job.options.get("num_stages"),
-        "num_ctas": job.options.get("num_ctas", 1),
+        "num_ctas": metadata.get("num_ctas") or 1,
         "shared_bytes": metadata["shared"],
         "tmem_columns": metadata.get("tmem_size", 0),
     }

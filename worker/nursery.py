@@ -42,6 +42,8 @@ class Toolchain:
     """
     limits: dict[str, Limits] = field(default_factory=dict)
     """By profile; the profile's own where absent."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """Added to the zygote's environment, which is otherwise almost empty. Never anything secret."""
     start_s: float = 60.0
     """How long importing and warming up may take."""
 
@@ -86,7 +88,7 @@ class Nursery:
                 *(toolchain.root, str(theirs.fileno()), settings.to_json()),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                env=_ENVIRONMENT,
+                env={**_ENVIRONMENT, **toolchain.environment},
                 cwd="/",
                 pass_fds=[theirs.fileno()],
             )

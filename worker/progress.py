@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compiler.compilation import Diagnostic, Parameter
+from store.derived import Derived
 
 
 class CompilationFailed(Exception):
@@ -23,12 +24,26 @@ class CompilationFailed(Exception):
         self.parameter = parameter
 
 
+@dataclass(frozen=True, slots=True)
+class Reusable:
+    """A result made on the way, which is kept for other jobs when this one is done."""
+
+    level: Derived
+    key: str
+    value: bytes
+    stages: tuple[str, ...]
+    """Of the progress; their blobs belong to it."""
+
+
 @dataclass(slots=True)
 class Progress:
     """Stages reached and what was learned on the way."""
 
     kernel: str | None = None
     stages: dict[str, bytes] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
+    """Of the stages that came from the store."""
+    reusable: list[Reusable] = field(default_factory=list)
     timings_ms: dict[str, float] = field(default_factory=dict)
     parameters: tuple[Parameter, ...] = ()
     diagnostics: list[Diagnostic] = field(default_factory=list)

@@ -8,13 +8,14 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from compiler.compilation import Diagnostic
-from compiler.target import BINARY_STAGES
+from compiler.target import BINARY_STAGES, MEDIA_TYPES
 from worker.outcome import Outcome
 
 STAGES_OF_TASK = {
     "cut": frozenset[str](),
     "front": frozenset({"source", "ttir"}),
     "back": frozenset({"ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"}),
+    "posted": frozenset(MEDIA_TYPES),
 }
 Timings = dict[str, float]
 
@@ -33,8 +34,12 @@ class ParameterFacts(Report):
     """What the source says of one parameter."""
 
     name: str
+    annotation: str | None
     constexpr: bool
+    const: bool
     default: dict[str, Any] | None
+    do_not_specialize: bool
+    do_not_specialize_on_alignment: bool
 
 
 class KernelFacts(Report):
@@ -89,10 +94,39 @@ class BackReport(Report):
     timings_ms: Timings
 
 
-class FailureReport(Report):
-    """How a task failed by its own account."""
+class PostedParameter(Report):
+    """One parameter of the kernel of posted IR."""
 
-    slug: str
+    name: str
+    type: str
+    hints: list[str]
+
+
+class PostedReport(BackReport):
+    """Of a back child that was given posted IR."""
+
+    kernel: str
+    parameters: list[PostedParameter]
+    notes: list[Diagnostic]
+
+
+class FailureReport(Report):
+    """How a task failed by its own account; what only others can know it must not say."""
+
+    slug: Literal[
+        "syntax_error",
+        "unknown_kernel",
+        "ambiguous_kernel",
+        "missing_constexpr",
+        "extra_argument",
+        "slice_incomplete",
+        "compile_error",
+        "lowering_failed",
+        "assembler_failed",
+        "compiler_crashed",
+        "out_of_resources",
+        "memory_exceeded",
+    ]
     stage: str | None
     message: str
     diagnostics: list[Diagnostic] = Field(max_length=1000)

@@ -20,6 +20,8 @@ class WorkerSettings(BaseSettings):
     """What records and blobs may take; kept by us where the cache shares the jobs' server."""
     slots: int = Field(default_factory=lambda: len(os.sched_getaffinity(0)), ge=1, le=1024)
     """Jobs that run at the same time; default: one a core."""
+    lease_s: float = Field(default=15, ge=1, le=600)
+    """How long a worker may be silent before its jobs are given to others."""
     sandbox: Literal["required", "unsafe"] = "required"
     """`unsafe` lets jobs run where a sandbox layer does not hold. Never on a shared machine."""
     max_memory_bytes: int = Field(default=4 << 30, ge=1 << 29)

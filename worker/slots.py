@@ -14,7 +14,7 @@ from store.jobs.attempts import Attempts
 from store.jobs.words import Claim, Heartbeat, Revocation
 
 WAIT_S = 5.0
-RENEW_S = 3.0
+RENEWALS_PER_LEASE = 5
 STORE_PAUSE_S = 1.0
 
 logger = logging.getLogger(__name__)
@@ -29,8 +29,10 @@ class Slots:
         lanes: Sequence[str],
         do_job: Callable[[Claim, Attempts], Coroutine[Any, Any, None]],
         count: int,
+        lease_s: float,
     ) -> None:
         self.count = count
+        self._renew_s = lease_s / RENEWALS_PER_LEASE
         self._open_attempts = open_attempts
         self._lanes = lanes
         self._do_job = do_job
@@ -87,7 +89,7 @@ class Slots:
         self, task: asyncio.Task[None], claim: Claim, attempts: Attempts
     ) -> None:
         while True:
-            done, _ = await asyncio.wait([task], timeout=RENEW_S)
+            done, _ = await asyncio.wait([task], timeout=self._renew_s)
             if done:
                 return
             try:

@@ -25,7 +25,7 @@ class Allocation(_Bound):
     dtype: str
     elements: int
     align_bytes: int
-    init: dict[str, Any] | None = Field(description="fills the allocation from its first element")
+    init: dict[str, Any] | None = Field(description="fills the buffer named as this, in C order")
     output: bool
     body: tuple[int, int] | None = None
 

@@ -3,8 +3,7 @@
 All in elements; Python integers, so that nothing overflows before a limit is compared.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import product
+from collections.abc import Sequence
 from math import prod
 
 
@@ -38,9 +37,3 @@ def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
             return True
         span += stride * (extent - 1)
     return False
-
-
-def positions(shape: Sequence[int], strides: Sequence[int], offset: int) -> Iterator[int]:
-    """Yield the index of every element in the allocation, in C order."""
-    for index in product(*(range(extent) for extent in shape)):
-        yield offset + sum(i * stride for i, stride in zip(index, strides, strict=True))

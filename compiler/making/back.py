@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+from compiler import mlir_log
 from compiler.excerpt import diagnostic
 from compiler.making import bounds, locations, ptxas, toolchain
 from compiler.making.failure import Failure
@@ -76,7 +77,17 @@ def back(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
     context = toolchain.new_context(backend)
     started = perf_counter()
     module = _parse(text, context, language, header.get("locations"))
-    parse_ms = spent_ms(started)
+    return lowered(module, backend, header, send, spent_ms(started))
+
+
+def lowered(
+    module: Any, backend: Any, header: dict[str, Any], send: Send, parse_ms: float
+) -> dict[str, Any]:
+    """Lower a parsed module as `header` (see `back`) says, and return the task's result.
+
+    Raises `Failure`.
+    """
+    language = header.get("language") or "ttir"
     options = backend.parse_options(header["options"] | _options_of(module, language))
     stages = toolchain.stages_of(backend, options, gluon=language == "glir")
     metadata = {"target": backend.target, **vars(options)}
@@ -140,5 +151,5 @@ def _names_of(names: list[str], language: str, header: dict[str, Any]) -> list[s
 def _failure(stage: str, error: Exception) -> Failure:
     words = str(error).strip() or type(error).__name__
     message = f"lowering to {stage} failed: {words}"
-    shown = stage if stage in {"ttir", "ttgir", "llir", "ptx", "cubin"} else "ttgir"
+    shown = stage if stage in mlir_log.STAGES else "ttgir"
     return Failure("lowering_failed", stage, message, [diagnostic("error", shown, message)])

@@ -6,12 +6,15 @@ Without them the lines and value names below TTIR depend on how the text happens
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from compiler.making import toolchain
 
 Locations = dict[str, Any]
+
+_MEMORY = re.compile(r"/proc/self/fd/\d+")
 
 
 def collect(module: Any) -> Locations:
@@ -57,6 +60,27 @@ def parse(text: str, context: Any) -> Any:
         os.close(descriptor)
     module.context = context
     return module
+
+
+def under_path(module: Any, path: str) -> Any:
+    """Return `module` with the places in its own text told as places in `path`.
+
+    What a text does not locate is located by the parser, in the memory that it was read from.
+    """
+    places = collect(module)
+    text = str(module)
+    if not _MEMORY.search(text) and not any(map(_MEMORY.search, places["table"])):
+        return module
+    context = module.context
+    renamed = parse(with_path(text, path), context)
+    table = [with_path(place, path) for place in places["table"]]
+    restore(renamed, context, {**places, "table": table})
+    return renamed
+
+
+def with_path(text: str, path: str) -> str:
+    """Return `text` with `path` where MLIR named the memory that it parsed."""
+    return _MEMORY.sub(path, text)
 
 
 def _blocks_with_arguments(module: Any) -> Iterator[list[Any]]:

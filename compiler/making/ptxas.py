@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from compiler import ptxas_log
-from compiler.making import toolchain
+from compiler.making import tool, toolchain
 from compiler.making.failure import Failure
 
 
@@ -27,45 +26,17 @@ def assemble(ptx: str, make_cubin: Callable[..., Any], sources: dict[str, str]) 
     Raises `Failure` with slug `assembler_failed`, pointing at the line of PTX and at the user's
     line of `sources` (texts by the path that `.file` names).
     """
-    text, cubin, log = (_memory(name) for name in ("ptx", "cubin", "log"))
-    try:
-        _write(text, ptx.encode())
-        command = toolchain.ptxas_command(make_cubin, _path(text), _path(cubin))
-        status = _run(command, log)
-        words = _read(log).decode(errors="replace")
+    with (
+        tool.memory("ptx", ptx.encode()) as text,
+        tool.memory("cubin") as cubin,
+        tool.memory("log") as log,
+    ):
+        command = toolchain.ptxas_command(make_cubin, tool.path_of(text), tool.path_of(cubin))
+        status = tool.run(command, {1: log, 2: log})
+        words = tool.content_of(log).decode(errors="replace")
         if status != 0:
             raise _failure(status, words, ptx, sources)
-        return Assembled(_read(cubin), ptxas_log.resources(words))
-    finally:
-        for descriptor in (text, cubin, log):
-            os.close(descriptor)
-
-
-def _memory(name: str) -> int:
-    return os.memfd_create(name, 0)  # inheritable: ptxas opens it by number
-
-
-def _path(descriptor: int) -> str:
-    return f"/proc/self/fd/{descriptor}"
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def _read(descriptor: int) -> bytes:
-    size = os.fstat(descriptor).st_size
-    return os.pread(descriptor, size, 0)
-
-
-def _run(command: list[str], log: int) -> int:
-    """Run ptxas with an empty environment, its words into `log`; return status or -signal."""
-    outputs = [(os.POSIX_SPAWN_DUP2, log, descriptor) for descriptor in (1, 2)]
-    child = os.posix_spawn(command[0], command, {}, file_actions=outputs)
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status)
+        return Assembled(tool.content_of(cubin), ptxas_log.resources(words))
 
 
 def _failure(status: int, words: str, ptx: str, sources: dict[str, str]) -> Failure:

@@ -9,6 +9,7 @@ from compiler.making.back import back
 from compiler.making.cut import cut
 from compiler.making.describe import describe
 from compiler.making.front import front
+from compiler.making.posted import posted
 from compiler.making.warming import touch, warm_up
 
 __all__ = ["TASKS", "Send", "Task", "touch", "warm_up"]
@@ -16,4 +17,10 @@ __all__ = ["TASKS", "Send", "Task", "touch", "warm_up"]
 Send = Callable[[dict[str, Any], bytes], None]
 Task = Callable[[dict[str, Any], bytes, Send], dict[str, Any]]
 
-TASKS: dict[str, Task] = {"cut": cut, "front": front, "back": back, "describe": describe}
+TASKS: dict[str, Task] = {
+    "cut": cut,
+    "front": front,
+    "back": back,
+    "posted": posted,
+    "describe": describe,
+}

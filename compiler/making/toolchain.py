@@ -178,6 +178,11 @@ def ptxas_command(make_cubin: Callable[..., Any], source: str, output: str) -> l
     raise RuntimeError(message)
 
 
+def nvdisasm_path() -> str:
+    """Return the path of the disassembler in Triton's wheel."""
+    return str(Path(INSTALLED) / "backends/nvidia/bin/nvdisasm")
+
+
 def options_class(backend: str) -> Any:
     """Return the dataclass of a backend's options."""
     if backend == "cuda":

@@ -40,6 +40,7 @@ PRELOADED = (
     "triton.experimental.gluon.language.nvidia.blackwell",
     "triton.experimental.gluon.language.nvidia.blackwell.tma",
     "triton.experimental.gluon.language.amd", "triton.experimental.gluon.language.amd.cdna3",
+    "triton.experimental.gluon.language.amd.cdna5.tdm",
     "triton.experimental.gluon.nvidia.hopper", "triton.experimental.gluon.nvidia.blackwell",
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ import orjson
 from fastapi import APIRouter, Request, Response
 
 from compiler.target import MEDIA_TYPES
+from service.eviction import evicted
 from service.problems import ProblemRaised
 from service.routes.compilations import find_compilation
 from service.shared import Shared, shared
@@ -31,7 +32,11 @@ async def get_artifact(request: Request, key: str, stage: str) -> Response:
         detail = f"The compilation {answer.state} before {stage!r}, or was asked to stop before it"
         raise ProblemRaised("stage_not_reached", detail)
     headers = {"Cache-Control": "private, no-cache"}
-    return await _blob_response(request, state, artifact["digest"], MEDIA_TYPES[stage], headers)
+    digest = artifact["digest"]
+    response = await _blob_response(request, state, digest, MEDIA_TYPES[stage], headers)
+    if response is None:
+        raise await evicted(state, key)
+    return response
 
 
 @router.get("/blobs/{digest}", summary="Bytes by their SHA-256 digest; they never change")
@@ -40,27 +45,28 @@ async def get_blob(request: Request, digest: str) -> Response:
     state = shared(request)
     await state.callers.identify(request, "compile")
     headers = {"Cache-Control": "private, max-age=31536000, immutable"}
-    if not digest.startswith("sha256:") or not await state.blobs.exists(digest):
-        raise ProblemRaised("not_found", f"There is no blob {digest}")
-    return await _blob_response(request, state, digest, "application/octet-stream", headers)
+    response = await _blob_response(request, state, digest, "application/octet-stream", headers)
+    if response is None:
+        raise ProblemRaised("not_found", f"There is no blob {digest}; it may have been evicted")
+    return response
 
 
 async def _blob_response(
     request: Request, state: Shared, digest: str, media_type: str, headers: dict[str, Any]
-) -> Response:
+) -> Response | None:
+    """Return the blob in the coding that the client accepts, None when it is not there."""
     is_zstd = _accepts_zstd(request.headers.get("accept-encoding", ""))
     etag = f'"{digest}-zstd"' if is_zstd else f'"{digest}"'
     headers = headers | {"ETag": etag, "Vary": "Accept-Encoding"}
     if etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    data = await state.blobs.get(digest)
-    frame = await state.blobs.get_frame(digest) if is_zstd else None
-    if data is None or (is_zstd and frame is None):
-        detail = f"The blob {digest} has left the cache; post the compilation again"
-        raise ProblemRaised("evicted", detail)
-    if frame is not None:
+    frame = await state.blobs.get_frame(digest)
+    data = None if frame is None else await state.blobs.verified(frame, digest)
+    if data is None:
+        return None
+    if is_zstd:
         headers["Content-Encoding"] = "zstd"
-    return Response(frame or data, headers=headers, media_type=media_type)
+    return Response(frame if is_zstd else data, headers=headers, media_type=media_type)
 
 
 def _accepts_zstd(accept_encoding: str) -> bool:

@@ -1,4 +1,4 @@
-"""POST, GET and DELETE of compilations."""
+"""GET and DELETE of compilations; `posting` has the POST."""
 
 import time
 from collections.abc import Sequence
@@ -6,87 +6,28 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from compiler.compilation import CompilationAnswer, compilation_url
+from compiler.compilation import CompilationAnswer
 from compiler.job import CompileJob
 from compiler.record import cancelled_compilation
-from compiler.request import EXAMPLE, CompileRequest
-from compiler.resolution import resolve
 from compiler.target import STAGES
-from service.answer import Answer, answer_response, server_timing
-from service.body import parse_body, read_body
-from service.memory import AnswerMemory, Remembered
-from service.openapi import body_of
+from service.answer import Answer, server_timing
+from service.eviction import evicted
 from service.problems import ProblemRaised
+from service.routes.posting import WAIT
 from service.shared import Shared, shared
-from service.submission import find_or_enqueue, finished, unfinished
+from service.submission import finished, unfinished
 from service.wait import requested_wait
 from store.jobs.words import Cancellation
 
 router = APIRouter(prefix="/v1/compilations", tags=["compilations"])
 ALL_STAGES = tuple(dict.fromkeys(stage for stages in STAGES.values() for stage in stages))
-_WAIT: dict[str, Any] = {
-    "name": "wait",
-    "in": "query",
-    "description": "seconds to wait for the result (also `Prefer: wait=S`)",
-    "schema": {"type": "number", "minimum": 0, "default": 0},
-}
-
-
-@router.post(
-    "",
-    summary="Compile a kernel, or get its compilation from the cache",
-    responses={200: {"model": CompilationAnswer}, 202: {"model": CompilationAnswer}},
-    openapi_extra={
-        "requestBody": body_of(CompileRequest, {"vector add": EXAMPLE}),
-        "parameters": [_WAIT],
-    },
-)
-async def post_compilation(request: Request) -> Response:
-    """Answer 200 with a finished compilation (also a failed one), 202 with one under way."""
-    started = time.perf_counter()
-    state = shared(request)
-    caller = await state.callers.identify(request, "compile")
-    wait = requested_wait(request, state.settings.max_wait_s)
-    body = await read_body(request, state.settings.max_body_bytes)
-    default = await state.toolchains.default()
-    digest = AnswerMemory.digest(caller.namespace, default.id if default else "", body)
-    if remembered := state.memory.get(digest):
-        state.metrics.remembered.inc()
-        return _remembered_response(remembered, started, wait.headers)
-    generation = state.invalidations.generation
-    compile_request = parse_body(body, CompileRequest)
-    toolchain = await state.toolchains.choose(compile_request.triton)
-    job = resolve(compile_request, toolchain, caller.namespace)
-    answer = await find_or_enqueue(state, job, toolchain, compile_request, caller, wait.seconds)
-    if answer.cache is not None:
-        state.metrics.compilations.labels(answer.cache).inc()
-    is_lasting = answer.cache == "hit" and answer.state == "succeeded"
-    if (
-        is_lasting
-        and state.invalidations.connected
-        and generation == state.invalidations.generation
-    ):
-        location = compilation_url(answer.key)
-        state.memory.put(digest, Remembered(answer.key, answer.body(), location))
-    return answer_response(answer, started, wait.headers)
-
-
-def _remembered_response(
-    remembered: Remembered, started: float, headers: dict[str, str]
-) -> Response:
-    own = {
-        "Location": remembered.location,
-        "Cache-Status": "tritond; hit",
-        "Server-Timing": server_timing(started),
-    }
-    return Response(remembered.body, headers=own | headers, media_type="application/json")
 
 
 @router.get(
     "/{key}",
     summary="A compilation, by key",
     response_model=CompilationAnswer,
-    openapi_extra={"parameters": [_WAIT]},
+    openapi_extra={"parameters": [WAIT]},
 )
 async def get_compilation(request: Request, key: str, include: str = "") -> Response:
     """Answer 200 whatever the state; `include` lists artifacts to inline, by comma."""
@@ -129,7 +70,7 @@ async def find_compilation(
         raise ProblemRaised("not_found", f"There is no compilation {key}; it may have been evicted")
     answer = await finished(state, key, record, None, include)
     if answer is None:
-        raise ProblemRaised("evicted", "An included artifact has left the cache; post again")
+        raise await evicted(state, key)
     return answer
 
 

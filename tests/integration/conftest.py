@@ -7,6 +7,9 @@ import pytest
 
 from store.connection import Server, connect, connect_blocking
 from store.embedded import EmbeddedValkey
+from tests.integration.api.conftest import http, post, system
+
+__all__ = ["http", "post", "system"]  # the deployment that the folders without one of their own use
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Kernels that do not compile: what failed, where, and how to mend it; and how long that is kept."""
+"""Kernels that do not compile: what failed, where, how to mend it; and what of it is kept."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ NO_SIZE = good("vector_add", constexprs={})
 TOO_MUCH = good("vector_add", constexprs={"BLOCK_SIZE": 64, "block": 64})
 TOO_MANY = good("vector_add", hints=None, constexprs=None) | {"signature": "*fp32," * 5 + "i32"}
 BAD_SHAPE = {
-    "source": f"{HEADER}\n@triton.jit\ndef zero(x_ptr, n):\n    tl.store(x_ptr + tl.arange(0, n), 0)\n",
-    "signature": {"x_ptr": "*fp32", "n": "i32"},
+    "source": f"{HEADER}\n@triton.jit\ndef zero(x, n):\n    tl.store(x + tl.arange(0, n), 0)\n",
+    "signature": {"x": "*fp32", "n": "i32"},
     "target": "cuda:90",
 }
 

@@ -101,3 +101,20 @@ def test_a_forged_result_is_told_to_those_who_posted_it_only(post: Post) -> None
 
     assert lied["key"] != honest["key"]
     assert honest["state"] == "succeeded"
+
+
+@pytest.mark.parametrize("slug", ["made_up", "worker_lost", "unauthorized"])
+def test_a_failure_with_a_name_that_is_not_its_own_is_no_report(post: Post, slug: str) -> None:
+    forgery = f"""
+import sys
+class Forged(Exception):
+    slug, stage, message, diagnostics = "{slug}", "ttir", "not true", []
+def raise_forged(*arguments, **keywords):
+    raise Forged
+sys.modules["compiler.making.front"].find = raise_forged
+"""
+    answer = post(bodies.running(forgery))
+
+    assert answer.json()["problem"]["slug"] == "sandbox_violation"
+    assert "not true" not in answer.json()["problem"]["detail"]
+    assert_next_job_is_fine(post)

@@ -54,4 +54,5 @@ def give_virtual_paths(installed: str) -> None:
         function.file_name = function.file_name.replace(installed, "/triton")
 
 
-main()
+if __name__ == "__main__":
+    main()

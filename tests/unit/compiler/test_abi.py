@@ -48,7 +48,9 @@ def test_launch_dimensions_follow_the_metadata() -> None:
 
 
 def test_tuples_are_flattened() -> None:
-    abi = abi_of(Target("cuda", 80, 32), [parameter("t", ["*fp16", ["i8", "constexpr"]])], METADATA)
+    pair = parameter("t", ["*fp16:16", ["i8:16", "i32:1", None]])
+
+    abi = abi_of(Target("cuda", 80, 32), [pair], METADATA)
 
     assert kinds(abi)[:-2] == [("t.0", "pointer", 8), ("t.1.0", "scalar", 1)]
 

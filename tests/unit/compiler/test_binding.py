@@ -66,6 +66,18 @@ def test_a_parameter_equal_to_1_is_compiled_as_the_constant():
     )
 
 
+def test_items_of_a_tuple_are_hinted_and_constant_by_path():
+    binding = bound(
+        {"x_ptr": ["*fp32:16", ["i32:1", None]], "n_elements": "i32"}, {"BLOCK_SIZE": 1}
+    )
+
+    assert binding.signature["x_ptr"] == ["*fp32", ["constexpr", "constexpr"]]
+    assert binding.hints == {"x_ptr.0": ["divisible_by_16"]}
+    assert binding.constexprs["x_ptr.1.0"] == {"int": "1"}
+    assert binding.constexprs["x_ptr.1.1"] is None
+    assert binding.parameters[0].type == ["*fp32:16", ["i32:1", None]]
+
+
 def test_a_constexpr_may_stand_for_a_runtime_parameter():
     binding = bound({"x_ptr": "*fp32"}, {"n_elements": None, "BLOCK_SIZE": 16})
 

@@ -53,7 +53,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "unknown field. Did you mean `constexprs`?",
     ),
     "empty source": ({"source": ""}, "/source", "String should have at least 1 character"),
-    "source that is null": ({"source": None}, "/source", TEXT),
     "source in lines": ({"source": ["x"]}, "/source", TEXT),
     "file that is no text": ({"files": {"a/b.py": 1}}, "/files/a~1b.py", TEXT),
     "files in a list": ({"files": []}, "/files", MAPPING),
@@ -63,7 +62,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "hint that is a number": ({"hints": {"x": [16]}}, "/hints/x/0", TEXT),
     "constexprs in a list": ({"constexprs": [1024]}, "/constexprs", MAPPING),
     "target that is a number": ({"target": 90}, "/target", TEXT),
-    "options that are null": ({"options": None}, "/options", MAPPING),
+    "options in a list": ({"options": []}, "/options", MAPPING),
     "triton that is a number": ({"triton": 3.9}, "/triton", TEXT),
     "no stage": ({"stop_after": "sass"}, "/stop_after", f"Input should be {STAGES}"),
     "include in a string": ({"include": "ptx"}, "/include", LIST),
@@ -89,7 +88,14 @@ def test_missing_fields_are_named():
     with pytest.raises(RequestRejected) as rejected:
         parse_body(b"{}", CompileRequest)
 
-    assert str(rejected.value) == "/source: Field required; /target: Field required"
+    assert str(rejected.value) == "/target: Field required"
+
+
+@pytest.mark.parametrize("name", [name for name in CompileRequest.model_fields if name != "target"])
+def test_null_is_the_same_as_leaving_a_field_out(name: str):
+    assert CompileRequest.model_validate({"target": "cuda:90", name: None}) == (
+        CompileRequest.model_validate({"target": "cuda:90"})
+    )
 
 
 @pytest.mark.parametrize("body", [b"[]", b"null", b'"source"', b"1", b"true"])

@@ -35,6 +35,12 @@ def test_tuples_are_lists_of_types():
     assert read.named == {"pair": Parameter(["*fp16", ["i32", "i64"]])}
 
 
+def test_items_of_tuples_carry_hints_as_suffixes_and_null_is_a_constant():
+    read = parse_specialization({"pair": ["*float32:16", ["int:1", None]]}, None, None)
+
+    assert read.named == {"pair": Parameter(["*fp32:16", ["i32:1", None]])}
+
+
 def test_constexprs_may_name_any_parameter():
     read = parse_specialization(None, None, {"BLOCK_SIZE": 1024, "n": None})
 
@@ -90,14 +96,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "false": ({"signature": False}, "/signature", SIGNATURE),
     "type that is null": ({"signature": {"x": None}}, "/signature/x", TYPE),
     "type that is a number": ({"signature": {"n": 1024}}, "/signature/n", TYPE),
-    "type in a tuple": ({"signature": {"t": ["i32", {}]}}, "/signature/t/1", TYPE),
+    "type in a tuple": ({"signature": {"t": ["i32", 32]}}, "/signature/t/1", TYPE),
     "deep tuple": ({"signature": {"t": [[[[[[[[[]]]]]]]]]}}, "/signature/t" + "/0" * 8, TUPLE),
     "long tuple": ({"signature": {"t": ["i32"] * 257}}, "/signature/t", TUPLE),
-    "hint in a tuple": (
-        {"signature": {"t": ["i32:16"]}},
-        "/signature/t/0",
-        "hints on the items of a tuple are not supported",
-    ),
+    "no hint in a tuple": ({"signature": {"t": ["i32:8"]}}, "/signature/t/0", f'"8" {SUFFIX}'),
     "no hint": ({"signature": {"n": "i32:8"}}, "/signature/n", f'"8" {SUFFIX}'),
     "nothing after the colon": ({"signature": {"n": "i32:"}}, "/signature/n", f'"" {SUFFIX}'),
     "two suffixes": ({"signature": {"n": "i32:16:1"}}, "/signature/n", f'"16:1" {SUFFIX}'),
@@ -179,9 +181,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "more than 256 parameters",
     ),
     "long signature": (
-        {"signature": " " * 32_769},
+        {"signature": " " * 65_537},
         "/signature",
-        "a signature of more than 32768 characters",
+        "a signature of more than 65536 characters",
     ),
 }
 

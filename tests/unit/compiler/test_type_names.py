@@ -91,3 +91,16 @@ def test_any_text_is_a_type_or_unknown(written: str):
         return
 
     assert canonical_type(canonical) == canonical
+
+
+def test_a_gluon_descriptor_keeps_its_layout_in_one_spelling():
+    layout = "NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16, cga_layout=[])"
+
+    assert canonical_type(f"tensordesc<tl.float16[64, 64], {layout}>") == (
+        "tensordesc<fp16[64,64],NVMMASharedLayout(swizzle_byte_width=128,element_bitwidth=16,cga_layout=[])>"
+    )
+
+
+def test_a_layout_is_literals_only():
+    with pytest.raises(UnknownType):
+        canonical_type("tensordesc<fp16[64,64],NVMMASharedLayout(exit())>")

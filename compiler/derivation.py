@@ -1,0 +1,84 @@
+"""What can be derived from a finished compilation on demand, and the job that derives it.
+
+Job and outcome as service and worker exchange them; how it is made is not known here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from compiler.compilation import Compilation
+from compiler.job import CompileJob
+from compiler.key import derivation_key
+from compiler.problem import Problem
+
+DERIVATION_VERSION = 1
+"""Raise it with every change to what a derivation holds: kept ones are then left behind."""
+
+EXPORTS = "exports/"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One thing that can be derived.
+
+    It needs one of the stages in `needs`; `suffix` is that of a file to save it in.
+    """
+
+    media_type: str
+    suffix: str
+    needs: tuple[str, ...]
+    needs_request: bool = False
+
+
+KINDS: Mapping[str, Kind] = {
+    "sass": Kind("text/x-sass", "sass", ("cubin",)),
+    "lines": Kind("application/json", "lines.json", ("source", "ttir", "ttgir")),
+    "passes": Kind(
+        "application/json", "passes.json", ("source", "ttir", "ttgir"), needs_request=True
+    ),
+    EXPORTS + "c": Kind("text/x-c", "h", ("cubin",)),
+    EXPORTS + "cuda-inline": Kind("text/x-cuda", "cuh", ("ptx",)),
+    EXPORTS + "rust": Kind("text/rust", "rs", ("cubin",)),
+    EXPORTS + "python": Kind("text/x-python", "py", ("cubin",)),
+    EXPORTS + "triton-cache": Kind("application/x-tar", "tar", ("cubin",), needs_request=True),
+}
+"""By name, which is also the path behind that of the compilation (`sass` is an artifact)."""
+
+
+class DeriveJob(BaseModel):
+    """A derivation as it is queued; `key` is its id, over all that it depends on.
+
+    `compile_job` is there for what needs the compilation's own request.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Literal["derive"] = "derive"
+    key: str
+    what: str
+    compilation: Compilation
+    compile_job: CompileJob | None
+
+
+class Derivation(BaseModel):
+    """How a derivation ended: the blob that was made, or why there is none."""
+
+    model_config = ConfigDict(frozen=True)
+
+    state: Literal["succeeded", "failed"]
+    what: str
+    digest: str | None = None
+    size_bytes: int | None = None
+    problem: Problem | None = None
+
+
+def key_of(compilation: Compilation, what: str) -> str:
+    """Return the id of the derivation: it changes when the compilation is made anew."""
+    digests: dict[str, Any] = {
+        stage: artifact.digest for stage, artifact in compilation.artifacts.items()
+    }
+    parts = {"compilation": compilation.key, "what": what, "artifacts": digests}
+    return derivation_key([*parts.items(), ("derivation_version", DERIVATION_VERSION)])

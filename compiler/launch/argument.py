@@ -1,0 +1,158 @@
+"""From arguments as a request writes them to bound arguments: every address range checked.
+
+Dtypes of bare numbers are those that Triton gives Python's; whether they fit the kernel is for
+`inference` and `promise` to say.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from compiler.launch.bound import (
+    Allocation,
+    Argument,
+    BoundArguments,
+    Buffer,
+    Descriptor,
+    NoValue,
+    TupleArgument,
+)
+from compiler.launch.buffer import MAX_BYTES, bind_buffer, check_size, view_of
+from compiler.launch.descriptor import DESCRIPTOR_ALIGN_BYTES, bind_descriptor
+from compiler.launch.scalar import bind_scalar, is_scalar
+from compiler.launch.validation import read
+from compiler.launch.wire import (
+    Aliased,
+    Described,
+    Grouped,
+    WrittenBuffer,
+    WrittenDescriptor,
+    WrittenView,
+)
+from compiler.rejection import (
+    Fault,
+    RequestRejected,
+    collecting,
+    did_you_mean,
+    pointer,
+    shown,
+)
+from compiler.specialization import MAX_PARAMETERS
+from compiler.value import MAX_DEPTH, pointer_below
+
+_KINDS = 'a number, true, false, null, a buffer {"shape", "dtype", ...}, {"value", "dtype"}, '
+_KINDS += '{"tuple": [...]}, {"view": {...}} or {"descriptor": {...}}'
+
+
+def bind_arguments(
+    raw: Mapping[str, Any], at: str = "/arguments", max_bytes: int = MAX_BYTES
+) -> BoundArguments:
+    """Return the bound form of the arguments written at pointer `at`; seeds must be there.
+
+    Raises RequestRejected with every fault found, among them more than `max_bytes` in all.
+    """
+    if len(raw) > MAX_PARAMETERS:
+        raise RequestRejected(Fault(at, f"more than {MAX_PARAMETERS} arguments"))
+    faults: list[Fault] = []
+    binder = _Binder(raw, at)
+    for name in raw:
+        with collecting(faults):
+            if not name.isidentifier():
+                raise RequestRejected(
+                    Fault(at + pointer(name), f"{shown(name)} is not a parameter name")
+                )
+            binder.named(name)
+    with collecting(faults):
+        check_size(binder.allocations, max_bytes, at)
+    if faults:
+        raise RequestRejected(*faults)
+    arguments = {name: binder.bound[name] for name in raw}
+    return BoundArguments(allocations=binder.allocations, arguments=arguments)
+
+
+class _Binder:
+    """Binds arguments by name, those first that a view needs."""
+
+    def __init__(self, raw: Mapping[str, Any], at: str) -> None:
+        self._raw = raw
+        self._at = at
+        self._entered: set[str] = set()
+        self.bound: dict[str, Argument] = {}
+        self.allocations: list[Allocation] = []
+
+    def named(self, name: str) -> None:
+        if name not in self._entered:
+            self._entered.add(name)
+            at = self._at + pointer(name)
+            self.bound[name] = self._bind(name, self._raw[name], at, depth=0)
+
+    def _bind(self, name: str, raw: Any, at: str, depth: int) -> Argument:
+        if raw is None or (isinstance(raw, dict) and "value" in raw and raw["value"] is None):
+            return NoValue()
+        if is_scalar(raw):
+            return bind_scalar(raw, at)
+        if isinstance(raw, list):
+            return self._tuple(name, raw, at, depth)
+        if not isinstance(raw, dict):
+            message = f"{shown(raw)} is no argument; write {_KINDS} (strings are constexprs)"
+            raise RequestRejected(Fault(at, message))
+        if "tuple" in raw:
+            items = read(Grouped, raw, at).items
+            return self._tuple(name, items, pointer_below(at, "tuple"), depth)
+        if "descriptor" in raw:
+            written = read(Described, raw, at).descriptor
+            return self._descriptor(name, written, pointer_below(at, "descriptor"))
+        return self._pointer(name, raw, at)
+
+    def _tuple(self, name: str, items: list[Any], at: str, depth: int) -> TupleArgument:
+        if depth >= MAX_DEPTH:
+            raise RequestRejected(Fault(at, f"tuples nest {MAX_DEPTH} deep at most"))
+        bound = [
+            self._bind(f"{name}.{index}", item, pointer_below(at, index), depth + 1)
+            for index, item in enumerate(items)
+        ]
+        return TupleArgument(items=bound)
+
+    def _descriptor(self, name: str, raw: Any, at: str) -> Descriptor:
+        written = read(WrittenDescriptor, raw, at)
+        base_at = pointer_below(at, "base")
+        base = self._pointer(name, written.base, base_at, DESCRIPTOR_ALIGN_BYTES)
+        return bind_descriptor(written, base, self.allocations[base.allocation], at)
+
+    def _pointer(self, name: str, raw: Any, at: str, align_bytes: int = 16) -> Buffer:
+        if isinstance(raw, dict) and "view" in raw:
+            return self._view(read(Aliased, raw, at).view, pointer_below(at, "view"))
+        if not isinstance(raw, dict) or not raw.keys() & WrittenBuffer.model_fields.keys():
+            raise RequestRejected(Fault(at, f"{shown(raw)} is no argument; write {_KINDS}"))
+        written = read(WrittenBuffer, raw, at)
+        index = len(self.allocations)
+        allocation, buffer = bind_buffer(name, index, written, align_bytes, at)
+        self.allocations.append(allocation)
+        return buffer
+
+    def _view(self, raw: Any, at: str) -> Buffer:
+        written = read(WrittenView, raw, at)
+        base = self._aliased(written.of, pointer_below(at, "of"))
+        return view_of(base, self.allocations[base.allocation], written, at)
+
+    def _aliased(self, of: str, at: str) -> Buffer:
+        name, *path = of.split(".")
+        if name not in self._raw:
+            message = f"there is no argument {shown(of)}.{did_you_mean(name, self._raw)}"
+            raise RequestRejected(Fault(at, message))
+        if name not in self.bound and name in self._entered:
+            message = f"{shown(of)} is not bound: it is wrong itself, or views form a circle"
+            raise RequestRejected(Fault(at, message))
+        self.named(name)
+        found: Argument | None = self.bound[name]
+        for index in path:
+            found = _item(found, index)
+        base = found.base if isinstance(found, Descriptor) else found
+        if not isinstance(base, Buffer):
+            raise RequestRejected(Fault(at, f"{shown(of)} is not a buffer that can be viewed"))
+        return base
+
+
+def _item(argument: Argument | None, index: str) -> Argument | None:
+    if not isinstance(argument, TupleArgument) or not index.isdecimal() or len(index) > 3:
+        return None
+    return argument.items[int(index)] if int(index) < len(argument.items) else None

@@ -1,0 +1,191 @@
+"""Cases: what each changes, merged over what the launch says, and checked as far as JSON shows."""
+
+import random
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.launch.argument import bind_arguments
+from compiler.launch.bound import BoundArguments
+from compiler.launch.grid import Grid, parse_grid
+from compiler.launch.initializer import with_seed
+from compiler.launch.reference import Reference, check_reference
+from compiler.launch.request import CaseRequest, LaunchRequest
+from compiler.launch.values import MAX_VALUES
+from compiler.rejection import Fault, RequestRejected, collecting, pointer
+
+ARGUMENTS = "/arguments"
+MAX_WRITTEN_VALUES = 4 * MAX_VALUES
+"""Of all cases together: each is read again for every case that keeps it."""
+
+_NESTED = frozenset({"tuple", "descriptor", "base"})
+_WHOLE = frozenset({"shape", "dtype"})
+_NOT_BUFFERS = frozenset({"value", "tuple", "view", "descriptor", "int", "float"})
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One run of the kernel: everything that may differ between cases.
+
+    `at` is the pointer of the case ("" without cases), `changed` the arguments that it says itself.
+    """
+
+    index: int
+    name: str | None
+    at: str
+    changed: frozenset[str]
+    bound: BoundArguments
+    grid: Grid
+    reference: Reference | None
+
+    def placed(self, faults: Iterable[Fault]) -> list[Fault]:
+        """Return faults of arguments with pointers to where the request says these arguments."""
+        return _placed(faults, self.at, self.changed)
+
+
+def cases_of(request: LaunchRequest, max_bytes: int) -> list[Case]:
+    """Return the cases of a launch, one without a name when the request has none.
+
+    The seeds must be there (see `with_seeds`). Raises RequestRejected with all faults.
+    """
+    base = named_arguments(request.arguments, "/arguments")
+    if not request.cases:
+        return [_case(request, base, 0, CaseRequest(), "", max_bytes)]
+    faults: list[Fault] = []
+    cases: list[Case] = []
+    written = 0
+    for index, changes in enumerate(request.cases):
+        with collecting(faults):
+            at = pointer("cases", index)
+            cases.append(_case(request, base, index, changes, at, max_bytes))
+            written += _written_values(cases[-1].bound)
+        if written > MAX_WRITTEN_VALUES:
+            message = f"the cases write out more than {MAX_WRITTEN_VALUES} values; upload them"
+            faults.append(Fault(pointer("cases"), message))
+            break
+    if faults:
+        raise RequestRejected(*dict.fromkeys(faults))  # cases share what they do not change
+    return cases
+
+
+def _written_values(bound: BoundArguments) -> int:
+    inits = [allocation.init for allocation in bound.allocations if allocation.init]
+    return sum(len(init.get("values", ())) for init in inits)
+
+
+def _case(
+    request: LaunchRequest,
+    base: Mapping[str, Any],
+    index: int,
+    changes: CaseRequest,
+    at: str,
+    max_bytes: int,
+) -> Case:
+    faults: list[Fault] = []
+    changed: dict[str, Any] = {}
+    if changes.arguments is not None:
+        changed = named_arguments(changes.arguments, at + ARGUMENTS)
+    try:
+        bound = bind_arguments(merged_arguments(base, changed), ARGUMENTS, max_bytes)
+    except RequestRejected as rejected:
+        faults += _placed(rejected.faults, at, changed.keys())
+    with collecting(faults):
+        own = changes.grid is not None
+        grid = parse_grid(changes.grid, at + "/grid") if own else parse_grid(request.grid)
+    with collecting(faults):
+        reference = _reference(request.reference, changes.reference, at)
+    if faults:
+        raise RequestRejected(*faults)
+    return Case(index, changes.name, at, frozenset(changed), bound, grid, reference)
+
+
+def _reference(base: Reference | None, changes: Reference | None, at: str) -> Reference | None:
+    reference = base
+    if changes is not None:
+        reference = base.merged(changes) if base else changes
+    if reference is not None:
+        check_reference(reference, ("" if changes is None else at) + "/reference")
+    return reference
+
+
+def _placed(faults: Iterable[Fault], at: str, changed: Container[str]) -> list[Fault]:
+    placed = []
+    for fault in faults:
+        name, _, _ = fault.pointer.removeprefix(ARGUMENTS + "/").partition("/")
+        shared = fault.pointer != ARGUMENTS and name not in changed
+        placed.append(fault if shared else Fault(at + fault.pointer, fault.message))
+    return placed
+
+
+def named_arguments(raw: Any, at: str) -> dict[str, Any]:
+    """Return arguments by name; a list's are arg0, arg1 and so on. Raises RequestRejected."""
+    if isinstance(raw, list):
+        return {f"arg{index}": item for index, item in enumerate(raw)}
+    if not isinstance(raw, dict):
+        raise RequestRejected(Fault(at, "must be an object by name, or a list by position"))
+    return raw
+
+
+def merged_arguments(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with the arguments that a case changes.
+
+    An argument replaces that of the launch; a buffer that lacks its shape or dtype, and so could
+    not stand alone, only replaces the fields that it has.
+    """
+    merged = dict(base)
+    for name, change in changes.items():
+        whole = merged.get(name)
+        if _is_partial(change) and _is_buffer(whole):
+            merged[name] = {**whole, **change}  # type: ignore[dict-item]
+        else:
+            merged[name] = change
+    return merged
+
+
+def _is_buffer(raw: Any) -> bool:
+    return isinstance(raw, dict) and not raw.keys() & _NOT_BUFFERS
+
+
+def _is_partial(raw: Any) -> bool:
+    return _is_buffer(raw) and not raw.keys() >= _WHOLE
+
+
+def with_seeds(request: LaunchRequest, source: random.Random) -> LaunchRequest:
+    """Return the request with a seed from `source` wherever an initialiser needs and lacks one.
+
+    Cases share the seeds of arguments that they do not change.
+    """
+    cases = [
+        case.model_copy(update={"arguments": _seeded(case.arguments, source)})
+        for case in request.cases
+    ]
+    arguments = _seeded(request.arguments, source)
+    return request.model_copy(update={"arguments": arguments, "cases": cases})
+
+
+def _seeded(raw: Any, source: random.Random) -> Any:
+    if isinstance(raw, dict):
+        return {name: _seeded_argument(item, source) for name, item in raw.items()}
+    if isinstance(raw, list):
+        return [_seeded_argument(item, source) for item in raw]
+    return raw
+
+
+def _seeded_argument(raw: Any, source: random.Random) -> Any:
+    if isinstance(raw, list):
+        return [_seeded_argument(item, source) for item in raw]
+    if not isinstance(raw, dict):
+        return raw
+    seeded = {name: _seeded_argument(raw[name], source) for name in _NESTED & raw.keys()}
+    if "init" in raw:
+        seeded["init"] = with_seed(raw["init"], source)
+    return raw | seeded
+
+
+def seeds_of(bound: BoundArguments) -> dict[str, int]:
+    """Return the seeds of the random inputs, by argument."""
+    return {
+        allocation.name: allocation.init["seed"]
+        for allocation in bound.allocations
+        if allocation.init is not None and "seed" in allocation.init
+    }

@@ -1,0 +1,154 @@
+"""Infers a specialization from facts and arguments, exactly as Triton's JIT does when it launches.
+
+After `create_function_from_signature` in triton/runtime/jit.py and `by_value`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.binding import BindingFailed
+from compiler.launch.annotation import annotated_type
+from compiler.launch.bound import (
+    Argument,
+    BoundArguments,
+    Buffer,
+    NoValue,
+    Scalar,
+    TupleArgument,
+)
+from compiler.launch.by_value import ONE, Rules, specialized
+from compiler.launch.element import BOOLEANS, INTEGER_RANGES
+from compiler.launch.scalar import dtype_of, integer
+from compiler.rejection import did_you_mean
+from compiler.specialization import Parameter, Specialization
+from compiler.types import is_pointer
+from compiler.value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """What the JIT would compile, and the arguments with the defaults of run-time parameters."""
+
+    specialization: Specialization
+    arguments: BoundArguments
+
+
+def infer(
+    kernel: str,
+    facts: Sequence[Mapping[str, Any]],
+    bound: BoundArguments,
+    constexprs: Mapping[str, Parameter],
+    backend: str = "cuda",
+) -> Inferred:
+    """Return the specialization of `kernel` for arguments, given the values in `constexprs`.
+
+    `facts` are the parameters of the cut's KernelFacts. Raises BindingFailed: `extra_argument`,
+    `missing_argument`, `argument_mismatch`.
+    """
+    _check_names(kernel, [fact["name"] for fact in facts], bound, constexprs)
+    arguments = dict(bound.arguments)
+    named = dict(constexprs)
+    for fact in facts:
+        name = fact["name"]
+        if name in named:
+            continue
+        argument = arguments.get(name) or _default(kernel, fact)
+        if argument is None:
+            continue  # whoever compiles fills the default in, as a constexpr
+        if not fact["constexpr"]:
+            arguments[name] = argument
+        named[name] = _parameter(kernel, fact, argument, bound, backend)
+    filled = bound.model_copy(update={"arguments": arguments})
+    return Inferred(Specialization(named), filled)
+
+
+def _check_names(
+    kernel: str, names: list[str], bound: BoundArguments, constexprs: Mapping[str, Parameter]
+) -> None:
+    for name in [*bound.arguments, *constexprs]:
+        if name not in names:
+            message = (
+                f"kernel `{kernel}` has no parameter `{name}`.{did_you_mean(name, names)} "
+                f"Its parameters are {', '.join(names) or 'none'}."
+            )
+            raise BindingFailed("extra_argument", message, name)
+    for name in bound.arguments:
+        if name in constexprs:
+            message = f"parameter `{name}` of `{kernel}` has an argument and a value in constexprs"
+            raise BindingFailed("extra_argument", message, name)
+
+
+def _default(kernel: str, fact: Mapping[str, Any]) -> Argument | None:
+    name, default = fact["name"], fact["default"]
+    if default is None:
+        if fact["constexpr"]:
+            message = f"constexpr parameter `{name}` of `{kernel}` has no value in `constexprs`"
+            raise BindingFailed("missing_constexpr", message, name)
+        message = f"parameter `{name}` of `{kernel}` has no argument and no default"
+        raise BindingFailed("missing_argument", message, name)
+    return None if fact["constexpr"] else _from_value(default)
+
+
+def _from_value(default: Mapping[str, Any]) -> Argument | None:
+    if "literal" not in default:
+        return None
+    value = default["literal"]
+    if value is None:
+        return NoValue()
+    if isinstance(value, bool) or (isinstance(value, dict) and value.keys() <= {"int", "float"}):
+        return Scalar(value=value, dtype=dtype_of(value))
+    return None
+
+
+def _parameter(
+    kernel: str, fact: Mapping[str, Any], argument: Argument, bound: BoundArguments, backend: str
+) -> Parameter:
+    if fact["constexpr"]:
+        return Parameter(value=_constant(kernel, fact["name"], argument), is_constexpr=True)
+    inferred = specialized(argument, bound, backend, Rules.of(fact))
+    kind = annotated_type(fact["annotation"]) or _given_type(argument)
+    if kind is None:
+        return inferred
+    _check_kind(kernel, fact["name"], kind, argument)
+    if kind == "u1" or kind[:2] in {"fp", "bf"}:
+        return Parameter(kind)
+    return Parameter(kind, inferred.hints - ONE)  # with its type fixed, 1 is no constant
+
+
+def _given_type(argument: Argument) -> str | None:
+    if not isinstance(argument, Scalar) or not argument.dtype_given:
+        return None
+    return "u1" if argument.dtype in BOOLEANS else argument.dtype
+
+
+def _constant(kernel: str, name: str, argument: Argument) -> Value:
+    if isinstance(argument, Scalar):
+        return argument.value
+    if isinstance(argument, NoValue):
+        return None
+    if isinstance(argument, TupleArgument):
+        return {"tuple": [_constant(kernel, name, item) for item in argument.items]}
+    message = f"parameter `{name}` of `{kernel}` is a tl.constexpr, it cannot be a buffer"
+    raise BindingFailed("argument_mismatch", message, name)
+
+
+def _check_kind(kernel: str, name: str, kind: str, argument: Argument) -> None:
+    match argument:
+        case NoValue() | Buffer():
+            fits = is_pointer(kind)  # None is a null pointer; other elements are reinterpreted
+        case Scalar():
+            fits = not is_pointer(kind) and _holds(kind, argument)
+        case _:
+            fits = False
+    if not fits:
+        what = argument.value if isinstance(argument, Scalar) else f"a {argument.kind}"
+        message = f"parameter `{name}` of `{kernel}` is annotated {kind}, its argument is {what}"
+        raise BindingFailed("argument_mismatch", message, name)
+
+
+def _holds(kind: str, scalar: Scalar) -> bool:
+    number = integer(scalar)
+    if kind == "u1" or kind not in INTEGER_RANGES or isinstance(scalar.value, bool):
+        return True
+    return number is not None and number in INTEGER_RANGES[kind]

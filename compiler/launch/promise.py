@@ -1,0 +1,180 @@
+"""Arguments against what a compilation was promised of them: types, hints, constants.
+
+Code that was compiled for a size divisible by 16 is wrong, not slow, when the size is not.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compiler import compilation
+from compiler.launch.bound import (
+    Argument,
+    BoundArguments,
+    Buffer,
+    Descriptor,
+    NoValue,
+    Scalar,
+    TupleArgument,
+)
+from compiler.launch.by_value import MAX_RANGE_BYTES, Rules, specialized
+from compiler.launch.element import BOOLEANS, INTEGER_RANGES
+from compiler.launch.scalar import integer
+from compiler.rejection import Fault, RequestRejected, pointer, shown
+from compiler.specialization import Parameter
+from compiler.tuple_type import SUFFIX_HINTS
+from compiler.types import is_pointer
+from compiler.value import plain_value, pointer_below
+
+
+class HintViolated(RequestRejected):
+    """Every fault is an argument that breaks a hint or constant of the compilation."""
+
+    slug = "hint_violated"
+
+
+@dataclass(frozen=True, slots=True)
+class _Broken:
+    fault: Fault
+    is_hint: bool
+
+
+def promised(parameters: Iterable[compilation.Parameter]) -> dict[str, Parameter]:
+    """Return what a finished compilation was promised, by name."""
+    return {item.name: _promised(item) for item in parameters}
+
+
+def _promised(item: compilation.Parameter) -> Parameter:
+    if item.role == "constexpr":
+        return Parameter(value=item.value, is_constexpr=True)
+    return Parameter(item.type, frozenset(item.hints))
+
+
+def check_promises(
+    named: Mapping[str, Parameter],
+    bound: BoundArguments,
+    at: str = "/arguments",
+    *,
+    complete: bool = True,
+) -> None:
+    """Check the arguments against a specialization or a compilation (see `promised`).
+
+    Not `complete`: arguments may be missing, as the source can have defaults for them. Raises
+    RequestRejected for arguments that are missing, unknown or of another type, and HintViolated
+    where only hints are broken.
+    """
+    broken = list(_unknown(named, bound, at))
+    if complete:
+        broken += _missing(named, bound, at)
+    for name, argument in bound.arguments.items():
+        if name in named:
+            broken += _broken(named[name], argument, bound, at + pointer(name))
+    others = [item.fault for item in broken if not item.is_hint]
+    if others:
+        raise RequestRejected(*others)
+    if broken:
+        raise HintViolated(*(item.fault for item in broken))
+
+
+def _missing(named: Mapping[str, Parameter], bound: BoundArguments, at: str) -> Iterator[_Broken]:
+    for name, parameter in named.items():
+        constant = parameter.is_constexpr or "equal_to_1" in parameter.hints
+        if not constant and name not in bound.arguments:
+            message = f"there is no argument for {shown(name)} of type {parameter.type}"
+            yield _Broken(Fault(at, message), is_hint=False)
+
+
+def _unknown(named: Mapping[str, Parameter], bound: BoundArguments, at: str) -> Iterator[_Broken]:
+    for name in bound.arguments:
+        if name not in named:
+            known = ", ".join(named) or "none"
+            message = f"there is no such parameter; the compilation has {known}"
+            yield _Broken(Fault(at + pointer(name), message), is_hint=False)
+
+
+def _broken(
+    parameter: Parameter, argument: Argument, bound: BoundArguments, at: str
+) -> Iterator[_Broken]:
+    if parameter.is_constexpr:
+        value = plain_value(parameter.value)
+        if _plain(argument) != value:
+            message = f"was compiled as the constant {shown(value)}"
+            yield _Broken(Fault(at, message), is_hint=True)
+    elif isinstance(parameter.type, list):
+        yield from _broken_items(parameter.type, argument, bound, at)
+    elif not _is_of(str(parameter.type), argument, bound):
+        message = f"must be of type {parameter.type}"
+        yield _Broken(Fault(at, message), is_hint=False)
+    else:
+        for hint in sorted(parameter.hints):
+            if not _keeps(hint, argument, bound):
+                message = f"breaks the hint {hint} that the kernel was compiled with"
+                yield _Broken(Fault(at, message), is_hint=True)
+
+
+def _broken_items(
+    types: list[Any], argument: Argument, bound: BoundArguments, at: str
+) -> Iterator[_Broken]:
+    if not isinstance(argument, TupleArgument) or len(argument.items) != len(types):
+        message = f"must be a tuple of {len(types)}"
+        yield _Broken(Fault(at, message), is_hint=False)
+        return
+    for index, (kind, item) in enumerate(zip(types, argument.items, strict=True)):
+        yield from _broken(_item(kind), item, bound, pointer_below(at, index))
+
+
+def _item(kind: Any) -> Parameter:
+    if kind is None:
+        return Parameter(is_constexpr=True)
+    if isinstance(kind, list):
+        return Parameter(kind)
+    name, _, suffix = kind.partition(":")
+    return Parameter(name, frozenset({SUFFIX_HINTS[suffix]} if suffix else ()))
+
+
+def _is_of(kind: str, argument: Argument, bound: BoundArguments) -> bool:
+    match argument:
+        case Buffer():
+            element = kind.removeprefix("*k") if kind.startswith("*k") else kind.removeprefix("*")
+            return is_pointer(kind) and _unified(element) == _unified(argument.dtype)
+        case Descriptor():
+            return specialized(argument, bound, "cuda", Rules()).type == kind
+        case NoValue():
+            return is_pointer(kind)
+        case Scalar():
+            return not is_pointer(kind) and _holds(kind, argument)
+        case TupleArgument():
+            return False
+
+
+def _unified(dtype: str) -> str:
+    return "u1" if dtype in BOOLEANS else dtype
+
+
+def _holds(kind: str, scalar: Scalar) -> bool:
+    if kind not in INTEGER_RANGES or isinstance(scalar.value, bool):
+        return not kind.startswith("tensordesc")
+    number = integer(scalar)
+    return number is not None and number in INTEGER_RANGES[kind]
+
+
+def _keeps(hint: str, argument: Argument, bound: BoundArguments) -> bool:
+    if isinstance(argument, Buffer):
+        if hint == "pointer_range_32":
+            return bound.allocations[argument.allocation].size_bytes <= MAX_RANGE_BYTES
+        return bound.is_divisible_by_16(argument)
+    if not isinstance(argument, Scalar):
+        return True
+    number = integer(argument) if not isinstance(argument.value, bool) else int(argument.value)
+    return number is not None and (number == 1 if hint == "equal_to_1" else number % 16 == 0)
+
+
+def _plain(argument: Argument) -> Any:
+    match argument:
+        case Scalar():
+            return plain_value(argument.value)
+        case TupleArgument():
+            return [_plain(item) for item in argument.items]
+        case NoValue():
+            return None
+    return argument

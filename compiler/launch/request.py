@@ -1,0 +1,116 @@
+"""The body of POST /v1/launches, as it is written on the wire.
+
+Shape and types only; what the values mean is resolved in `resolution`.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from compiler.launch.reference import Key, Reference
+from compiler.request import EXAMPLE as COMPILATION_EXAMPLE
+from compiler.request import MAX_TIMEOUT_S, CompileRequest
+
+Check = Literal["memcheck", "racecheck", "initcheck", "determinism"]
+ReturnMode = Literal["none", "summary", "values", "tensor"]
+Arguments = dict[str, JsonValue] | list[JsonValue]
+
+MAX_CASES = 100
+MAX_DEADLINE_S = 3600
+MAX_ARGUMENTS = 256
+
+_BUFFER = {"shape": [98432], "dtype": "fp32"}
+EXAMPLE: dict[str, Any] = {
+    "compilation": {
+        name: COMPILATION_EXAMPLE[name] for name in ("source", "constexprs", "target", "options")
+    },
+    "grid": ["cdiv(n_elements, BLOCK_SIZE)"],
+    "arguments": {
+        "x_ptr": {**_BUFFER, "init": {"kind": "uniform", "seed": 1}},
+        "y_ptr": {**_BUFFER, "init": {"kind": "normal", "seed": 2}},
+        "output_ptr": {**_BUFFER, "output": True},
+        "n_elements": 98432,
+    },
+    "reference": {"source": "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr\n"},
+}
+
+
+class _Written(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class DeviceClass(_Written):
+    """A kind of device by target and model, as GET /v1/devices lists them."""
+
+    target: str = Field(max_length=64)
+    model: str | None = Field(default=None, max_length=128)
+
+
+class TimingRequest(_Written):
+    """How to time the kernel; all repeats end after `max_ms`."""
+
+    warmup_repeats: Annotated[int, Field(ge=0, le=10_000)] = 10
+    min_repeats: Annotated[int, Field(ge=1, le=100_000)] = 20
+    max_ms: Annotated[float, Field(gt=0, le=60_000)] = 500
+    flush_l2: bool = True
+    fresh_inputs: bool = False
+    flops: Annotated[float, Field(ge=0, le=1e30)] | None = None
+    bytes_: Annotated[float, Field(ge=0, le=1e30)] | None = Field(default=None, alias="bytes")
+    samples: bool = False
+
+
+class TraceRequest(_Written):
+    """Which programs' memory accesses to record."""
+
+    programs: Annotated[
+        list[Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1, max_length=3)]],
+        Field(min_length=1, max_length=64),
+    ] = [[0, 0, 0]]
+    max_accesses: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
+
+
+class CaseRequest(_Written):
+    """What one case changes; null keeps what the launch says."""
+
+    name: str | None = Field(default=None, max_length=256)
+    arguments: JsonValue = Field(
+        default=None, description="by name; a buffer without shape or dtype changes fields only"
+    )
+    grid: JsonValue = None
+    reference: Reference | None = None
+
+
+class LaunchRequest(_Written):
+    """A compilation with described arguments, a grid, and what to find out."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, json_schema_extra={"examples": [EXAMPLE]}
+    )
+
+    compilation: CompileRequest | None = Field(
+        default=None, description="as POST /v1/compilations takes it; the signature may be left out"
+    )
+    compilation_key: Key | None = Field(default=None, description="of a finished one, instead")
+    device: JsonValue = Field(
+        default="auto", description='"auto", "interpreter" or {"target": ..., "model": ...}'
+    )
+    grid: JsonValue = Field(
+        description="one to three integers or expressions such as cdiv(n_elements, BLOCK_SIZE)"
+    )
+    arguments: JsonValue = Field(description="by name; a list by position for IR")
+    reference: Reference | None = None
+    cases: list[CaseRequest] = Field(default_factory=list, max_length=MAX_CASES)
+    stop_after_failures: Annotated[int, Field(ge=1)] | None = None
+    return_: dict[str, ReturnMode] = Field(
+        default_factory=dict, alias="return", max_length=MAX_ARGUMENTS
+    )
+    timing: TimingRequest | None = None
+    checks: list[Check] = Field(default_factory=list, max_length=4)
+    profile: bool = False
+    isolation: Literal["caller", "process"] = "caller"
+    trace: TraceRequest | None = Field(default=None, description="on the interpreter only")
+    timeout_s: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_S, description="of execution")] = 30
+    deadline_s: Annotated[
+        float, Field(gt=0, le=MAX_DEADLINE_S, description="queue, compile and execution")
+    ] = 300
+    priority: Literal["interactive", "batch"] = "interactive"

@@ -1,0 +1,175 @@
+"""The memory of a launch: allocations made from bound arguments, and arguments as views of them.
+
+Deterministic: whoever makes buffers from the same bound arguments has the same bytes. An allocation
+is filled through the argument that bears its name, in that argument's logical order, so that values
+do not depend on strides; what the argument does not reach, and an allocation without `init`, is
+poisoned. Without such an argument it is filled in memory order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compiler.launching import initial
+from compiler.launching.dtypes import Array, stored
+from compiler.launching.parts import part
+
+POISON = 0xFF
+"""The byte that memory holds before anybody wrote it: as a float a NaN, as an integer -1."""
+
+Arguments = dict[str, Any]
+"""Bound arguments by name, in canonical JSON form."""
+
+
+class BadBuffer(ValueError):
+    """A buffer that reaches outside of its allocation; the message says how."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A buffer among the arguments: `name`, or `name.1` within a tuple, and its description."""
+
+    name: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    """In elements."""
+    offset: int
+    """In elements."""
+    allocation: int
+    dtype: str
+    output: bool
+
+    @property
+    def elements(self) -> int:
+        """How many elements it has."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Memory of its own: a name, whether the kernel may change it, and its elements."""
+
+    name: str
+    dtype: str
+    output: bool
+    memory: Array
+    """One-dimensional, in the stored type."""
+
+
+def leaves(arguments: Arguments) -> Iterator[Leaf]:
+    """Yield every buffer among the arguments, those in tuples and descriptors included."""
+    for name, argument in arguments.items():
+        yield from _leaves(name, argument)
+
+
+def _leaves(name: str, argument: dict[str, Any]) -> Iterator[Leaf]:
+    match argument["kind"]:
+        case "buffer":
+            yield leaf(name, argument)
+        case "tuple":
+            for position, item in enumerate(argument["items"]):
+                yield from _leaves(f"{name}.{position}", item)
+        case "descriptor":
+            yield from _leaves(name, argument["base"])
+
+
+def leaf(name: str, argument: dict[str, Any]) -> Leaf:
+    """Return one argument of kind `buffer`."""
+    return Leaf(
+        name,
+        tuple(argument["shape"]),
+        tuple(argument["strides"]),
+        argument["offset"],
+        argument["allocation"],
+        argument["dtype"],
+        bool(argument["output"]),
+    )
+
+
+def materialise(
+    allocations: Sequence[dict[str, Any]], arguments: Arguments, body: bytes
+) -> list[Allocation]:
+    """Return the memory that bound arguments describe, uploads taken from `body`.
+
+    Raises `ValueError` for what cannot be made.
+    """
+    layouts = {(found.allocation, found.name): found for found in leaves(arguments)}
+    made = []
+    for index, described in enumerate(allocations):
+        layout = layouts.get((index, described["name"]))
+        memory = _poisoned(described["elements"], described["dtype"])
+        if described["init"] is not None:
+            _fill(memory, described, layout, body)
+        made.append(
+            Allocation(described["name"], described["dtype"], bool(described["output"]), memory)
+        )
+    return made
+
+
+def _poisoned(count: int, dtype: str) -> Array:
+    kind = stored(dtype)
+    return np.full(count * kind.itemsize, POISON, np.uint8).view(kind)
+
+
+def _fill(memory: Array, described: dict[str, Any], layout: Leaf | None, body: bytes) -> None:
+    uploaded = part(body, described["body"]) if described.get("body") else b""
+    count = layout.elements if layout is not None else memory.size
+    try:
+        values = initial.elements(described["init"], count, described["dtype"], uploaded)
+    except ValueError as error:
+        message = f"{described['name']}: {error}"
+        raise BadBuffer(message) from error
+    if layout is None:
+        memory[:] = values
+    else:
+        view(memory, layout)[...] = values.reshape(layout.shape)
+
+
+def view(memory: Array, layout: Leaf) -> Array:
+    """Return the elements of an argument in its own shape, sharing `memory`. Raises `BadBuffer`."""
+    _check_reach(memory, layout)
+    if not layout.elements:
+        return np.empty(layout.shape, memory.dtype)
+    size = memory.itemsize
+    return np.ndarray(
+        layout.shape,
+        memory.dtype,
+        buffer=memory.view(np.uint8),  # not every type may be a buffer itself
+        offset=layout.offset * size,
+        strides=tuple(stride * size for stride in layout.strides),
+    )
+
+
+def _check_reach(memory: Array, layout: Leaf) -> None:
+    if len(layout.strides) != len(layout.shape) or any(extent < 0 for extent in layout.shape):
+        message = f"{layout.name}: shape {layout.shape} and strides {layout.strides} do not agree"
+        raise BadBuffer(message)
+    if not layout.elements:
+        return
+    steps = [
+        (extent - 1) * stride for extent, stride in zip(layout.shape, layout.strides, strict=True)
+    ]
+    first = layout.offset + sum(step for step in steps if step < 0)
+    last = layout.offset + sum(step for step in steps if step > 0)
+    if first < 0 or last >= memory.size:
+        message = (
+            f"{layout.name}: reaches elements {first} to {last} of an allocation of {memory.size}"
+        )
+        raise BadBuffer(message)
+
+
+def logical_bytes(memory: Array, layout: Leaf) -> bytes:
+    """Return the elements of an argument in logical (C) order."""
+    return np.ascontiguousarray(view(memory, layout)).tobytes()
+
+
+def unwritten(elements: Array) -> int:
+    """Return how many elements still hold the poison, bit for bit."""
+    size = elements.itemsize
+    octets = np.ascontiguousarray(elements).reshape(-1).view(np.uint8).reshape(-1, size)
+    return int((octets == POISON).all(axis=1).sum())

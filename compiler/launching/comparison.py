@@ -1,0 +1,177 @@
+"""The task that compares what a kernel made with what was expected; executes no user code.
+
+Floats are compared in float64: an element matches if |actual - expected| <= atol + rtol |expected|,
+if both are the same infinity, or both NaN where `equal_nan` says so. Integers are compared exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compiler.launching import npy
+from compiler.launching.buffers import unwritten
+from compiler.launching.dtypes import Array, readable, stored
+from compiler.launching.number import LARGEST_EXACT, encode
+from compiler.launching.parts import part
+
+Send = Callable[[dict[str, Any], bytes], None]
+
+MOST_VALUES = 65_536
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far an output may be from what was expected."""
+
+    rtol: float = 0.0
+    atol: float = 0.0
+    equal_nan: bool = False
+    max_mismatched_ratio: float = 0.0
+    """Of all elements; an element that is not finite, or should not have been, always counts."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two arrays, element by element."""
+
+    absolute: Array
+    """|actual - expected|; 0 where `finite` is false."""
+    relative: Array
+    """The same divided by |expected|; 0 where that is 0."""
+    finite: Array
+    """Where both are finite."""
+    mismatched: Array
+
+
+def compare(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    """Return a summary of every output, and a comparison of those with expected elements.
+
+    `header["outputs"]` has, by name: `dtype`, `shape`, `poisoned`, `return` (none, summary, values,
+    tensor), `actual` and `expected` (places in `body`, the latter or None), `expected_dtype`,
+    `tolerance`. Sends `tensor:<name>`, a `.npy` file, where `return` is tensor.
+    """
+    results = {}
+    for name, output in header["outputs"].items():
+        kind = stored(output["dtype"])
+        actual = np.frombuffer(part(body, output["actual"]), kind).reshape(output["shape"])
+        shown = readable(actual, output["dtype"])
+        results[name] = {
+            "summary": summary(actual, output["dtype"], poisoned=output.get("poisoned", True)),
+            "comparison": _compared(shown, output, body),
+            "values": _values(shown) if output.get("return") == "values" else None,
+        }
+        if output.get("return") == "tensor":
+            send({"kind": "stage", "stage": f"tensor:{name}", "ms": 0.0}, npy.write(actual))
+    return {"kind": "result", "outputs": results}
+
+
+def summary(actual: Array, dtype: str, *, poisoned: bool) -> dict[str, Any]:
+    """Return shape, type, and what can be said of the finite elements in a few numbers."""
+    shown = readable(actual, dtype)
+    numbers = shown.astype(np.uint8) if shown.dtype == np.bool_ else shown
+    finite = numbers[np.isfinite(numbers)]
+    return {
+        "shape": list(actual.shape),
+        "dtype": dtype,
+        "min": encode(finite.min()) if finite.size else None,
+        "max": encode(finite.max()) if finite.size else None,
+        "mean": encode(finite.mean(dtype=np.float64)) if finite.size else None,
+        "nan": int(np.isnan(numbers).sum()),
+        "inf": int(np.isinf(numbers).sum()),
+        "unwritten": unwritten(actual) if poisoned else 0,
+    }
+
+
+def _compared(actual: Array, output: dict[str, Any], body: bytes) -> dict[str, Any] | None:
+    if output.get("expected") is None:
+        return None
+    kind = np.dtype(output["expected_dtype"])
+    expected = np.frombuffer(part(body, output["expected"]), kind).reshape(output["shape"])
+    return comparison(actual, expected, Tolerance(**output.get("tolerance", {})))
+
+
+def comparison(actual: Array, expected: Array, tolerance: Tolerance) -> dict[str, Any]:
+    """Return whether two arrays of one shape match, and how far they are apart."""
+    exact = actual.dtype.kind != "f" and expected.dtype.kind != "f"
+    found = (_integers if exact else _floats)(actual, expected, tolerance)
+    mismatched = int(found.mismatched.sum())
+    nonfinite = int((found.mismatched & ~found.finite).sum())
+    allowed = tolerance.max_mismatched_ratio * actual.size
+    first = None
+    if mismatched:
+        index = np.unravel_index(int(found.mismatched.argmax()), actual.shape)
+        first = {
+            "index": [int(position) for position in index],
+            "actual": encode(actual[index]),
+            "expected": encode(expected[index]),
+        }
+    return {
+        "matches": nonfinite == 0 and mismatched <= allowed,
+        "max_abs_error": encode(found.absolute.max(initial=0)),
+        "max_rel_error": encode(found.relative.max(initial=0)),
+        "mismatched": mismatched,
+        "nonfinite_mismatched": nonfinite,
+        "first_mismatch": first,
+    }
+
+
+def _floats(actual: Array, expected: Array, tolerance: Tolerance) -> Difference:
+    ours, theirs = actual.astype(np.float64), expected.astype(np.float64)
+    finite = np.isfinite(ours) & np.isfinite(theirs)
+    with np.errstate(all="ignore"):
+        absolute = np.where(finite, np.abs(ours - theirs), 0.0)
+        same = ours == theirs
+        if tolerance.equal_nan:
+            same |= np.isnan(ours) & np.isnan(theirs)
+        close = absolute <= tolerance.atol + tolerance.rtol * np.abs(theirs)
+        mismatched = np.where(finite, ~close, ~same)
+        relative = _ratio(absolute, np.abs(theirs), finite)
+    return Difference(absolute, relative, finite, mismatched)
+
+
+def _integers(actual: Array, expected: Array, tolerance: Tolerance) -> Difference:
+    (less, ours), (below, theirs) = _sign_and_size(actual), _sign_and_size(expected)
+    apart = np.maximum(ours, theirs) - np.minimum(ours, theirs)
+    total = ours + theirs
+    total[total < ours] = np.iinfo(np.uint64).max
+    absolute = np.where(less == below, apart, total)
+    allowed = tolerance.atol + tolerance.rtol * theirs.astype(np.float64)
+    mismatched = (absolute > 0) & (absolute.astype(np.float64) > allowed)
+    finite = np.ones(actual.shape, np.bool_)
+    return Difference(absolute, _ratio(absolute, theirs, finite), finite, mismatched)
+
+
+def _sign_and_size(integers: Array) -> tuple[Array, Array]:
+    """Return which are negative, and their magnitudes: every 64-bit integer has both, exactly."""
+    negative = np.less(integers, 0)
+    sizes = integers.astype(np.uint64)
+    return negative, np.where(negative, ~sizes + np.uint64(1), sizes)
+
+
+def _ratio(absolute: Array, theirs: Array, finite: Array) -> Array:
+    usable = finite & (theirs != 0)
+    divisor = np.where(usable, theirs, 1).astype(np.float64)
+    return np.where(usable, absolute.astype(np.float64) / divisor, 0.0)
+
+
+def _values(shown: Array) -> Any:
+    """Return the elements as nested lists, `None` for more than are worth a JSON answer."""
+    if shown.size > MOST_VALUES:
+        return None
+    integers = shown.dtype.kind in "iu"
+    plain = (
+        not integers
+        or not shown.size
+        or max(abs(int(shown.min())), int(shown.max())) <= LARGEST_EXACT
+    )
+    if plain and bool(np.isfinite(shown).all()):
+        return shown.tolist()
+    return _nested(shown.tolist())
+
+
+def _nested(values: Any) -> Any:
+    return [_nested(value) for value in values] if isinstance(values, Sequence) else encode(values)

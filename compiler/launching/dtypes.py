@@ -1,0 +1,105 @@
+"""Element types: Triton's names, the NumPy types they are stored as, and how values become them.
+
+The casts are part of the contract, as every process that makes a buffer must make the same one:
+integers to integers wrap (two's complement); floats to integers truncate towards zero and saturate,
+NaN becomes 0; anything to `i1` is "not zero"; anything to floats rounds to nearest even, and
+overflows to infinity, except in the fp8 types, where finite values saturate to the largest finite
+one (as CUDA's `satfinite` conversions do).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+STORED: Mapping[str, np.dtype[Any]] = {
+    "i1": np.dtype(np.uint8),
+    "u1": np.dtype(np.uint8),
+    **{f"i{bits}": np.dtype(f"i{bits // 8}") for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": np.dtype(f"u{bits // 8}") for bits in (8, 16, 32, 64)},
+    "fp16": np.dtype(np.float16),
+    "fp32": np.dtype(np.float32),
+    "fp64": np.dtype(np.float64),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "fp8e4nv": np.dtype(ml_dtypes.float8_e4m3fn),
+    "fp8e4b8": np.dtype(ml_dtypes.float8_e4m3fnuz),
+    "fp8e5": np.dtype(ml_dtypes.float8_e5m2),
+    "fp8e5b16": np.dtype(ml_dtypes.float8_e5m2fnuz),
+}
+"""The type of one element in memory. `i1` takes a byte."""
+
+_BOOLEANS = frozenset({"i1", "u1"})
+_NATIVE_FLOATS = frozenset({"fp16", "fp32", "fp64"})
+
+
+class UnknownDtype(ValueError):
+    """There are no buffers of this type."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there are no buffers of {name!r}; there are: {', '.join(STORED)}")
+
+
+def stored(name: str) -> np.dtype[Any]:
+    """Return the NumPy type that elements of a Triton type are stored as. Raises `UnknownDtype`."""
+    if name not in STORED:
+        raise UnknownDtype(name)
+    return STORED[name]
+
+
+def is_float(name: str) -> bool:
+    """Whether a Triton type is one of the floating-point types."""
+    return name.startswith(("fp", "bf"))
+
+
+def largest_finite(name: str) -> float:
+    """Return the largest finite value of a floating-point type. Raises `UnknownDtype`."""
+    limits: Any = ml_dtypes.finfo
+    return float(limits(stored(name)).max)
+
+
+def cast(values: Array, name: str) -> Array:
+    """Return `values` (float64, 64-bit integers or bool) as elements of a Triton type.
+
+    Raises `UnknownDtype`.
+    """
+    kind = stored(name)
+    if name in _BOOLEANS:
+        return np.not_equal(values, 0).astype(kind)
+    if not is_float(name):
+        return _saturated(values, kind) if values.dtype.kind == "f" else values.astype(kind)
+    with np.errstate(all="ignore"):
+        if name.startswith("fp8"):
+            largest = largest_finite(name)
+            finite = np.isfinite(values)
+            values = np.where(finite, np.clip(values, -largest, largest), values)
+        return values.astype(kind)
+
+
+def _saturated(values: Array, kind: np.dtype[Any]) -> Array:
+    limits = np.iinfo(kind)
+    whole = np.trunc(values)
+    above = whole >= float(limits.max) + 1.0
+    below = whole < float(limits.min)
+    inside = ~(above | below | np.isnan(whole))
+    result = np.zeros(values.shape, kind)
+    result[inside] = whole[inside].astype(kind)
+    result[above] = limits.max
+    result[below] = limits.min
+    return result
+
+
+def readable(elements: Array, name: str) -> Array:
+    """Return stored elements as NumPy can calculate with them, exactly.
+
+    bf16 and fp8 become float32, `i1` becomes bool; all else stays as it is.
+    """
+    if name in _BOOLEANS:
+        return np.not_equal(elements, 0)
+    if is_float(name) and name not in _NATIVE_FLOATS:
+        return elements.astype(np.float32)
+    return elements

@@ -1,0 +1,9 @@
+"""What a zygote of launch tasks needs in its environment before it imports anything."""
+
+ENVIRONMENT = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "TRITON_INTERPRET": "1",
+}
+"""One BLAS thread, as a zygote may have no second one; `@triton.jit` makes interpreted functions,
+Triton's own library included, only if this is set when Triton is imported.
+"""

@@ -1,0 +1,159 @@
+"""The task that runs a kernel on Triton's CPU interpreter, every access checked.
+
+Executes user Python, so only a walled-in child may run it. There is no time in its result that says
+anything of a GPU.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from compiler.launching import finding, interpreter, mistake
+from compiler.launching.addresses import AddressSpace
+from compiler.launching.buffers import (
+    Allocation,
+    BadBuffer,
+    Leaf,
+    leaves,
+    logical_bytes,
+    materialise,
+)
+from compiler.launching.finding import Finding, Stopped
+from compiler.launching.kernel import find, ordered
+from compiler.launching.output import BoundedOutput
+from compiler.launching.parts import part
+from compiler.launching.shadow import Shadow
+from compiler.launching.trace import Trace
+from compiler.launching.values import kernel_values
+from compiler.launching.watch import Watch
+from compiler.making import diagnosis
+from compiler.making.back import spent_ms
+from compiler.making.failure import Failure
+from compiler.making.module import MODULE, Loaded, load
+
+Send = Callable[[dict[str, Any], bytes], None]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run of the whole grid, or of its programs up to a finding that stopped it."""
+
+    allocations: list[Allocation]
+    watch: Watch
+    stopped: Finding | None
+
+
+def interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    """Run the kernel; send `output:<name>` for every output, and `trace` when one was asked for.
+
+    `header`: `kernel`, `source` (its place in `body`), `files`, `complete`, `allocations`,
+    `arguments`, `constexprs`, `grid`, `options`, `checks`, `trace`. Raises `Failure`.
+    """
+    with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
+        warnings.simplefilter("ignore")
+        return _interpret(header, body, send)
+
+
+def _interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    started = perf_counter()
+    source = part(body, header["source"]).decode()
+    files, whole = header.get("files") or {}, not header.get("complete", True)
+    loaded = load(source, files, whole=whole, name=header.get("module", MODULE))
+    kernel = find(loaded, header["kernel"])
+    load_ms = spent_ms(started)
+    checks, trace = header.get("checks") or [], _trace(header.get("trace"))
+    started = perf_counter()
+    ran = _run(kernel, header, body, loaded, trace)
+    run_ms = spent_ms(started)
+    outputs = {leaf.name: _bytes(ran, leaf) for leaf in _outputs(header)}
+    deterministic = None
+    if "determinism" in checks and ran.stopped is None:
+        again = _run(kernel, header, body, loaded, None)
+        deterministic = all(_bytes(again, leaf) == outputs[leaf.name] for leaf in _outputs(header))
+    sys.stdout.flush()
+    for name, data in outputs.items():
+        send({"kind": "stage", "stage": f"output:{name}", "ms": run_ms}, data)
+    if trace is not None:
+        kept = {"accesses": trace.accesses, "truncated": trace.truncated}
+        send({"kind": "stage", "stage": "trace", "ms": run_ms}, json.dumps(kept).encode())
+    return {
+        "kind": "result",
+        "findings": [*ran.watch.findings, *([ran.stopped] if ran.stopped else [])],
+        "finished": ran.stopped is None,
+        "modified": _modified(ran, header),
+        "deterministic": deterministic,
+        "accesses": ran.watch.accesses,
+        "notes": diagnosis.of_dropped(loaded),
+        "timings_ms": {"load": load_ms, "run": run_ms},
+    }
+
+
+def _run(
+    kernel: Any, header: dict[str, Any], body: bytes, loaded: Loaded, trace: Trace | None
+) -> Ran:
+    allocations = _materialised(header, body)
+    space = AddressSpace(allocations)
+    shadow = None
+    if "initcheck" in (header.get("checks") or []):
+        shadow = Shadow(allocations, [given["init"] is None for given in header["allocations"]])
+    watch = Watch(space, allocations, interpreter.program, trace=trace, shadow=shadow)
+
+    def refuse(words: str) -> None:
+        raise Stopped(finding.assertion_failed(words, watch.place()))
+
+    options = header.get("options") or {}
+    check_overflow = bool(options.get("debug")) and options.get("sanitize_overflow") is not False
+    interpreter.prepare(check_overflow=check_overflow)
+    arguments = ordered(kernel, kernel_values(kernel, header, space, loaded))
+    interpreter.watch(watch.admit, refuse)
+    try:
+        interpreter.run(kernel, header["grid"], arguments)
+    except Stopped as stopped:
+        return Ran(allocations, watch, stopped.finding)
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise mistake.of_kernel(error, loaded) from error
+    return Ran(allocations, watch, None)
+
+
+def _materialised(header: dict[str, Any], body: bytes) -> list[Allocation]:
+    try:
+        return materialise(header["allocations"], header["arguments"], body)
+    except BadBuffer as error:
+        raise Failure("invalid_argument", "request", str(error)) from error
+
+
+def _trace(wanted: dict[str, Any] | None) -> Trace | None:
+    if wanted is None:
+        return None
+    return Trace(wanted.get("programs") or [], wanted.get("max_accesses", 10_000))
+
+
+def _outputs(header: dict[str, Any]) -> list[Leaf]:
+    return [leaf for leaf in leaves(header["arguments"]) if leaf.output]
+
+
+def _bytes(ran: Ran, leaf: Leaf) -> bytes:
+    return logical_bytes(ran.allocations[leaf.allocation].memory, leaf)
+
+
+def _modified(ran: Ran, header: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the arguments that are no outputs and were changed, with the first element changed."""
+    reported = []
+    for allocation, elements in ran.watch.modified():
+        leaf = next(
+            leaf
+            for leaf in leaves(header["arguments"])
+            if ran.allocations[leaf.allocation] is allocation
+        )
+        first = finding.index_of(int(elements[0]), leaf)
+        reported.append({"argument": leaf.name, "elements": len(elements), "first_index": first})
+    return reported

@@ -1,0 +1,165 @@
+"""The task that runs a user's own reference function on the inputs of a launch.
+
+Executes user Python, so only a walled-in child may run it. It never sees what the kernel made.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import sys
+import types
+import warnings
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from compiler.excerpt import KERNEL_FOLDER, file_in_kernel
+from compiler.launching import mistake
+from compiler.launching.buffers import BadBuffer, Leaf, leaf, leaves, materialise, view
+from compiler.launching.dtypes import Array, readable
+from compiler.launching.expected import SLUG, by_output
+from compiler.launching.number import decode
+from compiler.launching.output import BoundedOutput
+from compiler.launching.parts import part
+from compiler.making import tagged
+from compiler.making.back import spent_ms
+from compiler.making.failure import Failure
+
+Send = Callable[[dict[str, Any], bytes], None]
+
+FUNCTION = "reference"
+PATH = f"{KERNEL_FOLDER}reference.py"
+_MODULE = "reference"
+
+
+def reference(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    """Call `reference(**inputs)` and send `expected:<name>` for every output, in C order.
+
+    Inputs are read-only arrays in their own shape: bf16 and fp8 as float32 of the same values, `i1`
+    as bool, all others as they are; an output with initial contents is an input too, one without is
+    not. Scalars and constexprs are Python values. A function without `**` gets what it names. It
+    returns a dict by output, or the array of the only output.
+
+    `header`: `source` (its place in `body`), `language`, `allocations`, `arguments`, `constexprs`.
+    The result has each output's NumPy `dtype` and `shape`. Raises `Failure`, mostly
+    `invalid_reference`.
+    """
+    started = perf_counter()
+    if header.get("language", "numpy") != "numpy":
+        raise Failure(SLUG, "reference", f"{header['language']} is not available here: use numpy")
+    with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
+        warnings.simplefilter("ignore")
+        function = _defined(part(body, header["source"]).decode())
+        returned = _called(function, _inputs(header, body))
+        sys.stdout.flush()
+    outputs = [found for found in leaves(header["arguments"]) if found.output]
+    expected = by_output(returned, outputs)
+    ms = spent_ms(started)
+    for name, array in expected.items():
+        send({"kind": "stage", "stage": f"expected:{name}", "ms": ms}, array.tobytes())
+    described = {
+        name: {"dtype": array.dtype.name, "shape": list(array.shape)}
+        for name, array in expected.items()
+    }
+    return {"kind": "result", "outputs": described, "timings_ms": {"reference": ms}}
+
+
+def _defined(text: str) -> Callable[..., Any]:
+    """Execute the source and return its function."""
+    lines = [f"{line}\n" for line in text.split("\n")]
+    linecache.cache[PATH] = (len(text), None, lines, PATH)
+    module = types.ModuleType(_MODULE)
+    module.__file__ = PATH
+    sys.modules[_MODULE] = module
+    try:
+        exec(compile(text, PATH, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - its task
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise _failure(error) from error
+    found = vars(module).get(FUNCTION)
+    if not callable(found):
+        message = f"the source of the reference defines no function {FUNCTION!r}"
+        raise Failure(SLUG, "reference", message)
+    return found  # type: ignore[no-any-return]
+
+
+def _called(function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
+    try:
+        return function(**_wanted(function, inputs))
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise _failure(error) from error
+
+
+def _wanted(function: Callable[..., Any], inputs: dict[str, Any]) -> dict[str, Any]:
+    """Return those of `inputs` that the function names, or all of them. Raises `Failure`."""
+    parameters = inspect.signature(function).parameters.values()
+    named = {p.name for p in parameters if p.kind is not p.VAR_KEYWORD}
+    needed = {p.name for p in parameters if p.default is p.empty and p.kind is p.KEYWORD_ONLY}
+    needed |= {
+        p.name for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
+    }
+    missing = sorted(needed - inputs.keys())
+    if missing:
+        message = (
+            f"{FUNCTION}() has the parameter {missing[0]!r}, which is no input of the launch; "
+            f"there are: {', '.join(inputs)}"
+        )
+        raise Failure(SLUG, "reference", message)
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    return {name: value for name, value in inputs.items() if takes_all or name in named}
+
+
+def _failure(error: BaseException) -> Failure:
+    if isinstance(error, Failure):
+        return error
+    if isinstance(error, SyntaxError) and file_in_kernel(error.filename or ""):
+        return Failure(SLUG, "reference", f"line {error.lineno}: {error.msg}")
+    failure = mistake.of_code(error, SLUG, f"{type(error).__name__}: {error}")
+    return Failure(SLUG, "reference", failure.message, failure.diagnostics)
+
+
+def _inputs(header: dict[str, Any], body: bytes) -> dict[str, Any]:
+    try:
+        allocations = materialise(header["allocations"], header["arguments"], body)
+        memories = [
+            None if given["init"] is None else allocation.memory
+            for given, allocation in zip(header["allocations"], allocations, strict=True)
+        ]
+        inputs = {
+            name: _input(name, argument, memories)
+            for name, argument in header["arguments"].items()
+            if argument["kind"] != "buffer" or memories[argument["allocation"]] is not None
+        }
+    except BadBuffer as error:
+        raise Failure("invalid_argument", "request", str(error)) from error
+    constexprs = header.get("constexprs") or {}
+    values = {name: tagged.decode(value, str) for name, value in constexprs.items()}
+    return inputs | {name: value for name, value in values.items() if "." not in name}
+
+
+def _input(name: str, argument: dict[str, Any], memories: list[Array | None]) -> Any:
+    match argument["kind"]:
+        case "buffer":
+            memory = memories[argument["allocation"]]
+            return None if memory is None else _read_only(memory, leaf(name, argument))
+        case "scalar":
+            return decode(argument["value"])
+        case "tuple":
+            items = enumerate(argument["items"])
+            return tuple(_input(f"{name}.{position}", item, memories) for position, item in items)
+        case "descriptor":
+            return _input(name, argument["base"], memories)
+    return None
+
+
+def _read_only(memory: Array, layout: Leaf) -> Array:
+    array = np.array(readable(view(memory, layout), layout.dtype), order="C")
+    array.flags.writeable = False
+    return array

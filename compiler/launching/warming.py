@@ -1,0 +1,101 @@
+"""What a zygote of launch tasks does before it forks, so that a child finds all in memory."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.util
+import sys
+from typing import Any
+
+from compiler.launching import interpreter
+from compiler.launching.interpret import interpret
+from compiler.making.warming import PRELOADED
+
+_ALSO = (
+    "cmath", "decimal", "random", "ml_dtypes", "numpy", "numpy.ctypeslib", "numpy.exceptions",
+    "numpy.fft", "numpy.lib.format", "numpy.lib.recfunctions", "numpy.lib.scimath",
+    "numpy.lib.stride_tricks", "numpy.linalg", "numpy.ma", "numpy.matlib", "numpy.polynomial",
+    "numpy.random", "numpy.testing", "numpy.typing",
+)  # fmt: skip
+
+_COLLECTED_AFTER = 50_000
+"""Objects until a garbage collection.
+
+Blocks come and go by reference count; to search them for cycles would cost a fifth of the time.
+"""
+
+_SOURCE = b"""import triton
+import triton.language as tl
+
+@triton.jit
+def twice(x):
+    return x + x
+
+@triton.jit
+def warm(x_ptr, z_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, offsets < n, 0)
+    for _ in range(0, 2):
+        x = tl.where(x > 0, twice(x), 0) + tl.max(x, 0) + tl.sum(tl.exp(x), 0) + tl.cdiv(n, 2)
+    tl.store(z_ptr + offsets, x, mask=offsets < n)
+"""
+
+
+def warm_up() -> None:
+    """Import all that a child may need and run one small kernel.
+
+    To be called once in a zygote, before it forks; leaves no thread and no file behind. Raises
+    `RuntimeError` in an environment without `environment.ENVIRONMENT`.
+    """
+    if not interpreter.is_on():
+        message = "launch tasks need TRITON_INTERPRET=1 in the environment when Triton is imported"
+        raise RuntimeError(message)
+    for name in (*PRELOADED, *_ALSO):
+        _import_if_there(name)
+    interpreter.read_library()
+    interpreter.improve()
+    finders = sys.meta_path[:]
+    touch("front")
+    sys.meta_path[:] = finders
+    gc.collect()
+    gc.set_threshold(_COLLECTED_AFTER)
+
+
+def touch(profile: str) -> None:
+    """Run a tiny kernel to take its page faults early, where kernels are run."""
+    if profile != "front":
+        return
+    interpret(_header(), _SOURCE, lambda *_: None)
+
+
+def _header() -> dict[str, Any]:
+    def buffer(allocation: int, *, output: bool) -> dict[str, Any]:
+        return {
+            "kind": "buffer", "allocation": allocation, "shape": [40], "strides": [1], "offset": 0,
+            "dtype": "fp32", "output": output,
+        }  # fmt: skip
+
+    allocation = {"dtype": "fp32", "elements": 40, "align_bytes": 16, "body": None}
+    uniform = {"kind": "uniform", "seed": 1, "low": 0, "high": 1}
+    return {
+        "task": "interpret", "kernel": "warm", "module": "warm", "source": [0, len(_SOURCE)],
+        "allocations": [
+            {**allocation, "name": "x_ptr", "init": uniform, "output": False},
+            {**allocation, "name": "z_ptr", "init": None, "output": True},
+        ],
+        "arguments": {
+            "x_ptr": buffer(0, output=False), "z_ptr": buffer(1, output=True),
+            "n": {"kind": "scalar", "value": 40, "dtype": "i32"},
+        },
+        "constexprs": {"BLOCK": {"int": "32"}}, "grid": [2, 1, 1],
+    }  # fmt: skip
+
+
+def _import_if_there(name: str) -> None:
+    if importlib.util.find_spec(name.split(".", maxsplit=1)[0]) is None:
+        return
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return  # this version has no such module: user code that asks for it is told so

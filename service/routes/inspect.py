@@ -1,0 +1,87 @@
+"""POST of an inspection: what a source says of its kernels, found out by a worker."""
+
+import time
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from compiler.inspection import EXAMPLE, Inspection, InspectJob, InspectRequest, inspect_job
+from service.answer import RETRY_AFTER_S, server_timing
+from service.body import parse_body, read_body
+from service.caller import Caller
+from service.openapi import body_of
+from service.shared import Shared, shared
+from service.submission import MAX_QUEUED_MS
+from service.wait import requested_wait
+from store.jobs.words import Outcome, Priority
+from store.lanes import inspect_lane
+
+DEFAULT_WAIT_S = 10.0
+"""An inspection takes milliseconds and has no URL to ask again at, so a POST waits for it."""
+_WAIT: dict[str, Any] = {
+    "name": "wait",
+    "in": "query",
+    "description": "seconds to wait for the result (also `Prefer: wait=S`)",
+    "schema": {"type": "number", "minimum": 0, "default": DEFAULT_WAIT_S},
+}
+
+router = APIRouter(prefix="/v1", tags=["compilations"])
+
+
+@router.post(
+    "/inspect",
+    summary="Kernels of a source: parameters, autotune configurations, what they call",
+    response_model=Inspection,
+    responses={202: {"model": Inspection}},
+    openapi_extra={
+        "requestBody": body_of(InspectRequest, {"one kernel": EXAMPLE}),
+        "parameters": [_WAIT],
+    },
+)
+async def post_inspection(request: Request) -> Response:
+    """Answer 200 with the kernels, or with the `problem` of a source that cannot be read.
+
+    202: not yet; post the same again.
+    """
+    started = time.perf_counter()
+    state = shared(request)
+    caller = await state.callers.identify(request, "compile")
+    wait = requested_wait(request, state.settings.max_wait_s, DEFAULT_WAIT_S)
+    body = await read_body(request, state.settings.max_body_bytes)
+    toolchain = await state.toolchains.choose(None)
+    job = inspect_job(parse_body(body, InspectRequest), toolchain.id, caller.namespace)
+    record = await state.inspections.read(job.key)
+    cache = "hit"
+    if record is None:
+        cache, record = await _ask(state, job, caller, wait.seconds)
+    headers = {"Cache-Status": f"tritond; {cache}", "Server-Timing": server_timing(started)}
+    if record is not None:
+        return Response(record, headers=headers | wait.headers, media_type="application/json")
+    standing = await state.jobs.state(job.key)
+    is_running = standing is not None and standing.position is None
+    unfinished = Inspection(state="running" if is_running else "queued")
+    return Response(
+        unfinished.model_dump_json(),
+        status_code=202,
+        headers=headers | wait.headers | {"Retry-After": str(RETRY_AFTER_S)},
+        media_type="application/json",
+    )
+
+
+async def _ask(
+    state: Shared, job: InspectJob, caller: Caller, wait_s: float
+) -> tuple[str, bytes | None]:
+    """Return how a cache would call it, and the record if it is there in time."""
+    submitted = await state.jobs.submit(
+        job.key,
+        lane=inspect_lane(job.toolchain_id),
+        priority=Priority.INTERACTIVE,
+        payload=job.model_dump_json().encode(),
+        caller=caller.id,
+        deadline_ms=MAX_QUEUED_MS,
+    )
+    if submitted.outcome is Outcome.HIT:
+        return "hit", submitted.record
+    cache = "collapsed" if submitted.outcome is Outcome.JOIN else "fwd=miss"
+    result = await state.finished.wait(job.key, wait_s) if wait_s else None
+    return cache, result.record if result else None

@@ -1,0 +1,186 @@
+"""Launches: POST, GET, DELETE, their outputs, traces and events. A launch belongs to its caller."""
+
+import re
+import secrets
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+
+from compiler.launch.launch import Launch, launch_url
+from compiler.launch.request import EXAMPLE, LaunchRequest
+from service.answer import FINISHED_STATES, RETRY_AFTER_S, server_timing
+from service.body import parse_body, read_body
+from service.caller import Caller
+from service.launch_submission import cancel_launch, current_launch, submit_launch, wait_for_launch
+from service.openapi import body_of
+from service.problems import ProblemRaised
+from service.routes.events import event_stream
+from service.routes.posting import WAIT
+from service.shared import Shared, shared
+from service.wait import requested_wait
+from store.launches import StoredLaunch
+
+PATH = "/v1/launches"
+FINISHED = FINISHED_STATES | {"completed"}
+_IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+router = APIRouter(prefix=PATH, tags=["launches"])
+
+
+@router.post(
+    "",
+    summary="Run a kernel and say whether it is right",
+    responses={200: {"model": Launch}, 202: {"model": Launch}},
+    openapi_extra={
+        "requestBody": body_of(LaunchRequest, {"vector add": EXAMPLE}),
+        "parameters": [WAIT],
+    },
+)
+async def post_launch(request: Request) -> Response:
+    """Answer 200 with a finished launch, 202 with one under way."""
+    started = time.perf_counter()
+    state = shared(request)
+    caller = await state.callers.identify(request, "launch")
+    wait = requested_wait(request, state.settings.max_wait_s)
+    body = await read_body(request, state.settings.max_body_bytes)
+    launch_request = parse_body(body, LaunchRequest)
+    launch_id = secrets.token_hex(16)
+    if key := request.headers.get("idempotency-key"):
+        first_id = await _first_use(state, caller, key, launch_id, body)
+        if first_id != launch_id:
+            record = await wait_for_launch(state, first_id, wait.seconds)
+            return _response(record, started, wait.headers)
+    await submit_launch(state, launch_request, caller, launch_id)
+    record = await wait_for_launch(state, launch_id, wait.seconds)
+    return _response(record, started, wait.headers)
+
+
+async def _first_use(state: Shared, caller: Caller, key: str, launch_id: str, body: bytes) -> str:
+    if not _IDEMPOTENCY_KEY.fullmatch(key):
+        detail = "Idempotency-Key must be 1 to 255 visible ASCII characters"
+        raise ProblemRaised("invalid_request", detail, parameter="Idempotency-Key")
+    used = await state.idempotency.claim(caller.id, key, launch_id, body)
+    if not used.is_same(body):
+        detail = f"Idempotency-Key {key!r} was used with another body; use a new key"
+        raise ProblemRaised("invalid_request", detail, parameter="Idempotency-Key")
+    return used.launch_id
+
+
+def _response(record: bytes, started: float, headers: Mapping[str, str]) -> Response:
+    launch = orjson.loads(record)
+    finished = launch["state"] in FINISHED
+    own = {"Location": launch_url(launch["id"]), "Server-Timing": server_timing(started)}
+    if not finished:
+        own["Retry-After"] = str(RETRY_AFTER_S)
+    return Response(
+        record,
+        status_code=200 if finished else 202,
+        headers=own | dict(headers),
+        media_type="application/json",
+    )
+
+
+@router.post("/query", summary="Several launches at once, in the order asked for")
+async def query_launches(request: Request) -> dict[str, Any]:
+    """Answer `{"launches": [...]}`; `{"ids": [...], "wait_s": S}` waits for all of them."""
+    state = shared(request)
+    caller = await state.callers.identify(request, "launch")
+    body = await read_body(request, state.settings.max_body_bytes)
+    ids, wait_s = _read_query(body, state.settings.max_wait_s)
+    deadline = time.monotonic() + wait_s
+    launches = []
+    for launch_id in ids:
+        await _owned(state, caller, launch_id)
+        remaining_s = max(0.0, deadline - time.monotonic())
+        record = await wait_for_launch(state, launch_id, remaining_s)
+        launches.append(orjson.loads(record))
+    return {"launches": launches}
+
+
+def _read_query(body: bytes, max_wait_s: float) -> tuple[list[str], float]:
+    try:
+        asked = orjson.loads(body)
+        ids, wait_s = asked["ids"], float(asked.get("wait_s") or 0)
+        is_right = isinstance(ids, list) and all(isinstance(item, str) for item in ids)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        is_right = False
+    if not is_right or len(ids) > 1000 or not wait_s >= 0:
+        detail = 'write {"ids": [...], "wait_s": 30}, with at most 1000 ids'
+        raise ProblemRaised("invalid_request", detail, parameter="ids")
+    return ids, min(wait_s, max_wait_s)
+
+
+@router.get(
+    "/{launch_id}",
+    summary="A launch, by id",
+    response_model=Launch,
+    openapi_extra={"parameters": [WAIT]},
+)
+async def get_launch(request: Request, launch_id: str) -> Response:
+    """Answer 200 whatever the state."""
+    state = shared(request)
+    caller = await state.callers.identify(request, "launch")
+    await _owned(state, caller, launch_id)
+    wait = requested_wait(request, state.settings.max_wait_s)
+    record = await wait_for_launch(state, launch_id, wait.seconds)
+    return Response(record, headers=wait.headers, media_type="application/json")
+
+
+@router.delete("/{launch_id}", summary="Cancel a launch", response_model=Launch)
+async def delete_launch(request: Request, launch_id: str) -> Response:
+    """Answer 202, or 200 when it was over."""
+    state = shared(request)
+    caller = await state.callers.identify(request, "launch")
+    await _owned(state, caller, launch_id)
+    cancelled = await cancel_launch(state, caller, launch_id)
+    record = await current_launch(state, launch_id)
+    return Response(record, status_code=202 if cancelled else 200, media_type="application/json")
+
+
+@router.get("/{launch_id}/outputs/{argument}", summary="An output tensor as .npy")
+async def get_output(request: Request, launch_id: str, argument: str, case: int = 0) -> Response:
+    """Answer the file of an output that was asked for as `tensor`."""
+    state = shared(request)
+    caller = await state.callers.identify(request, "launch")
+    stored = await _owned(state, caller, launch_id)
+    return await _file(state, stored, f"{case}/{argument}", "application/x-npy")
+
+
+@router.get("/{launch_id}/trace", summary="The memory accesses of the traced programs")
+async def get_trace(request: Request, launch_id: str) -> Response:
+    """Answer `{"accesses": [...], "truncated": ...}` of an interpreter launch with `trace`."""
+    state = shared(request)
+    caller = await state.callers.identify(request, "launch")
+    stored = await _owned(state, caller, launch_id)
+    return await _file(state, stored, "trace", "application/json")
+
+
+@router.get("/{launch_id}/events", summary="queued, started and finished, as they happen")
+async def get_launch_events(request: Request, launch_id: str) -> StreamingResponse:
+    """Stream the events later than `Last-Event-ID`, until the launch is over."""
+    state = shared(request)
+    caller = await state.callers.identify(request, "launch")
+    await _owned(state, caller, launch_id)
+    return await event_stream(request, state, launch_id)
+
+
+async def _owned(state: Shared, caller: Caller, launch_id: str) -> StoredLaunch:
+    stored = await state.launches.find(launch_id, caller.id)
+    if stored is None:
+        raise ProblemRaised("not_found", f"You have no launch {launch_id}")
+    return stored
+
+
+async def _file(state: Shared, stored: StoredLaunch, name: str, media_type: str) -> Response:
+    digest = stored.outputs.get(name)
+    if digest is None:
+        detail = "This launch kept nothing of that name; ask for it with `return` or `trace`"
+        raise ProblemRaised("not_found", detail)
+    data = await state.blobs.get(digest)
+    if data is None:
+        raise ProblemRaised("evicted", "It has left the cache; launch again")
+    return Response(data, media_type=media_type, headers={"ETag": f'"{digest}"'})

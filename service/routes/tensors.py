@@ -1,0 +1,62 @@
+"""Uploaded tensors: .npy files by digest, each its caller's own."""
+
+from fastapi import APIRouter, Request, Response
+
+from compiler.launch.npy import NotNpy, check_npy
+from service.body import read_bytes
+from service.problems import ProblemRaised
+from service.shared import shared
+from store.blobs import digest_of
+from store.tensors import TensorQuotaExceeded
+
+router = APIRouter(prefix="/v1/tensors", tags=["launches"])
+MEDIA_TYPE = "application/x-npy"
+
+
+@router.put("/{digest}", summary="Upload a .npy file", status_code=201)
+async def put_tensor(request: Request, digest: str) -> Response:
+    """Answer 201 for a new tensor, 200 for one that you have already."""
+    state = shared(request)
+    caller = await state.callers.identify(request, "launch")
+    data = await read_bytes(request, state.settings.max_tensor_bytes)
+    if digest != digest_of(data):
+        detail = f"The body's digest is {digest_of(data)}; PUT it there"
+        raise ProblemRaised("invalid_request", detail, parameter="digest")
+    try:
+        check_npy(data)
+        _, is_new = await state.tensors.put(caller.id, data)
+    except NotNpy as error:
+        raise ProblemRaised("invalid_request", f"The body is no tensor: {error}") from None
+    except TensorQuotaExceeded as error:
+        raise ProblemRaised("too_large", str(error), limit=error.limit_bytes) from None
+    return Response(status_code=201 if is_new else 200, headers={"ETag": f'"{digest}"'})
+
+
+@router.get("/{digest}", summary="An uploaded tensor")
+async def get_tensor(request: Request, digest: str) -> Response:
+    """Answer the .npy file."""
+    state = shared(request)
+    caller = await state.callers.identify(request, "launch")
+    data = await state.tensors.get(caller.id, digest)
+    if data is None:
+        raise ProblemRaised("not_found", f"You have no tensor {digest}")
+    return Response(data, media_type=MEDIA_TYPE, headers={"ETag": f'"{digest}"'})
+
+
+@router.head("/{digest}", summary="Whether a tensor is there")
+async def head_tensor(request: Request, digest: str) -> Response:
+    """Answer 200 or 404 without a body."""
+    state = shared(request)
+    caller = await state.callers.identify(request, "launch")
+    is_there = await state.tensors.has(caller.id, digest)
+    return Response(status_code=200 if is_there else 404)
+
+
+@router.delete("/{digest}", summary="Delete an uploaded tensor", status_code=204)
+async def delete_tensor(request: Request, digest: str) -> Response:
+    """Answer 204, or 404 when there was none."""
+    state = shared(request)
+    caller = await state.callers.identify(request, "launch")
+    if not await state.tensors.delete(caller.id, digest):
+        raise ProblemRaised("not_found", f"You have no tensor {digest}")
+    return Response(status_code=204)

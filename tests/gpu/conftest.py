@@ -1,0 +1,77 @@
+"""Tests of this folder need an NVIDIA GPU and the cubins of make_cubins.py; else they are skipped.
+
+With `--require-gpu` a missing GPU is a failure, so that a run on a GPU machine cannot pass by
+skipping everything.
+"""
+
+import asyncio
+import os
+
+import pytest
+
+from tests.gpu.builds import NoCubins, read_build
+from worker.cuda.devices import NoDevices, find_devices
+from worker.cuda.launchers import LauncherCommand, Launchers, LauncherSettings
+
+DEADLINE_S = 30.0
+
+
+def pytest_addoption(parser):
+    parser.addoption("--require-gpu", action="store_true", help="fail instead of skip without one")
+
+
+def a_command(**changes) -> LauncherCommand:
+    """Return how launchers are started; modules may come from a PYTHONPATH of the caller's."""
+    path = os.environ.get("PYTHONPATH")
+    return LauncherCommand(environment={"PYTHONPATH": path} if path else {}, **changes)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def gpus(request):
+    """Return the facts of the GPUs of this machine."""
+    try:
+        read_build("add")
+        found = asyncio.run(find_devices(a_command()))
+        assert found, "the driver counts no GPU"
+    except (NoDevices, NoCubins, AssertionError) as missing:
+        if request.config.getoption("--require-gpu", default=False):
+            pytest.fail(f"no GPU to test on: {missing}")
+        pytest.skip(f"no GPU to test on: {str(missing).strip().splitlines()[-1]}")
+    return found
+
+
+@pytest.fixture
+def launch(figure):
+    """Return a function that runs jobs one after the other for one caller; gives the last outcome.
+
+    After all of them a vector add must still come out right.
+    """
+
+    def run(*jobs, deadline_s=DEADLINE_S, after=True, **changes):
+        return asyncio.run(_run(jobs, deadline_s, after, a_command(**changes)))
+
+    return run
+
+
+async def _run(jobs, deadline_s, after, command):
+    from tests.gpu.bound import vector_add, vector_add_expected
+
+    launchers = Launchers([0], command, LauncherSettings(spares=1))
+    await launchers.start()
+    try:
+        for job in jobs:
+            outcome = await launchers.run(0, job, caller="ada", deadline_s=deadline_s)
+        if after:
+            small = vector_add(elements=1000)
+            next_one = await launchers.run(0, small, caller="ada", deadline_s=DEADLINE_S)
+            assert next_one.outputs["output_ptr"] == vector_add_expected(1000).tobytes()
+            assert launchers.devices[0].drained is None
+    finally:
+        await launchers.close()
+    return outcome
+
+
+@pytest.fixture
+def figure(record_property):
+    """Return a function that notes a number of this test for the report of a run."""
+    return lambda text: record_property("figure", text)

@@ -1,0 +1,66 @@
+"""Compiles the kernels of the GPU tests, without a GPU: cubins and their ABIs, into .artifacts.
+
+Run it where Triton is: `python tests/gpu/make_cubins.py`. The tests then need Triton nowhere.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from compiler.abi import abi_of
+from compiler.compilation import Parameter
+from compiler.target import Target
+from tests.gpu.builds import ARCH, BUILDS, FOLDER, SOURCE, Build
+from tests.integration.making.children import Children
+from tests.integration.making.kernels import Kernel, compile_kernel
+
+
+def main() -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    children = Children()
+    wanted = [build for build in BUILDS if not sys.argv[1:] or build.name in sys.argv[1:]]
+    failed = [build.name for build in wanted if not make(children, build)]
+    children.close()
+    print(f"{len(wanted) - len(failed)} cubins in {FOLDER}; failed: {failed or 'none'}")
+    sys.exit(bool(failed))
+
+
+def make(children: Children, build: Build) -> bool:
+    """Compile one build and write its cubin and ABI; say why when it does not compile."""
+    request = {
+        "kernel": build.kernel,
+        "signature": build.signature,
+        "constexprs": build.constexprs,
+        "options": build.options,
+        "hints": build.hints,
+        "arch": ARCH,
+    }
+    compiled = compile_kernel(children, Kernel(SOURCE, SOURCE.read_text(), request))
+    if compiled.failure is not None or compiled.back is None:
+        print(build.name, json.dumps(compiled.failure, indent=1))
+        return False
+    (FOLDER / f"{build.name}.cubin").write_bytes(compiled.stages["cubin"])
+    abi = abi_with_maps(build, compiled.back["metadata"])
+    (FOLDER / f"{build.name}.json").write_text(json.dumps(abi))
+    return True
+
+
+def abi_with_maps(build: Build, metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return the ABI, its tensor maps with what encoding them takes."""
+    parameters = [
+        Parameter(name=name, type=kind, role="runtime", hints=[], value=None)
+        for name, kind in build.signature.items()
+    ]
+    abi = abi_of(Target("cuda", ARCH, 32), parameters, metadata)
+    maps = iter(metadata.get("tensordesc_meta") or [])
+    for slot in abi["parameters"]:
+        if slot["kind"] == "tensormap" and "tensor_map" not in slot:
+            slot["tensor_map"] = next(maps)
+    return abi
+
+
+if __name__ == "__main__":
+    main()

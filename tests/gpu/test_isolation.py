@@ -1,0 +1,172 @@
+"""Who shares what: a launcher belongs to one caller, only while clean; bad ends cost only itself."""
+
+import asyncio
+import os
+
+import pytest
+
+from tests.gpu.bound import Bound, vector_add
+from tests.gpu.conftest import a_command
+from worker.cuda.devices import find_devices
+from worker.cuda.launchers import DeviceDrained, Launchers, LauncherSettings
+from worker.cuda.outcome import LaunchEnding
+
+JOB_S = 30.0
+
+
+def with_launchers(work, command=None, **settings):
+    async def run():
+        launchers = Launchers([0], command or a_command(), LauncherSettings(**settings))
+        await launchers.start()
+        try:
+            return await work(launchers)
+        finally:
+            await launchers.close()
+
+    return asyncio.run(run())
+
+
+def pids():
+    """Return the processes that hold a launcher of this one."""
+    children = f"/proc/{os.getpid()}/task/{os.getpid()}/children"
+    with open(children, encoding="ascii") as listed:
+        return set(map(int, listed.read().split()))
+
+
+async def add(launchers, caller, isolation="caller"):
+    job = vector_add(elements=1000)
+    outcome = await launchers.run(0, job, caller=caller, isolation=isolation, deadline_s=JOB_S)
+    assert outcome.ending is LaunchEnding.OK, outcome
+
+
+def test_one_caller_keeps_its_launcher():
+    async def work(launchers):
+        await add(launchers, "ada")
+        await asyncio.sleep(3)  # the spare is replaced
+        before = pids()
+        await add(launchers, "ada")
+        assert pids() == before
+
+    with_launchers(work)
+
+
+def test_two_callers_never_share_one():
+    async def work(launchers):
+        await add(launchers, "ada")
+        await add(launchers, "bob")
+        gpu = launchers._gpus[0]
+        assert set(gpu._bound) == {"ada", "bob"}
+        assert gpu._bound["ada"].pid != gpu._bound["bob"].pid
+        assert {gpu._bound[caller].caller for caller in gpu._bound} == {"ada", "bob"}
+
+    with_launchers(work)
+
+
+def test_a_launcher_is_used_once_when_that_is_asked():
+    async def work(launchers):
+        await add(launchers, "ada", "process")
+        assert not launchers._gpus[0]._bound
+
+    with_launchers(work)
+
+
+def test_a_gpu_has_only_so_many_launchers():
+    async def work(launchers):
+        for caller in ("ada", "bob", "cyd", "dan", "eve"):
+            await add(launchers, caller)
+        await asyncio.sleep(3)
+        assert len(pids()) <= 3
+
+    with_launchers(work, most_processes=3)
+
+
+def test_launchers_are_replaced_after_many_runs():
+    async def work(launchers):
+        await add(launchers, "ada")
+        await add(launchers, "ada")
+        assert not launchers._gpus[0]._bound
+
+    with_launchers(work, most_runs=2)
+
+
+def test_jobs_of_many_callers_take_turns():
+    async def work(launchers):
+        await asyncio.gather(*(add(launchers, f"caller {index % 3}") for index in range(12)))
+
+    with_launchers(work)
+
+
+def test_closing_leaves_no_process():
+    before = pids()
+    with_launchers(lambda launchers: add(launchers, "ada"))
+
+    assert pids() <= before
+
+
+def test_a_job_whose_caller_left_is_killed():
+    async def work(launchers):
+        bound = Bound().buffer("x_ptr", "i32", [1], {"kind": "zeros"})
+        job = bound.buffer("output_ptr", "i32", [1], output=True).job("endless")
+        task = asyncio.create_task(launchers.run(0, job, caller="ada", deadline_s=JOB_S))
+        await asyncio.sleep(1)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await add(launchers, "bob")
+
+    with_launchers(work)
+
+
+def test_a_gpu_that_fails_its_check_is_drained():
+    async def work(launchers):
+        bound = Bound().buffer("output_ptr", "fp32", [8], output=True).scalar("index", 8, "i32")
+        gpu = launchers._gpus[0]
+        task = asyncio.create_task(
+            launchers.run(0, bound.job("store_at"), caller="ada", deadline_s=JOB_S)
+        )
+        await asyncio.sleep(0)
+        gpu.ordinal = 99  # no such GPU: no launcher can be started for the check
+        assert (await task).ending is LaunchEnding.FAULT
+        with pytest.raises(DeviceDrained):
+            await add(launchers, "ada")
+        assert "did not start" in launchers.devices[0].drained
+
+    with_launchers(work, spares=1)
+
+
+def test_files_can_be_confined(figure):
+    async def work(launchers):
+        await add(launchers, "ada")
+        figure(", ".join(launchers.devices[0].facts.sandbox))
+        assert "landlock" in launchers.devices[0].facts.sandbox
+
+    with_launchers(work, a_command(confine_files=True))
+
+
+def test_launchers_have_walls(figure):
+    async def work(launchers):
+        facts = launchers.devices[0].facts
+        figure(f"{facts}")
+        assert {"no_new_privs", "rlimits", "parent_death"} <= set(facts.sandbox)
+
+    with_launchers(work)
+
+
+def test_secrets_of_the_worker_do_not_reach_a_launcher(monkeypatch):
+    monkeypatch.setenv("TRITOND_TEST_SECRET", "CANARY-77aa01")
+
+    async def work(launchers):
+        await add(launchers, "ada")
+        for pid in pids():
+            with open(f"/proc/{pid}/environ", "rb") as environ:
+                assert b"CANARY-77aa01" not in environ.read()
+
+    with_launchers(work)
+
+
+def test_the_gpus_of_the_machine_are_found(figure):
+    found = asyncio.run(find_devices(a_command()))
+
+    figure(f"{found}")
+    assert found[0]["target"].startswith("cuda:")
+    assert found[0]["num_sms"] > 0
+    assert found[0]["l2_bytes"] > 0

@@ -1,0 +1,115 @@
+"""Timing: plausible against the hardware, of the real work, and within its budget."""
+
+import time
+
+import numpy as np
+
+from tests.gpu.bound import Bound, vector_add, vector_add_expected
+from worker.cuda.job import TimingOrder
+from worker.cuda.outcome import LaunchEnding
+
+H200_BYTES_PER_S = 4.8e12
+
+
+def timed(outcome):
+    assert outcome.ending is LaunchEnding.OK, outcome
+    return outcome.result["timing"]
+
+
+def test_a_small_kernel_takes_microseconds(launch, figure):
+    timing = timed(launch(vector_add(timing=TimingOrder()), after=False))
+    figure(f"{timing}")
+
+    assert 1 < timing["median_us"] < 100
+    assert timing["min_us"] <= timing["p20_us"] <= timing["median_us"] <= timing["p80_us"]
+    assert timing["repeats"] >= 20
+    assert timing["samples_us"] is None
+
+
+def test_a_large_kernel_is_not_faster_than_the_memory(launch, figure):
+    elements = 1 << 26
+    bound = Bound().buffer("x_ptr", "fp32", [elements], {"kind": "ones"})
+    bound.buffer("y_ptr", "fp32", [elements], {"kind": "ones"})
+    bound.buffer("output_ptr", "fp32", [elements], output=True)
+    bound.scalar("n_elements", elements, "i32")
+
+    job = bound.job("add", (elements // 1024, 1, 1), timing=TimingOrder(samples=True))
+    timing = timed(launch(job, after=False))
+
+    reached = 3 * 4 * elements / (timing["median_us"] / 1e6)
+    figure(f"{reached / 1e12:.2f} TB/s, {timing['median_us']} us, noisy {timing['noisy']}")
+    assert 0.4 * H200_BYTES_PER_S < reached < 1.05 * H200_BYTES_PER_S
+    assert len(timing["samples_us"]) == timing["repeats"]
+
+
+def test_without_a_flush_the_cache_makes_it_faster(launch, figure):
+    elements = 1 << 21
+    cold = timed(launch(vector_add(elements=elements, timing=TimingOrder()), after=False))
+    warm = timed(launch(vector_add(elements=elements, timing=TimingOrder(flush_l2=False)),
+                        after=False))  # fmt: skip
+    figure(f"cold {cold['median_us']} us, warm {warm['median_us']} us")
+
+    assert warm["median_us"] < cold["median_us"]
+
+
+def test_outputs_of_the_last_timed_run_are_those_of_the_first(launch):
+    outcome = launch(vector_add(timing=TimingOrder()), after=False)
+
+    assert outcome.result["timed_digest"] == outcome.result["digest"]
+    assert outcome.timed_outputs == {}
+    assert np.array_equal(
+        np.frombuffer(outcome.outputs["output_ptr"], np.float32), vector_add_expected()
+    )
+
+
+def test_what_is_updated_in_place_is_restored_before_every_run(launch):
+    bound = Bound().buffer("x_ptr", "fp32", [1000], {"kind": "ones"}, output=True)
+    bound.scalar("n_elements", 1000, "i32")
+
+    outcome = launch(bound.job("increment", timing=TimingOrder()), after=False)
+
+    assert outcome.result["timed_digest"] == outcome.result["digest"]
+
+
+def test_outputs_are_poisoned_again_before_every_run(launch):
+    bound = Bound().buffer("output_ptr", "fp32", [1000], output=True)
+    bound.scalar("n_elements", 1000, "i32")
+
+    outcome = launch(bound.job("lazy", timing=TimingOrder()), after=False)
+
+    assert (np.frombuffer(outcome.outputs["output_ptr"], np.float32) == 1.0).all()
+    assert outcome.result["timed_digest"] == outcome.result["digest"]
+
+
+def test_a_timed_run_that_differs_is_returned_too(launch):
+    bound = Bound().buffer("counter_ptr", "i32", [1], {"kind": "zeros"}, output=True)
+    bound.buffer("output_ptr", "i32", [20_000], output=True)
+
+    outcome = launch(bound.job("tickets", (20_000, 1, 1), timing=TimingOrder()), after=False)
+
+    assert outcome.result["timed_digest"] != outcome.result["digest"]
+    assert len(outcome.timed_outputs["output_ptr"]) == 80_000
+
+
+def test_the_budget_is_kept(launch, figure):
+    order = TimingOrder(max_ms=100, min_repeats=1_000_000)
+    outcome = launch(vector_add(timing=order), after=False)
+
+    spent_ms = outcome.result["timings_ms"]["timing"]
+    figure(f"{spent_ms} ms, {outcome.result['timing']['repeats']} repeats")
+    assert spent_ms < 1000
+
+
+def test_the_clock_is_told_where_nvml_is(launch, figure):
+    timing = timed(launch(vector_add(timing=TimingOrder()), after=False))
+
+    figure(f"{timing['clock_mhz']} MHz, throttled {timing['throttled']}")
+    assert timing["clock_mhz"] is None or 100 < timing["clock_mhz"] < 5000
+
+
+def test_a_launcher_answers_quickly(launch, figure):
+    started = time.monotonic()
+    launch(*[vector_add() for _ in range(20)], after=False)
+
+    figure(f"{time.monotonic() - started:.2f} s for a start and 20 launches")
+    assert time.monotonic() - started < 20

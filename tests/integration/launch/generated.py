@@ -1,0 +1,148 @@
+"""Kernels and argument sets made from a seed: annotations, flags and values of every sort."""
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+ANNOTATIONS = [
+    "", "", "", "", ": tl.int32", ": tl.int64", ": 'i64'", ": tl.uint32", ": int", ": float",
+    ": tl.float32", ": 'fp16'", ": bool", ": tl.int1", ": tl.int8",
+]  # fmt: skip
+POINTER_ANNOTATIONS = [
+    "", "", "", "", ": '*fp32'", ": tl.const", ": 'const float*'", ": '*kfp16'",
+    ": tl.pointer_type(tl.float32)", ": tl.tensor",
+]  # fmt: skip
+DTYPES = ["i1", "i8", "i32", "i64", "u8", "fp16", "bf16", "fp32", "fp64", "fp8e5", "fp8e4nv"]
+INTEGERS = [
+    0, 1, 2, 15, 16, 17, 48, -1, -16, 100, 2**31 - 16, 2**31 - 1, 2**31, 2**31 + 3, -(2**31),
+    -(2**31) - 1, 2**62, 2**63 - 1, 2**63, 2**63 + 16, 2**64 - 1, -(2**63),
+]  # fmt: skip
+SMALL = [0, 1, 2, 16, 17, 100]
+ITEM_BYTES = {"i1": 1, "i8": 1, "u8": 1, "fp8e5": 1, "fp8e4nv": 1, "fp16": 2, "bf16": 2}
+ITEM_BYTES |= {"i32": 4, "fp32": 4, "i64": 8, "fp64": 8}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch: `request` has its arguments as a request writes them, `jit` as the JIT gets."""
+
+    kernel: str
+    request: dict[str, Any]
+    constexprs: dict[str, Any]
+    jit: dict[str, Any]
+
+
+def generate(seed: int, kernels: int, launches: int) -> tuple[str, list[Launch]]:
+    """Return source of `kernels` kernels, and as many `launches` of each."""
+    source = random.Random(seed)
+    text = ["import triton", "import triton.language as tl", ""]
+    made = []
+    for index in range(kernels):
+        name = f"kernel_{index}"
+        parameters = [_parameter(source, f"p{position}") for position in range(6)]
+        text += [*_definition(source, name, parameters), ""]
+        made += [_launch(source, name, parameters) for _ in range(launches)]
+    return "\n".join(text), made
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    name: str
+    kind: str
+    annotation: str
+    default: str = ""
+
+
+def _parameter(source: random.Random, name: str) -> _Parameter:
+    kind = source.choice(["pointer", "pointer", "scalar", "scalar", "tuple", "constexpr", "desc"])
+    if kind == "scalar":
+        annotation = source.choice(ANNOTATIONS)
+        default = source.choice(["", "", " = 16", " = 1", " = None"]) if not annotation else ""
+        return _Parameter(name, kind, annotation, default)
+    if kind == "pointer":
+        return _Parameter(name, kind, source.choice(POINTER_ANNOTATIONS))
+    return _Parameter(name, kind, ": tl.constexpr" if kind == "constexpr" else "")
+
+
+def _definition(source: random.Random, name: str, parameters: list[_Parameter]) -> list[str]:
+    names = [parameter.name for parameter in parameters]
+    plain = [one for one in names if source.random() < 0.2]
+    unaligned = [one for one in names if source.random() < 0.2]
+    written = ", ".join(f"{one.name}{one.annotation}{one.default}" for one in parameters)
+    flags = f"do_not_specialize={plain!r}, do_not_specialize_on_alignment={unaligned!r}"
+    return [f"@triton.jit({flags})", f"def {name}(*, {written}):", "    pass", ""]
+
+
+def _launch(source: random.Random, kernel: str, parameters: list[_Parameter]) -> Launch:
+    request: dict[str, Any] = {}
+    constexprs: dict[str, Any] = {}
+    jit: dict[str, Any] = {}
+    for parameter in parameters:
+        if parameter.default and source.random() < 0.5:
+            continue
+        if parameter.kind == "constexpr" and source.random() < 0.5:
+            constexprs[parameter.name] = jit[parameter.name] = source.choice([64, 1.5, None, "x"])
+            continue
+        request[parameter.name], jit[parameter.name] = _argument(source, parameter)
+    return Launch(kernel, request, constexprs, jit)
+
+
+def _argument(source: random.Random, parameter: _Parameter) -> tuple[Any, Any]:
+    if parameter.kind == "pointer":
+        if source.random() < 0.1:
+            return None, None
+        return _tensor(source)
+    if parameter.kind == "tuple":
+        items = [_item(source, depth=0) for _ in range(source.randrange(4))]
+        return {"tuple": [item[0] for item in items]}, {"tuple": [item[1] for item in items]}
+    if parameter.kind == "desc":
+        return _descriptor(source)
+    if parameter.annotation:
+        number = _annotated(source, parameter.annotation)
+    else:
+        number = source.choice([*INTEGERS, True, False, 0.0, 1.0, 1.5, None])
+    return number, number
+
+
+def _annotated(source: random.Random, annotation: str) -> Any:
+    if "float" in annotation or "fp" in annotation:
+        return source.choice([0.0, 1.0, 1, 16, 2.5])
+    if "bool" in annotation or "int1" in annotation:
+        return source.choice([True, False])
+    return source.choice([*SMALL, True])
+
+
+def _item(source: random.Random, depth: int) -> tuple[Any, Any]:
+    choice = source.random()
+    if choice < 0.4:
+        return _tensor(source)
+    if choice < 0.6 and depth < 2:
+        items = [_item(source, depth + 1) for _ in range(source.randrange(3))]
+        return {"tuple": [item[0] for item in items]}, {"tuple": [item[1] for item in items]}
+    number = source.choice([*INTEGERS, True, 1.0, None])
+    return number, number
+
+
+def _tensor(source: random.Random) -> tuple[Any, Any]:
+    dtype = source.choice(DTYPES)
+    offset = source.choice([0, 0, 1, 2, 4, 8, 16])
+    align_bytes = source.choice([8, 16, 16, 16, 64])
+    buffer = {
+        "shape": [8], "dtype": dtype, "offset": offset, "align_bytes": align_bytes, "output": True,
+    }  # fmt: skip
+    # no more aligned than what was promised
+    address = align_bytes * 4097 + offset * ITEM_BYTES[dtype]
+    if align_bytes < 16 and address % 16 == 0:
+        address += align_bytes
+    return buffer, {"tensor": {"dtype": dtype, "address": address}}
+
+
+def _descriptor(source: random.Random) -> tuple[Any, Any]:
+    dtype = source.choice(["fp16", "fp32", "i8"])
+    block = source.choice([[16], [32, 64], [8, 8, 8]])
+    base = {"shape": [64] * len(block), "dtype": dtype, "output": True}
+    tensor = {"tensor": {"dtype": dtype, "address": 4096}}
+    return (
+        {"descriptor": {"base": base, "block_shape": block}},
+        {"descriptor": {"base": tensor, "block_shape": block}},
+    )

@@ -1,0 +1,114 @@
+"""What Triton's own JIT specializes, in a process of its own: what inference must equal.
+
+Reads {"source", "launches": [{"kernel", "arguments"}]} on stdin. The hook that Triton calls before
+it compiles is given every specialization, and stops it there.
+"""
+
+import json
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+
+class Driver:
+    """As much of a driver as a launch needs before it compiles."""
+
+    def __init__(self, target: Any) -> None:
+        self._target = target
+
+    def get_current_target(self) -> Any:
+        return self._target
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+
+class Tensor:
+    """A tensor as far as a specialization looks at it."""
+
+    def __init__(self, dtype: Any, address: int) -> None:
+        self.dtype = dtype
+        self._address = address
+
+    def data_ptr(self) -> int:
+        return self._address
+
+    def ptr_range(self) -> int:
+        return 64
+
+
+def main() -> None:
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    from compiler.making.tasks import TASKS
+
+    request = json.load(sys.stdin)
+    triton.runtime.driver.set_active(Driver(GPUTarget(*request["target"])))
+    path = Path(request["folder"]) / "kernels.py"
+    path.write_text(request["source"])
+    module = types.ModuleType("kernels")
+    module.__file__ = str(path)
+    sys.modules["kernels"] = module
+    exec(compile(request["source"], str(path), "exec"), module.__dict__)
+    seen: list[dict[str, Any]] = []
+    triton.knobs.runtime.jit_cache_hook = lambda **hooked: seen.append(hooked["compile"]) or True
+    answers = []
+    for launch in request["launches"]:
+        function = getattr(module, launch["kernel"])
+        arguments = {name: value(item) for name, item in launch["arguments"].items()}
+        seen.clear()
+        function.warmup(**arguments, grid=(1,))
+        answers.append(said(seen[0], [parameter.name for parameter in function.params]))
+    header = {"task": "cut", "files": {}}
+    facts = {}
+    for name in {launch["kernel"] for launch in request["launches"]}:
+        cut = TASKS["cut"](header | {"kernel": name}, request["source"].encode(), lambda *_: None)
+        facts |= {kernel["name"]: kernel["parameters"] for kernel in cut["facts"]["kernels"]}
+    json.dump({"answers": answers, "facts": facts}, sys.stdout)
+
+
+def value(item: Any) -> Any:
+    import triton.language as tl
+
+    dtypes = {
+        "i1": tl.int1, "i8": tl.int8, "i32": tl.int32, "i64": tl.int64, "u8": tl.uint8,
+        "fp16": tl.float16, "bf16": tl.bfloat16, "fp32": tl.float32, "fp64": tl.float64,
+        "fp8e5": tl.float8e5, "fp8e4nv": tl.float8e4nv,
+    }  # fmt: skip
+    if not isinstance(item, dict):
+        return item
+    [(kind, inner)] = item.items()
+    if kind == "tensor":
+        return Tensor(dtypes[inner["dtype"]], inner["address"])
+    if kind == "tuple":
+        return tuple(value(one) for one in inner)
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    return descriptor(TensorDescriptor, value(inner["base"]), inner["block_shape"])
+
+
+def descriptor(kind: Any, base: Tensor, block_shape: list[int]) -> Any:
+    # its constructor asks for torch's dtypes; a specialization looks at base and block only
+    made = kind.__new__(kind)
+    made.base, made.block_shape = base, block_shape
+    return made
+
+
+def said(compiled: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    def path(key: tuple[int, ...]) -> str:
+        return ".".join([names[key[0]], *map(str, key[1:])])
+
+    return {
+        "signature": compiled["signature"],
+        "constants": {path(key): item for key, item in compiled["constants"].items()},
+        "attrs": {path(key): item for key, item in compiled["configs"][0].items() if item},
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""What Triton's JIT tells its hooks of one launch, in a process of its own, and the PTX it makes.
+
+Reads {"source", "path"} on stdin; the source defines `launch(fn)`-less kernels `kernel`, and
+`ARGUMENTS` and `KEYWORDS` to call it with.
+"""
+
+import json
+import sys
+
+from direct import load
+
+
+class Driver:
+    def get_current_target(self):
+        from triton.backends.compiler import GPUTarget
+
+        return GPUTarget("cuda", 90, 32)
+
+    def get_current_device(self):
+        return 0
+
+    def get_current_stream(self, device):
+        return 0
+
+
+def main():
+    import triton
+
+    triton.runtime.driver.set_active(Driver())
+    module = load(json.load(sys.stdin)["source"], "/kernel/user.py")
+    seen = []
+    triton.knobs.runtime.jit_cache_hook = lambda **said: seen.append(
+        said["compile"]["specialization_data"]
+    )
+    made = module.kernel.warmup(*module.ARGUMENTS, grid=(1,), **module.KEYWORDS)
+    json.dump({"specialization_data": seen[-1], "ptx": made.asm["ptx"]}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Cases: what each changes is merged over what the launch says."""
+
+from typing import Any
+
+import pytest
+from launch_of_add import COMPILATION, OUTPUT, SIGNATURE, X, faults, resolved
+
+from compiler.launch.case import Case, merged_arguments
+
+
+def cases(*changes: dict[str, Any], **launch: Any) -> list[Case]:
+    return resolved(cases=list(changes), **launch).cases
+
+
+def test_a_launch_without_cases_is_one_case_without_a_name():
+    [case] = resolved().cases
+
+    assert (case.index, case.name, case.at) == (0, None, "")
+
+
+def test_a_case_that_changes_nothing_is_the_launch():
+    [same] = cases({"name": "same"})
+    [base] = resolved().cases
+
+    assert (same.name, same.bound, same.grid, same.reference) == (
+        "same", base.bound, base.grid, base.reference,
+    )  # fmt: skip
+
+
+def test_scalars_are_replaced():
+    first, second = cases({"arguments": {"n_elements": 95}}, {})
+
+    assert first.bound.arguments["n_elements"].value == {"int": "95"}
+    assert second.bound.arguments["n_elements"].value == {"int": "96"}
+
+
+MERGED: dict[str, tuple[Any, Any, Any]] = {
+    "fields of a buffer": (X, {"shape": [5]}, X | {"shape": [5]}),
+    "another init": (X, {"init": {"kind": "ones"}}, X | {"init": {"kind": "ones"}}),
+    "a whole buffer": (X, OUTPUT, OUTPUT),
+    "null for a buffer": (X, None, None),
+    "buffer for a scalar": (5, X, X),
+    "scalar for a buffer": (X, {"value": 5}, {"value": 5}),
+    "view for a buffer": (X, {"view": {"of": "y"}}, {"view": {"of": "y"}}),
+    "fields of a view": ({"view": {"of": "y"}}, {"shape": [5]}, {"shape": [5]}),
+    "tuples as a whole": ({"tuple": [X]}, {"tuple": [1]}, {"tuple": [1]}),
+}
+
+
+@pytest.mark.parametrize("name", MERGED)
+def test_an_argument_is_replaced_and_part_of_a_buffer_merged(name: str):
+    base, change, merged = MERGED[name]
+
+    assert merged_arguments({"x": base, "n": 1}, {"x": change}) == {"x": merged, "n": 1}
+
+
+def test_a_case_may_add_an_argument():
+    [case] = cases({"arguments": {"BLOCK": 32}}, compilation=COMPILATION | {"constexprs": None})
+
+    assert case.grid.evaluate({"n_elements": 96, "BLOCK": 32}) == [3, 1, 1]
+    assert "BLOCK" in case.bound.arguments
+
+
+def test_a_grid_of_its_own():
+    first, second = cases({"grid": [7]}, {"grid": None})
+
+    assert first.grid.evaluate({}) == [7, 1, 1]
+    assert second.grid.names == {"n_elements", "BLOCK"}
+
+
+REFERENCE = {"source": "def reference(x_ptr, **_): return x_ptr", "rtol": 0.5, "atol": 0.25}
+
+
+def test_fields_of_a_reference_are_merged():
+    first, second = cases({"reference": {"rtol": 0.125}}, {}, reference=REFERENCE)
+
+    assert first.reference.source == REFERENCE["source"]
+    assert (first.reference.rtol, first.reference.atol) == (0.125, 0.25)
+    assert second.reference.rtol == 0.5
+
+
+def test_another_way_to_a_reference_replaces_the_first():
+    [case] = cases({"reference": {"compilation_key": "0" * 64, "grid": [1]}}, reference=REFERENCE)
+
+    assert case.reference.source is None
+    assert case.reference.compilation_key == "0" * 64
+
+
+def test_a_reference_of_a_case_alone():
+    first, second = cases({"reference": REFERENCE}, {})
+
+    assert first.reference.atol == 0.25
+    assert second.reference is None
+
+
+def test_positions_are_names():
+    arguments = {
+        "compilation": None,
+        "compilation_key": "0" * 64,
+        "arguments": [OUTPUT, 5],
+        "grid": [1],
+    }
+    first, second = cases({"arguments": [OUTPUT, 6]}, {"arguments": {"arg1": 7}}, **arguments)
+
+    assert first.bound.arguments["arg1"].value == {"int": "6"}
+    assert second.bound.arguments["arg1"].value == {"int": "7"}
+
+
+def test_a_fault_of_the_launch_is_said_once_and_at_the_launch():
+    broken = {"x_ptr": X | {"dtype": "fp31"}, "output_ptr": OUTPUT, "n_elements": 96}
+    found = faults(lambda: cases({}, {}, {"arguments": {"n_elements": "x"}}, arguments=broken))
+
+    assert [pointer for pointer, _ in found] == [
+        "/arguments/x_ptr/dtype",
+        "/cases/2/arguments/n_elements",
+    ]
+
+
+def test_a_launch_may_be_completed_by_its_cases():
+    incomplete = {"x_ptr": {"dtype": "fp32", "init": {"kind": "zeros"}}, "output_ptr": OUTPUT}
+    shapes = [{"arguments": {"x_ptr": {"shape": [size]}}, "grid": [1]} for size in (5, 6)]
+
+    first, second = cases(*shapes, arguments=incomplete)
+
+    assert (first.bound.allocations[0].elements, second.bound.allocations[0].elements) == (5, 6)
+
+
+def test_a_hint_that_a_case_breaks_is_said_at_the_case():
+    compilation = COMPILATION | {"signature": SIGNATURE}
+    found = faults(lambda: cases({}, {"arguments": {"n_elements": 95}}, compilation=compilation))
+
+    assert found == [
+        (
+            "/cases/1/arguments/n_elements",
+            "breaks the hint divisible_by_16 that the kernel was compiled with",
+        )
+    ]
+
+
+def test_values_are_bounded_over_all_cases():
+    values = {"shape": [60_000], "dtype": "i8", "init": {"kind": "values", "values": [1] * 60_000}}
+    arguments = {"x_ptr": values, "output_ptr": OUTPUT, "n_elements": 96}
+    [(pointer, message)] = faults(lambda: cases(*[{}] * 5, arguments=arguments))
+
+    assert pointer == "/cases"
+    assert "more than 262144 values; upload them" in message

@@ -1,0 +1,72 @@
+"""What is done to posted IR that stops just short of parsing."""
+
+from compiler.making.repairs import attempts
+
+WHOLE = """module {
+  tt.return loc(#loc1)
+} loc(#loc)
+#loc = loc(unknown)
+#loc1 = loc("a.py":1:2)
+"""
+
+NEW = """tt.func @f(%d: !tt.tensordesc<64x32xf16>, %p: !tt.ptr<f16>) {
+  %m = tt.make_tensor_descriptor %p, [%a, %b], [%c, %e] : <f16>, <64x32xf16>
+  %t = tt.descriptor_load %d[%i, %i] : !tt.tensordesc<64x32xf16> -> tensor<64x32xf16>
+  tt.descriptor_store %m[%i, %i], %t : !tt.tensordesc<64x32xf16>, tensor<64x32xf16>
+"""
+OLD = """tt.func @f(%d: !tt.tensordesc<tensor<64x32xf16>>, %p: !tt.ptr<f16>) {
+  %m = tt.make_tensor_descriptor %p, [%a, %b], [%c, %e] : <f16>, <tensor<64x32xf16>>
+  %t = tt.descriptor_load %d[%i, %i] : !tt.tensordesc<tensor<64x32xf16>> -> tensor<64x32xf16>
+  tt.descriptor_store %m[%i, %i], %t : !tt.tensordesc<tensor<64x32xf16>>, tensor<64x32xf16>
+"""
+
+
+def test_the_text_is_tried_as_it_is_first():
+    assert next(attempts(WHOLE)).text == WHOLE
+    assert next(attempts(WHOLE)).notes == ()
+
+
+def test_a_whole_text_has_no_second_attempt():
+    assert len(list(attempts(WHOLE))) == 1
+
+
+def test_references_to_missing_aliases_are_dropped_and_told():
+    text = "module {\n  tt.return loc(#loc13)\n} loc(#loc)\n"
+
+    [_, mended] = attempts(text)
+
+    assert mended.text == "module {\n  tt.return\n}\n"
+    [note] = mended.notes
+    assert "#loc, #loc13" in note
+
+
+def test_aliases_that_are_defined_stay():
+    text = 'module {\n  tt.return loc(#loc1)\n} loc(#loc)\n#loc1 = loc("a.py":1:2)\n'
+
+    [_, mended] = attempts(text)
+
+    assert mended.text == 'module {\n  tt.return loc(#loc1)\n}\n#loc1 = loc("a.py":1:2)\n'
+
+
+def test_a_missing_alias_inside_another_is_unknown():
+    text = "module {\n  tt.return loc(#loc1)\n}\n#loc1 = loc(callsite(#loc7 at #loc8))\n"
+
+    [_, mended] = attempts(text)
+
+    assert mended.text.endswith("#loc1 = loc(callsite(unknown at unknown))\n")
+
+
+def test_lines_stay_where_they_are():
+    text = "module {\n  a loc(#loc3)\n\n  b loc(#loc4)\n}\n"
+
+    [_, mended] = attempts(text)
+
+    assert mended.text.split("\n").index("  b") == 3
+
+
+def test_descriptors_of_a_newer_triton_are_written_the_older_way():
+    assert [attempt.text for attempt in attempts(NEW)] == [NEW, OLD]
+
+
+def test_descriptors_of_an_older_triton_are_written_the_newer_way():
+    assert [attempt.text for attempt in attempts(OLD)] == [OLD, NEW]

@@ -1,0 +1,99 @@
+"""What buffers hold: the bytes before a run, and the elements of outputs in logical order after.
+
+Runs in launchers, on NumPy; knows no CUDA.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from compiler.launching.buffers import Leaf, leaves, logical_bytes, materialise
+from compiler.launching.dtypes import stored
+from compiler.launching.finding import index_of
+from worker.cuda.fault import Fault, JobFailed
+from worker.cuda.job import LaunchJob
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+class Contents:
+    """The allocations of one job on the host, and how to read its outputs."""
+
+    def __init__(self, job: LaunchJob) -> None:
+        """Make what the allocations start with. Raises JobFailed for what cannot be made."""
+        try:
+            self._kinds = [stored(allocation["dtype"]) for allocation in job.allocations]
+            self.sizes_bytes = [
+                int(allocation["elements"]) * kind.itemsize
+                for allocation, kind in zip(job.allocations, self._kinds, strict=True)
+            ]
+            self.initial = _initial(job)
+            self.outputs = [leaf for leaf in leaves(dict(job.arguments)) if leaf.output]
+        except (ValueError, KeyError, TypeError) as error:
+            raise JobFailed("malformed_job", f"the arguments cannot be made: {error}") from error
+        self._allocations = job.allocations
+        self._leaves = list(leaves(dict(job.arguments)))
+
+    @property
+    def written(self) -> set[int]:
+        """The allocations that the kernel may write to."""
+        declared = {index for index, one in enumerate(self._allocations) if one["output"]}
+        return declared | {leaf.allocation for leaf in self.outputs}
+
+    def elements(self, leaf: Leaf, memory: Bytes) -> bytes:
+        """Return the elements of an output in C order, from the bytes of its allocation.
+
+        Raises JobFailed for a buffer that reaches beyond it.
+        """
+        try:
+            return logical_bytes(memory.view(self._kinds[leaf.allocation]), leaf)
+        except ValueError as error:
+            raise JobFailed("malformed_job", str(error)) from error
+
+    def damaged(self, allocation: int, at_byte: int) -> dict[str, Any]:
+        """Return the finding of a write to the red zones of an allocation."""
+        name = self._allocations[allocation]["name"]
+        element = at_byte // self._kinds[allocation].itemsize
+        found = [leaf for leaf in self._leaves if leaf.allocation == allocation]
+        named = [leaf for leaf in found if leaf.name == name] or found
+        held = int(self._allocations[allocation]["elements"])
+        where = "past its end" if element >= held else "before its start"
+        count = element - held + 1 if element >= held else -element
+        return {
+            "kind": Fault.OUT_OF_BOUNDS.value,
+            "access": "write",
+            "argument": name,
+            "index": index_of(element, named[0]) if named else [element],
+            "file": None,
+            "line": None,
+            "program": None,
+            "message": f"The kernel wrote to {name}, {_elements(count)} {where}: "
+            f"it has {_elements(held)}. Give tl.store a mask that leaves out offsets outside of "
+            "the data.",
+        }
+
+
+def _elements(count: int) -> str:
+    return "1 element" if count == 1 else f"{count} elements"
+
+
+def _initial(job: LaunchJob) -> list[Bytes | None]:
+    """Return the bytes of every allocation; None for one that is poisoned, on the GPU itself."""
+    described = [
+        dict(one) if one["init"] is not None else {**one, "elements": 0} for one in job.allocations
+    ]
+    made = materialise(described, dict(job.arguments), job.uploads)
+    return [
+        None if one["init"] is None else made[index].memory.reshape(-1).view(np.uint8)
+        for index, one in enumerate(described)
+    ]
+
+
+def digest(parts: Iterator[bytes] | list[bytes]) -> str:
+    """Return the digest by which the outputs of two runs are told apart."""
+    total = hashlib.sha256()
+    for content in parts:
+        total.update(content)
+    return total.hexdigest()

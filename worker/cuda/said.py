@@ -1,0 +1,87 @@
+"""What one launcher has said of one job so far. Pure: frames in, an outcome out."""
+
+from collections import defaultdict
+from typing import Any
+
+from worker import frame
+from worker.cuda.outcome import LaunchEnding, LaunchOutcome
+
+MAX_RESULT_BYTES = 2 << 30
+_OUTPUTS = ("output", "timed")
+
+
+class Said:
+    """The launcher's half of one job: stages, outputs in pieces, exactly one last frame."""
+
+    def __init__(self, nonce: bytes, max_result_bytes: int = MAX_RESULT_BYTES) -> None:
+        self.last: dict[str, Any] | None = None
+        self._nonce = nonce
+        self._left_bytes = max_result_bytes
+        self._stages: list[str] = []
+        self._outputs: dict[str, defaultdict[str, bytearray]] = {
+            kind: defaultdict(bytearray) for kind in _OUTPUTS
+        }
+
+    def take(self, said: frame.Frame) -> None:
+        """Take the next frame. Raises FrameError when it breaks the protocol."""
+        if said.nonce != self._nonce or self.last is not None:
+            raise frame.FrameError("a frame of no job of this launcher")
+        self._left_bytes -= len(said.body)
+        if self._left_bytes < 0:
+            raise frame.FrameError("more bytes of result than are taken")
+        match said.header:
+            case {"kind": "stage", "stage": str(name)}:
+                self._take_stage(name, said)
+            case {"kind": "result" | "failure", "clean": bool()}:
+                self.last = said.header
+            case _:
+                raise frame.FrameError(f"a frame of unknown kind {said.header.get('kind')!r}")
+
+    def _take_stage(self, name: str, said: frame.Frame) -> None:
+        kind, is_output, argument = name.partition(":")
+        if not is_output:
+            self._stages.append(name)
+        elif kind not in _OUTPUTS:
+            raise frame.FrameError(f"a stage of unknown kind {kind!r}")
+        else:
+            pieces = self._outputs[kind][argument]
+            if said.header.get("offset") != len(pieces):
+                raise frame.FrameError(f"a piece of {argument} is missing")
+            pieces += said.body
+
+    def outcome(
+        self,
+        ending: LaunchEnding | None = None,
+        detail: str = "",
+        *,
+        stdout: bytes = b"",
+        signal: int | None = None,
+    ) -> LaunchOutcome:
+        """Return the outcome; without `ending`, the one that the last frame says."""
+        last = self.last or {}
+        fault = last.get("fault")
+        if ending is None:
+            ending, detail = _ending(last)
+        # `clean` of a launcher that did not finish properly means nothing
+        spoken = ending in (LaunchEnding.OK, LaunchEnding.FAULT, LaunchEnding.FAILURE)
+        return LaunchOutcome(
+            ending=ending,
+            detail=detail,
+            result=last if ending is LaunchEnding.OK else None,
+            fault=fault if ending is LaunchEnding.FAULT else None,
+            failure=last if ending is LaunchEnding.FAILURE else None,
+            stages=tuple(self._stages),
+            outputs={name: bytes(data) for name, data in self._outputs["output"].items()},
+            timed_outputs={name: bytes(data) for name, data in self._outputs["timed"].items()},
+            stdout=stdout,
+            signal=signal,
+            clean=spoken and bool(last.get("clean")),
+        )
+
+
+def _ending(last: dict[str, Any]) -> tuple[LaunchEnding, str]:
+    if last["kind"] == "failure":
+        return LaunchEnding.FAILURE, str(last.get("message"))
+    if last.get("fault") is not None:
+        return LaunchEnding.FAULT, str(last["fault"].get("message"))
+    return LaunchEnding.OK, ""

@@ -1,0 +1,86 @@
+"""One claimed inspection: a cut child reads the syntax and says what stands there.
+
+No code of the user's runs for it anywhere.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from compiler.compilation import Diagnostic
+from compiler.inspection import InspectedKernel, Inspection, InspectJob
+from compiler.problem import failure_problem
+from compiler.value import written_value
+from store.derived import Derived
+from store.jobs.attempts import Attempts
+from store.jobs.words import KEPT_S, Claim
+from worker.compile_job import LAPSED, SUCCESS_KEPT_S
+from worker.outcome import Ending, Outcome
+from worker.pool import Pool
+from worker.report import FailureReport, Malformed, read_report
+
+DEADLINE_S = 30.0
+
+
+class _Facts(BaseModel):
+    kernels: list[InspectedKernel]
+
+
+async def do_inspection(claim: Claim, attempts: Attempts, pool: Pool, kept: Derived) -> None:
+    """Do the inspection of `claim`, finish it, and keep what is a property of the source.
+
+    Raises StoreUnavailable.
+    """
+    job = InspectJob.model_validate_json(claim.payload)
+    header = {"task": "cut", "inspect": True, "files": job.files}
+    outcome = await pool.run("cut", header, job.source.encode(), deadline_s=DEADLINE_S)
+    inspection = _inspection(outcome)
+    record = inspection.model_dump_json().encode()
+    reusable = inspection.problem is None or not inspection.problem.retryable
+    keep_s = SUCCESS_KEPT_S if reusable else KEPT_S
+    counts = await attempts.finish(claim.id, claim.token, record, reusable=reusable, keep_s=keep_s)
+    if counts and reusable:
+        await kept.write(job.key, record, {})
+
+
+async def end_lapsed_inspection(claim: Claim, attempts: Attempts) -> None:
+    """Finish an inspection that no worker will do, with a record that says why."""
+    assert claim.lapse is not None
+    record = _failed("worker_lost", LAPSED[claim.lapse], []).model_dump_json().encode()
+    await attempts.finish(claim.id, claim.token, record, reusable=False, keep_s=KEPT_S)
+
+
+def _inspection(outcome: Outcome) -> Inspection:
+    try:
+        if outcome.result is not None:
+            facts = _Facts.model_validate(outcome.result.get("facts"))
+            return Inspection(state="succeeded", kernels=list(map(_as_written, facts.kernels)))
+        if outcome.failure is not None:
+            failure = read_report(FailureReport, outcome.failure)
+            return _failed(failure.slug, failure.message, failure.diagnostics)
+    except (Malformed, ValidationError) as error:
+        return _failed("compiler_crashed", f"The report is broken: {error}", [])
+    slug = "compile_timeout" if outcome.ending is Ending.DEADLINE else "compiler_crashed"
+    return _failed(slug, f"Reading the source ended with {outcome.ending}: {outcome.detail}", [])
+
+
+def _failed(slug: str, detail: str, diagnostics: list[Diagnostic]) -> Inspection:
+    problem = failure_problem(slug, detail)
+    return Inspection(state="failed", diagnostics=diagnostics, problem=problem)
+
+
+def _as_written(kernel: InspectedKernel) -> InspectedKernel:
+    """Return the kernel with values as a request would write them."""
+    for parameter in kernel.parameters:
+        parameter.default = _value(parameter.default)
+    for config in kernel.configs:
+        for part in ("constexprs", "options"):
+            if part in config:
+                config[part] = {name: _value(value) for name, value in config[part].items()}
+    return kernel
+
+
+def _value(described: dict[str, Any] | None) -> dict[str, Any] | None:
+    if described is None or "literal" not in described:
+        return described
+    return {"literal": written_value(described["literal"])}

@@ -1,0 +1,1 @@
+"""Launches, from a claimed job to its record: who runs what, and what it amounts to."""

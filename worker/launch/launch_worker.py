@@ -1,0 +1,76 @@
+"""The part of a worker that does launches on the CPU interpreter, for everybody.
+
+It stands beside the compile worker of the same process and uses its children for cuts.
+"""
+
+import asyncio
+from functools import partial
+
+from compiler.toolchain import Toolchain
+from store import workers
+from store.connection import Server
+from store.jobs.attempts import Attempts
+from store.jobs.revocations import Revocations
+from store.jobs.words import Claim, Limits
+from store.lanes import interpreter_lane
+from store.launches import Launches
+from worker.compile import Bench
+from worker.launch.launch_job import LaunchDesk, do_launch
+from worker.pool import Pool
+from worker.slots import Slots
+from worker.upkeep import HEARTBEAT_S, every
+
+
+class LaunchWorker:
+    """Takes launches of one toolchain's interpreter lane, one for each slot."""
+
+    def __init__(
+        self,
+        worker: workers.Worker,
+        redis: Server,
+        blocking: Server,
+        pool: Pool,
+        bench: Bench,
+        lease_s: float,
+    ) -> None:
+        self._worker = worker
+        self._redis = redis
+        self._blocking = blocking
+        self._pool = pool
+        self._bench = bench
+        self._lease_s = lease_s
+
+    async def run(self) -> None:
+        """Do launches until cancelled."""
+        lanes = [interpreter_lane(self._bench.toolchain.id)]
+        slots = Slots(self._attempts, lanes, self._do, self._worker.slots, self._lease_s)
+        registry = workers.Workers(self._redis)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(slots.run())
+                group.create_task(Revocations(self._blocking, slots.revoke).run())
+                group.create_task(every(HEARTBEAT_S, partial(registry.beat, self._worker)))
+        finally:
+            await registry.leave(self._worker.id)
+
+    async def _do(self, claim: Claim, attempts: Attempts) -> None:
+        launches = Launches(self._redis)
+        desk = LaunchDesk(attempts, launches, self._bench.blobs, self._bench, self._pool)
+        await do_launch(claim, desk)
+
+    def _attempts(self, number: int) -> Attempts:
+        limits = Limits(lease_ms=int(self._lease_s * 1000))
+        return Attempts(self._redis, self._blocking, f"{self._worker.id}.{number}", limits)
+
+
+def launch_worker_of(name: str, toolchain: Toolchain, level: str, slots: int) -> workers.Worker:
+    """Return how an interpreter's worker is registered."""
+    return workers.Worker(
+        id=f"{name}-launch",
+        kind="launch",
+        toolchain=toolchain.id,
+        device=None,
+        sandbox=level,
+        slots=slots,
+        busy=0,
+    )

@@ -1,0 +1,76 @@
+"""One run of a kernel: what is to be run, and what came out of it, whatever ran it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from compiler.launch.bound import BoundArguments
+from compiler.launch.launch import Finding, Timing
+from compiler.problem import Problem
+from compiler.specialization import Specialization
+from compiler.value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One case, ready to run: arguments bound, grid evaluated; `uploads` lie behind the source."""
+
+    kernel: str
+    bound: BoundArguments
+    grid: list[int]
+    specialization: Specialization
+    uploads: bytes = b""
+
+    @property
+    def constexprs(self) -> dict[str, Value]:
+        """The values of constexpr parameters, by name."""
+        named = self.specialization.named
+        return {name: given.value for name, given in named.items() if given.is_constexpr}
+
+
+@dataclass(slots=True)
+class Ran:
+    """What came out of a run. `outputs` are elements in C order, by name."""
+
+    outputs: dict[str, bytes] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    inputs_modified: bool = False
+    deterministic: bool | None = None
+    fits: bool = True
+    timed_out: bool = False
+    out_of_memory: bool = False
+    crashed: bool = False
+    timing: Timing | None = None
+    stdout: str = ""
+    trace: bytes | None = None
+    problem: Problem | None = None
+    """Why the kernel could not be run at all: then there is no verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where bytes lie in a frame's body."""
+
+    offset: int
+    size: int
+
+    def to_json(self) -> list[int]:
+        """Return the form that children read."""
+        return [self.offset, self.size]
+
+
+def laid_out(parts: dict[str, bytes]) -> tuple[bytes, dict[str, list[int]]]:
+    """Return `parts` one behind the other, and the place of each by name."""
+    places, offset = {}, 0
+    for name, data in parts.items():
+        places[name] = Place(offset, len(data)).to_json()
+        offset += len(data)
+    return b"".join(parts.values()), places
+
+
+def arguments_header(run: Run, offset: int) -> dict[str, Any]:
+    """Return the bound arguments for a child whose uploads begin at `offset` of the body."""
+    dumped = run.bound.model_dump(mode="json")
+    for allocation in dumped["allocations"]:
+        if allocation["body"] is not None:
+            allocation["body"] = [offset + allocation["body"][0], allocation["body"][1]]
+    return {**dumped, "constexprs": run.constexprs}
