@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from store.connection import connect
@@ -39,16 +38,16 @@ class Server:
         return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
     def wait_until_it_listens(self) -> None:
-        """Return when it accepts connections. Raises TimeoutError."""
+        """Return when it accepts connections. Raises RuntimeError when it never does."""
         deadline = time.monotonic() + READY_TIMEOUT_S
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and self._process.poll() is None:
             try:
                 socket.create_connection(("127.0.0.1", self.port)).close()
             except ConnectionRefusedError:
                 time.sleep(0.05)
             else:
                 return
-        raise TimeoutError(f"nothing listens on port {self.port}")
+        raise RuntimeError(f"nothing listens on port {self.port}; the log above may say why")
 
     def stop(self) -> None:
         """End it."""
@@ -75,17 +74,19 @@ class Deployment:
         return self._valkey.url
 
     def __enter__(self) -> Self:
-        asyncio.run(self._valkey.start())
-        self.start("-m", "worker", listens=False)
-        asyncio.run(self._wait_for_worker())
+        try:
+            asyncio.run(self._valkey.start())
+            self.start("-m", "worker", listens=False)
+            asyncio.run(self._wait_for_worker())
+        except BaseException:
+            self._stop()
+            raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
         for server in reversed(self._servers):
             server.stop()
         asyncio.run(self._valkey.stop())

@@ -18,9 +18,14 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.gpu.bound import ELEMENTS, vector_add, vector_add_expected  # noqa: E402
-from worker.cuda.job import TimingOrder  # noqa: E402
-from worker.cuda.launchers import LauncherCommand, Launchers, LauncherSettings  # noqa: E402
-from worker.cuda.outcome import LaunchEnding  # noqa: E402
+from worker.cuda.job import LaunchJob, TimingOrder  # noqa: E402
+from worker.cuda.launchers import (  # noqa: E402
+    Isolation,
+    LauncherCommand,
+    Launchers,
+    LauncherSettings,
+)
+from worker.cuda.outcome import LaunchEnding, LaunchOutcome  # noqa: E402
 
 REPEATS, SINGLE_USES, FRESH = 200, 12, 3
 DEADLINE_S = 30.0
@@ -56,7 +61,7 @@ async def figures_of(launchers: Launchers) -> None:
     asked = vector_add(timing=TimingOrder(warmup_repeats=10, min_repeats=50, max_ms=100))
     expected = vector_add_expected().tobytes()
 
-    async def run(job=plain, isolation="caller"):
+    async def run(job: LaunchJob = plain, isolation: Isolation = "caller") -> LaunchOutcome:
         outcome = await launchers.run(
             0, job, caller="benchmark", isolation=isolation, deadline_s=DEADLINE_S
         )
@@ -110,7 +115,7 @@ def fresh_process() -> None:
     from triton.testing import do_bench
 
     @triton.jit
-    def add_kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK_SIZE: tl.constexpr):
+    def add_kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK_SIZE: tl.constexpr):  # noqa: ANN001, ANN202, N803
         offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
         mask = offsets < n_elements
         x = tl.load(x_ptr + offsets, mask=mask)

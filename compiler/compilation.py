@@ -81,6 +81,11 @@ class Resources(Record):
     spill_load_bytes: int | None
     stack_bytes: int | None
     shared_bytes: int | None
+    vgpr: int | None = Field(default=None, description="hip: vector registers of a work-item")
+    sgpr: int | None = Field(default=None, description="hip: scalar registers of a wavefront")
+    agpr: int | None = Field(default=None, description="hip: accumulation registers")
+    vgpr_spills: int | None = Field(default=None, description="hip: registers, not bytes")
+    sgpr_spills: int | None = None
     occupancy: Occupancy | None
     fits: bool | None
 

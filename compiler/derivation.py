@@ -56,7 +56,6 @@ class DeriveJob(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    kind: Literal["derive"] = "derive"
     key: str
     what: str
     compilation: Compilation

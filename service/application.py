@@ -1,6 +1,7 @@
 """The FastAPI application: resources made once, routes, and every error as a problem."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -35,9 +36,11 @@ from service.toolchains import Toolchains
 from store import workers
 from store.api_keys import ApiKeys
 from store.blobs import Blobs
+from store.budget import Budget
 from store.compilations import Compilations
 from store.connection import connect, connect_blocking
 from store.derived import Derived
+from store.errors import StoreUnavailable
 from store.events import Events
 from store.idempotency import Idempotency
 from store.invalidation import Invalidations, invalidate
@@ -53,6 +56,8 @@ Post a kernel with its signature, constexprs and a target; get its TTIR, TTGIR, 
 cubin, its registers and spills, and errors that point at your own line. No GPU is needed.
 """
 
+NOTE_USES_S = 5.0
+logger = logging.getLogger(__name__)
 ROUTES = (posting, compilations, artifacts, events, inspect, launches, tensors, system)
 
 
@@ -75,6 +80,16 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     return app
 
 
+async def _note_uses(budget: Budget) -> None:
+    """Tell the store every few seconds what was used, so that it is evicted last."""
+    while True:
+        await asyncio.sleep(NOTE_USES_S)
+        try:
+            await budget.flush()
+        except StoreUnavailable as error:
+            logger.warning("uses not noted: %s", error)
+
+
 def _lifespan(settings: ServiceSettings):  # type: ignore[no-untyped-def] # noqa: ANN202
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -83,13 +98,15 @@ def _lifespan(settings: ServiceSettings):  # type: ignore[no-untyped-def] # noqa
         blocking = connect_blocking(settings.redis_url)
         memory = AnswerMemory(settings.memory_cache_bytes)
         finished = Finished(redis, blocking)
+        # only to note uses: the workers keep the cache within its budget
+        budget = None if settings.cache_url else Budget(cache, 0)
         invalidations = Invalidations(blocking, on_key=memory.forget, on_loss=memory.clear)
         limits = Limits(
             queued=settings.max_queue_length, queued_per_caller=settings.max_queued_per_caller
         )
         app.state.shared = Shared(
             settings=settings,
-            compilations=Compilations(cache),
+            compilations=Compilations(cache, budget),
             inspections=Derived(cache, "inspection"),
             blobs=Blobs(cache),
             jobs=Jobs(redis, limits),
@@ -114,6 +131,8 @@ def _lifespan(settings: ServiceSettings):  # type: ignore[no-untyped-def] # noqa
                     tasks.create_task(finished.run()),
                     tasks.create_task(invalidations.run()),
                 ]
+                if budget is not None:
+                    listeners.append(tasks.create_task(_note_uses(budget)))
                 yield
                 for listener in listeners:
                     listener.cancel()

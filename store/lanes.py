@@ -4,6 +4,7 @@ from typing import Final
 
 INSPECT: Final = "inspect:"
 LAUNCH: Final = "launch:"
+DERIVE: Final = "derive:"
 
 
 def compile_lane(toolchain_id: str) -> str:
@@ -24,3 +25,8 @@ def interpreter_lane(toolchain_id: str) -> str:
 def device_lane(target: str, model: str) -> str:
     """Return the lane of launches on one class of GPUs."""
     return f"{LAUNCH}{target} {model}"
+
+
+def derive_lane(toolchain_id: str) -> str:
+    """Return the lane of what is derived with this toolchain from its compilations."""
+    return f"{DERIVE}{toolchain_id}"

@@ -34,11 +34,20 @@ async def serve(settings: WorkerSettings) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     unsafe = settings.sandbox == "unsafe"
     spares = dict.fromkeys(("cut", "front", "back"), settings.slots)
-    back = PROFILES["back"].limits
-    limits = {"back": replace(back, memory_bytes=settings.max_memory_bytes)}
-    toolchain = Toolchain(Path(sys.executable), ROOT, unsafe=unsafe, limits=limits)
-    launching = replace(toolchain, tasks_module="compiler.launching.tasks", environment=ENVIRONMENT)
-    pools = Pool(toolchain, spares=spares), Pool(launching)
+    limits = {
+        name: replace(profile.limits, memory_bytes=settings.max_memory_bytes)
+        for name, profile in PROFILES.items()
+    }
+    compiling = Toolchain(
+        Path(sys.executable), ROOT, unsafe=unsafe, limits={"back": limits["back"]}
+    )
+    launching = replace(
+        compiling,
+        tasks_module="compiler.launching.tasks",
+        environment=ENVIRONMENT,
+        limits=limits,
+    )
+    pools = Pool(compiling, spares=spares), Pool(launching)
     try:
         await asyncio.gather(*(pool.start() for pool in pools))
         report = await self_test(pools[0])

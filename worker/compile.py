@@ -31,6 +31,8 @@ from worker.report import (
     PostedReport,
 )
 
+Header = dict[str, Any]
+
 
 @dataclass(frozen=True, slots=True)
 class Bench:
@@ -60,6 +62,18 @@ async def compile_kernel(
     front = await way.front(cut, way.bind(cut))
     if job.stop_after not in STAGES_OF_TASK["front"]:
         await way.back(front)
+
+
+async def front_work(job: CompileJob, bench: Bench, progress: Progress) -> tuple[Header, bytes]:
+    """Return what the front end of `job` is given: a header, and the slice that it executes.
+
+    Raises CompilationFailed.
+    """
+    deadline = time.monotonic() + job.timeout_s
+    tasks = ChildTasks(bench.pool, bench.toolchain, job, progress, lambda _: None, deadline)
+    way = _Way(job, bench, progress, tasks, refresh=False)
+    cut = await way.cut()
+    return way.front_header(cut, way.bind(cut)), cut.slice.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +109,8 @@ class _Way:
         self.progress.parameters = binding.parameters
         return binding
 
-    async def front(self, cut: CutReport, binding: Binding) -> FrontReport:
-        header = {
+    def front_header(self, cut: CutReport, binding: Binding) -> Header:
+        return {
             "kernel": cut.kernel,
             "files": cut.files,
             "complete": cut.complete,
@@ -105,6 +119,9 @@ class _Way:
             "hints": binding.hints,
             **self._common(),
         }
+
+    async def front(self, cut: CutReport, binding: Binding) -> FrontReport:
+        header = self.front_header(cut, binding)
         key = front_key([("slice", cut.slice), *header.items(), self._toolchain()])
         # a child that saw more than the slice may have been told by it what to say
         report = await self._known_front(key) if cut.complete else None
@@ -160,7 +177,7 @@ class _Way:
     def _take(self, report: BackReport) -> None:
         self.progress.timings_ms |= report.timings_ms
         self.progress.metadata = report.metadata
-        self.progress.ptxas = report.ptxas
+        self.progress.resources = report.resources
 
     async def _known_front(self, key: str) -> FrontReport | None:
         record = await self._known(self.bench.fronts, key, "front")

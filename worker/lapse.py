@@ -7,8 +7,9 @@ from pydantic import ValidationError
 from compiler.toolchain import Toolchain
 from store.jobs.attempts import Attempts
 from store.jobs.words import Claim
-from store.lanes import INSPECT, LAUNCH
+from store.lanes import DERIVE, INSPECT, LAUNCH
 from worker.compile_job import end_lapsed
+from worker.derive_job import end_lapsed_derivation
 from worker.inspect_job import end_lapsed_inspection
 from worker.launch.launch_job import end_lapsed_launch
 
@@ -22,6 +23,8 @@ async def end(claim: Claim, attempts: Attempts, toolchain: Toolchain | None) -> 
             await end_lapsed_launch(claim, attempts)
         elif claim.lane.startswith(INSPECT):
             await end_lapsed_inspection(claim, attempts)
+        elif claim.lane.startswith(DERIVE):
+            await end_lapsed_derivation(claim, attempts)
         else:
             await end_lapsed(claim, attempts, toolchain)
     except ValidationError:

@@ -54,7 +54,7 @@ def made_compilation(
                 progress.metadata,
                 extents_listed=job.ir is not None,
             )
-            made["resources"] = _resources(job, progress.metadata, progress.ptxas)
+            made["resources"] = _resources(job, progress.metadata, progress.resources)
     return new_compilation(job, toolchain, "succeeded").model_copy(update=made)
 
 
@@ -79,9 +79,9 @@ def _metadata(job: CompileJob, metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def _resources(
-    job: CompileJob, metadata: dict[str, Any], ptxas: dict[str, int] | None
+    job: CompileJob, metadata: dict[str, Any], said: dict[str, int] | None
 ) -> Resources:
-    known = ptxas or {}
+    known = said or {}
     threads = metadata["num_warps"] * job.target.warp_size
     registers = known.get("registers")
     shared_bytes = metadata["shared"] + known.get("static_shared_bytes", 0)
@@ -92,6 +92,11 @@ def _resources(
         spill_load_bytes=known.get("spill_load_bytes"),
         stack_bytes=known.get("stack_bytes"),
         shared_bytes=shared_bytes,
+        vgpr=known.get("vgpr"),
+        sgpr=known.get("sgpr"),
+        agpr=known.get("agpr"),
+        vgpr_spills=known.get("vgpr_spills"),
+        sgpr_spills=known.get("sgpr_spills"),
         occupancy=occupancy(job.target, registers, shared_bytes, threads) if registers else None,
         fits=fits(job.target, shared_bytes, threads),
     )

@@ -49,4 +49,4 @@ class Progress:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     stdout: str = ""
     metadata: dict[str, Any] | None = None
-    ptxas: dict[str, int] | None = None
+    resources: dict[str, int] | None = None

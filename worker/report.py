@@ -90,7 +90,7 @@ class BackReport(Report):
     """Of a back child, which ran no user code."""
 
     metadata: dict[str, Any]
-    ptxas: dict[str, int] | None
+    resources: dict[str, int] | None
     timings_ms: Timings
 
 

@@ -25,4 +25,4 @@ class WorkerSettings(BaseSettings):
     sandbox: Literal["required", "unsafe"] = "required"
     """`unsafe` lets jobs run where a sandbox layer does not hold. Never on a shared machine."""
     max_memory_bytes: int = Field(default=4 << 30, ge=1 << 29)
-    """Address space of one back-end child, and of each ptxas it starts."""
+    """Address space of one back-end child, of each ptxas it starts, and of a launch's child."""

@@ -141,25 +141,30 @@ _Requests = Iterator[tuple[str, dict[str, Any], dict[str, Any]]]
 
 
 def _matmuls() -> _Requests:
-    tiles = [(128, 128, 64, 8, 3), (128, 64, 32, 4, 4), (64, 64, 32, 4, 4), (32, 64, 64, 4, 2)]
-    for (m, n, k, warps, stages), epilogue in itertools.product(tiles, ("none", "gelu", "silu")):
-        sizes = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP_M": 8, "EPILOGUE": epilogue}
-        yield "matmul_kernel", sizes, {"num_warps": warps, "num_stages": stages}
-    for m, n, k in [(16, 64, 64), (32, 64, 64), (64, 64, 32)]:
+    for (m, n, k, warps, stages), epilogues in {
+        (128, 128, 64, 8, 3): ("none", "silu"),
+        (128, 64, 32, 4, 4): ("none", "gelu"),
+        (64, 64, 32, 4, 4): ("none", "silu"),
+        (32, 64, 64, 4, 2): ("none", "gelu", "silu"),
+    }.items():
+        for epilogue in epilogues:
+            sizes = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP_M": 8, "EPILOGUE": epilogue}
+            yield "matmul_kernel", sizes, {"num_warps": warps, "num_stages": stages}
+    for m, n, k in [(16, 64, 64), (64, 64, 32)]:
         sizes = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP": 128}
         yield "int4_matmul_kernel", sizes, {"num_warps": 4}
 
 
 def _attentions() -> _Requests:
-    for (m, n), head, causal in itertools.product([(64, 32), (64, 64)], (64, 128), (False, True)):
-        sizes = {"BLOCK_M": m, "BLOCK_N": n, "HEAD": head, "CAUSAL": causal}
+    for head, causal in itertools.product((64, 128), (False, True)):
+        sizes = {"BLOCK_M": 64, "BLOCK_N": 64, "HEAD": head, "CAUSAL": causal}
         yield "attention_kernel", sizes, {"num_warps": 4, "num_stages": 2}
     for page in (16, 32):
         yield "decode_attention_kernel", {"PAGE": page, "HEAD": 128, "GROUP": 16}, {}
 
 
 def _normalizations() -> _Requests:
-    for block in (1024, 4096):
+    for block in (512, 1024, 4096):
         yield "layer_norm_kernel", {"BLOCK": block}, {"num_warps": 8}
         yield "layer_norm_backward_kernel", {"BLOCK": block}, {"num_warps": 8}
         for residual in (False, True):
@@ -167,32 +172,35 @@ def _normalizations() -> _Requests:
 
 
 def _softmaxes() -> _Requests:
-    for block in (1024, 4096, 8192):
+    for block in (256, 1024, 4096, 8192):
         yield "softmax_kernel", {"BLOCK": block}, {"num_warps": 8}
     for block in (1024, 4096):
         yield "online_softmax_kernel", {"BLOCK": block}, {"num_warps": 8}
 
 
 def _scans_and_reductions() -> _Requests:
-    for block, channels in [(64, 32), (128, 16)]:
-        yield "linear_recurrence_kernel", {"BLOCK": block, "CHANNELS": channels}, {}
+    yield "linear_recurrence_kernel", {"BLOCK": 64, "CHANNELS": 32}, {}
     for reverse in (False, True):
         yield "cumulative_sum_kernel", {"BLOCK": 2048, "REVERSE": reverse}, {}
-    for rows in (4, 16):
+    for rows in (1, 4, 16):
         yield "variance_kernel", {"ROWS": rows, "BLOCK": 256}, {}
-    yield "argmax_kernel", {"BLOCK": 2048}, {}
-    yield "column_sum_kernel", {"BLOCK_M": 32, "BLOCK_N": 128}, {}
+    for block in (512, 2048):
+        yield "argmax_kernel", {"BLOCK": block}, {}
+    for m, n in [(16, 64), (32, 128)]:
+        yield "column_sum_kernel", {"BLOCK_M": m, "BLOCK_N": n}, {}
 
 
 def _transformer_parts() -> _Requests:
     for heads in (8, 32):
         yield "rope_kernel", {"Q_HEADS": heads, "K_HEADS": 8, "HEAD": 128}, {}
-    yield "swiglu_kernel", {"BLOCK": 4096}, {"num_warps": 8}
-    for block in (2048, 8192):
+    for block in (1024, 4096):
+        yield "swiglu_kernel", {"BLOCK": block}, {"num_warps": 8}
+    for block in (1024, 4096):
         yield "cross_entropy_kernel", {"BLOCK": block}, {"num_warps": 8}
     yield "dropout_kernel", {"BLOCK": 1024}, {}
-    yield "quantize_kernel", {"GROUP": 128, "GROUPS": 16}, {}
-    for chosen in (2, 8):
+    for groups in (4, 16):
+        yield "quantize_kernel", {"GROUP": 128, "GROUPS": groups}, {}
+    for chosen in (1, 2, 8):
         yield "top_k_kernel", {"BLOCK": 128, "K": chosen}, {}
 
 

@@ -70,7 +70,7 @@ def leaves(arguments: Arguments) -> Iterator[Leaf]:
 def _leaves(name: str, argument: dict[str, Any]) -> Iterator[Leaf]:
     match argument["kind"]:
         case "buffer":
-            yield leaf(name, argument)
+            yield leaf_of(name, argument)
         case "tuple":
             for position, item in enumerate(argument["items"]):
                 yield from _leaves(f"{name}.{position}", item)
@@ -78,7 +78,7 @@ def _leaves(name: str, argument: dict[str, Any]) -> Iterator[Leaf]:
             yield from _leaves(name, argument["base"])
 
 
-def leaf(name: str, argument: dict[str, Any]) -> Leaf:
+def leaf_of(name: str, argument: dict[str, Any]) -> Leaf:
     """Return one argument of kind `buffer`."""
     return Leaf(
         name,
@@ -98,16 +98,17 @@ def materialise(
 
     Raises `ValueError` for what cannot be made.
     """
-    layouts = {(found.allocation, found.name): found for found in leaves(arguments)}
+    found = list(leaves(arguments))
+    layouts = {(leaf.allocation, leaf.name): leaf for leaf in found}
+    written = {leaf.allocation for leaf in found if leaf.output}
     made = []
     for index, described in enumerate(allocations):
         layout = layouts.get((index, described["name"]))
         memory = _poisoned(described["elements"], described["dtype"])
         if described["init"] is not None:
             _fill(memory, described, layout, body)
-        made.append(
-            Allocation(described["name"], described["dtype"], bool(described["output"]), memory)
-        )
+        output = bool(described["output"]) or index in written
+        made.append(Allocation(described["name"], described["dtype"], output, memory))
     return made
 
 

@@ -6,7 +6,6 @@ anything of a GPU.
 
 from __future__ import annotations
 
-import json
 import sys
 import warnings
 from collections.abc import Callable
@@ -81,8 +80,7 @@ def _interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any
     for name, data in outputs.items():
         send({"kind": "stage", "stage": f"output:{name}", "ms": run_ms}, data)
     if trace is not None:
-        kept = {"accesses": trace.accesses, "truncated": trace.truncated}
-        send({"kind": "stage", "stage": "trace", "ms": run_ms}, json.dumps(kept).encode())
+        send({"kind": "stage", "stage": "trace", "ms": run_ms}, trace.to_json())
     return {
         "kind": "result",
         "findings": [*ran.watch.findings, *([ran.stopped] if ran.stopped else [])],
@@ -112,7 +110,8 @@ def _run(
     check_overflow = bool(options.get("debug")) and options.get("sanitize_overflow") is not False
     interpreter.prepare(check_overflow=check_overflow)
     arguments = ordered(kernel, kernel_values(kernel, header, space, loaded))
-    interpreter.watch(watch.admit, refuse)
+    interpreter.watch_accesses(watch.admit)
+    interpreter.watch_assertions(refuse)
     try:
         interpreter.run(kernel, header["grid"], arguments)
     except Stopped as stopped:

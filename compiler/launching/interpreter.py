@@ -90,8 +90,8 @@ def prepare(*, check_overflow: bool) -> None:
     _BUILDER.options = dataclasses.replace(_BUILDER.options, **chosen)
 
 
-def watch(admit: Admit, refuse: Refuse) -> None:
-    """Route every access through `admit`, and every assertion that fails to `refuse`.
+def watch_accesses(admit: Admit) -> None:
+    """Route every access through `admit`, which makes its addresses real or raises.
 
     These four operations are the only ones that touch memory; all others are made of them.
     """
@@ -112,12 +112,17 @@ def watch(admit: Admit, refuse: Refuse) -> None:
         return exchange(TensorHandle(real, ptr.dtype), *rest, **named)
 
     def atomic_rmw(operation: Any, ptr: Any, val: Any, mask: Any, *rest: Any, **named: Any) -> Any:
-        if narrow.narrow_type(val) is not None:
-            message = f"atomic operations on {val.dtype} do not run on the interpreter"
-            raise NotImplementedError(message)
+        _refuse_narrow(val)
         size = max(_size(ptr), val.data.itemsize)
         real = admit(Access.ATOMIC, ptr.data, _lanes(mask), size)
         return update(operation, TensorHandle(real, ptr.dtype), val, mask, *rest, **named)
+
+    _BUILDER.create_masked_load, _BUILDER.create_masked_store = masked_load, masked_store
+    _BUILDER.create_atomic_cas, _BUILDER.create_atomic_rmw = atomic_cas, atomic_rmw
+
+
+def watch_assertions(refuse: Refuse) -> None:
+    """Have `refuse` hear of every `tl.device_assert` and `tl.assume` that does not hold."""
 
     def check(condition: Any, message: Any, *_: Any) -> None:
         if not condition.data.all():
@@ -127,9 +132,13 @@ def watch(admit: Admit, refuse: Refuse) -> None:
         if not condition.data.all():
             refuse("tl.assume was given something that does not hold")
 
-    _BUILDER.create_masked_load, _BUILDER.create_masked_store = masked_load, masked_store
-    _BUILDER.create_atomic_cas, _BUILDER.create_atomic_rmw = atomic_cas, atomic_rmw
     _BUILDER.create_assert, _BUILDER.create_assume = check, assume
+
+
+def _refuse_narrow(value: Any) -> None:
+    if narrow.narrow_type(value) is not None:
+        message = f"atomic operations on {value.dtype} do not run on the interpreter"
+        raise NotImplementedError(message)
 
 
 def _lanes(mask: Any) -> Array:
@@ -159,6 +168,7 @@ def improve() -> None:
         if id(self) in seen:
             return self.rewrite()(*arguments, **named)
         seen.add(id(self))
+        self.rewrite()  # which makes triton.language visible to a function that does not import it
         return first(self, *arguments, **named)
 
     InterpretedFunction.__call__ = call

@@ -22,12 +22,21 @@ _ARITHMETIC = ("binary_op", "unary_op", "ternary_op", "create_fma", "create_dot"
 
 
 def calculate_in_float32(builder: Any) -> None:
-    """Change arithmetic, conversions, reductions and printing of the interpreter's `builder`."""
+    """Change arithmetic, constants, conversions and printing of the interpreter's `builder`."""
+
+    def get_bf16(value: float) -> Any:  # which versions before 3.9 lack
+        return TensorHandle(_bits(np.array([value], np.float32), "bf16"), tl.bfloat16)
+
     for operation in _ARITHMETIC:
         setattr(builder, operation, _through_float32(_original(builder, operation)))
+    builder.get_bf16 = get_bf16
+    _convert_by_value(builder)
+    _print_values(builder)
+
+
+def _convert_by_value(builder: Any) -> None:
     convert = _original(builder, "cast_impl")
     convert_float = _original(builder, "create_fp_to_fp")
-    show = _original(builder, "create_print")
     truncate = toolchain.ir.ROUNDING_MODE.RTZ
 
     def cast_impl(source: Any, kind: Any) -> Any:
@@ -43,15 +52,16 @@ def calculate_in_float32(builder: Any) -> None:
             return convert_float(source, kind, rounding)
         return cast_impl(source, kind)
 
+    builder.cast_impl, builder.create_fp_to_fp = cast_impl, create_fp_to_fp
+
+
+def _print_values(builder: Any) -> None:
+    show = _original(builder, "create_print")
+
     def create_print(prefix: Any, hexadecimal: Any, values: Sequence[Any], *rest: Any) -> Any:
         shown = values if hexadecimal else [_widened(value) for value in values]
         return show(prefix, hexadecimal, shown, *rest)
 
-    def get_bf16(value: float) -> Any:  # which versions before 3.9 lack
-        return TensorHandle(_bits(np.array([value], np.float32), "bf16"), tl.bfloat16)
-
-    builder.get_bf16 = get_bf16
-    builder.cast_impl, builder.create_fp_to_fp = cast_impl, create_fp_to_fp
     builder.create_print = create_print
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from compiler.excerpt import KERNEL_FOLDER, file_in_kernel
 from compiler.launching import mistake
-from compiler.launching.buffers import BadBuffer, Leaf, leaf, leaves, materialise, view
+from compiler.launching.buffers import BadBuffer, Leaf, leaf_of, leaves, materialise, view
 from compiler.launching.dtypes import Array, readable
 from compiler.launching.expected import SLUG, by_output
 from compiler.launching.number import decode
@@ -148,7 +148,7 @@ def _input(name: str, argument: dict[str, Any], memories: list[Array | None]) ->
     match argument["kind"]:
         case "buffer":
             memory = memories[argument["allocation"]]
-            return None if memory is None else _read_only(memory, leaf(name, argument))
+            return None if memory is None else _read_only(memory, leaf_of(name, argument))
         case "scalar":
             return decode(argument["value"])
         case "tuple":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -56,3 +57,7 @@ class Trace:
             }
         )
         self._step += 1
+
+    def to_json(self) -> bytes:
+        """Return what was kept, as the API shows it."""
+        return json.dumps({"accesses": self.accesses, "truncated": self.truncated}).encode()

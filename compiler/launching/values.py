@@ -6,7 +6,7 @@ from typing import Any
 
 from compiler.launching import interpreter
 from compiler.launching.addresses import AddressSpace
-from compiler.launching.buffers import leaf
+from compiler.launching.buffers import leaf_of
 from compiler.launching.kernel import is_annotated_constexpr
 from compiler.launching.number import decode
 from compiler.making import tagged
@@ -44,7 +44,7 @@ def _value(
         return interpreter.constexpr(constexprs[path])
     match argument["kind"]:
         case "buffer":
-            return interpreter.pointer(space.place(leaf(path, argument)), argument["dtype"])
+            return interpreter.pointer(space.place(leaf_of(path, argument)), argument["dtype"])
         case "scalar":
             return interpreter.scalar(_number(argument), argument["dtype"])
         case "tuple":
@@ -61,7 +61,7 @@ def _number(argument: dict[str, Any]) -> Any:
 
 
 def _descriptor(path: str, argument: dict[str, Any], space: AddressSpace) -> Any:
-    base = leaf(path, argument["base"])
+    base = leaf_of(path, argument["base"])
     start = interpreter.pointer(space.place(base), base.dtype)
     try:
         return interpreter.descriptor(

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from compiler import mlir_log
+from compiler import amdgcn_text, mlir_log
 from compiler.excerpt import diagnostic
-from compiler.making import bounds, locations, ptxas, toolchain
+from compiler.making import bounds, hsaco, locations, ptxas, toolchain
 from compiler.making.failure import Failure
 
 Send = Callable[[dict[str, Any], bytes], None]
@@ -41,11 +41,7 @@ class _Lowering:
         """Run one stage, send its artifact and return it. Raises `Failure`."""
         started = perf_counter()
         try:
-            made = (
-                self._assemble(module)
-                if name == "cubin"
-                else self.stages[name](module, self.metadata)
-            )
+            made = self._make(name, module)
             artifact = made if isinstance(made, bytes) else str(made).encode()
         except (Failure, MemoryError):
             raise
@@ -54,8 +50,19 @@ class _Lowering:
         self.timings_ms[name] = spent_ms(started)
         if name == "ptx":
             self.parameter_sizes_bytes = parameter_sizes_bytes(str(made))
+        elif name == "amdgcn":
+            self.parameter_sizes_bytes = amdgcn_text.parameter_sizes_bytes(str(made))
+            self.resources = amdgcn_text.resources(str(made))
         self.send({"kind": "stage", "stage": name, "ms": self.timings_ms[name]}, artifact)
         return made
+
+    def _make(self, name: str, module: Any) -> Any:
+        match name:
+            case "cubin":
+                return self._assemble(module)
+            case "hsaco":
+                return hsaco.assemble(module, self.stages[name], self.metadata)
+        return self.stages[name](module, self.metadata)
 
     def _assemble(self, ptx: str) -> bytes:
         assembled = ptxas.assemble(ptx, self.stages["cubin"], self.sources)
@@ -100,7 +107,7 @@ def lowered(
         "kind": "result",
         "metadata": {name: lowering.metadata.get(name) for name in SAID}
         | {"parameter_sizes_bytes": lowering.parameter_sizes_bytes},
-        "ptxas": lowering.resources,
+        "resources": lowering.resources,
         "timings_ms": lowering.timings_ms,
     }
 
@@ -152,4 +159,5 @@ def _failure(stage: str, error: Exception) -> Failure:
     words = str(error).strip() or type(error).__name__
     message = f"lowering to {stage} failed: {words}"
     shown = stage if stage in mlir_log.STAGES else "ttgir"
-    return Failure("lowering_failed", stage, message, [diagnostic("error", shown, message)])
+    slug = "assembler_failed" if stage == "hsaco" else "lowering_failed"
+    return Failure(slug, stage, message, [diagnostic("error", shown, message)])

@@ -22,7 +22,7 @@ PRELOADED = (
     "functools", "gc", "hashlib", "heapq", "inspect", "io", "itertools", "json", "keyword",
     "logging", "math", "numbers", "operator", "os", "os.path", "pathlib", "platform", "pprint",
     "random", "re", "statistics", "string", "struct", "sys", "textwrap", "threading", "time",
-    "traceback", "types", "typing", "unittest", "uuid", "warnings", "weakref", "triton",
+    "traceback", "types", "typing", "unicodedata", "unittest", "uuid", "warnings", "weakref", "triton",
     "triton.language", "triton.language.math", "triton.language.core", "triton.language.random",
     "triton.language.standard", "triton.language.semantic", "triton.language.target_info",
     "triton.language.extra", "triton.language.extra.libdevice", "triton.language.extra.cuda",
@@ -59,6 +59,7 @@ def warm(x_ptr, n, BLOCK: tl.constexpr = 64):
     tl.store(x_ptr + tl.arange(0, BLOCK), total + tl.sum(total))
 """
 _TARGET = {"backend": "cuda", "arch": 90, "warp_size": 32}
+_HIP = {"backend": "hip", "arch": "gfx942", "warp_size": 64}
 _OPTIONS = {"enable_fp_fusion": True}
 
 
@@ -80,6 +81,7 @@ def warm_up() -> None:
     touch("cut")
     for arch in (80, 90, 100):
         _compile({**_TARGET, "arch": arch}, "cubin")
+    _compile(_HIP, "hsaco")
     sys.meta_path[:] = finders
     gc.collect()
 

@@ -55,6 +55,7 @@ async def post_compilation(request: Request) -> Response:
     digest = AnswerMemory.digest(caller.namespace, default.id if default else "", body)
     if remembered := state.memory.get(digest):
         state.metrics.remembered.inc()
+        state.compilations.used(remembered.key)
         return _remembered_response(remembered, started, wait.headers)
     generation = state.invalidations.generation
     answer = await _known_hit(state, digest)

@@ -72,9 +72,7 @@ class Bound:
     def job(self, build, grid=(1, 1, 1), **asked) -> LaunchJob:
         """Return the job that runs the cubin `build` with these arguments."""
         cubin, abi = read_build(build)
-        return LaunchJob(
-            cubin, abi, grid, self.allocations, self.arguments, self.uploads, **asked
-        )
+        return LaunchJob(cubin, abi, grid, self.allocations, self.arguments, self.uploads, **asked)
 
 
 ELEMENTS = 98_432

@@ -1,7 +1,8 @@
-"""Who shares what: a launcher belongs to one caller, only while clean; bad ends cost only itself."""
+"""A launcher belongs to one caller, and only while it is clean; bad ends cost nobody else."""
 
 import asyncio
 import os
+from pathlib import Path
 
 import pytest
 
@@ -29,8 +30,7 @@ def with_launchers(work, command=None, **settings):
 def pids():
     """Return the processes that hold a launcher of this one."""
     children = f"/proc/{os.getpid()}/task/{os.getpid()}/children"
-    with open(children, encoding="ascii") as listed:
-        return set(map(int, listed.read().split()))
+    return set(map(int, Path(children).read_text(encoding="ascii").split()))
 
 
 async def add(launchers, caller, isolation="caller"):
@@ -157,8 +157,7 @@ def test_secrets_of_the_worker_do_not_reach_a_launcher(monkeypatch):
     async def work(launchers):
         await add(launchers, "ada")
         for pid in pids():
-            with open(f"/proc/{pid}/environ", "rb") as environ:
-                assert b"CANARY-77aa01" not in environ.read()
+            assert b"CANARY-77aa01" not in Path(f"/proc/{pid}/environ").read_bytes()
 
     with_launchers(work)
 

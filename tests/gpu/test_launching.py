@@ -168,5 +168,3 @@ def test_an_answer_larger_than_one_frame_arrives_whole(launch, figure):
     assert np.array_equal(floats(outcome), vector_add_expected(5_000_000))
     assert len(outcome.outputs["output_ptr"]) == 4 * 5_000_000
     figure(f"{outcome.result['timings_ms']}")
-
-

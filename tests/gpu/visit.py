@@ -4,16 +4,17 @@
 test runs in a process of its own with a time limit; nothing stops at a failure; a table and the
 failures come last. Needs pytest, numpy, ml_dtypes and cuda-bindings.
 """
+# ruff: noqa: T201 - a script that reports
 
 import os
 import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 ROOT = Path(__file__).parents[2]
 SERIAL = ("test_timing.py",)
@@ -102,7 +103,7 @@ def check(name: str) -> Checked:
 
 def read(xml: Path) -> tuple[str, str, str]:
     """Return the state, the figures and the reasons of the one test in a report."""
-    case = ElementTree.parse(xml).find(".//testcase") if xml.exists() else None
+    case = ET.parse(xml).find(".//testcase") if xml.exists() else None
     if case is None:
         return "CRASHED", "", ""
     bad = [child for child in case if child.tag in {"failure", "error", "skipped"}]

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from worker.cuda.arguments import Packer, Scratch
 from worker.cuda.clocks import Clocks
 from worker.cuda.contents import Bytes, Contents, digest
@@ -30,6 +32,7 @@ from worker.cuda.tensor_map import TensorMaps
 
 Send = Callable[[dict[str, Any], bytes], None]
 
+_WARM_BLOCKS = 4
 CHUNK_BYTES = 16 << 20
 """Outputs are sent in pieces of this size."""
 
@@ -43,6 +46,16 @@ class Bench:
         self.clocks = Clocks(device.uuid)
         self.maps = TensorMaps(device.driver_version)
         self._stopwatch: Stopwatch | None = None
+
+    def warm_up(self) -> None:
+        """Do once what is slow the first time, so that no job waits for it. Raises CudaError."""
+        number = np.random.Generator(np.random.Philox(0)).normal(size=1).view(np.uint8)
+        blocks = [self.memory.take(number.nbytes, 16) for _ in range(_WARM_BLOCKS)]
+        for block in blocks:
+            self.memory.write(block.address, number)
+            self.memory.copy(block.address, blocks[0].address, block.size_bytes)
+            self.memory.damage(block)
+        self.memory.scrub()
 
     @property
     def stopwatch(self) -> Stopwatch:

@@ -59,6 +59,7 @@ def _live(pipe: _Pipe, parent_pid: int, ordinal: int, confine_files: bool) -> in
     from worker.cuda.launch import Bench
 
     bench = Bench(open_device(ordinal))
+    bench.warm_up()
     if confine_files:
         layers += walls.after_cuda()
     facts = bench.device.facts() | {

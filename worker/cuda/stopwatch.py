@@ -52,7 +52,7 @@ class Stopwatch:
         self._clocks = clocks
         self._events = [(_event(), _event()) for _ in range(_MOST_IN_A_BATCH)]
         self._gate = _Gate(device.stream)
-        self._flush_bytes = 2 * device.l2_bytes
+        self._flush_bytes = 2 * device.l2_bytes // 4 * 4
         self._flushed: int | None = None
 
     def time(self, work: Work, order: TimingOrder) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Stopwatch:
         if self._flushed is None:
             made = check(cu.cuMemAlloc(self._flush_bytes), "allocating to flush the L2 cache")
             self._flushed = int(made)
-        result = cu.cuMemsetD8Async(self._flushed, 0, self._flush_bytes, self._stream)
+        result = cu.cuMemsetD32Async(self._flushed, 0, self._flush_bytes // 4, self._stream)
         check(result, "flushing the L2 cache")
 
 

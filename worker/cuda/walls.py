@@ -1,7 +1,7 @@
 """What a launcher gives up: privileges, networks, files. Runs in launchers.
 
-No user code runs there, so these walls are behind the first one. CUDA reserves address space without
-end and starts threads, so neither is limited.
+No user code runs there, so these walls are behind the first one. CUDA reserves address space
+without end and starts threads, so neither is limited.
 """
 
 import os

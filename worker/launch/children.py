@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from compiler.launch.launch import Finding, Output
+from compiler.launch.launch import Comparison, Finding, Output
 from compiler.launch.reference import Reference
 from compiler.launch.tolerance import default_tolerance
 from compiler.problem import TITLES, Problem, failure_problem
@@ -188,12 +188,19 @@ async def compare(
     compared = {
         name: Output(
             summary=item.summary if returned.get(name, "summary") != "none" else None,
-            comparison=item.comparison,
+            comparison=_with_tolerance(item.comparison, outputs[name]["tolerance"]),
             values=item.values,
         )
         for name, item in report.outputs.items()
     }
     return compared, files
+
+
+def _with_tolerance(comparison: Comparison | None, tolerance: dict[str, Any]) -> Comparison | None:
+    if comparison is None:
+        return None
+    update = {name: tolerance[name] for name in ("rtol", "atol")}
+    return comparison.model_copy(update=update)
 
 
 def _asked(

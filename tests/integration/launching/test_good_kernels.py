@@ -231,3 +231,13 @@ async def test_a_trace_is_cut_where_it_was_said(pool):
     )  # fmt: skip
     assert run.trace()["truncated"] is True
     assert [access["step"] for access in run.trace()["accesses"]] == [0, 1, 2]
+
+
+async def test_functions_types_defaults_further_files_and_a_tuned_kernel_that_was_not_cut(pool):
+    helpers = "import triton\n\n@triton.jit\ndef twice(x):\n    return x + x\n"
+    arguments = {"x_ptr": Buffer((5,), init={"kind": "arange"}), "z_ptr": out(5), "n": 5}
+    run = await interpret(
+        pool, "chosen.py", "apply", arguments, files={"helpers.py": helpers}, complete=False,
+        constexprs={"N": 8, "FUNCTION": {"function": "square"}, "TYPE": {"dtype": "fp16"}},
+    )  # fmt: skip
+    assert run.output("z_ptr").tolist() == [3, 5, 11, 21, 35]

@@ -26,7 +26,7 @@ def test_a_good_kernel_becomes_a_cubin(children: Children, kernel: Kernel) -> No
     assert compiled.failure is None
     assert compiled.stages["cubin"].startswith(b"\x7fELF")
     assert compiled.back is not None
-    assert compiled.back["ptxas"]["registers"] > 0
+    assert compiled.back["resources"]["registers"] > 0
     assert set(compiled.back["timings_ms"]) == {"parse", "ttgir", "llir", "ptx", "cubin"}
 
 

@@ -1,0 +1,48 @@
+"""What AMD assembly says of its kernel, read from the metadata at its end.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import re
+
+_BYTES_PER_REGISTER = 4
+_METADATA = re.compile(r"\.amdgpu_metadata\n(.*?)\.end_amdgpu_metadata", re.DOTALL)
+_NUMBER = re.compile(r"^\s*(?:- )?\.(\w+):\s+(\d+)$", re.MULTILINE)
+_ARGUMENT_BYTES = re.compile(r"^ {6,}(?:- )?\.size:\s+(\d+)$", re.MULTILINE)
+_NAMES = {
+    "vgpr": "vgpr_count",
+    "agpr": "agpr_count",
+    "sgpr": "sgpr_count",
+    "vgpr_spills": "vgpr_spill_count",
+    "sgpr_spills": "sgpr_spill_count",
+    "stack_bytes": "private_segment_fixed_size",
+    "static_shared_bytes": "group_segment_fixed_size",
+}
+
+
+def resources(amdgcn: str) -> dict[str, int]:
+    """Return registers by kind, registers spilled, and bytes of scratch and static LDS.
+
+    `registers` and the bytes of spills are those of one work-item, as for CUDA: of vector registers.
+    """
+    found = {name: int(value) for name, value in _NUMBER.findall(_metadata(amdgcn))}
+    said = {name: found.get(field, 0) for name, field in _NAMES.items()}
+    spilled_bytes = said["vgpr_spills"] * _BYTES_PER_REGISTER
+    return said | {
+        "registers": said["vgpr"],
+        "spill_store_bytes": spilled_bytes,
+        "spill_load_bytes": spilled_bytes,
+    }
+
+
+def parameter_sizes_bytes(amdgcn: str) -> list[int]:
+    """Return the sizes of the kernel's parameters, in order."""
+    arguments = _metadata(amdgcn).partition(".args:")[2].partition(".group_segment")[0]
+    return [int(size) for size in _ARGUMENT_BYTES.findall(arguments)]
+
+
+def _metadata(amdgcn: str) -> str:
+    match = _METADATA.search(amdgcn)
+    return match[1] if match else ""

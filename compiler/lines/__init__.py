@@ -1,0 +1,4 @@
+"""Line maps: from the lines of every artifact back to the lines of the user's source.
+
+Pure text, standard library only.
+"""

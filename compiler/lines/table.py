@@ -1,0 +1,54 @@
+"""The table of lines that is answered: for every line of the user's, the lines it became.
+
+A line of an artifact stands under each of the user's lines on its chain: that of the helper it was
+written in, and those of the calls through which it came to be there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from compiler.lines.assembly import map_assembly
+from compiler.lines.llvm_ir import map_llvm_ir
+from compiler.lines.mlir import map_mlir
+from compiler.lines.place import Chain, Mapped
+from compiler.lines.sass import map_sass
+
+USER_FOLDER = "/kernel/"
+MAPS: Mapping[str, Callable[[str], Mapped]] = {
+    "ttir": map_mlir,
+    "ttgir": map_mlir,
+    "llir": map_llvm_ir,
+    "ptx": map_assembly,
+    "amdgcn": map_assembly,
+    "sass": map_sass,
+}
+"""The artifacts that are mapped, in the order of the pipeline."""
+
+
+def table(artifacts: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return one entry per line of the user's that some artifact of `artifacts` stems from.
+
+    `artifacts` are texts by stage. Files are named as the user named them, without a folder of
+    ours; lines of Triton's own library do not occur.
+    """
+    rows: dict[tuple[str, int], dict[str, list[int]]] = {}
+    for stage, read in MAPS.items():
+        for number, chain in read(artifacts.get(stage, "")).chains.items():
+            for place in _of_user(chain):
+                row = rows.setdefault(place, {name: [] for name in MAPS})
+                row[stage].append(number)
+    return [
+        {"file": file, "line": line, **{stage: sorted(row[stage]) for stage in MAPS}}
+        for (file, line), row in sorted(rows.items())
+    ]
+
+
+def _of_user(chain: Chain) -> list[tuple[str, int]]:
+    places = [
+        (place.file.removeprefix(USER_FOLDER), place.line)
+        for place in chain
+        if place.file.startswith(USER_FOLDER)
+    ]
+    return list(dict.fromkeys(places))

@@ -1,0 +1,97 @@
+"""Makes AMD code objects the way Triton does, with memory in place of its temporary files.
+
+lld renames a finished file into place, which nothing permits here; to a pipe it just writes. It
+does so in a process of its own, as a pipe must be read meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace, TracebackType
+from typing import TYPE_CHECKING, Any
+
+from compiler.making.failure import Failure
+
+if TYPE_CHECKING:
+    from typing import Self  # not in Python 3.10, which Triton still supports
+
+_CHUNK_BYTES = 1 << 20
+
+
+def assemble(amdgcn: str, make_hsaco: Callable[..., Any], metadata: dict[str, Any]) -> bytes:
+    """Return what Triton's own `make_hsaco` makes of `amdgcn`.
+
+    Raises `Failure` (`assembler_failed`) when lld refuses, else whatever it raises.
+    """
+    with _no_files():
+        return bytes(make_hsaco(amdgcn, metadata))
+
+
+@contextmanager
+def _no_files() -> Iterator[None]:
+    from triton.backends.amd import compiler
+
+    stand_ins = {
+        "tempfile": SimpleNamespace(NamedTemporaryFile=_Memory),
+        "amd": SimpleNamespace(**{**vars(compiler.amd), "link_hsaco": _link}),
+    }
+    originals = {name: getattr(compiler, name) for name in stand_ins}
+    vars(compiler).update(stand_ins)
+    try:
+        yield
+    finally:
+        vars(compiler).update(originals)
+
+
+class _Memory:
+    """Stands in for `tempfile.NamedTemporaryFile`."""
+
+    def __init__(self) -> None:
+        self._descriptor = os.memfd_create("hsaco", 0)
+        self.name = f"/proc/self/fd/{self._descriptor}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        os.close(self._descriptor)
+
+
+def _link(source: str, output: str) -> None:
+    """Link the object at `source` into the file at `output`, in a child of this process."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _run_lld(source, writing)
+    os.close(writing)
+    with open(output, "wb") as made, open(reading, "rb", buffering=0) as pipe:  # noqa: PTH123
+        while data := pipe.read(_CHUNK_BYTES):
+            made.write(data)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code != 0:
+        how = f"died of {signal.Signals(-code).name}" if code < 0 else "refused the assembled code"
+        raise Failure("assembler_failed", "hsaco", f"lld {how}")
+
+
+def _run_lld(source: str, writing: int) -> None:
+    from triton._C.libtriton import amd
+
+    status = 1
+    try:
+        amd.link_hsaco(source, f"/proc/self/fd/{writing}")
+        status = 0
+    except BaseException as error:  # noqa: BLE001 - nothing may unwind into the parent's frames
+        sys.stderr.write(f"{error}\n")
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
