@@ -2,6 +2,10 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+TRITON_3.6 := 3.6.0
+TRITON_3.7 := 3.7.1
+TRITON_3.8 := 3.8.0
+TRITONS := $(foreach version,3.6 3.7 3.8,.cache/toolchains/$(version)/bin/python)
 export PYTHONDONTWRITEBYTECODE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -13,6 +17,10 @@ run: $(STAMP) ## start tritond on this machine and compile a first kernel
 
 test: $(STAMP) lint ## all tests that need no GPU (under 5 minutes on 2 cores)
 	$(PYTHON) -m pytest
+
+test-toolchains: $(STAMP) $(TRITONS) ## tests with Triton 3.6, 3.7, 3.8 beside 3.9 (200 MB each)
+	TRITOND_TEST_TOOLCHAINS=$$(echo $(abspath $(TRITONS)) | tr ' ' ':') \
+		$(PYTHON) -m pytest tests/toolchains
 
 lint: $(STAMP) ## formatting, lint, types, import contracts
 	$(VENV)/bin/ruff format --check .
@@ -42,4 +50,9 @@ $(STAMP): pyproject.toml client/pyproject.toml requirements.lock
 	$(VENV)/bin/pip install --quiet --no-cache-dir --constraint requirements.lock -e '.[worker,dev]' -e client
 	@touch $@
 
-.PHONY: help run test lint format bench lock clean
+.cache/toolchains/%/bin/python:
+	python3 -m venv .cache/toolchains/$*
+	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
+		{ rm -rf .cache/toolchains/$*; exit 1; }
+
+.PHONY: help run test test-toolchains lint format bench lock clean

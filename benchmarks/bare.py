@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 
 class OneGet:
-    """Answers every POST with the value of one key. No routing, no validation, no error handling."""
+    """Answers every POST with the value of one key: no routing, no validation, no errors."""
 
     def __init__(self, redis_url: str, key: str) -> None:
         self._redis = Redis.from_url(redis_url)

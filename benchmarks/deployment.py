@@ -32,6 +32,11 @@ class Server:
         command = tied_to_us(sys.executable, *arguments)
         self._process = subprocess.Popen(command, cwd=ROOT, env=os.environ | environment)
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process has not ended."""
+        return self._process.poll() is None
+
     def cpu_s(self) -> float:
         """Return the user and system CPU seconds it has used, from /proc/<pid>/stat."""
         stat = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -40,7 +45,7 @@ class Server:
     def wait_until_it_listens(self) -> None:
         """Return when it accepts connections. Raises RuntimeError when it never does."""
         deadline = time.monotonic() + READY_TIMEOUT_S
-        while time.monotonic() < deadline and self._process.poll() is None:
+        while time.monotonic() < deadline and self.is_alive:
             try:
                 socket.create_connection(("127.0.0.1", self.port)).close()
             except ConnectionRefusedError:
@@ -76,8 +81,8 @@ class Deployment:
     def __enter__(self) -> Self:
         try:
             asyncio.run(self._valkey.start())
-            self.start("-m", "worker", listens=False)
-            asyncio.run(self._wait_for_worker())
+            worker = self.start("-m", "worker", listens=False)
+            asyncio.run(self._wait_for(worker))
         except BaseException:
             self._stop()
             raise
@@ -108,10 +113,12 @@ class Deployment:
             server.wait_until_it_listens()
         return server
 
-    async def _wait_for_worker(self) -> None:
+    async def _wait_for(self, worker: Server) -> None:
         redis = connect(self.redis_url)
         async with asyncio.timeout(READY_TIMEOUT_S):
             while not await Workers(redis).list():
+                if not worker.is_alive:
+                    raise RuntimeError("the worker ended; the log above may say why")
                 await asyncio.sleep(0.1)
         await redis.aclose()
 

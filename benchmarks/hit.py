@@ -1,7 +1,6 @@
-"""How much a hit costs the server, beside a bare handler that does one Redis GET, and whether 1,000
-equal requests are one compile.
+"""What a hit costs the server, beside a bare handler that does one Redis GET.
 
-Client and server share the cores here, so CPU per request counts, not requests per second. All
+And whether 1,000 equal requests for a new kernel are one compile. Client and server share the cores here, so CPU per request counts, not requests per second. All
 variants run in turns (A B C A B C ...), so that a noisy neighbour meets them alike.
 """
 

@@ -1,4 +1,4 @@
-"""A cheap load generator: keep-alive connections, each with one request under way, until all is done.
+"""A cheap load generator: keep-alive connections, each with one request under way.
 
 Runs as a process of its own (`python load.py`, a `Load` as JSON on stdin, a `Report` on stdout), so
 that what it costs is not counted as the server's. Plain sockets: the server is what is measured.

@@ -46,13 +46,33 @@ def abi_of(
         "dynamic_shared_bytes": metadata["shared"],
         "cooperative": bool(metadata.get("launch_cooperative_grid")),
         "pdl": bool(metadata.get("launch_pdl")),
-        "parameters": [
-            {"index": index, "kind": kind, "name": name, "size_bytes": size, "align_bytes": align}
-            for index, (kind, name, size, align) in enumerate(slots)
-        ],
+        "parameters": _with_maps(
+            [
+                {
+                    "index": index,
+                    "kind": kind,
+                    "name": name,
+                    "size_bytes": size,
+                    "align_bytes": align,
+                }
+                for index, (kind, name, size, align) in enumerate(slots)
+            ],
+            metadata,
+        ),
         "global_scratch": _scratch(metadata, "global_scratch"),
         "profile_scratch": _scratch(metadata, "profile_scratch"),
     }
+
+
+def _with_maps(
+    parameters: list[dict[str, Any]], metadata: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return `parameters`, tensor maps with what encoding them takes."""
+    maps = iter(metadata.get("tensordesc_meta") or ())
+    return [
+        slot | {"tensor_map": next(maps, None)} if slot["kind"] == "tensormap" else slot
+        for slot in parameters
+    ]
 
 
 def _scratch(metadata: Mapping[str, Any], name: str) -> dict[str, int]:

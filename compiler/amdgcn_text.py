@@ -25,7 +25,7 @@ _NAMES = {
 def resources(amdgcn: str) -> dict[str, int]:
     """Return registers by kind, registers spilled, and bytes of scratch and static LDS.
 
-    `registers` and the bytes of spills are those of one work-item, as for CUDA: of vector registers.
+    `registers` and the bytes of spills are those of a work-item, so of vector registers.
     """
     found = {name: int(value) for name, value in _NUMBER.findall(_metadata(amdgcn))}
     said = {name: found.get(field, 0) for name, field in _NAMES.items()}

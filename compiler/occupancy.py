@@ -1,7 +1,7 @@
 """Theoretical occupancy: how many blocks a multiprocessor holds, and what it runs out of.
 
 Limits are those of the CUDA C++ Programming Guide, "Technical Specifications per Compute
-Capability".
+Capability", and of AMD's instruction set architecture guides. There is no occupancy for AMD here.
 """
 
 from __future__ import annotations
@@ -54,6 +54,10 @@ LIMITS: dict[int, Limits] = {
     121: Limits(48, 24, 100 * KIB, 99 * KIB),
 }
 
+LDS_BYTES = {"gfx950": 160 * KIB, "gfx1250": 320 * KIB}
+"""Of AMD targets with more than `USUAL_LDS_BYTES` for one workgroup."""
+USUAL_LDS_BYTES = 64 * KIB
+
 
 def limits_of(target: Target) -> Limits | None:
     """Return the limits of a CUDA target, `None` for one that is not in the table."""
@@ -88,6 +92,9 @@ def occupancy(target: Target, registers: int, shared_bytes: int, threads: int) -
 
 def fits(target: Target, shared_bytes: int, threads: int) -> bool | None:
     """Return whether a block can be launched at all: opt-in shared memory, threads per block."""
+    if target.backend == "hip":
+        largest = LDS_BYTES.get(str(target.arch), USUAL_LDS_BYTES)
+        return shared_bytes <= largest and threads <= MAXIMUM_THREADS
     limits = limits_of(target)
     if limits is None:
         return None

@@ -12,7 +12,7 @@ from compiler.key import compile_key
 from compiler.options import resolve_options
 from compiler.rejection import Fault, RequestRejected, collecting, pointer, shown
 from compiler.request import CompileRequest
-from compiler.specialization import parse_specialization
+from compiler.specialization import Specialization, parse_specialization
 from compiler.target import Target, parse_target
 from compiler.toolchain import Toolchain
 
@@ -58,8 +58,19 @@ def resolve(request: CompileRequest, toolchain: Toolchain, namespace: str) -> Co
         "stop_after": stop_after,
         "toolchain_id": toolchain.id,
     }
-    key = compile_key([("input", "ir" if request.ir else "source"), *parts.items()])
-    return CompileJob(key=key, timeout_s=request.timeout_s, **parts)
+    return _keyed(parts, request.timeout_s)
+
+
+def specialized_job(job: CompileJob, specialization: Specialization) -> CompileJob:
+    """Return `job` for another specialization, with the key that posting it would give."""
+    parts = job.model_dump(exclude={"key", "timeout_s"})
+    parts["specialization_json"] = specialization.to_json()
+    return _keyed(parts, job.timeout_s)
+
+
+def _keyed(parts: dict[str, Any], timeout_s: float) -> CompileJob:
+    key = compile_key([("input", "ir" if parts["ir"] else "source"), *parts.items()])
+    return CompileJob(key=key, timeout_s=timeout_s, **parts)
 
 
 def _specified(request: CompileRequest) -> JitData:

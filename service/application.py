@@ -23,6 +23,7 @@ from service.request_id import RequestIdMiddleware
 from service.routes import (
     artifacts,
     compilations,
+    derived,
     events,
     inspect,
     launches,
@@ -58,7 +59,7 @@ cubin, its registers and spills, and errors that point at your own line. No GPU 
 
 NOTE_USES_S = 5.0
 logger = logging.getLogger(__name__)
-ROUTES = (posting, compilations, artifacts, events, inspect, launches, tensors, system)
+ROUTES = (posting, compilations, derived, artifacts, events, inspect, launches, tensors, system)
 
 
 def create_app(settings: ServiceSettings | None = None) -> FastAPI:
@@ -108,6 +109,7 @@ def _lifespan(settings: ServiceSettings):  # type: ignore[no-untyped-def] # noqa
             settings=settings,
             compilations=Compilations(cache, budget),
             inspections=Derived(cache, "inspection"),
+            derivations=Derived(cache, "derivation"),
             blobs=Blobs(cache),
             jobs=Jobs(redis, limits),
             finished=finished,

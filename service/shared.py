@@ -31,6 +31,7 @@ class Shared:
     settings: ServiceSettings
     compilations: Compilations
     inspections: Derived
+    derivations: Derived
     blobs: Blobs
     jobs: Jobs
     finished: Finished

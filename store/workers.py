@@ -31,6 +31,8 @@ class Worker:
     slots: int
     busy: int
     sandbox_report: dict[str, Any] = field(default_factory=dict)
+    toolchains: list[str] | None = None
+    """All that it serves, where that is more than `toolchain`."""
 
 
 def _parsed(value: bytes) -> Worker:

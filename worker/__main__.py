@@ -9,6 +9,7 @@ from pathlib import Path
 
 from compiler.launching.environment import ENVIRONMENT
 from store.errors import StoreUnavailable
+from worker.branch import Branch
 from worker.compile_worker import CompileWorker
 from worker.nursery import Toolchain, ZygoteError
 from worker.pool import Pool
@@ -33,7 +34,6 @@ async def serve(settings: WorkerSettings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     unsafe = settings.sandbox == "unsafe"
-    spares = dict.fromkeys(("cut", "front", "back"), settings.slots)
     limits = {
         name: replace(profile.limits, memory_bytes=settings.max_memory_bytes)
         for name, profile in PROFILES.items()
@@ -47,15 +47,26 @@ async def serve(settings: WorkerSettings) -> None:
         environment=ENVIRONMENT,
         limits=limits,
     )
-    pools = Pool(compiling, spares=spares), Pool(launching)
+    others = [replace(compiling, python=python) for python in settings.other_pythons]
+    pools = [_pool(compiling, settings.slots), *(_pool(other, 1) for other in others)]
+    launch_pool = Pool(launching)
     try:
-        await asyncio.gather(*(pool.start() for pool in pools))
-        report = await self_test(pools[0])
-        check_sandbox(report, unsafe=unsafe)
-        async with CompileWorker(settings, *pools, report) as worker:
+        await asyncio.gather(*(pool.start() for pool in [*pools, launch_pool]))
+        branches = [await _branch(pool, unsafe=unsafe) for pool in pools]
+        async with CompileWorker(settings, branches, launch_pool) as worker:
             await worker.run_until(stopped)
     finally:
-        await asyncio.gather(*(pool.close() for pool in pools))
+        await asyncio.gather(*(pool.close() for pool in [*pools, launch_pool]))
+
+
+def _pool(toolchain: Toolchain, spares: int) -> Pool:
+    return Pool(toolchain, spares=dict.fromkeys(("cut", "front", "back"), spares))
+
+
+async def _branch(pool: Pool, *, unsafe: bool) -> Branch:
+    report = await self_test(pool)
+    check_sandbox(report, unsafe=unsafe)
+    return Branch(pool, report, "unsafe" if unsafe else report.level)
 
 
 def check_sandbox(report: SandboxReport, *, unsafe: bool) -> None:

@@ -8,6 +8,7 @@ import logging
 import os
 import secrets
 import socket
+from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -24,33 +25,38 @@ from store.invalidation import invalidate
 from store.jobs.attempts import Attempts
 from store.jobs.revocations import Revocations
 from store.jobs.words import Claim, Limits
-from store.lanes import INSPECT, compile_lane, inspect_lane
+from store.lanes import DERIVE, INSPECT, compile_lane, derive_lane, inspect_lane
 from worker import lapse
+from worker.branch import Branch
 from worker.compile import Bench
 from worker.compile_job import Desk, do_job
+from worker.derive_job import do_derivation
 from worker.identity import identify
 from worker.inspect_job import do_inspection
+from worker.launch.gpu_worker import GpuWorker
 from worker.launch.launch_worker import LaunchWorker, launch_worker_of
 from worker.pool import Pool
-from worker.sandbox_report import SandboxReport
 from worker.settings import WorkerSettings
 from worker.slots import Slots
 from worker.upkeep import HEARTBEAT_S, REAP_S, SWEEP_S, every
 
 logger = logging.getLogger(__name__)
 
+LANES = (compile_lane, inspect_lane, derive_lane)
+
 
 class CompileWorker:
-    """One worker on one toolchain; `async with` it, then `run_until` it shall stop."""
+    """One worker on any number of toolchains; `async with` it, then `run_until` it shall stop.
+
+    The first of `branches` is the one it launches with, and the default of a new deployment.
+    """
 
     def __init__(
-        self, settings: WorkerSettings, pool: Pool, launch_pool: Pool, report: SandboxReport
+        self, settings: WorkerSettings, branches: Sequence[Branch], launch_pool: Pool
     ) -> None:
         self._name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-        self._pool = pool
+        self._branches = branches
         self._launch_pool = launch_pool
-        self._report = report
-        self._level = "unsafe" if settings.sandbox == "unsafe" else report.level
         self._slot_count = settings.slots
         self._lease_s = settings.lease_s
         self._redis = connect(settings.redis_url)
@@ -76,75 +82,101 @@ class CompileWorker:
             await client.aclose()
 
     async def run_until(self, stopped: asyncio.Event) -> None:
-        """Offer the toolchain and do jobs; on `stopped`, give unfinished jobs back and leave."""
-        toolchain = await identify(self._pool, self._level)
-        offered = workers.Toolchains(self._redis)
-        await offered.offer(toolchain.id, toolchain.model_dump_json().encode())
-        bench = self._bench(toolchain)
-        slots = self._slots(bench)
+        """Offer the toolchains and do jobs; on `stopped`, give unfinished jobs back and leave."""
+        benches = [await self._bench(branch) for branch in self._branches]
+        toolchains = [bench.toolchain for bench in benches]
+        slots = self._slots(benches)
         launches = LaunchWorker(
-            launch_worker_of(self._name, toolchain, self._level, self._slot_count),
+            launch_worker_of(self._name, toolchains[0], self._branches[0].level, self._slot_count),
             self._redis,
             self._blocking,
             self._launch_pool,
-            bench,
+            benches[0],
             self._lease_s,
         )
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(slots.run()),
                 group.create_task(launches.run()),
+                group.create_task(self._gpus(benches[0]).run()),
                 group.create_task(Revocations(self._blocking, slots.revoke).run()),
-                group.create_task(every(HEARTBEAT_S, partial(self._beat, toolchain, slots))),
-                group.create_task(every(REAP_S, partial(self._reap, toolchain))),
+                group.create_task(every(HEARTBEAT_S, partial(self._beat, toolchains, slots))),
+                group.create_task(every(REAP_S, partial(self._reap, toolchains))),
             ]
             if self._budget is not None:
                 tasks.append(group.create_task(every(SWEEP_S, self._budget.sweep)))
-            logger.info("ready: Triton %s, %d slots", toolchain.triton, slots.count)
+            versions = ", ".join(toolchain.triton for toolchain in toolchains)
+            logger.info("ready: Triton %s, %d slots", versions, slots.count)
             await stopped.wait()
             for task in tasks:
                 task.cancel()
         await self._registry.leave(self._name)
 
-    def _bench(self, toolchain: Toolchain) -> Bench:
+    def _gpus(self, bench: Bench) -> GpuWorker:
+        compilations = Compilations(self._cache, self._budget)
+        return GpuWorker(
+            self._name,
+            self._redis,
+            self._blocking,
+            self._launch_pool,
+            bench,
+            compilations,
+            self._lease_s,
+        )
+
+    async def _bench(self, branch: Branch) -> Bench:
+        """Find out what the toolchain is, offer it, and lay out what its jobs need."""
+        toolchain = await identify(branch.pool, branch.level)
+        offered = workers.Toolchains(self._redis)
+        await offered.offer(toolchain.id, toolchain.model_dump_json().encode())
         blobs = Blobs(self._cache, self._budget)
         fronts = Derived(self._cache, "front", self._budget)
         backs = Derived(self._cache, "back", self._budget)
-        return Bench(self._pool, toolchain, blobs, fronts, backs)
+        return Bench(branch.pool, toolchain, blobs, fronts, backs)
 
-    def _slots(self, bench: Bench) -> Slots:
+    def _slots(self, benches: Sequence[Bench]) -> Slots:
         compilations = Compilations(self._cache, self._budget)
         events = Events(self._redis, self._blocking)
         forget = partial(invalidate, self._redis)
 
         inspections = Derived(self._cache, "inspection", self._budget)
+        derivations = Derived(self._cache, "derivation", self._budget)
+
+        by_lane = {lane(bench.toolchain.id): bench for bench in benches for lane in LANES}
 
         async def do(claim: Claim, attempts: Attempts) -> None:
+            bench = by_lane[claim.lane]
             if claim.lane.startswith(INSPECT):
                 await do_inspection(claim, attempts, bench.pool, inspections)
+            elif claim.lane.startswith(DERIVE):
+                await do_derivation(claim, attempts, bench, derivations)
             else:
                 await do_job(claim, Desk(attempts, compilations, events, forget, bench))
 
-        lanes = [lane(bench.toolchain.id) for lane in (compile_lane, inspect_lane)]
-        return Slots(self._attempts, lanes, do, self._slot_count, self._lease_s)
+        return Slots(self._attempts, list(by_lane), do, self._slot_count, self._lease_s)
 
     def _attempts(self, part: object) -> Attempts:
         limits = Limits(lease_ms=int(self._lease_s * 1000))
         return Attempts(self._redis, self._blocking, f"{self._name}.{part}", limits)
 
-    async def _beat(self, toolchain: Toolchain, slots: Slots) -> None:
+    async def _beat(self, toolchains: Sequence[Toolchain], slots: Slots) -> None:
+        own = self._branches[0]
         worker = workers.Worker(
             id=self._name,
             kind="compile",
-            toolchain=toolchain.id,
+            toolchain=toolchains[0].id,
+            toolchains=[toolchain.id for toolchain in toolchains],
             device=None,
-            sandbox=self._level,
+            sandbox=own.level,
             slots=slots.count,
             busy=slots.busy,
-            sandbox_report=self._report.to_dict(),
+            sandbox_report=own.report.to_dict(),
         )
         await self._registry.beat(worker)
 
-    async def _reap(self, toolchain: Toolchain) -> None:
+    async def _reap(self, toolchains: Sequence[Toolchain]) -> None:
+        """End what nobody will do, also of toolchains that are not ours."""
+        ours = {toolchain.id: toolchain for toolchain in toolchains}
         for claim in await self._reaper.reap():
+            toolchain = ours.get(claim.lane.partition(":")[2])
             await lapse.end(claim, self._reaper, toolchain)

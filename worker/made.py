@@ -78,9 +78,7 @@ def _metadata(job: CompileJob, metadata: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _resources(
-    job: CompileJob, metadata: dict[str, Any], said: dict[str, int] | None
-) -> Resources:
+def _resources(job: CompileJob, metadata: dict[str, Any], said: dict[str, int] | None) -> Resources:
     known = said or {}
     threads = metadata["num_warps"] * job.target.warp_size
     registers = known.get("registers")

@@ -1,6 +1,7 @@
 """The settings of a worker, read from the environment once, at start."""
 
 import os
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -18,6 +19,8 @@ class WorkerSettings(BaseSettings):
     """Records and blobs; default: the same server."""
     cache_budget_bytes: int = Field(default=2 << 30, ge=1 << 20)
     """What records and blobs may take; kept by us where the cache shares the jobs' server."""
+    toolchains: str = ""
+    """Pythons of further environments with another Triton, separated by ":"."""
     slots: int = Field(default_factory=lambda: len(os.sched_getaffinity(0)), ge=1, le=1024)
     """Jobs that run at the same time; default: one a core."""
     lease_s: float = Field(default=15, ge=1, le=600)
@@ -26,3 +29,8 @@ class WorkerSettings(BaseSettings):
     """`unsafe` lets jobs run where a sandbox layer does not hold. Never on a shared machine."""
     max_memory_bytes: int = Field(default=4 << 30, ge=1 << 29)
     """Address space of one back-end child, of each ptxas it starts, and of a launch's child."""
+
+    @property
+    def other_pythons(self) -> list[Path]:
+        """The interpreters that `toolchains` names."""
+        return [Path(written) for written in self.toolchains.split(":") if written]

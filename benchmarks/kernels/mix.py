@@ -20,7 +20,9 @@ _KERNELS = {
         "softmax",
         "output_ptr input_ptr: p16; input_stride output_stride: i32:16; n_columns: i32",
     ),
-    "online_softmax_kernel": ("softmax", "output_ptr input_ptr: p16; stride: i32:16; n_columns: i32"),
+    "online_softmax_kernel": (
+        "softmax", "output_ptr input_ptr: p16; stride: i32:16; n_columns: i32",
+    ),
     "layer_norm_kernel": (
         "normalization",
         "x_ptr y_ptr weight_ptr bias_ptr: p16; mean_ptr rstd_ptr: p32; stride: i32:16; "

@@ -15,6 +15,7 @@ _ALIAS = re.compile(r"#loc\d*\b")
 _DEFINITION = re.compile(r"^(#loc\d*) = loc\(", re.MULTILINE)
 _REFERENCE = re.compile(r"\s*\bloc\((#loc\d*)\)")
 
+_CONSTANT = re.compile(r'(!tt\.ptr<[^<>"]*), "constant">')
 _OLD_TYPE = re.compile(r"(?<=tensordesc)<tensor<([^<>]*)>>|(?<!\w)<tensor<([^<>]*)>>")
 _NEW_TYPE = re.compile(r"tensordesc<([\dx]+x[^<>]*)>")
 _NEW_RESULT = re.compile(r"(?<=, )<((?:\d+x)+\w+)>")
@@ -33,7 +34,7 @@ def attempts(text: str) -> Iterator[Repair]:
     """Return the texts to try, one after the other: as it is, then each repair that changes it."""
     tried = Repair(text, ())
     yield tried
-    steps: tuple[Callable[[str], Repair], ...] = (_locations, _descriptors)
+    steps: tuple[Callable[[str], Repair], ...] = (_locations, _constants, _descriptors)
     for step in steps:
         mended = step(tried.text)
         if mended.text != tried.text:
@@ -68,6 +69,12 @@ def _locations(text: str) -> Repair:
 
 def _some(names: list[str]) -> str:
     return ", ".join(names if len(names) <= MOST_NAMED else [*names[:MOST_NAMED], "..."])
+
+
+def _constants(text: str) -> Repair:
+    """Drop the mark of pointers to constant memory, which Triton knows since 3.9."""
+    note = '!tt.ptr<T, "constant"> is what Triton 3.9 and later write: rewritten to !tt.ptr<T>'
+    return Repair(_CONSTANT.sub(r"\1>", text), (note,))
 
 
 def _descriptors(text: str) -> Repair:

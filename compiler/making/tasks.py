@@ -9,7 +9,10 @@ from compiler.making.back import back
 from compiler.making.cut import cut
 from compiler.making.describe import describe
 from compiler.making.front import front
+from compiler.making.lines import lines
+from compiler.making.passes import passes
 from compiler.making.posted import posted
+from compiler.making.sass import sass
 from compiler.making.warming import touch, warm_up
 
 __all__ = ["TASKS", "Send", "Task", "touch", "warm_up"]
@@ -23,4 +26,7 @@ TASKS: dict[str, Task] = {
     "back": back,
     "posted": posted,
     "describe": describe,
+    "sass": sass,
+    "lines": lines,
+    "passes": passes,
 }

@@ -33,7 +33,7 @@ async def get_artifact(request: Request, key: str, stage: str) -> Response:
         raise ProblemRaised("stage_not_reached", detail)
     headers = {"Cache-Control": "private, no-cache"}
     digest = artifact["digest"]
-    response = await _blob_response(request, state, digest, MEDIA_TYPES[stage], headers)
+    response = await blob_response(request, state, digest, MEDIA_TYPES[stage], headers)
     if response is None:
         raise await evicted(state, key)
     return response
@@ -45,13 +45,13 @@ async def get_blob(request: Request, digest: str) -> Response:
     state = shared(request)
     await state.callers.identify(request, "compile")
     headers = {"Cache-Control": "private, max-age=31536000, immutable"}
-    response = await _blob_response(request, state, digest, "application/octet-stream", headers)
+    response = await blob_response(request, state, digest, "application/octet-stream", headers)
     if response is None:
         raise ProblemRaised("not_found", f"There is no blob {digest}; it may have been evicted")
     return response
 
 
-async def _blob_response(
+async def blob_response(
     request: Request, state: Shared, digest: str, media_type: str, headers: dict[str, Any]
 ) -> Response | None:
     """Return the blob in the coding that the client accepts, None when it is not there."""

@@ -47,8 +47,11 @@ def test_what_lies_outside_is_zero(launch):
 
 
 def test_what_lies_outside_is_nan_where_that_is_asked(launch):
+    _, whole = source("fp32")
+
     found = tile(launch(copy_job("fp32", 64, 32, "nan")), "fp32")
 
+    assert np.array_equal(found[:32], whole[64:96, 32:64])
     assert np.isnan(found[32:]).all()
 
 

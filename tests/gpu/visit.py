@@ -19,8 +19,8 @@ from xml.etree import ElementTree as ET
 ROOT = Path(__file__).parents[2]
 SERIAL = ("test_timing.py",)
 TEST_S, BENCHMARK_S, WHOLE_S = 60, 75, 225
-PARALLEL = 4
-SHOWN_CHARS, SHOWN_LINES = 4500, 8
+PARALLEL = 6
+SHOWN_CHARS, SHOWN_LINES = 4000, 6
 LOG = Path(os.environ.get("OUT", tempfile.gettempdir())) / "visit.log"
 ENDED = time.monotonic() + WHOLE_S
 

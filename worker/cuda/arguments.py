@@ -73,7 +73,8 @@ class Packer:
         )
 
     def _address(self, buffer: Argument) -> int:
-        return self.addresses[buffer["allocation"]] + buffer["offset"] * item_bytes(buffer["dtype"])
+        base = self.addresses[buffer["allocation"]]
+        return base + int(buffer["offset"]) * item_bytes(buffer["dtype"])
 
     def _of_descriptor(self, slot: Mapping[str, Any], argument: Argument, rest: list[str]) -> bytes:
         base = argument["base"]

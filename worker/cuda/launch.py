@@ -8,12 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from worker.cuda.arguments import Packer, Scratch
-from worker.cuda.clocks import Clocks
+from worker.cuda.bench import Bench
 from worker.cuda.contents import Bytes, Contents, digest
-from worker.cuda.device import Device
 from worker.cuda.driver import CudaError
 from worker.cuda.fault import (
     MESSAGES,
@@ -25,44 +22,14 @@ from worker.cuda.fault import (
 )
 from worker.cuda.job import LaunchJob
 from worker.cuda.kernel import Kernel, load
-from worker.cuda.memory import POISON, Block, GuardedMemory
+from worker.cuda.memory import POISON, Block
 from worker.cuda.parameters import ParameterBlock
-from worker.cuda.stopwatch import Stopwatch, Work
-from worker.cuda.tensor_map import TensorMaps
+from worker.cuda.stopwatch import Work
 
 Send = Callable[[dict[str, Any], bytes], None]
 
-_WARM_BLOCKS = 4
 CHUNK_BYTES = 16 << 20
 """Outputs are sent in pieces of this size."""
-
-
-class Bench:
-    """What a launcher keeps between the jobs of its caller."""
-
-    def __init__(self, device: Device) -> None:
-        self.device = device
-        self.memory = GuardedMemory(device)
-        self.clocks = Clocks(device.uuid)
-        self.maps = TensorMaps(device.driver_version)
-        self._stopwatch: Stopwatch | None = None
-
-    def warm_up(self) -> None:
-        """Do once what is slow the first time, so that no job waits for it. Raises CudaError."""
-        number = np.random.Generator(np.random.Philox(0)).normal(size=1).view(np.uint8)
-        blocks = [self.memory.take(number.nbytes, 16) for _ in range(_WARM_BLOCKS)]
-        for block in blocks:
-            self.memory.write(block.address, number)
-            self.memory.copy(block.address, blocks[0].address, block.size_bytes)
-            self.memory.damage(block)
-        self.memory.scrub()
-
-    @property
-    def stopwatch(self) -> Stopwatch:
-        """Made when the first job is timed."""
-        if self._stopwatch is None:
-            self._stopwatch = Stopwatch(self.device, self.clocks)
-        return self._stopwatch
 
 
 class Run:

@@ -55,8 +55,8 @@ def _live(pipe: _Pipe, parent_pid: int, ordinal: int, confine_files: bool) -> in
 
     started = time.monotonic()
     layers = walls.before_cuda(parent_pid)
+    from worker.cuda.bench import Bench
     from worker.cuda.device import open_device
-    from worker.cuda.launch import Bench
 
     bench = Bench(open_device(ordinal))
     bench.warm_up()

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,7 @@ class LauncherProcess:
         self._decoder = frame.Decoder()
         self._frames: list[frame.Frame] = []
         self._process: asyncio.subprocess.Process | None = None
+        self._results: BufferedReader | None = None
         self._reader: asyncio.StreamReader | None = None
         self._transport: asyncio.ReadTransport | None = None
         self._output = os.memfd_create("launcher-output", os.MFD_CLOEXEC)
@@ -84,7 +86,22 @@ class LauncherProcess:
 
         Raises LauncherError. Must run in a thread that lives as long as the launcher shall.
         """
+        try:
+            await self._spawn()
+            async with asyncio.timeout(self._command.start_s):
+                self.facts = _facts(await self._next_frame())
+        except (TimeoutError, EOFError, OSError, frame.FrameError, KeyError) as error:
+            words = self._printed(_LAST_WORDS_BYTES).decode(errors="replace")
+            await self.close()
+            raise LauncherError(f"the launcher did not start ({error!r}):\n{words}") from error
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+        return self.facts
+
+    async def _spawn(self) -> None:
         ours, theirs = os.pipe2(os.O_CLOEXEC)
+        self._results = os.fdopen(ours, "rb")
         with contextlib.suppress(PermissionError):  # this user's share of pipe memory is used up
             fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, _READ_BYTES)
         command = self._command
@@ -101,24 +118,9 @@ class LauncherProcess:
             )
         finally:
             os.close(theirs)
-        await self._listen(ours)
-        try:
-            async with asyncio.timeout(command.start_s):
-                self.facts = _facts(await self._next_frame())
-        except (TimeoutError, EOFError, frame.FrameError, KeyError) as error:
-            words = self._printed(_LAST_WORDS_BYTES).decode(errors="replace")
-            await self.close()
-            raise LauncherError(f"the launcher did not start ({error!r}):\n{words}") from error
-        except asyncio.CancelledError:
-            await self.close()
-            raise
-        return self.facts
-
-    async def _listen(self, descriptor: int) -> None:
-        loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=_READ_BYTES)
-        self._transport, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb")
+        self._transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), self._results
         )
         self._reader = reader
 
@@ -218,6 +220,8 @@ class LauncherProcess:
         is_gone = await self.gone()
         if self._transport is not None:
             self._transport.close()
+        elif self._results is not None:
+            self._results.close()
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
         if self._output >= 0:

@@ -8,16 +8,18 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from compiler.binding import BindingFailed
+from compiler.compilation import Compilation
 from compiler.launch.case import Case, seeds_of
 from compiler.launch.grid import NUM_SMS
 from compiler.launch.inference import infer
 from compiler.launch.job import LaunchJob, new_launch
 from compiler.launch.launch import (
     CaseResult,
+    Device,
     Launch,
     Output,
     launch_url,
@@ -29,6 +31,7 @@ from compiler.launch.resolution import Resolved, grid_values, resolve_launch
 from compiler.launch.verdict import Evidence, verdict_of
 from compiler.problem import Problem, failure_problem
 from compiler.rejection import RequestRejected
+from compiler.resolution import specialized_job
 from compiler.specialization import Specialization
 from compiler.value import function_names
 from store.blobs import Blobs
@@ -39,6 +42,7 @@ from store.launches import LIFE_S, Launches
 from worker.child_task import ChildTasks
 from worker.compile import Bench
 from worker.launch.children import Expected, compare, expect, interpret
+from worker.launch.gpu import GpuDesk, run_on_gpu
 from worker.launch.run import Ran, Run
 from worker.pool import Pool
 from worker.progress import CompilationFailed, Progress
@@ -58,6 +62,8 @@ class LaunchDesk:
     bench: Bench
     pool: Pool
     """Of the children of launches; those of compilations are the bench's."""
+    gpu: GpuDesk | None = None
+    """None: on the interpreter."""
 
 
 async def do_launch(claim: Claim, desk: LaunchDesk) -> None:
@@ -116,6 +122,7 @@ class _Way:
         self._desk = desk
         self._stdout: list[str] = []
         self._outputs: dict[str, str] = {}
+        self._compilation: Compilation | None = None
         self.compile_ms = 0.0
 
     async def launch(self) -> Launch:
@@ -130,9 +137,21 @@ class _Way:
         await self._desk.launches.keep_outputs(self._job.id, self._outputs)
         launch = new_launch(self._job, "completed")
         launch = launch.model_copy(update={"stdout": "".join(self._stdout)})
+        launch = self._placed(launch)
         if self._request.cases:
             return with_cases(launch, results)
         return with_run(launch, results[0])
+
+    def _placed(self, launch: Launch) -> Launch:
+        """Return `launch` with its compilation, and with the GPU that ran it."""
+        facts = self._desk.gpu.facts if self._desk.gpu else None
+        if facts is None:
+            return launch
+        device = Device(
+            target=facts.target, model=facts.model, driver=facts.driver, interpreter=False
+        )
+        compilation = None if self._request.cases else self._compilation
+        return launch.model_copy(update={"device": device, "compilation": compilation})
 
     async def _cut(self) -> CutReport:
         job, bench = self._job.compile_job, self._desk.bench
@@ -162,8 +181,14 @@ class _Way:
             problem = failure_problem("invalid_argument", str(rejected))
             return result.model_copy(update={"problem": problem})
         expecting = self._expecting(case, run)
-        ran, expected = await asyncio.gather(self._interpreted(cut, run), expecting)
+        try:
+            ran, expected = await asyncio.gather(self._ran(cut, run), expecting)
+        except RequestRejected as rejected:
+            problem = failure_problem("invalid_argument", str(rejected))
+            return result.model_copy(update={"problem": problem})
         self._stdout.append(ran.stdout)
+        if self._compilation is not None:
+            result = result.model_copy(update={"compilation_key": self._compilation.key})
         if ran.problem is not None:
             return result.model_copy(update={"problem": ran.problem})
         return await self._judged(result, case, run, ran, expected)
@@ -183,9 +208,10 @@ class _Way:
         given = {name: item for name, item in named.items() if item.is_constexpr}
         inferred = infer(facts.name, parameters, case.bound, given)
         values = grid_values(Specialization(given), inferred.arguments)
-        grid = case.grid.evaluate(values | {NUM_SMS: INTERPRETER_SMS})
+        grid = case.grid.evaluate(values | {NUM_SMS: self._num_sms()})
         bound, uploads = await self._uploaded(inferred.arguments)
-        return Run(facts.name, bound, grid, Specialization(given), uploads)
+        constants = Specialization(given)
+        return Run(facts.name, bound, grid, constants, inferred.specialization, uploads)
 
     async def _uploaded(self, bound: Any) -> tuple[Any, bytes]:
         allocations, uploads = [], b""
@@ -207,6 +233,20 @@ class _Way:
             return _nothing()
         return expect(self._desk.pool, case.reference, run, self._request.timeout_s)
 
+    def _num_sms(self) -> int:
+        facts = self._desk.gpu.facts if self._desk.gpu else None
+        return facts.num_sms if facts else INTERPRETER_SMS
+
+    async def _ran(self, cut: CutReport, run: Run) -> Ran:
+        gpu, job = self._desk.gpu, self._job.compile_job
+        if gpu is None:
+            return await self._interpreted(cut, run)
+        if self._job.infers:
+            job = specialized_job(job, run.inferred)
+        ran, self._compilation, ms = await run_on_gpu(gpu, self._job, self._request, job, run)
+        self.compile_ms += ms
+        return ran
+
     async def _interpreted(self, cut: CutReport, run: Run) -> Ran:
         trace = self._request.trace
         asked = {
@@ -225,6 +265,11 @@ class _Way:
                 self._desk.pool, run, ran, expected, case.reference, dict(self._request.return_)
             )
             outputs = await self._kept(case, *compared)
+        matches = [item.comparison.matches for item in outputs.values() if item.comparison]
+        if ran.timed_outputs:
+            timed = replace(ran, outputs=ran.timed_outputs)
+            again, _ = await compare(self._desk.pool, run, timed, expected, case.reference, {})
+            matches += [item.comparison.matches for item in again.values() if item.comparison]
         if ran.trace is not None:
             self._outputs["trace"] = await self._desk.blobs.put(ran.trace)
         findings = list(ran.findings)
@@ -237,7 +282,7 @@ class _Way:
             timed_out=ran.timed_out,
             out_of_memory=ran.out_of_memory,
             crashed=ran.crashed,
-            matches=tuple(o.comparison.matches for o in outputs.values() if o.comparison),
+            matches=tuple(matches),
             inputs_modified=ran.inputs_modified,
             deterministic=ran.deterministic,
             checks=frozenset(self._request.checks),

@@ -18,6 +18,8 @@ class Run:
     bound: BoundArguments
     grid: list[int]
     specialization: Specialization
+    """Its constexprs; `inferred` has the types and hints that the arguments tell, too."""
+    inferred: Specialization
     uploads: bytes = b""
 
     @property
@@ -32,6 +34,8 @@ class Ran:
     """What came out of a run. `outputs` are elements in C order, by name."""
 
     outputs: dict[str, bytes] = field(default_factory=dict)
+    timed_outputs: dict[str, bytes] = field(default_factory=dict)
+    """Those of the last timed run, where they differ from the first run's."""
     findings: list[Finding] = field(default_factory=list)
     inputs_modified: bool = False
     deterministic: bool | None = None

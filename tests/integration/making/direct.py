@@ -7,11 +7,13 @@ path, and Triton's library functions are given their virtual path before anythin
 from __future__ import annotations
 
 import base64
+import gc
 import json
 import linecache
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 
 def main() -> None:
@@ -29,9 +31,7 @@ def main() -> None:
     hints = {name: [["tt.divisibility", 16]] for name in request["hints"]}
     attrs = {(function.arg_names.index(n),): hints[n] for n in function.arg_names if n in hints}
     source = ASTSource(function, signature, request["constexprs"], attrs)
-    made = triton.compile(
-        source, target=GPUTarget("cuda", request["arch"], 32), options=request["options"]
-    )
+    made = triton.compile(source, target=GPUTarget(*request["target"]), options=request["options"])
     stages = {k: v if isinstance(v, bytes) else v.encode() for k, v in made.asm.items()}
     encoded = {name: base64.b64encode(data).decode() for name, data in stages.items()}
     metadata = {"name": made.metadata.name, "shared": made.metadata.shared}
@@ -48,10 +48,21 @@ def load(text: str, path: str) -> types.ModuleType:
 
 
 def give_virtual_paths(installed: str) -> None:
+    for function in jit_functions():
+        if hasattr(function, "file_name"):
+            function.file_name = function.file_name.replace(installed, "/triton")
+        else:  # Triton 3.7 and earlier look at the code itself
+            path = function.fn.__code__.co_filename.replace(installed, "/triton")
+            function.fn.__code__ = function.fn.__code__.replace(co_filename=path)
+
+
+def jit_functions() -> list[Any]:
     from triton.runtime import jit
 
-    for function in jit._triton_jit_function_registry.values():
-        function.file_name = function.file_name.replace(installed, "/triton")
+    registry = getattr(jit, "_triton_jit_function_registry", None)
+    if registry is not None:
+        return list(registry.values())
+    return [thing for thing in gc.get_objects() if issubclass(type(thing), jit.JITFunction)]
 
 
 if __name__ == "__main__":

@@ -45,12 +45,19 @@ def compile_directly(
         "constexprs": defaults(cut) | kernel.request.get("constexprs", {}),
         "hints": kernel.request.get("hints", {}),
         "options": {"enable_fp_fusion": True},
-        "arch": arch,
+        "target": ["cuda", arch, 32],
     }
-    environment = {"TRITON_CACHE_DIR": str(tmp_path), "TRITON_ALWAYS_COMPILE": "1"}
+    return run_directly(request, tmp_path)
+
+
+def run_directly(
+    request: dict[str, Any], cache: Path, python: str = sys.executable
+) -> dict[str, bytes]:
+    """Return the stages that `triton.compile` of the environment of `python` makes."""
+    environment = {"TRITON_CACHE_DIR": str(cache), "TRITON_ALWAYS_COMPILE": "1"}
     program = Path(__file__).with_name("direct.py")
     done = subprocess.run(
-        [sys.executable, program],
+        [python, program],
         input=json.dumps(request), capture_output=True, text=True, env=environment, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

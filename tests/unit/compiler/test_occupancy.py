@@ -57,4 +57,15 @@ def test_more_than_1024_threads_do_not_fit() -> None:
 
 def test_nothing_is_claimed_of_targets_that_are_not_known() -> None:
     assert occupancy(Target("hip", "gfx942", 64), 32, 0, 256) is None
-    assert fits(Target("hip", "gfx942", 64), 0, 256) is None
+    assert fits(Target("cuda", 60, 32), 0, 256) is None
+
+
+@pytest.mark.parametrize(
+    ("gfx", "largest_kib"), [("gfx942", 64), ("gfx1100", 64), ("gfx950", 160), ("gfx1250", 320)]
+)
+def test_an_amd_workgroup_has_the_local_memory_of_its_target(gfx: str, largest_kib: int):
+    target = Target("hip", gfx, 64)
+
+    assert fits(target, largest_kib * 1024, 256) is True
+    assert fits(target, largest_kib * 1024 + 1, 256) is False
+    assert fits(target, 0, 2048) is False

@@ -70,3 +70,11 @@ def test_descriptors_of_a_newer_triton_are_written_the_older_way():
 
 def test_descriptors_of_an_older_triton_are_written_the_newer_way():
     assert [attempt.text for attempt in attempts(OLD)] == [OLD, NEW]
+
+
+def test_pointers_to_constant_memory_are_plain_pointers_to_an_older_triton():
+    text = 'tt.func @f(%x: !tt.ptr<f32, "constant">, %y: !tt.ptr<f32>)'
+
+    [_, mended] = attempts(text)
+
+    assert mended.text == "tt.func @f(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>)"

@@ -1,0 +1,4 @@
+"""Exports: a compiled kernel as one file that launches it without this service.
+
+Pure text from the record and its artifacts; standard library only.
+"""

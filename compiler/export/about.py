@@ -1,0 +1,60 @@
+"""What an exported file says of itself: which kernel, for which GPU, and what it must be given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compiler.export.kernel import Argument, Kernel
+
+_HINTS = {
+    "divisible_by_16": "divisible by 16",
+    "pointer_range_32": "offsets below 2 GiB",
+}
+
+
+def about(kernel: Kernel) -> list[str]:
+    """Return lines of plain text, for whatever is a comment in the language."""
+    facts = kernel.facts
+    return [
+        f"{kernel.entry}: a Triton kernel, compiled by tritond.",
+        "",
+        f"Compilation {facts['key']}",
+        f"Target {facts['target']}, Triton {facts['toolchain']['triton']}, "
+        f"ptxas {facts['toolchain']['ptxas']}",
+        f"{kernel.threads} threads a block{_cluster(kernel)}, "
+        f"{kernel.shared_bytes} bytes of dynamic shared memory",
+        "",
+        "Parameters:",
+        *(f"  {line}" for line in _parameters(kernel)),
+        *_constants(kernel),
+    ]
+
+
+def promise(argument: Argument) -> str:
+    """Return what the caller promises of an argument, "" when nothing."""
+    return ", ".join(_HINTS.get(hint, hint) for hint in argument.hints)
+
+
+def _cluster(kernel: Kernel) -> str:
+    return f", clusters of {kernel.cluster} blocks" if kernel.cluster != 1 else ""
+
+
+def _parameters(kernel: Kernel) -> Iterator[str]:
+    for argument in kernel.given:
+        kind = argument.type or "tensor map (CUtensorMap)"
+        bits = ", as its 16 bits" if argument.type in {"fp16", "bf16"} else ""
+        promised = promise(argument)
+        yield f"{argument.identifier}: {kind}{bits}" + (f"; {promised}" if promised else "")
+
+
+def _constants(kernel: Kernel) -> Iterator[str]:
+    fixed = [p for p in kernel.facts["parameters"] if p["role"] != "runtime"]
+    if fixed:
+        yield "Compiled in:"
+        yield from (f"  {item['name']} = {_one_line(item['value'])}" for item in fixed)
+
+
+def _one_line(value: object) -> str:
+    """Return a value in ASCII that cannot end a comment of any language."""
+    text = ascii(value)
+    return text.replace("*/", "* /").replace("\\", "/")[:200]

@@ -1,0 +1,200 @@
+"""What is derived from a compilation on demand: SASS, line maps, passes, exports.
+
+A worker makes it, so a request waits as a POST of a compilation does: 202 until it is there.
+"""
+
+import time
+from typing import Any
+
+import orjson
+from fastapi import APIRouter, Request, Response
+
+from compiler.compilation import Compilation
+from compiler.derivation import EXPORTS, KINDS, Derivation, DeriveJob, key_of
+from compiler.job import CompileJob
+from compiler.target import parse_target
+from service.answer import RETRY_AFTER_S, server_timing
+from service.caller import Caller
+from service.eviction import evicted
+from service.problems import ProblemRaised
+from service.routes.artifacts import blob_response
+from service.routes.compilations import find_compilation
+from service.routes.posting import WAIT
+from service.shared import Shared, shared
+from service.submission import MAX_QUEUED_MS
+from service.wait import requested_wait
+from store.jobs.words import Outcome, Priority
+from store.lanes import derive_lane
+
+router = APIRouter(prefix="/v1/compilations/{key}", tags=["artifacts"])
+
+_UNFINISHED: dict[int | str, dict[str, Any]] = {202: {"description": "Not yet; ask again"}}
+_OPENAPI: dict[str, Any] = {"parameters": [WAIT]}
+
+
+@router.get(
+    "/artifacts/sass",
+    summary="The machine code disassembled, with the source lines it stems from",
+    responses=_UNFINISHED,
+    openapi_extra=_OPENAPI,
+)
+async def get_sass(request: Request, key: str) -> Response:
+    """Answer what nvdisasm makes of the cubin."""
+    return await _derived(request, key, "sass")
+
+
+@router.get(
+    "/lines",
+    summary="Which lines of every artifact each line of the source became",
+    responses=_UNFINISHED,
+    openapi_extra=_OPENAPI,
+)
+async def get_lines(request: Request, key: str) -> Response:
+    """Answer the lines, 1-based; what was inlined stands under the helper's and the call's line."""
+    return await _derived(request, key, "lines")
+
+
+@router.get(
+    "/passes",
+    summary="What each compiler pass made of the module",
+    responses=_UNFINISHED,
+    openapi_extra=_OPENAPI,
+)
+async def get_passes(request: Request, key: str) -> Response:
+    """Answer the passes in order, with the module before and after those that changed it."""
+    return await _derived(request, key, "passes")
+
+
+@router.get(
+    "/exports/{format}",
+    summary="The kernel to take away: c, cuda-inline, rust, python, triton-cache",
+    responses=_UNFINISHED,
+    openapi_extra=_OPENAPI,
+)
+async def get_export(request: Request, key: str, format: str) -> Response:  # noqa: A002
+    """Answer one file that launches the kernel without this service."""
+    if EXPORTS + format not in KINDS:
+        known = ", ".join(k.removeprefix(EXPORTS) for k in KINDS if k.startswith(EXPORTS))
+        raise ProblemRaised("no_such_stage", f"There is no export {format!r}; there is {known}")
+    return await _derived(request, key, EXPORTS + format)
+
+
+async def _derived(request: Request, key: str, what: str) -> Response:
+    started = time.perf_counter()
+    state = shared(request)
+    caller = await state.callers.identify(request, "compile")
+    wait = requested_wait(request, state.settings.max_wait_s)
+    compilation = await _finished(state, key)
+    _check(compilation, what)
+    id_ = key_of(compilation, what)
+    headers = _headers(compilation, what) | wait.headers
+    refresh = False
+    for _ in range(2):
+        cache, record = await _outcome(state, compilation, what, caller, wait.seconds, refresh)
+        headers |= {"Cache-Status": f"tritond; {cache}", "Server-Timing": server_timing(started)}
+        if record is None:
+            return await _unfinished(state, id_, request, headers)
+        outcome = Derivation.model_validate_json(record)
+        response = await _response(request, state, outcome, headers)
+        if response is not None:
+            return response
+        refresh = True  # its blob has been evicted: make it again
+    raise await evicted(state, key)
+
+
+async def _finished(state: Shared, key: str) -> Compilation:
+    answer = await find_compilation(state, key)
+    if not answer.is_finished:
+        detail = f"The compilation is {answer.state}; ask again, or wait with GET {key}?wait=S"
+        raise ProblemRaised("not_finished", detail, headers={"Retry-After": "1"})
+    return Compilation.model_validate_json(answer.record)
+
+
+def _check(compilation: Compilation, what: str) -> None:
+    """Raise ProblemRaised (404) when the compilation lacks what is needed."""
+    needs = KINDS[what].needs
+    if any(stage in compilation.artifacts for stage in needs):
+        return
+    target = parse_target(compilation.target)
+    if not any(stage in target.stages for stage in needs):
+        detail = f"{what} is not made for {target}: it needs {' or '.join(needs)}"
+        raise ProblemRaised("no_such_stage", detail)
+    detail = f"{what} needs {' or '.join(needs)}, which the compilation did not reach"
+    raise ProblemRaised("stage_not_reached", detail)
+
+
+async def _outcome(
+    state: Shared, compilation: Compilation, what: str, caller: Caller, wait_s: float, refresh: bool
+) -> tuple[str, bytes | None]:
+    """Return how a cache would call it, and the outcome if it is there in time."""
+    id_ = key_of(compilation, what)
+    if not refresh and (record := await state.derivations.read(id_)):
+        return "hit", record
+    submitted = await state.jobs.submit(
+        id_,
+        lane=derive_lane(compilation.toolchain.id),
+        priority=Priority.INTERACTIVE,
+        payload=(await _job(state, id_, compilation, what)).model_dump_json().encode(),
+        caller=caller.id,
+        deadline_ms=MAX_QUEUED_MS,
+        refresh=refresh,
+    )
+    if submitted.outcome is Outcome.HIT:
+        return "hit", submitted.record
+    cache = "collapsed" if submitted.outcome is Outcome.JOIN else "fwd=miss"
+    result = await state.finished.wait(id_, wait_s) if wait_s else None
+    return cache, result.record if result else None
+
+
+async def _job(state: Shared, id_: str, compilation: Compilation, what: str) -> DeriveJob:
+    compile_job = None
+    if KINDS[what].needs_request:
+        key = compilation.key
+        posted = await state.jobs.kept_payload(key) or await state.compilations.request(key)
+        if posted is None:
+            raise await evicted(state, key)
+        compile_job = CompileJob.model_validate_json(posted)
+    return DeriveJob(key=id_, what=what, compilation=compilation, compile_job=compile_job)
+
+
+async def _response(
+    request: Request, state: Shared, outcome: Derivation, headers: dict[str, str]
+) -> Response | None:
+    """Return the response to a finished derivation, None when its blob is gone.
+
+    Raises ProblemRaised when it failed.
+    """
+    problem = outcome.problem
+    if problem is not None and problem.slug == "evicted":
+        return None
+    if problem is not None:
+        raise ProblemRaised(problem.slug, problem.detail)
+    assert outcome.digest is not None
+    media_type = KINDS[outcome.what].media_type
+    return await blob_response(request, state, outcome.digest, media_type, headers)
+
+
+async def _unfinished(
+    state: Shared, id_: str, request: Request, headers: dict[str, str]
+) -> Response:
+    standing = await state.jobs.state(id_)
+    is_running = standing is not None and standing.position is None
+    body = {
+        "state": "running" if is_running else "queued",
+        "queue_position": standing.position if standing else None,
+        "url": request.url.path,
+    }
+    own = {"Location": request.url.path, "Retry-After": str(RETRY_AFTER_S)}
+    headers.pop("Content-Disposition")
+    return Response(
+        orjson.dumps(body), status_code=202, headers=headers | own, media_type="application/json"
+    )
+
+
+def _headers(compilation: Compilation, what: str) -> dict[str, str]:
+    kernel = compilation.kernel or "kernel"
+    name = kernel if kernel.isascii() else "kernel"
+    return {
+        "Cache-Control": "private, no-cache",
+        "Content-Disposition": f'inline; filename="{name}.{KINDS[what].suffix}"',
+    }

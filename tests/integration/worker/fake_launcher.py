@@ -1,0 +1,61 @@
+"""A launcher without a GPU: a fake that speaks the protocol and does what a job's entry says.
+
+What the worker does with launchers is tested with it; what launchers do is tested on real GPUs.
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from worker import frame
+
+FACTS = {"target": "cuda:90", "model": "Fake", "uuid": "GPU-0", "num_sms": 132, "l2_bytes": 1,
+         "memory_bytes": 1, "shared_bytes": 1, "cuda": "13.0", "driver": None,
+         "sandbox": ["none"]}  # fmt: skip
+BOOTSTRAP = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from tests.integration.worker.fake_launcher import main; main(sys.argv[2:])"
+)
+SICK = "TRITOND_TEST_SICK"
+"""Names a file in the launchers' environment; while it exists, health checks fail."""
+
+
+def main(arguments: list[str]) -> None:
+    result, ordinal = int(arguments[0]), int(arguments[2])
+    if ordinal == 99:
+        sys.exit("no such GPU")
+    os.write(result, frame.encode(frame.NO_JOB, {"kind": "ready", "facts": FACTS}))
+    decoder = frame.Decoder()
+    while data := os.read(0, 1 << 16):
+        for order in decoder.feed(data):
+            _perform(result, order)
+
+
+def _perform(result: int, order: frame.Frame) -> None:
+    def say(header, body=b""):
+        os.write(result, frame.encode(order.nonce, header, body))
+
+    entry = order.header.get("abi", {}).get("entry", order.header["task"])
+    say({"kind": "stage", "stage": "run", "ms": 0.0})
+    match entry:
+        case "endless":
+            time.sleep(1000)
+        case "crash":
+            os.abort()
+        case "leave":
+            os._exit(3)
+        case "garbage":
+            os.write(result, b"no frame at all")
+        case "print":
+            print("hello", flush=True)  # noqa: T201 - as kernels do
+        case "fault":
+            fault = {"kind": "illegal_access", "error": "E", "message": "m"}
+            say({"kind": "result", "fault": fault, "clean": False})
+            os._exit(0)
+        case "health" if Path(os.environ.get(SICK, "/nonexistent")).exists():
+            say({"kind": "failure", "slug": "device_error", "message": "sick", "clean": False})
+            os._exit(0)
+    output = f"{os.getpid()}".encode()
+    say({"kind": "stage", "stage": "output:pid", "ms": 0.0, "offset": 0}, output)
+    say({"kind": "result", "fault": None, "clean": True})

@@ -1,0 +1,198 @@
+"""The worker's hold on launchers, with a fake launcher in place of the one that needs a GPU."""
+
+import asyncio
+import contextlib
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
+from worker.cuda.job import LaunchJob
+from worker.cuda.launchers import (
+    DeviceDrained,
+    LauncherCommand,
+    LauncherError,
+    Launchers,
+    LauncherSettings,
+)
+from worker.cuda.outcome import LaunchEnding
+
+GOOD, SHORT_S, LONG_S = "good", 0.5, 20.0
+
+
+def job(entry):
+    return LaunchJob(b"", {"entry": entry}, (1, 1, 1), [], {})
+
+
+@pytest.fixture
+def sick(tmp_path):
+    """Return the file that makes health checks fail while it exists."""
+    return tmp_path / "sick"
+
+
+@pytest.fixture
+def command(sick):
+    return LauncherCommand(bootstrap=BOOTSTRAP, environment={SICK: str(sick)}, exit_s=5.0)
+
+
+@contextlib.asynccontextmanager
+async def launchers_of(command, **settings):
+    launchers = Launchers([0], command, LauncherSettings(**settings))
+    await launchers.start()
+    try:
+        yield launchers
+    finally:
+        await launchers.close()
+        assert children() == set()
+
+
+def children():
+    listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text(encoding="ascii")
+    names = {int(pid): Path(f"/proc/{pid}/cmdline") for pid in listed.split()}
+    return {pid for pid, path in names.items() if b"fake_launcher" in path.read_bytes()}
+
+
+async def launch(launchers, entry=GOOD, caller="ada", isolation="caller", deadline_s=LONG_S):
+    return await launchers.run(
+        0, job(entry), caller=caller, isolation=isolation, deadline_s=deadline_s
+    )
+
+
+async def pid(launchers, **how):
+    return (await launch(launchers, **how)).outputs["pid"]
+
+
+async def test_a_caller_keeps_its_launcher_while_it_is_clean(command):
+    async with launchers_of(command) as launchers:
+        assert await pid(launchers) == await pid(launchers)
+
+
+async def test_callers_never_share_a_launcher(command):
+    async with launchers_of(command) as launchers:
+        seen = [await pid(launchers, caller=caller) for caller in ("ada", "bob", "cyd", "ada")]
+
+        assert len(set(seen)) == 3
+        assert seen[0] == seen[3]
+
+
+async def test_a_single_use_shares_with_nobody_not_even_its_caller(command):
+    async with launchers_of(command) as launchers:
+        own = await pid(launchers)
+        seen = [await pid(launchers, isolation="process") for _ in range(3)]
+
+        assert len({own, *seen}) == 4
+        assert await pid(launchers) == own
+
+
+async def test_there_are_only_so_many_launchers(command):
+    async with launchers_of(command, most_processes=3) as launchers:
+        first = await pid(launchers, caller="ada")
+        for caller in ("bob", "cyd", "dan"):
+            await pid(launchers, caller=caller)
+        await asyncio.sleep(1)
+
+        assert len(children()) <= 3
+        assert await pid(launchers, caller="ada") != first
+
+
+async def test_a_launcher_is_replaced_after_many_runs(command):
+    async with launchers_of(command, most_runs=2) as launchers:
+        seen = [await pid(launchers) for _ in range(4)]
+
+        assert seen[0] == seen[1]
+        assert seen[1] != seen[2]
+
+
+async def test_an_endless_job_is_killed_at_its_deadline(command):
+    async with launchers_of(command) as launchers:
+        outcome = await launch(launchers, "endless", deadline_s=SHORT_S)
+
+        assert outcome.ending is LaunchEnding.DEADLINE
+        assert outcome.stages == ("run",)
+        assert (await launch(launchers)).ending is LaunchEnding.OK
+
+
+@pytest.mark.parametrize(
+    ("entry", "ending"),
+    [
+        ("crash", LaunchEnding.SIGNAL),
+        ("leave", LaunchEnding.SILENT),
+        ("garbage", LaunchEnding.GARBAGE),
+        ("fault", LaunchEnding.FAULT),
+    ],
+)
+async def test_every_bad_end_has_a_name_and_costs_only_its_launcher(command, entry, ending):
+    async with launchers_of(command) as launchers:
+        before = await pid(launchers)
+
+        outcome = await launch(launchers, entry)
+
+        assert outcome.ending is ending
+        assert not outcome.clean
+        assert await pid(launchers) != before
+
+
+async def test_what_a_kernel_prints_belongs_to_its_launch(command):
+    async with launchers_of(command) as launchers:
+        assert (await launch(launchers, "print")).stdout == b"hello\n"
+        assert (await launch(launchers)).stdout == b""
+
+
+async def test_one_job_at_a_time_has_the_gpu(command):
+    async with launchers_of(command) as launchers:
+        long = asyncio.create_task(launch(launchers, "endless", deadline_s=SHORT_S))
+        await asyncio.sleep(0.1)
+        other = asyncio.create_task(launch(launchers, caller="bob"))
+        await asyncio.sleep(0.2)
+
+        assert launchers.devices[0].busy
+        assert not other.done()
+        assert (await long).ending is LaunchEnding.DEADLINE
+        assert (await other).ending is LaunchEnding.OK
+
+
+async def test_a_job_whose_caller_left_is_killed(command):
+    async with launchers_of(command) as launchers:
+        task = asyncio.create_task(launch(launchers, "endless"))
+        await asyncio.sleep(0.2)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+        assert (await launch(launchers)).ending is LaunchEnding.OK
+
+
+async def test_a_gpu_that_fails_its_health_check_is_drained(command, sick):
+    async with launchers_of(command) as launchers:
+        sick.touch()
+        outcome = await launch(launchers, "fault")
+
+        assert outcome.ending is LaunchEnding.FAULT  # answered before the check
+        with pytest.raises(DeviceDrained, match="sick"):
+            await launch(launchers)
+        assert "the health kernel failed" in launchers.devices[0].drained
+
+
+async def test_a_clean_job_needs_no_health_check(command, sick):
+    async with launchers_of(command) as launchers:
+        sick.touch()
+
+        assert (await launch(launchers)).ending is LaunchEnding.OK
+        assert (await launch(launchers)).ending is LaunchEnding.OK
+
+
+async def test_a_launcher_that_does_not_start_says_why(command):
+    launchers = Launchers([99], command)
+
+    with pytest.raises(LauncherError, match="no such GPU"):
+        await launchers.start()
+    await launchers.close()
+
+
+async def test_secrets_of_the_worker_do_not_reach_launchers(command, monkeypatch):
+    monkeypatch.setenv("TRITOND_TEST_SECRET", "CANARY-5c41")
+    async with launchers_of(command):
+        environments = [Path(f"/proc/{one}/environ").read_bytes() for one in children()]
+
+        assert environments
+        assert not any(b"CANARY-5c41" in environment for environment in environments)
