@@ -57,4 +57,4 @@ def _constants(kernel: Kernel) -> Iterator[str]:
 def _one_line(value: object) -> str:
     """Return a value in ASCII that cannot end a comment of any language."""
     text = ascii(value)
-    return text.replace("*/", "* /").replace("\\", "/")[:200]
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")[:200]

@@ -28,7 +28,9 @@ RESERVED = frozenset(
 
 def identifier(name: str) -> str:
     """Return `name` as an identifier that is legal in C, Rust and Python."""
-    legal = "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"u{ord(c):x}" for c in name)
+    legal = "".join(
+        c if c.isascii() and (c.isalnum() or c == "_") else f"u{ord(c):x}" for c in name
+    )
     legal = re.sub(r"__+", "_", legal)  # C++ keeps these for itself
     if not legal or legal[0].isdigit():
         legal = f"k{legal}"

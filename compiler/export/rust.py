@@ -95,7 +95,7 @@ def _image(cubin: bytes) -> str:
 
 def _type(kernel: Kernel) -> str:
     opts = "".join(
-        f"            .and_then(|()| check(cuFuncSetAttribute(function, {attribute}, {value})))\n"
+        f"            check(cuFuncSetAttribute(loaded.function, {attribute}, {value}))?;\n"
         for attribute, value in _function_attributes(kernel)
     )
     name = camel(kernel.name)
@@ -115,26 +115,25 @@ impl {name} {{
     /// # Safety
     /// A CUDA context must be current, also when the value is dropped.
     pub unsafe fn load() -> Result<Self, CUresult> {{
-        let mut module: CUmodule = std::ptr::null_mut();
-        let mut function: CUfunction = std::ptr::null_mut();
+        let mut loaded = Self {{
+            module: std::ptr::null_mut(),
+            function: std::ptr::null_mut(),
+        }};
         let entry = b"{kernel.entry}\\0";
         unsafe {{
-            check(cuModuleLoadData(&mut module, CUBIN.0.as_ptr().cast()))?;
-            let loaded = Self {{ module, function }};
-            check(cuModuleGetFunction(&mut function, module, entry.as_ptr().cast()))
-{opts}                .map(|()| {{
-                    let module = loaded.module;
-                    std::mem::forget(loaded);
-                    Self {{ module, function }}
-                }})
-        }}
+            check(cuModuleLoadData(&mut loaded.module, CUBIN.0.as_ptr().cast()))?;
+            check(cuModuleGetFunction(&mut loaded.function, loaded.module, entry.as_ptr().cast()))?;
+{opts}        }}
+        Ok(loaded)
     }}
 
 {_launch(kernel)}}}
 
 impl Drop for {name} {{
     fn drop(&mut self) {{
-        unsafe {{ cuModuleUnload(self.module) }};
+        if !self.module.is_null() {{
+            unsafe {{ cuModuleUnload(self.module) }};
+        }}
     }}
 }}
 """

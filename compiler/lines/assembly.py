@@ -15,7 +15,7 @@ _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
 _INLINED_AT = re.compile(r"inlined_at\s+(\d+)\s+(\d+)")
 _COMMENT_CALL = re.compile(r"@\[\s*([^\s:\]]+):(\d+)")
 _INSTRUCTION = re.compile(r"\s+(?:\{\s*)?[@a-z]")
-_RESET = re.compile(r"\}|\s*(?:\.section\b|\.file\b|\.?L?func_end)")
+_RESET = re.compile(r"\s*\.(?:section|file)\b|(?:\$L__|\.L)func_end")
 _ASM_BEGIN = re.compile(r"\s*(?:// begin inline asm|;;?#ASMSTART|; begin inline asm)")
 _ASM_END = re.compile(r"\s*(?:// end inline asm|;;?#ASMEND|; end inline asm)")
 
