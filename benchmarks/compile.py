@@ -12,9 +12,10 @@ import time
 from typing import Any
 
 import load
+from cpu import tree_cpu_s
 from deployment import Deployment, Server
 from direct import WarmProcess, fresh_process_ms
-from kernels.mix import Mix
+from mix import Mix
 from table import Row, show
 
 PATH = "/v1/compilations?wait=60"
@@ -32,7 +33,7 @@ def main() -> None:
         service = deployment.serve()
         rows = small_kernels(mix, service, warm, arguments.small)
         rows.append(fresh_processes(mix, deployment, service, arguments.fresh))
-        rows.append(real_kernels(mix, service, warm, arguments.mixes))
+        rows.append(real_kernels(mix, deployment, service, warm, arguments.mixes))
     show(rows)
 
 
@@ -76,25 +77,33 @@ def fresh_processes(mix: Mix, deployment: Deployment, service: Server, count: in
     )
 
 
-def real_kernels(mix: Mix, service: Server, warm: WarmProcess, count: int) -> Row:
+def real_kernels(
+    mix: Mix, deployment: Deployment, service: Server, warm: WarmProcess, count: int
+) -> Row:
     """Return the throughput of a mix on all cores, in multiples of one warm in-process loop."""
     cores = len(os.sched_getaffinity(0))
     ours_s, direct_s, direct_ms = [], [], []
-    requests = mix.real()
+    cpu_s = {"ours": 0.0, "direct": 0.0}
+    kernels = len(mix.real())
     for _ in range(count):
+        before_s = tree_cpu_s(warm.pid)
         times_ms = [warm.compile_ms(request) for request in mix.real()]
         direct_ms += times_ms
         direct_s.append(sum(times_ms) / 1000)
+        cpu_s["direct"] += tree_cpu_s(warm.pid) - before_s
         bodies = [json.dumps(request) for request in mix.real()]
+        before_s = tree_cpu_s(deployment.worker.pid)
         report = load.in_own_process(load.Load(service.port, PATH, bodies, len(bodies), cores))
         ours_s.append(report.seconds)
-    ours, direct = (len(requests) / statistics.median(times) for times in (ours_s, direct_s))
+        cpu_s["ours"] += tree_cpu_s(deployment.worker.pid) - before_s
+    ours, direct = (kernels / statistics.median(times) for times in (ours_s, direct_s))
     print(
-        f"mix of {len(requests)} kernels, direct p50 {statistics.median(direct_ms):.0f} ms, "
-        f"max {max(direct_ms):.0f} ms; {cores} cores"
+        f"mix: direct p50 {statistics.median(direct_ms):.0f} ms, max {max(direct_ms):.0f} ms;",
+        end="",
     )
+    print(*(f" CPU {who} {s / count / kernels * 1000:.0f} ms a kernel" for who, s in cpu_s.items()))
     return Row(
-        f"mix of {len(requests)} real kernels, {cores} cores",
+        f"mix of {kernels} real kernels, {cores} cores",
         f"{ours:.1f} /s",
         f"{direct:.1f} /s one warm loop",
         ours / direct,

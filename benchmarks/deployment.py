@@ -37,10 +37,10 @@ class Server:
         """Whether its process has not ended."""
         return self._process.poll() is None
 
-    def cpu_s(self) -> float:
-        """Return the user and system CPU seconds it has used, from /proc/<pid>/stat."""
-        stat = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+        return self._process.pid
 
     def wait_until_it_listens(self) -> None:
         """Return when it accepts connections. Raises RuntimeError when it never does."""
@@ -81,8 +81,8 @@ class Deployment:
     def __enter__(self) -> Self:
         try:
             asyncio.run(self._valkey.start())
-            worker = self.start("-m", "worker", listens=False)
-            asyncio.run(self._wait_for(worker))
+            self.worker = self.start("-m", "worker", listens=False)
+            asyncio.run(self._wait_for(self.worker))
         except BaseException:
             self._stop()
             raise

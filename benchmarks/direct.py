@@ -29,6 +29,11 @@ class WarmProcess:
             env=os.environ | _environment(folder),
         )
 
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
     def __enter__(self) -> Self:
         return self
 

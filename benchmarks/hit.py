@@ -1,7 +1,8 @@
 """What a hit costs the server, beside a bare handler that does one Redis GET.
 
-And whether 1,000 equal requests for a new kernel are one compile. Client and server share the cores here, so CPU per request counts, not requests per second. All
-variants run in turns (A B C A B C ...), so that a noisy neighbour meets them alike.
+And whether 1,000 equal requests for a new kernel are one compile. Client and server share the
+cores, so CPU per request counts, not requests per second. All variants run in turns (A B C A B C
+...), so that a noisy neighbour meets them alike.
 """
 
 import argparse
@@ -13,8 +14,9 @@ from pathlib import Path
 
 import load
 import redis
+from cpu import own_cpu_s
 from deployment import Deployment, Server
-from kernels.mix import Mix
+from mix import Mix
 from table import Row, show
 
 CONNECTIONS = 16
@@ -56,9 +58,9 @@ def costs(mix: Mix, deployment: Deployment, count: int) -> list[Row]:
     us: dict[str, list[float]] = {name: [] for name in servers}
     for _ in range(ROUNDS):
         for name, server in servers.items():
-            before_s = server.cpu_s()
+            before_s = own_cpu_s(server.pid)
             ask(server, bodies, count // ROUNDS)
-            us[name].append((server.cpu_s() - before_s) / (count // ROUNDS) * 1e6)
+            us[name].append((own_cpu_s(server.pid) - before_s) / (count // ROUNDS) * 1e6)
     print(f"{count} hits each, {CONNECTIONS} connections, answers of {len(answers[0])} bytes")
     mean = {name: statistics.fmean(values) for name, values in us.items()}
     bars = dict.fromkeys(servers, 2.5) | {"memory": 1.5}

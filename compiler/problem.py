@@ -29,6 +29,7 @@ TITLES = {
     "missing_argument": "A parameter has no argument",
     "argument_mismatch": "An argument is not of its parameter's type",
     "invalid_argument": "An argument cannot be made",
+    "deadline_exceeded": "The launch was not over within its deadline",
     # a request that was refused
     "invalid_json": "The body is not JSON",
     "invalid_request": "The request is not valid",
@@ -54,7 +55,7 @@ TITLES = {
 
 RETRYABLE = frozenset(
     {"compile_timeout", "memory_exceeded", "sandbox_violation", "worker_lost", "cancelled"}
-    | {"compiler_crashed"}
+    | {"compiler_crashed", "deadline_exceeded"}
 )
 """Failures that are no property of the source alone: kept for GET, never answered to a POST."""
 

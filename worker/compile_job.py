@@ -20,9 +20,9 @@ from store.errors import StoreUnavailable
 from store.events import Events
 from store.jobs.attempts import Attempts
 from store.jobs.words import KEPT_S, Claim, Lapse
+from worker.announcer import announcing
 from worker.compile import Bench, compile_kernel
 from worker.made import made_compilation
-from worker.outcome import Stage
 from worker.progress import CompilationFailed, Progress
 
 logger = logging.getLogger(__name__)
@@ -56,10 +56,16 @@ async def do_job(claim: Claim, desk: Desk) -> None:
     if not claim.refresh and (record := await desk.compilations.read(job.key)):
         await _finish(claim, desk, record, reusable=True, keep_s=SUCCESS_KEPT_S)
         return
-    started = time.monotonic()
-    progress, failure = await _compile(claim, job, desk)
-    digests = await _put(progress, desk.bench.blobs)
-    made = made_compilation(job, desk.bench.toolchain, progress, digests, started, failure)
+    try:
+        made, progress, digests = await _make(claim, job, desk)
+    except (StoreUnavailable, asyncio.CancelledError):
+        raise
+    except Exception:
+        # a mistake of ours must be an answer too, not a job that nobody can finish
+        logger.exception("compiling %s", job.key)
+        body = mistaken_compilation(job, desk.bench.toolchain).model_dump_json().encode()
+        await _finish(claim, desk, body, reusable=False, keep_s=KEPT_S)
+        return
     record = made.model_dump_json().encode()
     if made.problem is not None:
         reusable = not made.problem.retryable
@@ -77,28 +83,19 @@ async def do_job(claim: Claim, desk: Desk) -> None:
         await item.level.write(item.key, item.value, blobs)
 
 
-async def _compile(
+async def _make(
     claim: Claim, job: CompileJob, desk: Desk
-) -> tuple[Progress, CompilationFailed | None]:
-    progress = Progress()
-    async with asyncio.TaskGroup() as announcements:
-
-        def announce(stage: Stage) -> None:
-            data = {"stage": stage.name, "ms": stage.ms, "size_bytes": len(stage.body)}
-            announcements.create_task(desk.events.append(job.key, claim.token, "stage", data))
-
+) -> tuple[Compilation, Progress, dict[str, str]]:
+    """Compile; return the record, what was reached, and the digests of the stages."""
+    started, progress, failure = time.monotonic(), Progress(), None
+    async with announcing(claim, desk.events) as announce:
         try:
             await compile_kernel(job, desk.bench, progress, announce, refresh=claim.refresh)
-        except CompilationFailed as failure:
-            return progress, failure
-        except (StoreUnavailable, asyncio.CancelledError):
-            raise
-        except Exception:
-            # a mistake of ours must be an answer too, not a job that nobody can finish
-            logger.exception("compiling %s", job.key)
-            detail = "The worker made a mistake; its log holds the details under the key."
-            return progress, CompilationFailed("worker_lost", detail)
-    return progress, None
+        except CompilationFailed as failed:
+            failure = failed
+    digests = await _put(progress, desk.bench.blobs)
+    made = made_compilation(job, desk.bench.toolchain, progress, digests, started, failure)
+    return made, progress, digests
 
 
 async def _put(progress: Progress, blobs: Blobs) -> dict[str, str]:
@@ -121,6 +118,13 @@ async def end_lapsed(claim: Claim, attempts: Attempts, toolchain: Toolchain | No
     record = lapsed_compilation(job, toolchain, claim.lapse or Lapse.EXHAUSTED)
     body = record.model_dump_json().encode()
     await attempts.finish(claim.id, claim.token, body, reusable=False, keep_s=KEPT_S)
+
+
+def mistaken_compilation(job: CompileJob, toolchain: Toolchain) -> Compilation:
+    """Return the failed compilation of a job that the worker itself made a mistake with."""
+    detail = "The worker made a mistake; its log holds the details under the key."
+    problem = failure_problem("worker_lost", detail)
+    return new_compilation(job, toolchain, "failed").model_copy(update={"problem": problem})
 
 
 def lapsed_compilation(job: CompileJob, toolchain: Toolchain | None, lapse: Lapse) -> Compilation:

@@ -102,7 +102,7 @@ class _Derivation:
             detail = "Triton's cache knows IR by the file it was read from; post source instead."
             raise DerivationFailed("not_derivable", detail)
         front, slice_ = await self._front_work(request)
-        header = front | {"source": request.source}
+        header = front | {"sources": request.texts}
         outcome = await self._run("front", "cache_key", header, slice_)
         report = self._read(CacheKeyReport, outcome)
         header = self._common() | {"facts": self._facts(), **report.model_dump()}

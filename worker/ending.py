@@ -57,7 +57,9 @@ def reported(failure: FailureReport, outcome: Outcome, job: CompileJob) -> Compi
     stage = failure.stage or "ttir"
     diagnostics = _from_mlir(said, job, stage) or failure.diagnostics
     message = diagnostics[0].message if said and diagnostics else failure.message
-    return CompilationFailed(failure.slug, message, diagnostics)
+    return CompilationFailed(
+        failure.slug, message, diagnostics or [_diagnostic("frontend", message)]
+    )
 
 
 def _from_mlir(said: str, job: CompileJob, stage: str) -> list[Diagnostic]:

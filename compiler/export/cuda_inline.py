@@ -21,11 +21,9 @@ _FLOATS = {"fp32": "f", "fp64": "d"}
 def cuda_inline_header(kernel: Kernel, ptx: str) -> str:
     """Return the header, for nvcc or clang. Raises NotExportable."""
     entry = read_entry(ptx)
-    by_name = dict(zip(entry.parameter_names, kernel.arguments, strict=True))
-    sizes = {
-        name: slot["size_bytes"]
-        for name, slot in zip(entry.parameter_names, kernel.facts["abi"]["parameters"], strict=True)
-    }
+    by_name = _by_name(kernel, entry)
+    slots = kernel.facts["abi"]["parameters"]
+    sizes = {name: slots[argument.index]["size_bytes"] for name, argument in by_name.items()}
     statement = rewrite(entry, sizes)
     if len(statement.operands) > MOST_OPERANDS:
         message = (
@@ -46,18 +44,27 @@ def cuda_inline_header(kernel: Kernel, ptx: str) -> str:
     )
 
 
+def _by_name(kernel: Kernel, entry: Entry) -> dict[str, Argument]:
+    names, arguments = entry.parameter_names, kernel.arguments
+    if len(names) != len(arguments):
+        message = f"The PTX has {len(names)} parameters, the record {len(arguments)}."
+        raise NotExportable(message)
+    return dict(zip(names, arguments, strict=True))
+
+
 def _comment(kernel: Kernel, entry: Entry) -> str:
-    lines = about(kernel) + [
+    programs = " divided by the cluster." if kernel.cluster != 1 else "."
+    lines = [
+        *about(kernel),
         "",
         "Call it from a __global__ function that is launched like the Triton kernel:",
         f"  blocks of {kernel.threads} threads in x (__launch_bounds__({kernel.threads})),",
-        *(_cluster(kernel)),
+        *_cluster(kernel),
         f"  compiled for {entry.target} with a toolkit that knows PTX {entry.version},",
-        *(_shared(kernel, entry)),
+        *_shared(kernel, entry),
         "All threads of the block must call it, together, and with the same arguments.",
-        "program_id(axis) is blockIdx; num_programs(axis) is gridDim"
-        + (" divided by the cluster." if kernel.cluster != 1 else "."),
-        *(_maps(kernel)),
+        f"program_id(axis) is blockIdx; num_programs(axis) is gridDim{programs}",
+        *_maps(kernel),
         f"The PTX said: {' '.join(entry.directives)}",
     ]
     return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in lines) + " */\n"

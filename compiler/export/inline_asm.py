@@ -22,7 +22,8 @@ _REGISTERS = re.compile(r"\s*\.reg \.\w+\s+(?P<names>%.*);")
 _NAME = re.compile(r"(%\w+?)(<\d+>)?$")
 _LABEL = re.compile(r"\$(L_*[A-Za-z_]\w*)")
 _LOAD = re.compile(
-    r"(?P<lead>\s*)(?P<guard>@\S+\s+)?ld\.param\.(?P<type>[busf]\d+)\s+(?P<to>%\w+), \[(?P<name>[\w$]+)\];"
+    r"(?P<lead>\s*)(?P<guard>@\S+\s+)?ld\.param\.(?P<type>[busf]\d+)\s+(?P<to>%\w+), "
+    r"\[(?P<name>[\w$]+)\];"
 )
 _ADDRESS = re.compile(r"\s*mov\.[bu](?:32|64)\s+(?P<to>%\w+), (?P<name>[\w$]+);")
 _WIDEN = re.compile(r"\s*cvt\.u64\.u32\s+(?P<to>%\w+), (?P<source>%\w+);")

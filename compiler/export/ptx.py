@@ -13,7 +13,8 @@ _ENTRY = re.compile(
 )
 _SHARED = re.compile(r"^\.extern \.shared \.align (\d+) \.b8 ([\w$]+)\[\];$", re.MULTILINE)
 _TABLE = re.compile(
-    r"^\.(?:global|const) \.align (?P<align>\d+) \.b8 (?P<name>[\w$]+)\[\d+\] = \{(?P<bytes>[^}]*)\};",
+    r"^\.(?:global|const) \.align (?P<align>\d+) \.b8 (?P<name>[\w$]+)\[\d+\] = "
+    r"\{(?P<bytes>[^}]*)\};",
     re.MULTILINE,
 )
 _DROPPED = re.compile(r"\s*(?:\.loc|\.file|\.section)\b")

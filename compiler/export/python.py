@@ -69,9 +69,6 @@ def python_module(kernel: Kernel, cubin: bytes) -> str:
 
 
 def _class(kernel: Kernel, name: str) -> str:
-    parameters = "".join(f"        {argument.identifier}: Any,\n" for argument in kernel.given)
-    values = "".join(f"            {_value(argument)},\n" for argument in kernel.arguments)
-    scratch = [name for name, memory in kernel.scratch.items() if memory.size_bytes]
     return f'''\
 class {name}:
     """The loaded kernel. Its code stays on the GPU until `unload`."""
@@ -85,14 +82,22 @@ class {name}:
         """Remove the code from the GPU."""
         _check(cu.cuModuleUnload(self._module))
 
+{_launch(kernel)}
+{_config(kernel)}'''
+
+
+def _launch(kernel: Kernel) -> str:
+    parameters = "".join(f"        {argument.identifier}: Any,\n" for argument in kernel.given)
+    values = "".join(f"            {_value(argument)},\n" for argument in kernel.arguments)
+    scratch = [name for name, memory in kernel.scratch.items() if memory.size_bytes]
+    return f'''\
     def launch(
         self,
         grid: tuple[int, int, int],
 {parameters}        stream: int = 0,
     ) -> None:
         """Queue the kernel; `grid` is that of the Triton program."""
-        grid_x, grid_y, grid_z = grid
-        blocks = grid_x * grid_y * grid_z
+        blocks = grid[0] * grid[1] * grid[2]
         if blocks == 0:
             return
         global_scratch = profile_scratch = 0
@@ -104,17 +109,26 @@ class {name}:
             for value in values
         ]
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
+        config = self._config(grid, int(stream))
+        _check(cu.cuLaunchKernelEx(config, self._function, ctypes.addressof(pointers), 0))
+{"".join(_release(name) for name in scratch)}'''
+
+
+def _config(kernel: Kernel) -> str:
+    return f"""\
+    def _config(self, grid: tuple[int, int, int], stream: int) -> Any:
         config = cu.CUlaunchConfig()
-        config.gridDimX, config.gridDimY, config.gridDimZ = grid_x * {kernel.cluster}, grid_y, grid_z
+        config.gridDimX = grid[0] * {kernel.cluster}
+        config.gridDimY, config.gridDimZ = grid[1], grid[2]
         config.blockDimX, config.blockDimY, config.blockDimZ = {kernel.threads}, 1, 1
         config.sharedMemBytes = {kernel.shared_bytes}
-        config.hStream = cu.CUstream(int(stream))
-        attributes = []
+        config.hStream = cu.CUstream(stream)
+        attributes: list[Any] = []
 {"".join(_launch_attributes(kernel))}\
         config.attrs = attributes
         config.numAttrs = len(attributes)
-        _check(cu.cuLaunchKernelEx(config, self._function, ctypes.addressof(pointers), 0))
-{"".join(_release(name) for name in scratch)}'''
+        return config
+"""
 
 
 def _value(argument: Argument) -> str:
@@ -176,8 +190,8 @@ def _attribute(name: str, *values: str) -> str:
 
 def _allocation(name: str, kernel: Kernel) -> str:
     size_bytes = kernel.scratch[name].size_bytes * kernel.cluster
-    return f"        {name} = _check(cu.cuMemAllocAsync(blocks * {size_bytes}, stream))\n"
+    return f"        {name} = _check(cu.cuMemAllocAsync(blocks * {size_bytes}, int(stream)))\n"
 
 
 def _release(name: str) -> str:
-    return f"        _check(cu.cuMemFreeAsync({name}, stream))\n"
+    return f"        _check(cu.cuMemFreeAsync({name}, int(stream)))\n"

@@ -220,8 +220,9 @@ def _launch_attributes(kernel: Kernel) -> Iterator[tuple[int, str]]:
 def _allocation(name: str, kernel: Kernel) -> str:
     size_bytes = kernel.scratch[name].size_bytes * kernel.cluster
     return (
-        f"        let blocks = grid.iter().map(|&extent| extent as usize).product::<usize>();\n"
-        f"        check(unsafe {{ cuMemAllocAsync(&mut {name}, blocks * {size_bytes}, stream) }})?;\n"
+        "        let blocks = grid.iter().map(|&extent| extent as usize).product::<usize>();\n"
+        f"        let bytes = blocks * {size_bytes};\n"
+        f"        check(unsafe {{ cuMemAllocAsync(&mut {name}, bytes, stream) }})?;\n"
     )
 
 

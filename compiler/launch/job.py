@@ -5,11 +5,16 @@ Both sides of the queue read it with this class.
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.job import CompileJob
 from compiler.launch.launch import Device, Launch, launch_url
 from compiler.launch.request import LaunchRequest
+
+MAX_OUTPUT_BYTES = 128 << 20
+"""What the outputs of one run may take together: they travel and are compared in one piece."""
+MAX_UPLOADED_BYTES = 256 << 20
+"""What the uploaded tensors of one run may take together."""
 
 
 class LaunchJob(BaseModel):
@@ -23,8 +28,16 @@ class LaunchJob(BaseModel):
     compile_job: CompileJob
     """What is launched; its specialization lacks the types that arguments are to tell."""
     device: Device
-    infers: bool
-    """Whether the signature is inferred from the arguments."""
+    references: dict[str, CompileJob] = Field(default_factory=dict)
+    """The kernels that references name, by their compilations' keys."""
+
+    @property
+    def infers(self) -> bool:
+        """Whether the signature is inferred from the arguments: the job says no type itself."""
+        job = self.compile_job
+        if job.source is None or job.specialization.positional:
+            return False
+        return all(parameter.is_constexpr for parameter in job.specialization.named.values())
 
     def read_request(self) -> LaunchRequest:
         """Return the posted body."""

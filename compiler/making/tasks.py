@@ -6,13 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from compiler.making.back import back
+from compiler.making.cache_key import cache_key
 from compiler.making.cut import cut
 from compiler.making.describe import describe
+from compiler.making.export import export
 from compiler.making.front import front
 from compiler.making.lines import lines
 from compiler.making.passes import passes
 from compiler.making.posted import posted
 from compiler.making.sass import sass
+from compiler.making.triton_cache import triton_cache
 from compiler.making.warming import touch, warm_up
 
 __all__ = ["TASKS", "Send", "Task", "touch", "warm_up"]
@@ -29,4 +32,7 @@ TASKS: dict[str, Task] = {
     "sass": sass,
     "lines": lines,
     "passes": passes,
+    "export": export,
+    "cache_key": cache_key,
+    "triton_cache": triton_cache,
 }

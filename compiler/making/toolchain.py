@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gc
 import os
 import subprocess
@@ -18,7 +19,7 @@ from triton.backends.nvidia import compiler as nvidia_compiler
 from triton.compiler import ASTSource, code_generator, make_backend
 from triton.compiler.errors import CompilationError
 from triton.experimental.gluon._runtime import GluonASTSource
-from triton.runtime import jit
+from triton.runtime import cache, jit
 from triton.runtime.jit import JITFunction
 
 if TYPE_CHECKING:
@@ -181,6 +182,26 @@ def ptxas_command(make_cubin: Callable[..., Any], source: str, output: str) -> l
 def nvdisasm_path() -> str:
     """Return the path of the disassembler in Triton's wheel."""
     return str(Path(INSTALLED) / "backends/nvidia/bin/nvdisasm")
+
+
+HASHES_CONSTEXPR_ATTRIBUTES = not triton.__version__.startswith("3.6.")
+"""Whether the JIT's cache key lists the (empty) attributes of constexpr parameters."""
+
+
+def cache_key_of(source_hash: str, backend: Any, options: Any) -> str:
+    """Return the text whose SHA-256 names an entry of Triton's cache, no variable being set."""
+
+    class Source:
+        @staticmethod
+        def hash() -> str:
+            return source_hash
+
+    return str(cache.get_cache_key(Source, backend, options, env_vars={}))
+
+
+def cache_folder(digest: str) -> str:
+    """Return the name of the folder of a cache entry: its SHA-256 in base 32."""
+    return base64.b32encode(bytes.fromhex(digest)).decode().rstrip("=")
 
 
 def options_class(backend: str) -> Any:

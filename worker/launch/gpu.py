@@ -24,6 +24,7 @@ from store.lanes import compile_lane
 from worker.cuda import job as launcher
 from worker.cuda.launchers import Launchers
 from worker.cuda.outcome import LaunchEnding, LauncherFacts, LaunchOutcome
+from worker.launch.deadline import Deadline
 from worker.launch.run import Ran, Run
 
 _FAULTS = frozenset({"illegal_access", "out_of_bounds", "misaligned_access", "assertion_failed"})
@@ -47,44 +48,47 @@ class GpuDesk:
         return next(d.facts for d in self.launchers.devices if d.ordinal == self.ordinal)
 
     async def compiled(
-        self, job: CompileJob, launch: LaunchJob, request: LaunchRequest
+        self, job: CompileJob, launch: LaunchJob, request: LaunchRequest, deadline: Deadline
     ) -> Compilation:
         """Return the finished compilation of `job`, from the cache or by an ordinary compile job.
 
-        Raises TimeoutError when it is not finished within the launch's `deadline_s`.
+        Raises DeadlinePassed.
         """
         if record := await self.compilations.read(job.key):
             return Compilation.model_validate_json(record)
+        left_s = deadline.limit_s(request.deadline_s)
         submitted = await self.jobs.submit(
             job.key,
             lane=compile_lane(job.toolchain_id),
             priority=Priority(request.priority),
             payload=job.model_dump_json().encode(),
             caller=launch.caller,
-            deadline_ms=int(request.deadline_s * 1000),
+            deadline_ms=int(left_s * 1000),
         )
         record = submitted.record
         if submitted.outcome is not Outcome.HIT:
-            result = await self.finished.wait(job.key, request.deadline_s)
+            result = await self.finished.wait(job.key, left_s)
             if result is None:
-                raise TimeoutError(f"no compilation within deadline_s = {request.deadline_s:g} s")
+                raise deadline.passed
             record = result.record
         return Compilation.model_validate_json(record or b"")
 
 
 async def run_on_gpu(
-    desk: GpuDesk, launch: LaunchJob, request: LaunchRequest, job: CompileJob, run: Run
+    desk: GpuDesk,
+    launch: LaunchJob,
+    request: LaunchRequest,
+    job: CompileJob,
+    run: Run,
+    deadline: Deadline,
 ) -> tuple[Ran, Compilation | None, float]:
     """Compile `job` if that is needed, and run it; also return how long compiling took, in ms.
 
-    Raises RequestRejected when the arguments break what the kernel was compiled for.
+    Raises RequestRejected when the arguments break what the kernel was compiled for, and
+    DeadlinePassed.
     """
     started = time.monotonic()
-    try:
-        compilation = await desk.compiled(job, launch, request)
-    except TimeoutError as error:
-        ran = Ran(problem=failure_problem("worker_lost", str(error)))
-        return ran, None, (time.monotonic() - started) * 1000
+    compilation = await desk.compiled(job, launch, request, deadline)
     compile_ms = (time.monotonic() - started) * 1000
     if compilation.state != "succeeded":
         problem = compilation.problem or failure_problem("worker_lost", "it was not compiled")
@@ -95,13 +99,16 @@ async def run_on_gpu(
         detail = "The kernel's binary left the cache before it could be launched; launch again."
         return Ran(problem=failure_problem("worker_lost", detail)), compilation, compile_ms
     order = _order(cubin, compilation, request, run)
+    limit_s = deadline.limit_s(request.timeout_s)
     outcome = await desk.launchers.run(
         desk.ordinal,
         order,
         caller=launch.caller,
         isolation=request.isolation,
-        deadline_s=request.timeout_s,
+        deadline_s=limit_s,
     )
+    if outcome.ending is LaunchEnding.DEADLINE and limit_s < request.timeout_s:
+        raise deadline.passed
     return _ran(outcome, request), compilation, compile_ms
 
 

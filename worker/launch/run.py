@@ -1,9 +1,11 @@
 """One run of a kernel: what is to be run, and what came out of it, whatever ran it."""
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
-from compiler.launch.bound import BoundArguments
+from compiler.launch.bound import BoundArguments, Buffer
+from compiler.launch.element import ITEM_BYTES
 from compiler.launch.launch import Finding, Timing
 from compiler.problem import Problem
 from compiler.specialization import Specialization
@@ -17,16 +19,16 @@ class Run:
     kernel: str
     bound: BoundArguments
     grid: list[int]
-    specialization: Specialization
-    """Its constexprs; `inferred` has the types and hints that the arguments tell, too."""
+    constexprs: dict[str, Value]
+    """The values of constexpr parameters, by name."""
     inferred: Specialization
+    """With the types and hints that the arguments tell."""
     uploads: bytes = b""
 
     @property
-    def constexprs(self) -> dict[str, Value]:
-        """The values of constexpr parameters, by name."""
-        named = self.specialization.named
-        return {name: given.value for name, given in named.items() if given.is_constexpr}
+    def output_bytes(self) -> int:
+        """What its outputs take together."""
+        return sum(size_bytes(output) for output in self.bound.outputs.values())
 
 
 @dataclass(slots=True)
@@ -60,6 +62,11 @@ class Place:
     def to_json(self) -> list[int]:
         """Return the form that children read."""
         return [self.offset, self.size]
+
+
+def size_bytes(buffer: Buffer) -> int:
+    """Return what the elements of a buffer take, one behind the other."""
+    return prod(buffer.shape) * ITEM_BYTES[buffer.dtype]
 
 
 def laid_out(parts: dict[str, bytes]) -> tuple[bytes, dict[str, list[int]]]:

@@ -102,7 +102,7 @@ def compile_directly(name: str, arch: int, tmp_path: Path) -> dict[str, bytes]:
         "constexprs": kernel.request["constexprs"],
         "hints": kernel.request["hints"],
         "options": {"enable_fp_fusion": True},
-        "arch": arch,
+        "target": ["cuda", arch, 32],
     }
     done = subprocess.run(
         [sys.executable, ROOT / "tests/integration/making/direct.py"],

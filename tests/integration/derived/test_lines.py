@@ -98,7 +98,10 @@ def test_a_failed_compilation_has_the_lines_it_reached(http: httpx.Client, post:
 
     lines = get(http, failed, "lines").json()["lines"]
 
-    assert any("shll.b32" for row in lines if row["ptx"])
+    ptx = http.get(failed["artifacts"]["ptx"]["url"]).text.splitlines()
+    (row,) = [row for row in lines if any("shll.b32" in ptx[n - 1] for n in row["ptx"])]
+    assert row["line"] == failed["diagnostics"][0]["line"]
+    assert row["sass"] == []
 
 
 def test_other_files_are_named(http: httpx.Client, post: Post) -> None:

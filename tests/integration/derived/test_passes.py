@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import httpx
@@ -42,7 +43,7 @@ def test_every_pass_takes_up_what_the_one_before_left(http: httpx.Client, post: 
 
     source = http.get(f"{compilation['url']}/artifacts/source").text
     assert changes[0]["before"] == source.strip("\n")
-    for step, following in zip(changes, changes[1:], strict=False):
+    for step, following in itertools.pairwise(changes):
         assert following["before"] == step["after"]
 
 

@@ -58,11 +58,14 @@ def test_tuples_are_flattened() -> None:
 def test_a_descriptor_is_a_tensor_map_where_there_are_tensor_maps() -> None:
     descriptor = [parameter("d", "tensordesc<fp16[64,32]>")]
 
-    new = abi_of(Target("cuda", 90, 32), descriptor, METADATA)
+    swizzled = {"swizzle": 2, "elem_size": 2, "elem_type": 6, "block_size": [64, 32]}
+    metadata = METADATA | {"tensordesc_meta": [swizzled]}
+    new = abi_of(Target("cuda", 90, 32), descriptor, metadata)
     old = abi_of(Target("cuda", 80, 32), descriptor, METADATA)
 
     assert new["parameters"][0] == {
         "index": 0, "kind": "tensormap", "name": "d", "size_bytes": 128, "align_bytes": 64,
+        "tensor_map": swizzled,
     }  # fmt: skip
     assert old["parameters"][0]["kind"] == "pointer"
     assert len(new["parameters"]) == 1 + 4 + 2

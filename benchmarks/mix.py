@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
+KERNELS = Path(__file__).parent / "kernels"
 TARGET = "cuda:90"
 
 # kernel: file, signature ("p16" stands for an aligned pointer to fp16 and so on)
@@ -119,7 +119,7 @@ class Mix:
     ) -> dict[str, Any]:
         file, described = _KERNELS[kernel]
         return {
-            "source": (HERE / f"{file}.py").read_text(),
+            "source": (KERNELS / f"{file}.py").read_text(),
             "kernel": kernel,
             "signature": _signature(described),
             # exact in fp32, so that two salts are two kernels

@@ -24,8 +24,8 @@ def double(x):
 def kernel(x_ptr, pair, n, scale, stride, ACT: tl.constexpr, TYPE: tl.constexpr,
            MODE: tl.constexpr, BLOCK: tl.constexpr = 64):
     offsets = tl.arange(0, BLOCK) * stride
-    y_ptr, more = pair
-    value = tl.load(x_ptr + offsets, mask=offsets < n).to(TYPE) * scale + more
+    y_ptr, more, one = pair
+    value = tl.load(x_ptr + offsets, mask=offsets < n).to(TYPE) * scale + more * one
     if MODE == "twice":
         value = ACT(value)
     tl.store(y_ptr + offsets, value)
@@ -33,7 +33,7 @@ def kernel(x_ptr, pair, n, scale, stride, ACT: tl.constexpr, TYPE: tl.constexpr,
 
 X = MockTensor(tl.float16)
 Y = MockTensor(tl.float32)
-ARGUMENTS = (X, (Y, 5), 4096, 1.5, 1)
+ARGUMENTS = (X, (Y, 5, 1), 4096, 1.5, 1)
 KEYWORDS = {"ACT": double, "TYPE": tl.float32, "MODE": "twice", "num_warps": 8}
 """
 

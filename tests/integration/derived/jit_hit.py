@@ -1,0 +1,53 @@
+"""Lets Triton's JIT compile kernels as an application would, and says whether its cache knew them.
+
+Reads {"source", "kernel", "arguments", "options"} on stdin; an argument is {"tensor": dtype}, or a
+value. Prints {"cache_hit", "cubin": size}.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from direct import load
+
+
+class Driver:
+    def get_current_target(self) -> Any:
+        from triton.backends.compiler import GPUTarget
+
+        return GPUTarget("cuda", 90, 32)
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+
+def main() -> None:
+    import triton
+    import triton.language as tl
+
+    request = json.load(sys.stdin)
+    triton.runtime.driver.set_active(Driver())
+    module = load(request["source"], "/kernel/user.py")
+    function = getattr(module, request["kernel"])
+    while not isinstance(function, triton.JITFunction):
+        function = function.fn
+    hits: list[bool] = []
+    triton.knobs.compilation.listener = lambda **said: hits.append(said["cache_hit"])
+
+    def value(described: Any) -> Any:
+        if isinstance(described, dict):
+            return triton.MockTensor(getattr(tl, described["tensor"]))
+        return described
+
+    arguments = {name: value(item) for name, item in request["arguments"].items()}
+    made = function.warmup(**arguments, grid=(1,), **request["options"])
+    json.dump({"cache_hit": hits, "cubin": len(made.asm["cubin"])}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""From a case to its run: facts, arguments and specialization put together, the grid evaluated."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from compiler.binding import ONE, BindingFailed
+from compiler.job import CompileJob
+from compiler.launch.bound import Argument, BoundArguments, NoValue, Scalar
+from compiler.launch.grid import NUM_SMS, Grid
+from compiler.launch.inference import infer
+from compiler.launch.promise import check_promises
+from compiler.launch.resolution import grid_values
+from compiler.specialization import Parameter, Specialization
+from compiler.types import is_pointer
+from compiler.value import Value
+from worker.launch.run import Run
+from worker.report import CutReport, KernelFacts
+
+
+def facts_of(cut: CutReport) -> KernelFacts:
+    """Return what the source says of the kernel. Raises BindingFailed."""
+    found = next((known for known in cut.facts.kernels if known.name == cut.kernel), None)
+    if found is None:
+        message = (
+            "this kernel is only found by executing its source; a launch needs one that is defined "
+            "by a plain `@triton.jit` at the top level"
+        )
+        raise BindingFailed("unknown_kernel", message, "kernel")
+    return found
+
+
+def bind(
+    job: CompileJob, cut: CutReport, arguments: BoundArguments, grid: Grid, num_sms: int
+) -> Run:
+    """Return the run of the kernel of `job`; the uploads are still to be put in.
+
+    Raises BindingFailed for what only the source can tell, and RequestRejected for a grid that
+    cannot be evaluated and arguments that a given signature forbids.
+    """
+    facts = facts_of(cut)
+    named = _named(facts, job.specialization)
+    typed = {name: item for name, item in named.items() if not item.is_constexpr}
+    given = {name: item for name, item in named.items() if item.is_constexpr}
+    if typed:
+        check_promises(typed, only(arguments, arguments.arguments.keys() - given), complete=False)
+        arguments = _with_ones(arguments, typed)
+    parameters = [parameter.model_dump() for parameter in facts.parameters]
+    inferred = infer(facts.name, parameters, arguments, given)
+    constexprs = _constexprs(facts, inferred.specialization)
+    bound = _typed(inferred.arguments, inferred.specialization.named | typed, constexprs)
+    values = grid_values(_constants(constexprs), bound) | {NUM_SMS: num_sms}
+    return Run(facts.name, bound, grid.evaluate(values), constexprs, inferred.specialization)
+
+
+def bind_ir(arguments: BoundArguments, grid: Grid, num_sms: int) -> Run:
+    """Return the run of posted IR, which says its own types: a compilation checks them.
+
+    Raises RequestRejected for a grid that cannot be evaluated.
+    """
+    values = grid_values(None, arguments) | {NUM_SMS: num_sms}
+    return Run("", arguments, grid.evaluate(values), {}, Specialization())
+
+
+def _named(facts: KernelFacts, specialization: Specialization) -> dict[str, Parameter]:
+    if len(specialization.positional) > len(facts.parameters):
+        message = (
+            f"the signature has {len(specialization.positional)} entries, but `{facts.name}` "
+            f"{len(facts.parameters)} parameters"
+        )
+        raise BindingFailed("extra_argument", message, "signature")
+    positions = zip(facts.parameters, specialization.positional, strict=False)
+    return specialization.named | {known.name: item for known, item in positions}
+
+
+def only(arguments: BoundArguments, names: Collection[str]) -> BoundArguments:
+    """Return the arguments called `names`; the others' memory stays, views may need it."""
+    kept = {name: item for name, item in arguments.arguments.items() if name in names}
+    return arguments.model_copy(update={"arguments": kept})
+
+
+def _with_ones(arguments: BoundArguments, typed: Mapping[str, Parameter]) -> BoundArguments:
+    """Fill in the arguments that a signature says are 1."""
+    ones: dict[str, Argument] = {
+        name: Scalar(value=ONE, dtype=str(item.type))
+        for name, item in typed.items()
+        if "equal_to_1" in item.hints and name not in arguments.arguments
+    }
+    return arguments.model_copy(update={"arguments": arguments.arguments | ones})
+
+
+def _constexprs(facts: KernelFacts, specialization: Specialization) -> dict[str, Value]:
+    """Return the values of constexprs, defaults that are literals among them."""
+    values = {}
+    for parameter in facts.parameters:
+        item = specialization.named.get(parameter.name)
+        if item is None:
+            if parameter.constexpr and parameter.default and "literal" in parameter.default:
+                values[parameter.name] = parameter.default["literal"]
+        elif item.is_constexpr and (parameter.constexpr or item.value is not None):
+            values[parameter.name] = item.value
+    return values
+
+
+def _constants(constexprs: Mapping[str, Value]) -> Specialization:
+    return Specialization(
+        {name: Parameter(value=value, is_constexpr=True) for name, value in constexprs.items()}
+    )
+
+
+def _typed(
+    bound: BoundArguments, named: Mapping[str, Parameter], constexprs: Mapping[str, Value]
+) -> BoundArguments:
+    """Return the arguments of a run: scalars have their parameters' types, constexprs are gone."""
+    arguments = {
+        name: _as(argument, named.get(name))
+        for name, argument in bound.arguments.items()
+        if name not in constexprs or isinstance(argument, NoValue)
+    }
+    return bound.model_copy(update={"arguments": arguments})
+
+
+def _as(argument: Argument, parameter: Parameter | None) -> Argument:
+    kind = parameter.type if parameter is not None else None
+    if not isinstance(argument, Scalar) or not isinstance(kind, str) or is_pointer(kind):
+        return argument
+    return argument.model_copy(update={"dtype": kind})
+
+
+def with_uploads(run: Run, files: Mapping[str, bytes]) -> Run:
+    """Return `run` with the uploaded files, by digest, that its initialisers name."""
+    allocations, uploads, size = [], [], 0
+    for allocation in run.bound.allocations:
+        if allocation.init is not None and allocation.init["kind"] == "tensor":
+            data = files[allocation.init["digest"]]
+            allocation = allocation.model_copy(update={"body": (size, len(data))})
+            uploads.append(data)
+            size += len(data)
+        allocations.append(allocation)
+    bound = run.bound.model_copy(update={"allocations": allocations})
+    return replace(run, bound=bound, uploads=b"".join(uploads))

@@ -1,0 +1,265 @@
+"""The cases of one launch, each from its arguments to its verdict."""
+
+import asyncio
+import time
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from compiler.binding import BindingFailed
+from compiler.compilation import Compilation
+from compiler.job import CompileJob
+from compiler.launch.case import Case, seeds_of
+from compiler.launch.grid import parse_grid
+from compiler.launch.job import LaunchJob
+from compiler.launch.launch import CaseResult, Output
+from compiler.launch.reference import Reference
+from compiler.launch.request import LaunchRequest
+from compiler.launch.verdict import Evidence, verdict_of
+from compiler.problem import Problem, failure_problem
+from compiler.rejection import RequestRejected
+from compiler.resolution import specialized_job
+from compiler.value import function_names
+from store.blobs import Blobs
+from worker.child_task import ChildTasks
+from worker.compile import Bench
+from worker.launch.binding import bind, bind_ir, only, with_uploads
+from worker.launch.comparison import Compared, NotCompared, compare
+from worker.launch.deadline import Deadline, DeadlinePassed
+from worker.launch.gpu import GpuDesk, run_on_gpu
+from worker.launch.interpreter import interpret
+from worker.launch.kept import Kept
+from worker.launch.reference import Expected, expect, no_reference, of_kernel
+from worker.launch.run import Ran, Run
+from worker.pool import Pool
+from worker.progress import CompilationFailed, Progress
+from worker.report import CutReport
+
+INTERPRETER_SMS = 1
+_SLUGS = {"invalid_request": "invalid_argument"}
+"""Of rejections that only a worker could make: there is no request any more to refuse."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where runs happen: children for user code and comparisons, and a GPU if it is one."""
+
+    bench: Bench
+    pool: Pool
+    blobs: Blobs
+    gpu: GpuDesk | None
+
+    @property
+    def num_sms(self) -> int:
+        """What NUM_SMS means in a grid."""
+        facts = self.gpu.facts if self.gpu else None
+        return facts.num_sms if facts else INTERPRETER_SMS
+
+
+class Cases:
+    """Runs cases; `compilation` is that of the last one, null on the interpreter."""
+
+    def __init__(
+        self, job: LaunchJob, request: LaunchRequest, place: Place, deadline: Deadline, kept: Kept
+    ) -> None:
+        self._job = job
+        self._request = request
+        self._place = place
+        self._deadline = deadline
+        self._kept = kept
+        self._cuts: dict[str, CutReport] = {}
+        self.compilation: Compilation | None = None
+        self.compile_ms = 0.0
+
+    async def prepare(self) -> None:
+        """Cut the source that all cases run. Raises CompilationFailed, DeadlinePassed."""
+        await self._cut(self._job.compile_job)
+
+    async def run(self, case: Case) -> CaseResult:
+        """Return what came of a case: a verdict, or a problem where it could not be run."""
+        result = CaseResult(index=case.index, name=case.name, seeds=seeds_of(case.bound))
+        try:
+            return await self._result(case, result)
+        except BindingFailed as failed:
+            problem = failure_problem(failed.slug, str(failed), failed.parameter)
+        except RequestRejected as rejected:
+            problem = failure_problem(_SLUGS.get(rejected.slug, rejected.slug), str(rejected))
+        except DeadlinePassed as passed:
+            problem = failure_problem("deadline_exceeded", str(passed))
+        except NotCompared as lost:
+            problem = failure_problem("worker_lost", str(lost))
+        return result.model_copy(update={"problem": problem})
+
+    async def _result(self, case: Case, result: CaseResult) -> CaseResult:
+        run = await self._bound(self._job.compile_job, case)
+        ran, expected = await _together(
+            self._ran(self._job.compile_job, run), self._expected(case, run)
+        )
+        self._kept.printed(ran.stdout)
+        if self.compilation is not None:
+            result = result.model_copy(update={"compilation_key": self.compilation.key})
+        if ran.problem is not None:
+            return result.model_copy(update={"problem": ran.problem})
+        return await self._judged(result, case, run, ran, expected)
+
+    async def _bound(self, job: CompileJob, case: Case) -> Run:
+        num_sms = self._place.num_sms
+        if job.source is None:
+            run = bind_ir(case.bound, case.grid, num_sms)
+        else:
+            run = bind(job, await self._cut(job), case.bound, case.grid, num_sms)
+        inits = [allocation.init for allocation in run.bound.allocations if allocation.init]
+        digests = {init["digest"] for init in inits if init["kind"] == "tensor"}
+        files = {digest: await self._uploaded(digest) for digest in sorted(digests)}
+        return with_uploads(run, files) if files else run
+
+    async def _uploaded(self, digest: str) -> bytes:
+        data = await self._place.blobs.get(digest)
+        if data is None:
+            raise BindingFailed("evicted", f"the tensor {digest} is gone; upload it again", "init")
+        return data
+
+    async def _cut(self, job: CompileJob) -> CutReport:
+        if job.source is not None and job.key not in self._cuts:
+            bench = self._place.bench
+            until = time.monotonic() + self._deadline.limit_s(job.timeout_s)
+            tasks = ChildTasks(bench.pool, bench.toolchain, job, Progress(), lambda _: None, until)
+            functions = function_names(job.specialization_json)
+            header = {"kernel": job.kernel, "files": job.files, "functions": functions}
+            report = await tasks.run("cut", header, job.source.encode(), CutReport)
+            self._cuts[job.key] = report
+        return self._cuts[job.key]
+
+    async def _ran(self, job: CompileJob, run: Run) -> Ran:
+        gpu = self._place.gpu
+        if gpu is None:
+            trace = self._request.trace
+            asked = {
+                "checks": list(self._request.checks),
+                "trace": trace.model_dump(mode="json") if trace else None,
+            }
+            return await self._interpreted(job, run, asked)
+        if self._job.infers:
+            job = specialized_job(job, run.inferred)
+        ran, self.compilation, ms = await run_on_gpu(
+            gpu, self._job, self._request, job, run, self._deadline
+        )
+        self.compile_ms += ms
+        return ran
+
+    async def _interpreted(self, job: CompileJob, run: Run, asked: Mapping[str, Any]) -> Ran:
+        timeout_s, cut = self._request.timeout_s, await self._cut(job)
+        header = {"options": job.options, **asked}
+        return await interpret(self._place.pool, cut, run, header, timeout_s, self._deadline)
+
+    async def _expected(self, case: Case, run: Run) -> Expected | None:
+        reference = case.reference
+        if reference is None:
+            return None
+        if reference.compilation_key is not None:
+            return await self._expected_of_kernel(case, reference, reference.compilation_key)
+        timeout_s = self._request.timeout_s
+        return await expect(self._place.pool, reference, run, timeout_s, self._deadline)
+
+    async def _expected_of_kernel(self, case: Case, reference: Reference, key: str) -> Expected:
+        """Run another kernel on the arguments that its parameters name."""
+        job = self._job.references[key]
+        grid = case.grid if reference.grid is None else parse_grid(reference.grid)
+        try:
+            names = await self._parameters(job)
+            bound = case.bound if names is None else only(case.bound, names)
+            run = await self._bound(job, replace(case, bound=bound, grid=grid))
+        except (BindingFailed, RequestRejected, CompilationFailed) as error:
+            return no_reference(f"the reference's kernel cannot be run: {error}")
+        if self._place.gpu is None:
+            return of_kernel(await self._interpreted(job, run, {}), run)
+        ran, _, ms = await run_on_gpu(
+            self._place.gpu, self._job, self._request, job, run, self._deadline
+        )
+        self.compile_ms += ms
+        return of_kernel(ran, run)
+
+    async def _parameters(self, job: CompileJob) -> frozenset[str] | None:
+        """Return the names of the kernel's parameters, None for IR, whose are arg0, arg1, ..."""
+        if job.source is None:
+            return None
+        cut = await self._cut(job)
+        kernels = [known for known in cut.facts.kernels if known.name == cut.kernel]
+        return frozenset(item.name for known in kernels for item in known.parameters)
+
+    async def _judged(
+        self, result: CaseResult, case: Case, run: Run, ran: Ran, expected: Expected | None
+    ) -> CaseResult:
+        outputs: dict[str, Output] = {}
+        matches: list[bool] = []
+        if ran.outputs:
+            returned = self._kept.granted(self._request.return_, run)
+            compared = await self._compared(case, run, ran.outputs, expected, returned)
+            outputs = await self._kept.files(case.index, compared.outputs, compared.files)
+            matches += compared.matches
+        if ran.timed_outputs:
+            again = await self._compared(case, run, ran.timed_outputs, expected, {})
+            matches += again.matches
+        if ran.trace is not None:
+            await self._kept.trace(case.index, ran.trace)
+        failure = expected.failure if expected is not None else None
+        update = {
+            "verdict": verdict_of(self._evidence(ran, expected, matches)),
+            "outputs": outputs,
+            "deterministic": ran.deterministic,
+            "timing": ran.timing,
+            "findings": [*ran.findings, *([failure] if failure else [])],
+        }
+        return result.model_copy(update=update)
+
+    async def _compared(
+        self,
+        case: Case,
+        run: Run,
+        actual: dict[str, bytes],
+        expected: Expected | None,
+        returned: dict[str, str],
+    ) -> Compared:
+        pool = self._place.pool
+        return await compare(pool, run, actual, expected, case.reference, returned)
+
+    def _evidence(self, ran: Ran, expected: Expected | None, matches: list[bool]) -> Evidence:
+        return Evidence(
+            reference_failed=expected is not None and expected.failure is not None,
+            fits=ran.fits,
+            findings=frozenset(finding.kind for finding in ran.findings),
+            timed_out=ran.timed_out,
+            out_of_memory=ran.out_of_memory,
+            crashed=ran.crashed,
+            matches=tuple(matches),
+            inputs_modified=ran.inputs_modified,
+            deterministic=ran.deterministic,
+            checks=frozenset(self._request.checks),
+        )
+
+
+async def _together(
+    ran: Coroutine[Any, Any, Ran], expected: Coroutine[Any, Any, Expected | None]
+) -> tuple[Ran, Expected | None]:
+    """Return both; where one raises, the other is ended."""
+    tasks = asyncio.ensure_future(ran), asyncio.ensure_future(expected)
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
+def detail_of(failure: CompilationFailed) -> str:
+    """Return why the source cannot be used, with its line where that is known."""
+    first = failure.diagnostics[0] if failure.diagnostics else None
+    if first is None or first.line is None:
+        return str(failure)
+    hint = f" {first.hint}" if first.hint else ""
+    return f"{first.file}:{first.line}: {first.message}{hint}"
+
+
+def problem_of(failure: CompilationFailed) -> Problem:
+    """Return the problem of a launch whose source cannot be used."""
+    return failure_problem(failure.slug, detail_of(failure), failure.parameter)

@@ -1,0 +1,121 @@
+"""The child that runs a kernel on Triton's CPU interpreter, and what its report amounts to.
+
+User Python runs in that child. It can forge everything it reports of its own kernel, so a verdict
+on the interpreter is as honest as the kernel's author; it never sees what is expected.
+"""
+
+from typing import Any
+
+from compiler.launch.bound import Buffer
+from compiler.launch.launch import Finding
+from compiler.problem import Problem, failure_problem
+from worker.launch.deadline import Deadline
+from worker.launch.report import MAX_MESSAGE_CHARS, InterpretReport, LaunchFailure
+from worker.launch.run import Ran, Run, arguments_header, size_bytes
+from worker.outcome import Ending, Outcome
+from worker.pool import Pool
+from worker.report import CutReport, Malformed, read_report
+
+
+async def interpret(
+    pool: Pool,
+    cut: CutReport,
+    run: Run,
+    asked: dict[str, Any],
+    timeout_s: float,
+    deadline: Deadline,
+) -> Ran:
+    """Run the kernel; `asked` has options, checks and trace. Raises DeadlinePassed."""
+    source = cut.slice.encode()
+    header = {
+        "task": "interpret",
+        "kernel": run.kernel,
+        "source": [0, len(source)],
+        "files": cut.files,
+        "complete": cut.complete,
+        "grid": run.grid,
+        **asked,
+        **arguments_header(run, len(source)),
+    }
+    limit_s = deadline.limit_s(timeout_s)
+    outcome = await pool.run("front", header, source + run.uploads, deadline_s=limit_s)
+    if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
+        raise deadline.passed
+    ran = Ran(stdout=outcome.stdout.decode(errors="replace"))
+    try:
+        if outcome.result is not None:
+            _take(ran, read_report(InterpretReport, outcome.result), outcome, run)
+        elif outcome.failure is not None:
+            _take_failure(ran, read_report(LaunchFailure, outcome.failure))
+        else:
+            _take_ending(ran, outcome, timeout_s)
+    except Malformed as error:
+        _crashed(ran, f"it did not report as the interpreter does: {error}")
+    return ran
+
+
+def _take(ran: Ran, report: InterpretReport, outcome: Outcome, run: Run) -> None:
+    stages = {stage.name: stage.body for stage in outcome.stages}
+    outputs = {
+        name: _whole(stages.get(f"output:{name}"), name, output)
+        for name, output in run.bound.outputs.items()
+    }
+    ran.outputs = outputs
+    ran.trace = stages.get("trace")
+    ran.findings = [found.as_finding() for found in report.findings]
+    ran.findings += [modified.as_finding() for modified in report.modified]
+    ran.inputs_modified = bool(report.modified)
+    ran.deterministic = report.deterministic
+
+
+def _whole(data: bytes | None, name: str, output: Buffer) -> bytes:
+    if data is None or len(data) != size_bytes(output):
+        raise Malformed(f"the output {name} is missing or of another size")
+    return data
+
+
+def _take_failure(ran: Ran, failure: LaunchFailure) -> None:
+    match failure.slug:
+        case "memory_exceeded":
+            ran.out_of_memory = True
+            message = "The run needs more memory than a process of a launch may have."
+            ran.findings.append(Finding(kind="out_of_memory", message=message))
+        case "compiler_crashed":
+            _crashed(ran, failure.message[:MAX_MESSAGE_CHARS])
+        case _:
+            ran.problem = kernel_problem(failure)
+
+
+def _take_ending(ran: Ran, outcome: Outcome, timeout_s: float) -> None:
+    if outcome.ending is Ending.DEADLINE:
+        ran.timed_out = True
+        message = f"The run did not end within timeout_s = {timeout_s:g} s."
+        ran.findings.append(Finding(kind="timeout", message=message))
+    elif is_ours(outcome):
+        detail = f"The process that was to run the kernel was lost ({outcome.detail}); launch again."
+        ran.problem = failure_problem("worker_lost", detail)
+    else:
+        _crashed(ran, outcome.detail)
+
+
+def is_ours(outcome: Outcome) -> bool:
+    """Whether a child ended through no fault of what ran in it."""
+    nobody_knows = outcome.signal is None and outcome.exit_status is None
+    return outcome.ending is Ending.SANDBOX or (outcome.ending is Ending.SIGNAL and nobody_knows)
+
+
+def _crashed(ran: Ran, detail: str) -> None:
+    ran.crashed = True
+    message = f"The process that ran the kernel ended unexpectedly ({detail})."
+    ran.findings.append(Finding(kind="crashed", message=message))
+
+
+def kernel_problem(failure: LaunchFailure) -> Problem:
+    """Return the problem of a kernel that cannot be run, with its line where that is known."""
+    slug = "invalid_argument" if failure.slug == "invalid_descriptor" else failure.slug
+    first = failure.diagnostics[0] if failure.diagnostics else None
+    detail = failure.message
+    if first is not None and first.line is not None:
+        hint = f" {first.hint}" if first.hint else ""
+        detail = f"{first.file}:{first.line}: {first.message}{hint}"
+    return failure_problem(slug, detail[:MAX_MESSAGE_CHARS])

@@ -1,0 +1,106 @@
+"""What a launch's outputs are expected to be: from the child that runs the user's reference.
+
+That child gets the inputs and never sees what the kernel made. It can say anything of what is
+expected, as its author may anyway; it cannot make a kernel pass whose outputs it does not foresee.
+"""
+
+from dataclasses import dataclass
+
+from compiler.launch.bound import Buffer
+from compiler.launch.launch import Finding
+from compiler.launch.reference import Reference
+from worker.launch.deadline import Deadline
+from worker.launch.report import (
+    MAX_MESSAGE_CHARS,
+    ExpectedOutput,
+    LaunchFailure,
+    ReferenceReport,
+)
+from worker.launch.run import Ran, Run, arguments_header
+from worker.outcome import Ending, Outcome
+from worker.pool import Pool
+from worker.report import Malformed, read_report
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Elements in C order by output, or why there are none.
+
+    `dtypes` are NumPy's names; an output without one is of the kernel's own dtype.
+    """
+
+    outputs: dict[str, bytes]
+    dtypes: dict[str, str]
+    failure: Finding | None = None
+
+
+async def expect(
+    pool: Pool, reference: Reference, run: Run, timeout_s: float, deadline: Deadline
+) -> Expected:
+    """Run the source of `reference` in a child of its own. Raises DeadlinePassed."""
+    source = (reference.source or "").encode()
+    header = {
+        "task": "reference",
+        "source": [0, len(source)],
+        "language": reference.language,
+        **arguments_header(run, len(source)),
+    }
+    limit_s = deadline.limit_s(timeout_s)
+    outcome = await pool.run("front", header, source + run.uploads, deadline_s=limit_s)
+    if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
+        raise deadline.passed
+    try:
+        if outcome.failure is not None:
+            return _failed(read_report(LaunchFailure, outcome.failure))
+        if outcome.result is None:
+            return no_reference(f"the reference did not return ({outcome.detail})")
+        return _expected(read_report(ReferenceReport, outcome.result), outcome, run)
+    except Malformed as error:
+        return no_reference(f"the reference did not report as it should: {error}")
+
+
+def of_kernel(ran: Ran, run: Run) -> Expected:
+    """Return what another kernel's run makes of a reference."""
+    if ran.problem is not None:
+        return no_reference(f"the reference's kernel could not be run: {ran.problem.detail}")
+    if ran.timed_out or ran.out_of_memory or ran.crashed or not ran.fits or ran.findings:
+        said = ran.findings[0].message if ran.findings else "it did not end well"
+        return no_reference(f"the reference's kernel went wrong: {said}")
+    return Expected({name: ran.outputs[name] for name in run.bound.outputs}, {})
+
+
+def no_reference(message: str, line: int | None = None) -> Expected:
+    """Return that there is nothing to compare with, and why."""
+    finding = Finding(
+        kind="invalid_reference",
+        file="reference.py" if line is not None else None,
+        line=line,
+        message=message[:MAX_MESSAGE_CHARS],
+    )
+    return Expected({}, {}, finding)
+
+
+def _failed(failure: LaunchFailure) -> Expected:
+    if failure.slug == "memory_exceeded":
+        return no_reference("the reference needs more memory than a process of a launch may have")
+    first = failure.diagnostics[0] if failure.diagnostics else None
+    return no_reference(failure.message, first.line if first else None)
+
+
+def _expected(report: ReferenceReport, outcome: Outcome, run: Run) -> Expected:
+    stages = {stage.name: stage.body for stage in outcome.stages}
+    outputs = {
+        name: _whole(stages.get(f"expected:{name}"), name, described, run.bound.outputs.get(name))
+        for name, described in report.outputs.items()
+    }
+    return Expected(outputs, {name: item.dtype for name, item in report.outputs.items()})
+
+
+def _whole(
+    data: bytes | None, name: str, described: ExpectedOutput, output: Buffer | None
+) -> bytes:
+    if output is None or described.shape != output.shape:
+        raise Malformed(f"{name} is no output of that shape")
+    if data is None or len(data) != described.size_bytes:
+        raise Malformed(f"the expected {name} is missing or of another size")
+    return data
