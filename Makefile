@@ -2,6 +2,7 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+EXPORTS := .cache/exports
 TRITON_3.6 := 3.6.0
 TRITON_3.7 := 3.7.1
 TRITON_3.8 := 3.8.0
@@ -21,6 +22,10 @@ test: $(STAMP) lint ## all tests that need no GPU (under 5 minutes on 2 cores)
 test-toolchains: $(STAMP) $(TRITONS) ## tests with Triton 3.6, 3.7, 3.8 beside 3.9 (200 MB each)
 	TRITOND_TEST_TOOLCHAINS=$$(echo $(abspath $(TRITONS)) | tr ' ' ':') \
 		$(PYTHON) -m pytest tests/toolchains
+
+test-exports: $(STAMP) $(EXPORTS)/.installed ## exported code with gcc, g++, nvcc, rustc, cuda-python
+	TRITOND_EXPORT_TOOLS=required TRITOND_CUDA_PYTHON=$(EXPORTS)/bin/python \
+		$(PYTHON) -m pytest tests/integration/exports tests/integration/derived
 
 lint: $(STAMP) ## formatting, lint, types, import contracts
 	$(VENV)/bin/ruff format --check .

@@ -77,7 +77,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     app.router.routes.append(posting.plain_route)
     for routes in ROUTES:
         app.include_router(routes.router)
-    describe_bodies(app, [CompileRequest, InspectRequest, LaunchRequest])
+    describe_bodies(app, [CompileRequest, InspectRequest, LaunchRequest, launches.LaunchQuery])
     return app
 
 
@@ -115,7 +115,7 @@ def _lifespan(settings: ServiceSettings):  # type: ignore[no-untyped-def] # noqa
             finished=finished,
             events=Events(redis, blocking),
             launches=Launches(redis),
-            tensors=Tensors(redis, Blobs(cache), settings.max_tensors_bytes),
+            tensors=Tensors(redis, Blobs(cache, budget), settings.max_tensors_bytes),
             idempotency=Idempotency(redis),
             workers=workers.Workers(redis),
             callers=Callers(ApiKeys(redis)),

@@ -2,11 +2,14 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
 
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
-from compiler.launch.case import with_seeds
-from compiler.launch.job import LaunchJob, new_launch
+from compiler.launch.case import ARGUMENTS, with_seeds
+from compiler.launch.element import ITEM_BYTES
+from compiler.launch.job import MAX_OUTPUT_BYTES, MAX_UPLOADED_BYTES, LaunchJob, new_launch
 from compiler.launch.launch import Device
 from compiler.launch.promise import check_promises, promised
 from compiler.launch.request import DeviceClass, LaunchRequest
@@ -15,6 +18,7 @@ from compiler.launch.validation import below
 from compiler.problem import failure_problem
 from compiler.rejection import Fault, RequestRejected
 from compiler.resolution import resolve
+from compiler.specialization import Parameter
 from service.caller import Caller
 from service.problems import ProblemRaised
 from service.shared import Shared
@@ -31,27 +35,28 @@ async def submit_launch(
     """
     seeded = with_seeds(request, random.SystemRandom())
     resolved = resolve_launch(seeded)
+    _check_outputs(resolved)
     await _check_tensors(shared, caller, resolved)
-    compile_job, infers = await _compile_job(shared, seeded, resolved, caller)
-    device, lane = await _device(shared, resolved, compile_job)
+    compile_job = await _compile_job(shared, seeded, resolved, caller)
+    references = await _references(shared, resolved)
+    device, lane = await _device(shared, resolved, [compile_job, *references.values()])
     job = LaunchJob(
         id=launch_id,
         caller=caller.id,
         request=seeded.model_dump(mode="json", by_alias=True, exclude_unset=True),
         compile_job=compile_job,
         device=device,
-        infers=infers,
+        references=references,
     )
-    payload = job.model_dump_json().encode()
-    await shared.launches.create(launch_id, caller.id, payload)
     await shared.jobs.submit(
         launch_id,
         lane=lane,
         priority=Priority(seeded.priority),
-        payload=payload,
+        payload=job.model_dump_json().encode(),
         caller=caller.id,
         deadline_ms=int(seeded.deadline_s * 1000),
     )
+    await shared.launches.create(launch_id, caller.id)
 
 
 async def wait_for_launch(shared: Shared, launch_id: str, wait_s: float) -> bytes:
@@ -89,43 +94,101 @@ async def cancel_launch(shared: Shared, caller: Caller, launch_id: str) -> bool:
     return done in {Cancellation.CANCELLED, Cancellation.WITHDRAWN}
 
 
-async def _check_tensors(shared: Shared, caller: Caller, resolved: Resolved) -> None:
+def _check_outputs(resolved: Resolved) -> None:
+    faults: list[Fault] = []
     for case in resolved.cases:
+        sizes = (
+            prod(output.shape) * ITEM_BYTES[output.dtype] for output in case.bound.outputs.values()
+        )
+        if (size := sum(sizes)) > MAX_OUTPUT_BYTES:
+            message = f"the outputs take {size} bytes together, more than {MAX_OUTPUT_BYTES}"
+            faults += case.placed([Fault(ARGUMENTS, message)])
+    if faults:
+        raise RequestRejected(*faults)
+
+
+async def _check_tensors(shared: Shared, caller: Caller, resolved: Resolved) -> None:
+    sizes: dict[str, int | None] = {}
+    for case in resolved.cases:
+        total = 0
         for allocation in case.bound.allocations:
             init = allocation.init or {}
             if init.get("kind") != "tensor":
                 continue
-            if not await shared.tensors.has(caller.id, init["digest"]):
-                message = f"you have no tensor {init['digest']}; upload it with PUT /v1/tensors"
-                fault = Fault(f"/arguments/{allocation.name}/init/digest", message)
+            digest = init["digest"]
+            if digest not in sizes:
+                sizes[digest] = await shared.tensors.size(caller.id, digest)
+            size = sizes[digest]
+            if size is None:
+                message = f"you have no tensor {digest}; upload it with PUT /v1/tensors/{{digest}}"
+                fault = Fault(f"{ARGUMENTS}/{allocation.name}/init/digest", message)
                 raise RequestRejected(*case.placed([fault]))
+            total += size
+        if total > MAX_UPLOADED_BYTES:
+            message = f"the tensors take {total} bytes together, more than {MAX_UPLOADED_BYTES}"
+            raise RequestRejected(*case.placed([Fault(ARGUMENTS, message)]))
 
 
 async def _compile_job(
     shared: Shared, request: LaunchRequest, resolved: Resolved, caller: Caller
-) -> tuple[CompileJob, bool]:
+) -> CompileJob:
     if request.compilation is not None:
         toolchain = await shared.toolchains.choose(request.compilation.triton)
         with below("/compilation"):
-            return resolve(request.compilation, toolchain, caller.namespace), resolved.infers
-    return await _compiled(shared, request.compilation_key or "", resolved), False
+            return resolve(request.compilation, toolchain, caller.namespace)
+    compiled = await _compiled(shared, request.compilation_key or "", "/compilation_key")
+    for case in resolved.cases:
+        try:
+            check_promises(compiled.promised, case.bound)
+        except RequestRejected as rejected:
+            raise type(rejected)(*case.placed(rejected.faults)) from None
+    return compiled.job
 
 
-async def _compiled(shared: Shared, key: str, resolved: Resolved) -> CompileJob:
+async def _references(shared: Shared, resolved: Resolved) -> dict[str, CompileJob]:
+    """Return the kernels that references name, each checked against its cases' arguments."""
+    found: dict[str, _Compiled] = {}
+    for case in resolved.cases:
+        key = case.reference.compilation_key if case.reference is not None else None
+        if key is None:
+            continue
+        at = f"{case.at}/reference/compilation_key"
+        if key not in found:
+            found[key] = await _compiled(shared, key, at)
+        promises = found[key].promised
+        taken = {name: item for name, item in case.bound.arguments.items() if name in promises}
+        try:
+            check_promises(promises, case.bound.model_copy(update={"arguments": taken}))
+        except RequestRejected as rejected:
+            said = "; ".join(f"{fault.pointer}: {fault.message}" for fault in rejected.faults)
+            message = f"its kernel cannot take the arguments: {said}"
+            raise type(rejected)(Fault(at, message)) from None
+    return {key: compiled.job for key, compiled in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """A finished compilation: its job, and what it was promised of its run-time arguments."""
+
+    job: CompileJob
+    promised: dict[str, Parameter]
+
+
+async def _compiled(shared: Shared, key: str, at: str) -> _Compiled:
     payload = await shared.jobs.kept_payload(key) or await shared.compilations.request(key)
     record = await shared.compilations.read(key)
     if payload is None or record is None:
         message = f"there is no finished compilation {key}; post it first, or again"
-        raise RequestRejected(Fault("/compilation_key", message))
-    parameters = Compilation.model_validate_json(record).parameters
-    for case in resolved.cases:
-        named = {n: p for n, p in promised(parameters).items() if not p.is_constexpr}
-        check_promises(named, case.bound)
-    return CompileJob.model_validate_json(payload)
+        raise RequestRejected(Fault(at, message))
+    every = promised(Compilation.model_validate_json(record).parameters)
+    named = {name: item for name, item in every.items() if not item.is_constexpr}
+    return _Compiled(CompileJob.model_validate_json(payload), named)
 
 
-async def _device(shared: Shared, resolved: Resolved, job: CompileJob) -> tuple[Device, str]:
-    wanted = resolved.device
+async def _device(
+    shared: Shared, resolved: Resolved, jobs: Sequence[CompileJob]
+) -> tuple[Device, str]:
+    wanted, target = resolved.device, jobs[0].target_name
     known = await shared.workers.known_devices()
     if isinstance(wanted, DeviceClass):
         name = _matching(known, wanted.target, wanted.model)
@@ -134,16 +197,14 @@ async def _device(shared: Shared, resolved: Resolved, job: CompileJob) -> tuple[
             message = f"no worker has ever had such a device; known are {offered}"
             raise RequestRejected(Fault("/device", message))
         return _gpu(name)
-    if wanted == AUTO and (name := _matching(known, job.target_name, None)):
+    if wanted == AUTO and (name := _matching(known, target, None)):
         return _gpu(name)
-    if job.source is None:
-        message = (
-            f"IR cannot run on the interpreter, and no worker has a device for {job.target_name}"
-        )
+    if any(job.source is None for job in jobs):
+        message = f"IR cannot run on the interpreter, and no worker has a device for {target}"
+        if wanted == INTERPRETER:
+            message = "IR cannot run on the interpreter; leave the device out, or name a GPU"
         raise RequestRejected(Fault("/device", message))
-    if wanted not in {AUTO, INTERPRETER}:
-        raise RequestRejected(Fault("/device", f"{wanted!r} is no device"))
-    return Device(target=None, interpreter=True), interpreter_lane(job.toolchain_id)
+    return Device(target=None, interpreter=True), interpreter_lane(jobs[0].toolchain_id)
 
 
 def _matching(known: Sequence[str], target: str, model: str | None) -> str | None:

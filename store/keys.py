@@ -23,9 +23,9 @@ DEADLINES: Final = "tritond:deadlines"  # zset queued job id -> queue deadline, 
 TOKEN: Final = "tritond:token"  # noqa: S105  (counter of fencing tokens)
 
 # --- Launches and what they are made of (must never be evicted) -------------------------------
-LAUNCH: Final = "tritond:launch:"  # <launch id>: hash caller, request, outputs
+LAUNCH: Final = "tritond:launch:"  # <launch id>: hash caller, outputs
 IDEMPOTENCY: Final = "tritond:idempotency:"  # <caller>:<SHA-256 of the client's key>: JSON
-TENSOR: Final = "tritond:tensor:"  # <caller>:<digest>: JSON (size), lives as long as the upload
+TENSOR: Final = "tritond:tensor:"  # <caller>:<digest>: bytes, lives as long as the upload
 TENSOR_BYTES: Final = "tritond:tensor-bytes:"  # <caller>: zset digest -> bytes
 
 # --- Channels ----------------------------------------------------------------------------------

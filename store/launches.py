@@ -1,4 +1,4 @@
-"""What is known of a launch beside its job: whose it is, what was asked, where its outputs are.
+"""What is known of a launch beside its job: whose it is, where its outputs are.
 
 The job and its result are the job protocol's. A launch is only ever shown to its caller.
 """
@@ -17,10 +17,12 @@ LIFE_S: Final = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class StoredLaunch:
-    """A launch of `caller`; `outputs` are blob digests by "<case>/<argument>" once it is over."""
+    """A launch of `caller`; `outputs` are blob digests by "<case>/<argument>" once it is over.
+
+    The trace of a case is called "<case>/".
+    """
 
     caller: str
-    request: bytes
     outputs: dict[str, str]
 
 
@@ -30,22 +32,20 @@ class Launches:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    async def create(self, launch_id: str, caller: str, request: bytes) -> None:
-        """Note a launch before its job is submitted."""
+    async def create(self, launch_id: str, caller: str) -> None:
+        """Note whose launch it is, once its job is submitted."""
         pipeline = self._redis.pipeline(transaction=True)
-        pipeline.hset(keys.LAUNCH + launch_id, mapping={"caller": caller, "request": request})
+        pipeline.hset(keys.LAUNCH + launch_id, "caller", caller)
         pipeline.expire(keys.LAUNCH + launch_id, LIFE_S)
         await pipeline.execute()
 
     async def find(self, launch_id: str, caller: str) -> StoredLaunch | None:
         """Return the launch, None when there is none or it is somebody else's."""
-        found: Any = await self._redis.hmget(
-            keys.LAUNCH + launch_id, "caller", "request", "outputs"
-        )
-        owner, request, outputs = found
+        found: Any = await self._redis.hmget(keys.LAUNCH + launch_id, "caller", "outputs")
+        owner, outputs = found
         if owner is None or owner.decode() != caller:
             return None
-        return StoredLaunch(caller, request, orjson.loads(outputs) if outputs else {})
+        return StoredLaunch(caller, orjson.loads(outputs) if outputs else {})
 
     async def keep_outputs(self, launch_id: str, outputs: dict[str, str]) -> None:
         """Note where the outputs of a launch are, before it is finished."""

@@ -4,17 +4,20 @@ Blobs first, record last: a writer stores the blobs before the record, and a rea
 record only while all of its blobs are there, so an eviction is a miss and never an error.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from redis.asyncio import Redis
 
 from store import scripts
 from store.blobs import LIFE_S, Blobs
 from store.budget import Budget
+
+READS_AT_ONCE: Final = 64
 
 
 class Miss(StrEnum):
@@ -34,6 +37,41 @@ class Hit:
     included: Mapping[str, bytes]
 
 
+@dataclass(slots=True)
+class _Batch:
+    """Reads that are asked together, and their answers in the same order."""
+
+    reads: list[str]
+    answers: asyncio.Task[list[list[bytes]]] | None = None
+
+
+class _Reads:
+    """Reads of one turn of the event loop are one round trip, which costs hardly more than one."""
+
+    def __init__(self, cache: Redis) -> None:
+        self._hit = scripts.load(cache, "hit")
+        self._open: _Batch | None = None
+
+    async def read(self, name: str, include: Sequence[str]) -> list[bytes]:
+        """Return what `scripts/hit.lua` answers for one record."""
+        batch = self._open
+        if batch is None or len(batch.reads) >= READS_AT_ONCE:
+            batch = self._open = _Batch([])
+            batch.answers = asyncio.create_task(self._ask(batch))
+        index = len(batch.reads)
+        batch.reads.append(" ".join((name, *include)))
+        assert batch.answers is not None
+        answers = await asyncio.shield(batch.answers)
+        return answers[index]
+
+    async def _ask(self, batch: _Batch) -> list[list[bytes]]:
+        # a task begins in the next turn of the loop: whoever read in this one is in the batch
+        if self._open is batch:
+            self._open = None
+        answers: list[list[bytes]] = await self._hit(args=batch.reads)
+        return answers
+
+
 class Records:
     """Records under one key prefix. `misses` counts the reads that found nothing, by reason."""
 
@@ -43,7 +81,7 @@ class Records:
         self._prefix = prefix
         self._budget = budget
         self._blobs = Blobs(cache)
-        self._hit = scripts.load(cache, "hit")
+        self._reads = _Reads(cache)
         self._drop = scripts.load(cache, "drop")
 
     async def write(
@@ -65,7 +103,10 @@ class Records:
     async def hit(self, key: str, include: Sequence[str] = ()) -> Hit | None:
         """Return the record and the included blobs in one round trip, None when it is not whole."""
         name = self._prefix + key
-        status, *rest = await self._hit(args=[name, *include])
+        if key.split() != [key]:  # a blank would end the name in the script
+            self.misses[Miss.NO_RECORD] += 1
+            return None
+        status, *rest = await self._reads.read(name, include)
         if status != b"hit":
             self.misses[Miss(status.decode())] += 1
             return None

@@ -1,6 +1,7 @@
 """Uploaded tensors: .npy files as blobs, each visible to the caller who uploaded it only.
 
-What is in the file is not looked at here.
+What is in the file is not looked at here. A file that the cache had to evict is gone; its caller
+is told so, and uploads it again.
 """
 
 from typing import Any, Final
@@ -38,21 +39,29 @@ class Tensors:
 
         Raises TensorQuotaExceeded.
         """
-        books = keys.TENSOR_BYTES + caller
-        await self._forget_expired(caller)
-        sizes: Any = await self._redis.zrange(books, 0, -1, withscores=True)
-        total = sum(int(size) for _, size in sizes)
         digest = digest_of(data)
         is_new = not await self.has(caller, digest)
-        if is_new and total + len(data) > self._limit_bytes:
+        used_bytes = await self._reserve(caller, digest, len(data))
+        if is_new and used_bytes > self._limit_bytes:
+            await self.delete(caller, digest)
             raise TensorQuotaExceeded(self._limit_bytes)
         await self._blobs.put(data)
-        pipeline = self._redis.pipeline(transaction=True)
-        pipeline.set(self._name(caller, digest), len(data), ex=LIFE_S)
-        pipeline.zadd(books, {digest: len(data)})
-        pipeline.expire(books, LIFE_S)
-        await pipeline.execute()
         return digest, is_new
+
+    async def _reserve(self, caller: str, digest: str, size_bytes: int) -> int:
+        """Enter a file into the caller's books and return what they come to.
+
+        Before the file is stored: uploads that come together must see each other.
+        """
+        books = keys.TENSOR_BYTES + caller
+        await self._forget_expired(caller)
+        pipeline = self._redis.pipeline(transaction=True)
+        pipeline.set(self._name(caller, digest), size_bytes, ex=LIFE_S)
+        pipeline.zadd(books, {digest: size_bytes})
+        pipeline.expire(books, LIFE_S)
+        pipeline.zrange(books, 0, -1, withscores=True)
+        *_, sizes = await pipeline.execute()
+        return sum(int(size) for _, size in sizes)
 
     async def get(self, caller: str, digest: str) -> bytes | None:
         """Return the file, None when the caller did not upload it or it is gone."""
@@ -62,7 +71,14 @@ class Tensors:
 
     async def has(self, caller: str, digest: str) -> bool:
         """Return whether the caller uploaded it, and it has not expired."""
-        return bool(await self._redis.exists(self._name(caller, digest)))
+        return await self.size(caller, digest) is not None
+
+    async def size(self, caller: str, digest: str) -> int | None:
+        """Return the file's bytes; None when the caller did not upload it or it is gone."""
+        size: Any = await self._redis.get(self._name(caller, digest))
+        if size is None or not await self._blobs.exists(digest):
+            return None
+        return int(size)
 
     async def delete(self, caller: str, digest: str) -> bool:
         """Take the caller's hold off the file; False when there was none."""
@@ -76,7 +92,7 @@ class Tensors:
         books = keys.TENSOR_BYTES + caller
         members: Any = await self._redis.zrange(books, 0, -1)
         for digest in members:
-            if not await self.has(caller, digest.decode()):
+            if not await self._redis.exists(self._name(caller, digest.decode())):
                 await self._redis.zrem(books, digest)
 
     @staticmethod

@@ -7,11 +7,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from compiler.launch.job import MAX_OUTPUT_BYTES
 from compiler.launching.environment import ENVIRONMENT
 from store.errors import StoreUnavailable
 from worker.branch import Branch
 from worker.compile_worker import CompileWorker
 from worker.nursery import Toolchain, ZygoteError
+from worker.outcome import Caps
 from worker.pool import Pool
 from worker.sandbox.profile import PROFILES
 from worker.sandbox_report import SandboxReport, self_test
@@ -49,7 +51,7 @@ async def serve(settings: WorkerSettings) -> None:
     )
     others = [replace(compiling, python=python) for python in settings.other_pythons]
     pools = [_pool(compiling, settings.slots), *(_pool(other, 1) for other in others)]
-    launch_pool = Pool(launching)
+    launch_pool = _launch_pool(launching, settings.slots)
     try:
         await asyncio.gather(*(pool.start() for pool in [*pools, launch_pool]))
         branches = [await _branch(pool, unsafe=unsafe) for pool in pools]
@@ -61,6 +63,12 @@ async def serve(settings: WorkerSettings) -> None:
 
 def _pool(toolchain: Toolchain, spares: int) -> Pool:
     return Pool(toolchain, spares=dict.fromkeys(("cut", "front", "back"), spares))
+
+
+def _launch_pool(toolchain: Toolchain, slots: int) -> Pool:
+    # a launch runs its kernel and its reference at once; expected float64 is twice an output
+    caps = Caps(result_bytes=2 * MAX_OUTPUT_BYTES + (32 << 20))
+    return Pool(toolchain, spares={"cut": slots, "front": 2 * slots}, caps=caps)
 
 
 async def _branch(pool: Pool, *, unsafe: bool) -> Branch:

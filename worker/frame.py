@@ -17,7 +17,8 @@ NO_JOB = bytes(NONCE_BYTES)
 """The nonce of what a child says before it has a job."""
 
 MAX_HEADER_BYTES = 4 << 20
-MAX_BODY_BYTES = 64 << 20
+MAX_BODY_BYTES = 512 << 20
+"""What one frame may carry; how much a child may say in all is for its parent to bound."""
 
 _PREFIX = struct.Struct("<4sB16sII")
 

@@ -13,8 +13,12 @@ _ENTRY = re.compile(
 )
 _SHARED = re.compile(r"^\.extern \.shared \.align (\d+) \.b8 ([\w$]+)\[\];$", re.MULTILINE)
 _TABLE = re.compile(
-    r"^\.(?:global|const) \.align (?P<align>\d+) \.b8 (?P<name>[\w$]+)\[\d+\] = "
+    r"^\.(?:global|const) \.align (?P<align>\d+) \.b8 (?P<name>[\w$]+)\[(?P<size>\d+)\] = "
     r"\{(?P<bytes>[^}]*)\};",
+    re.MULTILINE,
+)
+_VARIABLE = re.compile(
+    r"^(?:\.extern |\.visible |\.weak )?\.(?:global|const|shared) .*?([\w$]+)(?:\[\d*\])*(?: =|;)",
     re.MULTILINE,
 )
 _DROPPED = re.compile(r"\s*(?:\.loc|\.file|\.section)\b")
@@ -57,7 +61,10 @@ def read_entry(text: str) -> Entry:
     before = text[: match.start()]
     shared = _SHARED.findall(before)
     lines = _body(text[match.end() :])
-    names = re.findall(r"([\w$]+)(?:\[\d+\])?\s*(?:,|$)", _flat(match["parameters"]))
+    body = tuple(line for line in lines if line.strip() and not _DROPPED.match(line))
+    tables = tuple(table for table in _tables(before) if _is_used(table.name, body))
+    _check_variables(before, body, {name for _, name in shared} | {table.name for table in tables})
+    names = re.findall(r"([\w$]+)(?:\[\d+\])?\s*(?:,|$)", " ".join(match["parameters"].split()))
     version, target = _VERSION.search(before), _TARGET.search(before)
     return Entry(
         name=match["name"],
@@ -67,16 +74,28 @@ def read_entry(text: str) -> Entry:
         directives=tuple(line.strip() for line in match["head"].splitlines() if line.strip()),
         shared_name=shared[0][1] if shared else None,
         shared_align=max((int(align) for align, _ in shared), default=0),
-        tables=tuple(_tables(before)),
-        body=tuple(line for line in lines if line.strip() and not _DROPPED.match(line)),
+        tables=tables,
+        body=body,
     )
 
 
-def _tables(text: str) -> list[Table]:
-    return [
-        Table(m["name"], int(m["align"]), tuple(int(byte) for byte in m["bytes"].split(",")))
-        for m in _TABLE.finditer(text)
-    ]
+def _check_variables(before: str, body: tuple[str, ...], known: set[str]) -> None:
+    for name in _VARIABLE.findall(before):
+        if name not in known and _is_used(name, body):
+            message = f"The kernel uses the variable {name}, which cannot be exported inline."
+            raise NotExportable(message)
+
+
+def _is_used(name: str, body: tuple[str, ...]) -> bool:
+    pattern = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
+    return any(pattern.search(line) for line in body)
+
+
+def _tables(text: str) -> Iterator[Table]:
+    for match in _TABLE.finditer(text):
+        data = [int(byte) for byte in match["bytes"].split(",")]
+        data += [0] * (int(match["size"]) - len(data))  # as in C, the rest is zero
+        yield Table(match["name"], int(match["align"]), tuple(data))
 
 
 def _body(text: str) -> Iterator[str]:
@@ -88,7 +107,3 @@ def _body(text: str) -> Iterator[str]:
         if depth <= 0:
             return
         yield line
-
-
-def _flat(parameters: str) -> str:
-    return " ".join(parameters.split())

@@ -7,11 +7,16 @@ refused; so is a file that is longer or shorter than its header says.
 import ast
 import math
 import re
+import warnings
+from typing import Any
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 4096
 MAX_RANK = 32
-_DTYPE = re.compile(r"[<>|=]?(?:[biufc](\d{1,2})|b1|\?)")
+_VERSIONS = {(1, 0): 10, (2, 0): 12}
+"""Where the header begins; version 3 only adds names of fields, which plain numbers lack."""
+_DTYPE = re.compile(r"[<>|=](?:b1|[iu][1248]|f[248])")
+_FIELDS = {"descr", "fortran_order", "shape"}
 
 
 class NotNpy(ValueError):
@@ -19,13 +24,12 @@ class NotNpy(ValueError):
 
 
 def check_npy(data: bytes) -> None:
-    """Raise NotNpy unless `data` is one whole .npy file of plain numbers."""
+    """Raise NotNpy unless `data` is one whole .npy file of booleans, integers or floats."""
     if data[:6] != MAGIC or len(data) < 12:
         raise NotNpy("it does not begin like a .npy file")
-    major = data[6]
-    if major not in {1, 2, 3}:
-        raise NotNpy(f"its format version is {major}; there are 1, 2 and 3")
-    start = 10 if major == 1 else 12
+    start = _VERSIONS.get((data[6], data[7]))
+    if start is None:
+        raise NotNpy(f"its format version is {data[6]}.{data[7]}; write 1.0 or 2.0")
     length = int.from_bytes(data[8:start], "little")
     if length > MAX_HEADER_BYTES or start + length > len(data):
         raise NotNpy("its header is cut off or too long")
@@ -37,15 +41,25 @@ def check_npy(data: bytes) -> None:
 
 
 def _read_header(header: bytes) -> tuple[tuple[int, ...], int]:
-    try:
-        fields = ast.literal_eval(header.decode("utf-8").strip())
-        descr, shape = fields["descr"], fields["shape"]
-    except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
-        raise NotNpy("its header cannot be read") from None
-    found = _DTYPE.fullmatch(descr) if isinstance(descr, str) else None
-    if found is None:
-        raise NotNpy(f"its elements are {str(descr)[:40]!r}; only plain numbers are taken")
+    fields = _literal(header)
+    if not isinstance(fields, dict) or fields.keys() != _FIELDS:
+        raise NotNpy(f"its header is no dictionary of {', '.join(sorted(_FIELDS))}")
+    descr, shape = fields["descr"], fields["shape"]
+    if not isinstance(descr, str) or not _DTYPE.fullmatch(descr):
+        message = f"its elements are {str(descr)[:40]!r}; only booleans, integers and floats of at"
+        raise NotNpy(f"{message} most 64 bits are taken")
+    if type(fields["fortran_order"]) is not bool:
+        raise NotNpy("its `fortran_order` is neither True nor False")
     is_shape = isinstance(shape, tuple) and len(shape) <= MAX_RANK
     if not is_shape or not all(type(n) is int and 0 <= n < 2**48 for n in shape):
-        raise NotNpy("its shape is none")
-    return shape, int(found[1] or 1)
+        raise NotNpy(f"its shape is none: at most {MAX_RANK} extents, each 0 to 2^48")
+    return shape, int(descr[2:])
+
+
+def _literal(header: bytes) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is odd in a stranger's text is not worth a log
+            return ast.literal_eval(header.decode("latin-1").strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        raise NotNpy("its header cannot be read") from None

@@ -21,6 +21,8 @@ from compiler.launching.parts import part
 Send = Callable[[dict[str, Any], bytes], None]
 
 MOST_VALUES = 65_536
+PIECE = 1 << 20
+"""Elements compared at a time: what is between them in float64 takes several times their memory."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,9 @@ def compare(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
     """Return a summary of every output, and a comparison of those with expected elements.
 
     `header["outputs"]` has, by name: `dtype`, `shape`, `poisoned`, `return` (none, summary, values,
-    tensor), `actual` and `expected` (places in `body`, the latter or None), `expected_dtype`,
-    `tolerance`. Sends `tensor:<name>`, a `.npy` file, where `return` is tensor.
+    tensor), `actual` and `expected` (places in `body`, the latter or None), `expected_dtype`
+    (NumPy's name; None: as the output), `tolerance`. Sends `tensor:<name>`, a `.npy` file, where
+    `return` is tensor.
     """
     results = {}
     for name, output in header["outputs"].items():
@@ -89,34 +92,46 @@ def summary(actual: Array, dtype: str, *, poisoned: bool) -> dict[str, Any]:
 def _compared(actual: Array, output: dict[str, Any], body: bytes) -> dict[str, Any] | None:
     if output.get("expected") is None:
         return None
-    kind = np.dtype(output["expected_dtype"])
-    expected = np.frombuffer(part(body, output["expected"]), kind).reshape(output["shape"])
+    data, numpys = part(body, output["expected"]), output["expected_dtype"]
+    kind = np.dtype(numpys) if numpys else stored(output["dtype"])
+    expected = np.frombuffer(data, kind).reshape(output["shape"])
+    if numpys is None:
+        expected = readable(expected, output["dtype"])
     return comparison(actual, expected, Tolerance(**output.get("tolerance", {})))
 
 
 def comparison(actual: Array, expected: Array, tolerance: Tolerance) -> dict[str, Any]:
     """Return whether two arrays of one shape match, and how far they are apart."""
     exact = actual.dtype.kind != "f" and expected.dtype.kind != "f"
-    found = (_integers if exact else _floats)(actual, expected, tolerance)
-    mismatched = int(found.mismatched.sum())
-    nonfinite = int((found.mismatched & ~found.finite).sum())
-    allowed = tolerance.max_mismatched_ratio * actual.size
+    difference = _integers if exact else _floats
+    ours, theirs = actual.reshape(-1), expected.reshape(-1)
+    mismatched = nonfinite = 0
+    absolute: list[Any] = [0]
+    relative: list[Any] = [0]
     first = None
-    if mismatched:
-        index = np.unravel_index(int(found.mismatched.argmax()), actual.shape)
-        first = {
-            "index": [int(position) for position in index],
-            "actual": encode(actual[index]),
-            "expected": encode(expected[index]),
-        }
+    for start in range(0, actual.size, PIECE):
+        piece = slice(start, start + PIECE)
+        found = difference(ours[piece], theirs[piece], tolerance)
+        if first is None and found.mismatched.any():
+            place = start + int(found.mismatched.argmax())
+            first = _mismatch(place, actual.shape, ours[place], theirs[place])
+        mismatched += int(found.mismatched.sum())
+        nonfinite += int((found.mismatched & ~found.finite).sum())
+        absolute.append(found.absolute.max().item())
+        relative.append(found.relative.max().item())
     return {
-        "matches": nonfinite == 0 and mismatched <= allowed,
-        "max_abs_error": encode(found.absolute.max(initial=0)),
-        "max_rel_error": encode(found.relative.max(initial=0)),
+        "matches": nonfinite == 0 and mismatched <= tolerance.max_mismatched_ratio * actual.size,
+        "max_abs_error": encode(max(absolute)),
+        "max_rel_error": encode(max(relative)),
         "mismatched": mismatched,
         "nonfinite_mismatched": nonfinite,
         "first_mismatch": first,
     }
+
+
+def _mismatch(place: int, shape: tuple[int, ...], actual: Any, expected: Any) -> dict[str, Any]:
+    index = [int(position) for position in np.unravel_index(place, shape)]
+    return {"index": index, "actual": encode(actual), "expected": encode(expected)}
 
 
 def _floats(actual: Array, expected: Array, tolerance: Tolerance) -> Difference:

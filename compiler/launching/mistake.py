@@ -22,8 +22,8 @@ def of_kernel(error: Exception, loaded: Loaded) -> Failure:
     Raises `MemoryError` if that is at its root.
     """
     root = _root(error)
-    if type(root) is MemoryError:
-        raise MemoryError from error
+    if isinstance(root, MemoryError):  # NumPy has a kind of its own
+        raise MemoryError from error  # noqa: TRY004 - that is what it is
     undefined = _UNDEFINED.match(str(root))
     for dropped in loaded.dropped:
         if undefined and undefined[1] in dropped.names:

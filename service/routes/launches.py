@@ -4,11 +4,12 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated
 
 import orjson
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.launch.launch import Launch, launch_url
 from compiler.launch.request import EXAMPLE, LaunchRequest
@@ -51,9 +52,10 @@ async def post_launch(request: Request) -> Response:
     launch_id = secrets.token_hex(16)
     if key := request.headers.get("idempotency-key"):
         first_id = await _first_use(state, caller, key, launch_id, body)
-        if first_id != launch_id:
+        if await state.launches.find(first_id, caller.id):
             record = await wait_for_launch(state, first_id, wait.seconds)
             return _response(record, started, wait.headers)
+        launch_id = first_id  # what used the key first was refused, or is only on its way
     await submit_launch(state, launch_request, caller, launch_id)
     record = await wait_for_launch(state, launch_id, wait.seconds)
     return _response(record, started, wait.headers)
@@ -84,34 +86,42 @@ def _response(record: bytes, started: float, headers: Mapping[str, str]) -> Resp
     )
 
 
-@router.post("/query", summary="Several launches at once, in the order asked for")
-async def query_launches(request: Request) -> dict[str, Any]:
-    """Answer `{"launches": [...]}`; `{"ids": [...], "wait_s": S}` waits for all of them."""
+class LaunchQuery(BaseModel):
+    """Which launches to answer, and for how long to wait until all of them are over."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    ids: list[Annotated[str, Field(max_length=64)]] = Field(max_length=1000)
+    wait_s: Annotated[float, Field(ge=0)] = 0
+
+
+class Launches(BaseModel):
+    """Launches in the order asked for."""
+
+    launches: list[Launch]
+
+
+@router.post(
+    "/query",
+    summary="Several launches at once, in the order asked for",
+    responses={200: {"model": Launches}},
+    openapi_extra={"requestBody": body_of(LaunchQuery, {})},
+)
+async def query_launches(request: Request) -> Response:
+    """Answer when all of them are over, at the latest after `wait_s`; 404 if one is not there."""
     state = shared(request)
     caller = await state.callers.identify(request, "launch")
     body = await read_body(request, state.settings.max_body_bytes)
-    ids, wait_s = _read_query(body, state.settings.max_wait_s)
-    deadline = time.monotonic() + wait_s
-    launches = []
-    for launch_id in ids:
+    query = parse_body(body, LaunchQuery)
+    deadline = time.monotonic() + min(query.wait_s, state.settings.max_wait_s)
+    for launch_id in query.ids:
         await _owned(state, caller, launch_id)
+    records = []
+    for launch_id in query.ids:
         remaining_s = max(0.0, deadline - time.monotonic())
-        record = await wait_for_launch(state, launch_id, remaining_s)
-        launches.append(orjson.loads(record))
-    return {"launches": launches}
-
-
-def _read_query(body: bytes, max_wait_s: float) -> tuple[list[str], float]:
-    try:
-        asked = orjson.loads(body)
-        ids, wait_s = asked["ids"], float(asked.get("wait_s") or 0)
-        is_right = isinstance(ids, list) and all(isinstance(item, str) for item in ids)
-    except (ValueError, TypeError, KeyError, AttributeError):
-        is_right = False
-    if not is_right or len(ids) > 1000 or not wait_s >= 0:
-        detail = 'write {"ids": [...], "wait_s": 30}, with at most 1000 ids'
-        raise ProblemRaised("invalid_request", detail, parameter="ids")
-    return ids, min(wait_s, max_wait_s)
+        records.append(await wait_for_launch(state, launch_id, remaining_s))
+    answer = b'{"launches":[' + b",".join(records) + b"]}"
+    return Response(answer, media_type="application/json")
 
 
 @router.get(
@@ -151,12 +161,12 @@ async def get_output(request: Request, launch_id: str, argument: str, case: int 
 
 
 @router.get("/{launch_id}/trace", summary="The memory accesses of the traced programs")
-async def get_trace(request: Request, launch_id: str) -> Response:
+async def get_trace(request: Request, launch_id: str, case: int = 0) -> Response:
     """Answer `{"accesses": [...], "truncated": ...}` of an interpreter launch with `trace`."""
     state = shared(request)
     caller = await state.callers.identify(request, "launch")
     stored = await _owned(state, caller, launch_id)
-    return await _file(state, stored, "trace", "application/json")
+    return await _file(state, stored, f"{case}/", "application/json")
 
 
 @router.get("/{launch_id}/events", summary="queued, started and finished, as they happen")

@@ -1,26 +1,39 @@
--- Reads a record and the frames of some of its blobs in one round trip, only if it is whole.
--- KEYS none. ARGV 1 key of the record, 2... stages whose frames are wanted.
--- Answers {"hit", record, blobs, frame ...} | {"no_record"} | {"no_blob"}, where blobs is
--- "stage digest stage digest ..." and the frames are in its order.
+-- Reads records and the frames of some of their blobs in one round trip, each only if it is whole.
+-- KEYS none. ARGV one for every read: the key of the record and the stages whose frames are wanted,
+-- with blanks between.
+-- Answers for every read {"hit", record, blobs, frame ...} | {"no_record"} | {"no_blob"}, where
+-- blobs is "stage digest stage digest ..." and the frames are in its order.
 
-local record, blobs = unpack(redis.call("HMGET", ARGV[1], "record", "blobs"))
-if not record then
-  return { "no_record" }
-end
-local wanted = {}
-for i = 2, #ARGV do
-  wanted[ARGV[i]] = true
-end
-local answer = { "hit", record, blobs }
-for stage, digest in string.gmatch(blobs, "(%S+) (%S+)") do
-  if wanted[stage] then
-    local frame = redis.call("GET", K.BLOB .. digest)
-    if not frame then
-      return { "no_blob" }
+local function read(name, wanted)
+  local record, blobs = unpack(redis.call("HMGET", name, "record", "blobs"))
+  if not record then
+    return { "no_record" }
+  end
+  local answer = { "hit", record, blobs }
+  local others = {}
+  for stage, digest in string.gmatch(blobs, "(%S+) (%S+)") do
+    if wanted[stage] then
+      local frame = redis.call("GET", K.BLOB .. digest)
+      if not frame then
+        return { "no_blob" }
+      end
+      answer[#answer + 1] = frame
+    else
+      others[#others + 1] = K.BLOB .. digest
     end
-    answer[#answer + 1] = frame
-  elseif redis.call("EXISTS", K.BLOB .. digest) == 0 then
+  end
+  if #others > 0 and redis.call("EXISTS", unpack(others)) < #others then
     return { "no_blob" }
   end
+  return answer
 end
-return answer
+
+local answers = {}
+for i, words in ipairs(ARGV) do
+  local name, wanted = string.match(words, "^%S+"), {}
+  for stage in string.gmatch(words, " (%S+)") do
+    wanted[stage] = true
+  end
+  answers[i] = read(name, wanted)
+end
+return answers

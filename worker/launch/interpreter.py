@@ -92,7 +92,9 @@ def _take_ending(ran: Ran, outcome: Outcome, timeout_s: float) -> None:
         message = f"The run did not end within timeout_s = {timeout_s:g} s."
         ran.findings.append(Finding(kind="timeout", message=message))
     elif is_ours(outcome):
-        detail = f"The process that was to run the kernel was lost ({outcome.detail}); launch again."
+        detail = (
+            f"The process that was to run the kernel was lost ({outcome.detail}); launch again."
+        )
         ran.problem = failure_problem("worker_lost", detail)
     else:
         _crashed(ran, outcome.detail)

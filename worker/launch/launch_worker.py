@@ -4,6 +4,7 @@ It stands beside the compile worker of the same process and uses its children fo
 """
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 
 from compiler.toolchain import Toolchain
@@ -49,9 +50,12 @@ class LaunchWorker:
             async with asyncio.TaskGroup() as group:
                 group.create_task(slots.run())
                 group.create_task(Revocations(self._blocking, slots.revoke).run())
-                group.create_task(every(HEARTBEAT_S, partial(registry.beat, self._worker)))
+                group.create_task(every(HEARTBEAT_S, partial(self._beat, registry, slots)))
         finally:
             await registry.leave(self._worker.id)
+
+    async def _beat(self, registry: workers.Workers, slots: Slots) -> None:
+        await registry.beat(replace(self._worker, busy=slots.busy))
 
     async def _do(self, claim: Claim, attempts: Attempts) -> None:
         launches = Launches(self._redis)

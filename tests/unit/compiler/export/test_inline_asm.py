@@ -115,6 +115,23 @@ def test_a_parameter_used_as_memory_cannot_be_exported() -> None:
         rewritten(with_body("ld.param.v2.b32 \t{%r1, %r2}, [add_kernel_param_1+8];"))
 
 
+def test_a_variable_of_the_module_cannot_be_exported() -> None:
+    ptx = with_body("ld.global.b64 \t%rd3, [counter];").replace(
+        ".visible .entry", ".visible .global .align 8 .u64 counter;\n.visible .entry"
+    )
+
+    with pytest.raises(NotExportable, match="variable counter"):
+        read_entry(ptx)
+
+
+def test_a_table_that_nothing_reads_is_left_out() -> None:
+    unused = ".global .align 1 .b8 _$_str[3] = {95, 95};\n.visible .entry"
+
+    entry = read_entry(PTX.replace(".visible .entry", unused))
+
+    assert [table.name for table in entry.tables] == ["__cudart_i2opi_f"]
+
+
 def test_two_entries_cannot_be_exported() -> None:
     with pytest.raises(NotExportable, match="2 entries"):
         read_entry(PTX + PTX)
