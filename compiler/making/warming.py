@@ -22,7 +22,7 @@ PRELOADED = (
     "functools", "gc", "hashlib", "heapq", "inspect", "io", "itertools", "json", "keyword",
     "logging", "math", "numbers", "operator", "os", "os.path", "pathlib", "platform", "pprint",
     "random", "re", "statistics", "string", "struct", "sys", "textwrap", "threading", "time",
-    "traceback", "types", "typing", "unicodedata", "unittest", "uuid", "warnings", "weakref", "triton",
+    "traceback", "types", "typing", "unicodedata", "unittest", "uuid", "warnings", "weakref",
     "triton.language", "triton.language.math", "triton.language.core", "triton.language.random",
     "triton.language.standard", "triton.language.semantic", "triton.language.target_info",
     "triton.language.extra", "triton.language.extra.libdevice", "triton.language.extra.cuda",

@@ -1,0 +1,134 @@
+"""Lines of PTX, AMD assembly and SASS."""
+
+from __future__ import annotations
+
+from compiler.lines.assembly import map_assembly, with_true_lines
+from compiler.lines.place import Place
+from compiler.lines.sass import map_sass
+
+USER, LIBRARY = "/kernel/user.py", "/triton/language/standard.py"
+PTX = """\
+.visible .entry add(
+	.param .u64 add_param_0
+)
+.reqntid 128
+{
+	.reg .b32 	%r<3>;
+	.loc	1 7 0                           // user.py:7:0
+$L__func_begin0:
+	mov.u32 	%r1, %ctaid.x;
+	.loc	2 43 13, function_name $L__info_string0, inlined_at 1 16 9 // standard.py:43:13 @[ user.py:16:9 ]
+	add.s32 	%r2, %r1, 1;
+	.loc	1 11 9                          // user.py:11:9
+	// begin inline asm
+	.loc	1 11 9                          // user.py:11:9
+	mov.u32 %r3, 0x0;
+	.loc	1 12 9                          // user.py:12:9
+	@%p1 ld.global.b32 { %r3 }, [ %rd1 + 0 ];
+	{
+	.reg .pred complete;
+	mbarrier.init [%r1], 1;
+}
+	// end inline asm
+	add.s32 	%r2, %r3, 1;
+	.loc	1 0 9                           // user.py:0:9
+	add.s32 	%r2, %r3, 1;
+	ret;
+$L__func_end0:
+}
+	.file	1 "/kernel/user.py"
+	.file	2 "/triton/language" "standard.py"
+	.section	.debug_abbrev
+"""  # noqa: E501
+OLD_PTX = """\
+	.loc	2 43 17                         // standard.py:43:17 @[ user.py:16:9 ]
+	add.s32 	%r2, %r1, 1;
+	.file	1 "/kernel/user.py"
+	.file	2 "/triton/language/standard.py"
+"""
+SASS = """\
+	.section	.text.add,"ax",@progbits
+.text.add:
+	//## File "/kernel/user.py", line 7
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0010*/                   S2R R0, SR_TID.X ;
+	//## File "/triton/language/standard.py", line 43 inlined at "/kernel/user.py", line 16
+	//## File "/kernel/user.py", line 16
+        /*0020*/              @!P0 IADD3 R2, R0, 0x1, RZ ;
+.L_x_0:
+        /*0030*/                   BRA `(.L_x_0);
+"""
+
+
+def places(text: str, words: str, occurrence: int = 0) -> tuple[Place, ...]:
+    numbers = [n for n, line in enumerate(text.splitlines(), 1) if words in line]
+    return map_assembly(text).chains.get(numbers[occurrence], ())
+
+
+def test_a_location_holds_until_the_next() -> None:
+    assert places(PTX, "mov.u32 	%r1") == (Place(USER, 7),)
+
+
+def test_an_inlined_call_is_followed() -> None:
+    assert places(PTX, "add.s32", 0) == (Place(LIBRARY, 43), Place(USER, 16))
+
+
+def test_an_inlined_call_is_followed_where_only_a_comment_tells_it() -> None:
+    assert places(OLD_PTX, "add.s32") == (Place(LIBRARY, 43), Place(USER, 16))
+
+
+def test_inline_assembly_has_the_line_that_it_was_written_for() -> None:
+    # LLVM counts on inside of it: line 12 is none of the load's
+    assert places(PTX, "ld.global") == (Place(USER, 11),)
+    assert places(PTX, "mbarrier.init") == (Place(USER, 11),)
+    assert places(PTX, "add.s32", 1) == (Place(USER, 11),)
+
+
+def test_line_0_is_no_place() -> None:
+    assert places(PTX, "add.s32", 2) == ()
+
+
+def test_declarations_labels_and_braces_are_no_operations() -> None:
+    lines = PTX.splitlines()
+
+    operations = [lines[n - 1].split()[0] for n in sorted(map_assembly(PTX).operations)]
+
+    assert operations == ["mov.u32", "add.s32", "mov.u32", "@%p1", "mbarrier.init", "add.s32",
+                          "add.s32", "ret;"]  # fmt: skip
+
+
+def test_true_lines_leave_out_what_misleads_and_nothing_else() -> None:
+    corrected = with_true_lines(PTX)
+
+    assert corrected == PTX.replace(
+        "	.loc	1 12 9                          // user.py:12:9\n", ""
+    )
+    assert with_true_lines(corrected) == corrected
+
+
+def test_amd_assembly_is_read_alike() -> None:
+    text = (
+        '	.file	1 "/kernel" "user.py"\n	.loc	1 8 9 ; user.py:8:9\n'
+        "	v_add_f32 v0, v1, v2\n.Lfunc_end0:\n	s_endpgm\n"
+    )
+
+    mapped = map_assembly(text)
+
+    assert mapped.chains == {3: (Place(USER, 8),)}
+    assert mapped.operations == {3, 5}
+
+
+def test_sass_has_the_lines_of_the_comment_above() -> None:
+    chains = map_sass(SASS).chains
+
+    assert chains[4] == chains[5] == (Place(USER, 7),)
+
+
+def test_consecutive_comments_of_sass_are_one_chain() -> None:
+    chains = map_sass(SASS).chains
+
+    assert chains[8] == chains[10] == (Place(LIBRARY, 43), Place(USER, 16))
+
+
+def test_only_instructions_of_sass_are_operations() -> None:
+    assert map_sass(SASS).operations == {4, 5, 8, 10}
