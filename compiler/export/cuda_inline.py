@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from compiler.export.about import about
@@ -15,6 +16,8 @@ MOST_OPERANDS = 30
 """What compilers take; nvcc follows GCC here."""
 _BYTES_A_LINE = 16
 _CONSTRAINTS = {1: "h", 2: "h", 4: "r", 8: "l"}
+_SPECIFIC = re.compile(r"\b(?:wgmma|setmaxnreg|tcgen05)\b")
+"""Instructions that are there on one architecture only (PTX's targets with an `a`)."""
 _FLOATS = {"fp32": "f", "fp64": "d"}
 
 
@@ -35,7 +38,7 @@ def cuda_inline_header(kernel: Kernel, ptx: str) -> str:
     return "".join(
         (
             _comment(kernel, entry),
-            f"#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n",
+            f"#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n#include <stdio.h>\n\n",
             _constants(kernel, entry),
             "".join(_table(table, kernel) for table in entry.tables),
             _function(kernel, entry, statement, by_name),
@@ -124,10 +127,11 @@ def _function(
         _operand(operand, kernel, by_name) for operand in statement.operands
     )
     joined = ",\n    ".join(parameters)
+    first, last = _only_where_it_runs(kernel, entry)
     return f"""\
 static __device__ __forceinline__ void {kernel.name}(
     {joined}) {{
-    asm volatile(
+{first}    asm volatile(
         "{{\\n"
 {asm}\
         "{END}:\\n"
@@ -135,8 +139,23 @@ static __device__ __forceinline__ void {kernel.name}(
         :
         : {operands}
         : "memory");
-}}
+{last}}}
 """
+
+
+def _only_where_it_runs(kernel: Kernel, entry: Entry) -> tuple[str, str]:
+    """Return what stands around the statement of a kernel that other architectures cannot hold.
+
+    nvcc compiles a file for more than the one asked for, so it must not be an error there.
+    """
+    if not any(_SPECIFIC.search(line) for line in entry.body):
+        return "", ""
+    arch = "".join(c for c in entry.target if c.isdigit())
+    return (
+        f"#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM{arch}_ALL)\n",
+        f'#else\n    printf("{kernel.entry} needs -arch={entry.target}\\n");\n'
+        "    __trap();\n#endif\n",
+    )
 
 
 def _quoted(line: str) -> str:

@@ -121,4 +121,4 @@ async def test_a_task_runs_in_its_own_profile_only(pool):
 
 async def test_a_job_that_is_too_big_is_refused_before_it_is_sent(pool):
     with pytest.raises(frame.FrameError, match="body has"):
-        await pool.run("front", {"task": "empty"}, bytes((64 << 20) + 1), deadline_s=10)
+        await pool.run("front", {"task": "empty"}, bytes(frame.MAX_BODY_BYTES + 1), deadline_s=10)

@@ -2,6 +2,7 @@
 
 import resource
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -9,7 +10,10 @@ class Limits:
     """What one child may use. The wall clock is not here: the parent keeps that from outside."""
 
     memory_bytes: int
-    """Address space, memfds excluded."""
+    """Address space beyond what the zygote holds, memfds excluded.
+
+    What a zygote holds differs by gigabytes with its Python, its Triton and the machine.
+    """
     cpu_s: int
     file_bytes: int
     """The largest file (so, memfd) it may write."""
@@ -18,6 +22,12 @@ class Limits:
     def to_dict(self) -> dict[str, int]:
         """Return the fields by name."""
         return asdict(self)
+
+
+def address_space_bytes() -> int:
+    """Return the size of this process's address space, as the kernel counts it for its limit."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return pages * resource.getpagesize()
 
 
 def enter(limits: Limits, *, may_fork: bool) -> None:
@@ -29,7 +39,7 @@ def enter(limits: Limits, *, may_fork: bool) -> None:
     this user's other processes are none of the child's business.
     """
     chosen = {
-        resource.RLIMIT_AS: limits.memory_bytes,
+        resource.RLIMIT_AS: address_space_bytes() + limits.memory_bytes,
         resource.RLIMIT_CPU: limits.cpu_s,
         resource.RLIMIT_FSIZE: limits.file_bytes,
         resource.RLIMIT_NOFILE: limits.open_files,

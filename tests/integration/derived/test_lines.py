@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from compiler.lines.table import MAPS
 from tests.integration.api import bodies
 from tests.integration.api.conftest import Post
 from tests.integration.derived.compiled import compiled, get, line_of
@@ -36,6 +37,14 @@ def words_of(matmul: dict[str, Any], words: str, stage: str) -> str:
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_stage_is_mapped(matmul: dict[str, Any], stage: str) -> None:
     assert sum(len(row[stage]) for row in matmul["lines"].values()) > 50
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_nearly_every_operation_has_a_line_of_the_user(matmul: dict[str, Any], stage: str) -> None:
+    mapped = {number for row in matmul["lines"].values() for number in row[stage]}
+    operations = MAPS[stage]("\n".join(matmul["texts"][stage])).operations
+
+    assert len(mapped & operations) >= 0.9 * len(operations)
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,18 @@ def test_a_kernel_may_be_called_twice(http: httpx.Client, post: Post, build: Bui
     )  # fmt: skip
 
 
+def test_a_program_for_more_than_one_architecture(
+    http: httpx.Client, post: Post, build: Build
+) -> None:
+    header = exported(http, compiled(post, "matmul", stop_after="ptx"))
+    assert "wgmma" in header
+
+    build(
+        "nvcc", "-arch=sm_90a", "-gencode=arch=compute_90,code=sm_90", "-c", "outer.cu",
+        kernel__cuh=header, outer__cu=around(header),
+    )  # fmt: skip
+
+
 def test_tables_of_a_device_library_go_along(http: httpx.Client, post: Post, build: Build) -> None:
     body = {
         "source": SINE,

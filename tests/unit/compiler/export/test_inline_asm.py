@@ -156,6 +156,15 @@ def test_the_header_says_how_it_must_be_launched() -> None:
     assert "compiled for sm_90a with a toolkit that knows PTX 8.7" in header
 
 
+def test_what_one_architecture_has_alone_is_no_error_on_others() -> None:
+    ptx = with_body("wgmma.fence.sync.aligned;")
+
+    specific = cuda_inline_header(kernel(VECTOR_ADD, shared=1024), ptx)
+
+    assert "#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)" in specific
+    assert "FEAT_SM90_ALL" not in cuda_inline_header(kernel(VECTOR_ADD, shared=1024), PTX)
+
+
 def test_parameters_that_the_record_does_not_have_are_an_error() -> None:
     with pytest.raises(NotExportable, match="has 6 parameters"):
         cuda_inline_header(kernel(EVERYTHING), PTX)

@@ -1,0 +1,70 @@
+"""How long SASS and line maps take that nobody asked for before, on an idle system.
+
+Every kernel is new, so that nothing is in a cache; the compilation itself is done before.
+"""
+
+import argparse
+import http.client
+import json
+import statistics
+import time
+from typing import Any
+
+from deployment import Deployment, Server
+from mix import Mix
+from table import Row, show
+
+BAR_MS = 500.0
+IDLE_S = 0.5
+PATHS = {"artifacts/sass": "SASS", "lines": "lines (SASS included)"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--small", type=int, default=8, help="vector adds, for each of the two")
+    parser.add_argument("--real", type=int, default=8, help="kernels of the mix, for each")
+    arguments = parser.parse_args()
+    mix = Mix()
+    small = [mix.small() for _ in range(arguments.small * len(PATHS))]
+    real = mix.real()[: arguments.real * len(PATHS)]
+    with Deployment() as deployment:
+        service = deployment.serve()
+        rows = [
+            measured(service, f"{name} of a {kind}, p50", path, requests[number :: len(PATHS)])
+            for kind, requests in (("new vector add", small), ("real kernel", real))
+            for number, (path, name) in enumerate(PATHS.items())
+        ]
+    show(rows)
+
+
+def measured(service: Server, name: str, path: str, requests: list[dict[str, Any]]) -> Row:
+    """Return the time of a GET of `path` for compilations of `requests`, one at a time."""
+    times_ms = []
+    for request in requests:
+        made = asked(service, "POST", "/v1/compilations?wait=60", json.dumps(request))
+        if made["state"] != "succeeded":
+            raise RuntimeError(f"a kernel that compiles was expected: {made['problem']}")
+        time.sleep(IDLE_S)
+        started = time.perf_counter()
+        asked(service, "GET", f"{made['url']}/{path}?wait=60")
+        times_ms.append((time.perf_counter() - started) * 1000)
+    median_ms = statistics.median(times_ms)
+    return Row(name, f"{median_ms:.0f} ms", f"{BAR_MS:g} ms allowed", median_ms / BAR_MS, 1.0)
+
+
+def asked(service: Server, method: str, path: str, body: str | None = None) -> Any:
+    """Return the answer to one request: JSON, or None for text."""
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=90)
+    try:
+        connection.request(method, path, body, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        data = response.read()
+        if response.status != http.client.OK:
+            raise RuntimeError(f"{method} {path}: {response.status} {data[:500]!r}")
+        return json.loads(data) if response.headers.get_content_subtype() == "json" else None
+    finally:
+        connection.close()
+
+
+if __name__ == "__main__":
+    main()

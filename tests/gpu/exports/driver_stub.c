@@ -1,0 +1,17 @@
+/* To link with where no driver is installed; the real libcuda.so.1 takes its place at run time. */
+#define STUB(name) int name(void) { return 999; }
+STUB(cuInit)
+STUB(cuDeviceGet)
+STUB(cuDevicePrimaryCtxRetain)
+STUB(cuCtxSetCurrent)
+STUB(cuCtxSynchronize)
+STUB(cuMemAlloc_v2)
+STUB(cuMemcpyHtoD_v2)
+STUB(cuMemcpyDtoH_v2)
+STUB(cuMemAllocAsync)
+STUB(cuMemFreeAsync)
+STUB(cuModuleLoadData)
+STUB(cuModuleUnload)
+STUB(cuModuleGetFunction)
+STUB(cuFuncSetAttribute)
+STUB(cuLaunchKernelEx)
