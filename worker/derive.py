@@ -71,7 +71,7 @@ class _Derivation:
 
     async def sass(self) -> bytes:
         parts = await self._artifacts([name for name in ("cubin", "ptx") if self._has(name)])
-        return await self._made_by("back", "sass", self._common(), parts)
+        return await self._made_by("back", "sass", {}, parts)
 
     async def lines(self) -> bytes:
         parts = await self._artifacts([name for name in _MAPPED if self._has(name)])

@@ -39,19 +39,12 @@ def map_assembly(text: str) -> Mapped:
     return Mapped(chains, frozenset(operations))
 
 
-def with_true_lines(text: str) -> str:
-    """Return `text` without the locations that mislead.
+def _misleading(text: str) -> Iterator[int]:
+    """Yield the lines of every `.loc` of an inline assembly but its first.
 
     LLVM counts the lines of an inline assembly text on from the line of the source that it stems
     from, so a load that Triton writes as five lines of assembly seems to stand four lines below.
     """
-    misleading = set(_misleading(text))
-    lines = text.splitlines(keepends=True)
-    return "".join(line for number, line in enumerate(lines, 1) if number not in misleading)
-
-
-def _misleading(text: str) -> Iterator[int]:
-    """Yield the lines of every `.loc` of an inline assembly but its first."""
     within, seen = False, False
     for number, line in enumerate(text.splitlines(), 1):
         if _ASM_BEGIN.match(line):

@@ -1,4 +1,4 @@
-"""The line map of SASS as `nvdisasm -gi` writes it: comments hold for the instructions below."""
+"""The line map of SASS: comments as `nvdisasm -gi` writes them hold for the instructions below."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from compiler.lines.place import Chain, Mapped, Place
 
-_COMMENT = re.compile(r"\s*//## File ")
+_COMMENT = re.compile(r"\s*//## ")
 _PLACE = re.compile(r'"([^"]+)", line (\d+)')
 _INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+\S")
 
@@ -26,7 +26,7 @@ def map_sass(text: str) -> Mapped:
             collecting = True
             continue
         collecting = False
-        if line.startswith((".section", "\t.section")):
+        if line.lstrip().startswith(".section"):
             places = []
         if _INSTRUCTION.match(line):
             operations.add(number)

@@ -128,3 +128,16 @@ def test_other_files_are_named(http: httpx.Client, post: Post) -> None:
     (row,) = [row for row in lines if row["file"] == "helper.py"]
     assert row["line"] == 6
     assert row["ptx"]
+
+
+def test_amd_assembly_is_mapped(http: httpx.Client, post: Post) -> None:
+    compilation = compiled(post, "vector_add", target="hip:gfx942")
+
+    lines = get(http, compilation, "lines").json()["lines"]
+
+    source = bodies.good("vector_add")["source"]
+    assembly = http.get(f"{compilation['url']}/artifacts/amdgcn").text.splitlines()
+    (row,) = [row for row in lines if row["line"] == line_of(source, "tl.load(x_ptr")]
+    assert any("buffer_load" in assembly[n - 1] or "global_load" in assembly[n - 1]
+               for n in row["amdgcn"])  # fmt: skip
+    assert row["sass"] == []

@@ -91,3 +91,12 @@ def test_passes_of_posted_ir(http: httpx.Client, post: Post) -> None:
     assert passes[0]["stage"] == "ttgir"
     artifact = http.get(f"{posted['url']}/artifacts/llir").text
     assert passes[-1]["after"] == artifact.strip("\n")
+
+
+def test_passes_for_amd(http: httpx.Client, post: Post) -> None:
+    compilation = compiled(post, "vector_add", target="hip:gfx942")
+
+    passes = passes_of(http, compilation)
+
+    artifact = http.get(f"{compilation['url']}/artifacts/llir").text
+    assert [step for step in passes if step["changed"]][-1]["after"] == artifact.strip("\n")

@@ -49,7 +49,14 @@ def installed(http: httpx.Client, compilation: dict[str, Any], folder: Path) -> 
     return folder / "cache"
 
 
-def jit(cache: Path, source: str, kernel: str, arguments: Any, **options: Any) -> dict[str, Any]:
+def jit(
+    cache: Path,
+    source: str,
+    kernel: str,
+    arguments: Any,
+    python: str = sys.executable,
+    **options: Any,
+) -> dict[str, Any]:
     request = {"source": source, "kernel": kernel, "arguments": arguments, "options": options}
     environment = {
         "TRITON_CACHE_DIR": str(cache),
@@ -57,7 +64,7 @@ def jit(cache: Path, source: str, kernel: str, arguments: Any, **options: Any) -
         "PYTHONWARNINGS": "ignore",
     }
     done = subprocess.run(
-        [sys.executable, HERE / "jit_hit.py"],
+        [python, HERE / "jit_hit.py"],
         input=json.dumps(request),
         env=environment,
         capture_output=True,

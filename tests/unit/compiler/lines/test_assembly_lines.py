@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from compiler.lines.assembly import map_assembly, with_true_lines
+from compiler.lines.assembly import map_assembly
 from compiler.lines.place import Place
 from compiler.lines.sass import map_sass
+from compiler.lines.sass_comments import with_source_lines
 
 USER, LIBRARY = "/kernel/user.py", "/triton/language/standard.py"
 PTX = """\
@@ -97,15 +98,6 @@ def test_declarations_labels_and_braces_are_no_operations() -> None:
                           "add.s32", "ret;"]  # fmt: skip
 
 
-def test_true_lines_leave_out_what_misleads_and_nothing_else() -> None:
-    corrected = with_true_lines(PTX)
-
-    assert corrected == PTX.replace(
-        "	.loc	1 12 9                          // user.py:12:9\n", ""
-    )
-    assert with_true_lines(corrected) == corrected
-
-
 def test_amd_assembly_is_read_alike() -> None:
     text = (
         '	.file	1 "/kernel" "user.py"\n	.loc	1 8 9 ; user.py:8:9\n'
@@ -132,3 +124,46 @@ def test_consecutive_comments_of_sass_are_one_chain() -> None:
 
 def test_only_instructions_of_sass_are_operations() -> None:
     assert map_sass(SASS).operations == {4, 5, 8, 10}
+
+
+def disassembled(ptx_line: int, instruction: str) -> str:
+    """What `nvdisasm -gp` says of one instruction."""
+    comment = f'	//## File ".nv_debug_ptx_txt", line {ptx_line}'
+    return f"{comment}\n        /*0000*/                   {instruction} ;\n"
+
+
+def ptx_line(words: str) -> int:
+    return next(n for n, line in enumerate(PTX.splitlines(), 1) if words in line)
+
+
+def test_sass_gets_the_lines_that_its_ptx_has() -> None:
+    text = with_source_lines(disassembled(ptx_line("ld.global"), "LDG.E R0"), PTX)
+
+    assert text.splitlines()[:2] == [
+        f'	//## File "{USER}", line 11',
+        f"	//## PTX, line {ptx_line('ld.global')}",
+    ]
+    assert list(map_sass(text).chains.values()) == [(Place(USER, 11),)]
+
+
+def test_sass_is_followed_through_inlined_calls() -> None:
+    text = with_source_lines(disassembled(ptx_line("add.s32"), "IADD3 R0"), PTX)
+
+    assert f'	//## File "{LIBRARY}", line 43 inlined at "{USER}", line 16' in text
+    assert list(map_sass(text).chains.values()) == [(Place(LIBRARY, 43), Place(USER, 16))]
+
+
+def test_the_prologue_of_sass_stands_where_the_kernel_begins() -> None:
+    text = with_source_lines(disassembled(5, "LDC R1, c[0x0][0x28]"), PTX)
+
+    assert list(map_sass(text).chains.values()) == [(Place(USER, 7),)]
+
+
+def test_an_instruction_that_no_line_gave_has_none() -> None:
+    line_0 = [n for n, line in enumerate(PTX.splitlines(), 1) if "add.s32" in line][2]
+    text = disassembled(ptx_line("ld.global"), "LDG.E R0") + disassembled(line_0, "IADD3 R0")
+
+    mapped = map_sass(with_source_lines(text, PTX))
+
+    assert len(mapped.chains) == 1
+    assert len(mapped.operations) == 2
