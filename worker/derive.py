@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from pydantic import Field
+
 from compiler.compilation import Compilation
 from compiler.derivation import EXPORTS, Derivation, DeriveJob, key_of
 from compiler.job import CompileJob
@@ -37,10 +39,10 @@ class DerivationFailed(Exception):
 
 
 class CacheKeyReport(Report):
-    """Of a front child that hashed the kernel as Triton's JIT does."""
+    """Of a front child that hashed the kernel as Triton's JIT does; the name becomes file names."""
 
-    name: str
-    source_hash: str
+    name: str = Field(pattern=r"^[^\W\d]\w*$", max_length=200)
+    source_hash: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
 async def derive(job: DeriveJob, bench: Bench, kept: Derived) -> bytes:

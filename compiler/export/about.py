@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from compiler.export.identifier import identifier
 from compiler.export.kernel import Argument, Kernel
 
 _HINTS = {
@@ -51,7 +52,7 @@ def _constants(kernel: Kernel) -> Iterator[str]:
     fixed = [p for p in kernel.facts["parameters"] if p["role"] != "runtime"]
     if fixed:
         yield "Compiled in:"
-        yield from (f"  {item['name']} = {_one_line(item['value'])}" for item in fixed)
+        yield from (f"  {identifier(item['name'])} = {_one_line(item['value'])}" for item in fixed)
 
 
 def _one_line(value: object) -> str:

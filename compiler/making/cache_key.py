@@ -37,7 +37,8 @@ def cache_key(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]
         parameter.name: _as_jit_says(specialization.signature[parameter.name], parameter)
         for parameter in function.params
     }
-    attrs = dict(_attributes(function, specialization))
+    backend = toolchain.make_backend(toolchain.target_of(header["target"]))
+    attrs = dict(_attributes(function, specialization, backend))
     source = toolchain.source_of(function, signature, specialization.constexprs, attrs)
     return {"name": function.__name__, "source_hash": source.hash()}
 
@@ -68,16 +69,18 @@ def _as_jit_says(kind: Any, parameter: Any) -> Any:
     return "u1" if kind == "i1" and not parameter.annotation_type else kind
 
 
-def _attributes(function: Any, specialization: Specialization) -> Iterator[tuple[_Path, Any]]:
+def _attributes(
+    function: Any, specialization: Specialization, backend: Any
+) -> Iterator[tuple[_Path, Any]]:
     """Yield the attributes in the JIT's order: it lists those without any, too."""
     for index, parameter in enumerate(function.params):
         kind = specialization.signature[parameter.name]
         for path, leaf in _leaves((index,), kind):
-            if leaf == "constexpr" and not toolchain.HASHES_CONSTEXPR_ATTRIBUTES:
-                continue
-            if leaf != "constexpr" and parameter.do_not_specialize:
-                continue
-            if not leaf.startswith(_UNSPECIALIZED):
+            if leaf == "constexpr":
+                said = toolchain.attribute_of_constexpr(specialization.constexprs.get(path))
+                if said is not None:
+                    yield path, backend.parse_attr(said)
+            elif not parameter.do_not_specialize and not leaf.startswith(_UNSPECIALIZED):
                 yield path, specialization.attrs.get(path, [])
 
 

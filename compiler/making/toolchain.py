@@ -184,8 +184,14 @@ def nvdisasm_path() -> str:
     return str(Path(INSTALLED) / "backends/nvidia/bin/nvdisasm")
 
 
-HASHES_CONSTEXPR_ATTRIBUTES = not triton.__version__.startswith("3.6.")
-"""Whether the JIT's cache key lists the (empty) attributes of constexpr parameters."""
+def attribute_of_constexpr(value: Any) -> str | None:
+    """Return what the JIT takes for the attributes of a constexpr when it hashes a kernel.
+
+    None: nothing. Triton 3.6 looks at the value, which says something only if it is a string.
+    """
+    if not triton.__version__.startswith("3.6."):
+        return ""
+    return value if isinstance(value, str) else None
 
 
 def cache_key_of(source_hash: str, backend: Any, options: Any) -> str:

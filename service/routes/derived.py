@@ -3,6 +3,7 @@
 A worker makes it, so a request waits as a POST of a compilation does: 202 until it is there.
 """
 
+import re
 import time
 from typing import Any
 
@@ -192,8 +193,8 @@ async def _unfinished(
 
 
 def _headers(compilation: Compilation, what: str) -> dict[str, str]:
-    kernel = compilation.kernel or "kernel"
-    name = kernel if kernel.isascii() else "kernel"
+    kernel = compilation.kernel or ""
+    name = kernel if re.fullmatch(r"\w+", kernel, re.ASCII) else "kernel"
     return {
         "Cache-Control": "private, no-cache",
         "Content-Disposition": f'inline; filename="{name}.{KINDS[what].suffix}"',

@@ -48,15 +48,15 @@ def test_passes_lead_from_the_source_to_the_artifact(client: httpx.Client, versi
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_dot_is_found_in_every_stage(client: httpx.Client, version: str) -> None:
+def test_a_copy_is_found_in_the_machine_code(client: httpx.Client, version: str) -> None:
     made = compile_with(client, version, good("matmul"))
 
     lines = get(client, made, "lines").json()["lines"]
 
     source = good("matmul")["source"].splitlines()
-    (row,) = [row for row in lines if "tl.dot(" in source[row["line"] - 1]]
+    (row,) = [row for row in lines if "a = tl.load(" in source[row["line"] - 1]]
     sass = client.get(f"{made['url']}/artifacts/sass").text.splitlines()
-    assert any("HGMMA" in sass[number - 1] for number in row["sass"])
+    assert any("LDGSTS" in sass[number - 1] for number in row["sass"])
 
 
 @pytest.mark.parametrize("form", ["c", "cuda-inline", "rust", "python"])

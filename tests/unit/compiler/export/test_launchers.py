@@ -88,6 +88,7 @@ def test_a_grid_of_programs_becomes_a_grid_of_blocks() -> None:
 def test_a_value_cannot_end_the_comment_it_stands_in() -> None:
     hostile = facts({"x": "*fp32"})
     hostile["parameters"][-1]["value"] = '*/ int evil; /* """ \n#error\n'
+    hostile["parameters"][-1]["name"] = "*/ \n#error\n"
 
     text = kernel_of(hostile)
 
