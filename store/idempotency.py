@@ -33,7 +33,14 @@ class Idempotency:
     async def claim(self, caller: str, key: str, launch_id: str, body: bytes) -> Remembered:
         """Use `key` for `launch_id`, unless it was used before; return what it stands for."""
         digest = hashlib.sha256(body).hexdigest()
-        name = f"{keys.IDEMPOTENCY}{caller}:{hashlib.sha256(key.encode()).hexdigest()}"
         value = orjson.dumps({"launch_id": launch_id, "body_digest": digest})
-        first: Any = await self._redis.set(name, value, nx=True, get=True, ex=LIFE_S)
+        first: Any = await self._redis.set(_name(caller, key), value, nx=True, get=True, ex=LIFE_S)
         return Remembered(**orjson.loads(first or value))
+
+    async def release(self, caller: str, key: str) -> None:
+        """Forget `key`: what it was used for was refused, and may be mended."""
+        await self._redis.delete(_name(caller, key))
+
+
+def _name(caller: str, key: str) -> str:
+    return f"{keys.IDEMPOTENCY}{caller}:{hashlib.sha256(key.encode()).hexdigest()}"

@@ -13,6 +13,7 @@ from compiler.making.failure import Failure
 from compiler.making.module import Loaded
 
 _UNDEFINED = re.compile(r"^name '(\w+)' is not defined")
+_CALLED = re.compile(r"'(?:tensor|constexpr|int)' object is not callable")
 _MOST_CALLS = 10
 
 
@@ -29,6 +30,8 @@ def of_kernel(error: Exception, loaded: Loaded) -> Failure:
         if undefined and undefined[1] in dropped.names:
             return diagnosis.of_definition(dropped, undefined[1])
     hint = naming.advice_on_name(undefined[1], set()) if undefined else None
+    if _CALLED.search(str(root)):
+        hint = "Is a comma or an operator missing between two parentheses?"
     return of_code(error, "compile_error", wording.cleaned(repr(root)), hint)
 
 

@@ -49,16 +49,28 @@ async def post_launch(request: Request) -> Response:
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_body_bytes)
     launch_request = parse_body(body, LaunchRequest)
-    launch_id = secrets.token_hex(16)
-    if key := request.headers.get("idempotency-key"):
-        first_id = await _first_use(state, caller, key, launch_id, body)
-        if await state.launches.find(first_id, caller.id):
-            record = await wait_for_launch(state, first_id, wait.seconds)
-            return _response(record, started, wait.headers)
-        launch_id = first_id  # what used the key first was refused, or is only on its way
-    await submit_launch(state, launch_request, caller, launch_id)
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        launch_id = secrets.token_hex(16)
+        await submit_launch(state, launch_request, caller, launch_id)
+    else:
+        launch_id = await _submit_once(state, caller, key, launch_request, body)
     record = await wait_for_launch(state, launch_id, wait.seconds)
     return _response(record, started, wait.headers)
+
+
+async def _submit_once(
+    state: Shared, caller: Caller, key: str, launch_request: LaunchRequest, body: bytes
+) -> str:
+    """Return the launch that `key` stands for, submitted now if it is not there yet."""
+    launch_id = await _first_use(state, caller, key, secrets.token_hex(16), body)
+    if await state.launches.find(launch_id, caller.id) is None:
+        try:
+            await submit_launch(state, launch_request, caller, launch_id)
+        except Exception:
+            await state.idempotency.release(caller.id, key)  # so that a mended body can use it
+            raise
+    return launch_id
 
 
 async def _first_use(state: Shared, caller: Caller, key: str, launch_id: str, body: bytes) -> str:
