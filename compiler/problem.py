@@ -24,7 +24,7 @@ TITLES = {
     "memory_exceeded": "The compilation ran out of memory",
     "sandbox_violation": "The source tried what the sandbox forbids",
     "worker_lost": "The worker was lost several times",
-    "cancelled": "The compilation was cancelled",
+    "cancelled": "Its caller cancelled it",
     # a launch that could not run: a result
     "missing_argument": "A parameter has no argument",
     "argument_mismatch": "An argument is not of its parameter's type",

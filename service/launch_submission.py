@@ -133,8 +133,8 @@ async def _compile_job(
     shared: Shared, request: LaunchRequest, resolved: Resolved, caller: Caller
 ) -> CompileJob:
     if request.compilation is not None:
-        toolchain = await shared.toolchains.choose(request.compilation.triton)
         with below("/compilation"):
+            toolchain = await shared.toolchains.choose(request.compilation.triton)
             return resolve(request.compilation, toolchain, caller.namespace)
     compiled = await _compiled(shared, request.compilation_key or "", "/compilation_key")
     for case in resolved.cases:
@@ -177,10 +177,13 @@ class _Compiled:
 async def _compiled(shared: Shared, key: str, at: str) -> _Compiled:
     payload = await shared.jobs.kept_payload(key) or await shared.compilations.request(key)
     record = await shared.compilations.read(key)
-    if payload is None or record is None:
+    if record is None and (result := await shared.jobs.result(key)):
+        record = result.record  # on its way into the cache, if it is a success
+    compilation = Compilation.model_validate_json(record) if record else None
+    if payload is None or compilation is None or compilation.state != "succeeded":
         message = f"there is no finished compilation {key}; post it first, or again"
         raise RequestRejected(Fault(at, message))
-    every = promised(Compilation.model_validate_json(record).parameters)
+    every = promised(compilation.parameters)
     named = {name: item for name, item in every.items() if not item.is_constexpr}
     return _Compiled(CompileJob.model_validate_json(payload), named)
 

@@ -65,10 +65,11 @@ class Toolchains:
         async with self._reading:
             if self._is_fresh():
                 return  # another request read it while this one waited
+            default_id = await self._stored.default()  # first: what it names is in the list then
             for identity, description in (await self._stored.list()).items():
                 if identity not in self._known:
                     self._known[identity] = Toolchain.model_validate_json(description)
-            self._default_id = await self._stored.default()
+            self._default_id = default_id
             self._read_at = time.monotonic()
 
     def _is_fresh(self) -> bool:

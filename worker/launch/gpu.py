@@ -15,6 +15,7 @@ from compiler.launch.launch import Finding, Timing
 from compiler.launch.promise import check_promises, promised
 from compiler.launch.request import LaunchRequest, TimingRequest
 from compiler.problem import failure_problem
+from compiler.types import is_pointer
 from store.blobs import Blobs
 from store.compilations import Compilations
 from store.jobs.callers import Jobs
@@ -137,9 +138,16 @@ def _order(
 
 
 def _run_time(arguments: Mapping[str, Any], compilation: Compilation) -> dict[str, Any]:
-    """Return the arguments that the compiled kernel still takes."""
-    taken = {item.name for item in compilation.parameters if item.role == "runtime"}
-    return {name: argument for name, argument in arguments.items() if name in taken}
+    """Return the arguments that the compiled kernel still takes, scalars in its own types."""
+    taken = {item.name: item.type for item in compilation.parameters if item.role == "runtime"}
+    return {
+        name: _typed(argument, taken[name]) for name, argument in arguments.items() if name in taken
+    }
+
+
+def _typed(argument: dict[str, Any], kind: Any) -> dict[str, Any]:
+    is_scalar = argument["kind"] == "scalar" and isinstance(kind, str) and not is_pointer(kind)
+    return argument | {"dtype": kind} if is_scalar else argument
 
 
 def _ran(outcome: LaunchOutcome, request: LaunchRequest) -> Ran:

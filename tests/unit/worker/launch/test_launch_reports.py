@@ -1,0 +1,84 @@
+"""What the children of launches may report: bounded, complete, and of its shape."""
+
+from typing import Any
+
+import pytest
+
+from worker.launch.report import (
+    MAX_FINDINGS,
+    MAX_MESSAGE_CHARS,
+    InterpretReport,
+    LaunchFailure,
+    ReferenceReport,
+)
+from worker.report import Malformed, read_report
+
+FOUND: dict[str, Any] = {
+    "kind": "out_of_bounds", "access": "read", "argument": "x_ptr", "index": [8], "file": "user.py",
+    "line": 7, "program": [0, 0, 0], "message": "reads past the end", "excerpt": "tl.load(x_ptr)",
+}  # fmt: skip
+REPORT: dict[str, Any] = {"findings": [FOUND], "modified": [], "deterministic": None}
+
+
+def test_a_finding_is_answered_as_it_was_found() -> None:
+    [found] = read_report(InterpretReport, REPORT).findings
+
+    answered = found.as_finding().model_dump()
+
+    assert answered == {name: FOUND[name] for name in answered}
+
+
+def test_a_changed_input_is_a_finding_that_says_what_to_do() -> None:
+    modified = {"argument": "x_ptr", "elements": 3, "first_index": [0, 2]}
+    report = read_report(InterpretReport, REPORT | {"modified": [modified]})
+
+    finding = report.modified[0].as_finding()
+
+    assert (finding.kind, finding.argument, finding.index) == ("input_modified", "x_ptr", [0, 2])
+    assert "3 of its elements" in finding.message
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"findings": None},
+        {"findings": [FOUND] * (MAX_FINDINGS + 1)},
+        {"findings": [FOUND | {"access": "execute"}]},
+        {"findings": [FOUND | {"line": 2**63}]},
+        {"findings": [FOUND | {"line": 7.5}]},
+        {"findings": [FOUND | {"index": [1] * 9}]},
+        {"findings": [FOUND | {"kind": 5}]},
+        {"findings": [FOUND | {"message": "x" * (MAX_MESSAGE_CHARS + 1)}]},
+        {"findings": [FOUND | {"message": "\ud800"}]},
+        {"modified": [{"argument": "x_ptr", "elements": 2**63, "first_index": [0]}]},
+        {"modified": [{"argument": "x_ptr"}]},
+        {"deterministic": 1},
+    ],
+)
+def test_what_is_no_report_of_a_run_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(Malformed):
+        read_report(InterpretReport, REPORT | changes)
+
+
+@pytest.mark.parametrize("slug", ["worker_lost", "cancelled", "internal_error", "passed", None])
+def test_a_child_cannot_claim_what_only_others_know(slug: str | None) -> None:
+    with pytest.raises(Malformed):
+        read_report(LaunchFailure, {"slug": slug, "message": "", "diagnostics": []})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size_bytes"),
+    [("bool", 6), ("uint8", 6), ("int16", 12), ("float16", 12), ("float32", 24), ("uint64", 48)],
+)
+def test_what_is_expected_says_its_size(dtype: str, size_bytes: int) -> None:
+    described = {"out_ptr": {"dtype": dtype, "shape": [2, 3]}}
+
+    report = read_report(ReferenceReport, {"outputs": described})
+
+    assert report.outputs["out_ptr"].size_bytes == size_bytes
+
+
+@pytest.mark.parametrize("dtype", ["object", "S8", "complex64", "V16", "<f4", "float128", ""])
+def test_what_is_expected_is_of_plain_numbers(dtype: str) -> None:
+    with pytest.raises(Malformed):
+        read_report(ReferenceReport, {"outputs": {"out_ptr": {"dtype": dtype, "shape": [2]}}})
