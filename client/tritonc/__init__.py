@@ -1,35 +1,57 @@
-"""tritonc: compile Triton GPU kernels on a tritond service, from any machine, without a GPU."""
+"""tritonc: compile and run Triton GPU kernels on a tritond service, without a GPU of your own."""
 
+from tritonc import buffers
 from tritonc.async_client import AsyncClient
+from tritonc.batch import Batch, BatchItem
 from tritonc.client import Client
 from tritonc.compilation import Artifact, Compilation
 from tritonc.diagnostic import Diagnostic
 from tritonc.errors import (
     CompileFailed,
+    LaunchFailed,
     ProblemError,
     ServerUnavailable,
     TritoncError,
     UnexpectedAnswer,
     WaitExpired,
 )
+from tritonc.event import Event
+from tritonc.launch import Finding, Launch, Output, Run
+from tritonc.launch_request import LaunchMembers, LaunchRequest, launch_request
 from tritonc.problem import Fault, Problem
-from tritonc.request import FurtherMembers
+from tritonc.request import FurtherMembers, compile_request
+from tritonc.upload import Upload, array
 from tritonc.version import __version__
 
 __all__ = [
     "Artifact",
     "AsyncClient",
+    "Batch",
+    "BatchItem",
     "Client",
     "Compilation",
     "CompileFailed",
     "Diagnostic",
+    "Event",
     "Fault",
+    "Finding",
     "FurtherMembers",
+    "Launch",
+    "LaunchFailed",
+    "LaunchMembers",
+    "LaunchRequest",
+    "Output",
     "Problem",
     "ProblemError",
+    "Run",
     "ServerUnavailable",
     "TritoncError",
     "UnexpectedAnswer",
+    "Upload",
     "WaitExpired",
     "__version__",
+    "array",
+    "buffers",
+    "compile_request",
+    "launch_request",
 ]

@@ -20,11 +20,11 @@ def accepted(answer: httpx.Response) -> httpx.Response:
     """
     if answer.is_success:
         return answer
-    problem, retry_after_s = _problem(answer), _retry_after_s(answer)
+    problem, after_s = _problem(answer), retry_after_s(answer)
     if answer.status_code in UNAVAILABLE:
-        raise ServerUnavailable(f"{_place(answer)}: {problem}", problem, retry_after_s)
+        raise ServerUnavailable(f"{_place(answer)}: {problem}", problem, after_s)
     if answer.is_error:
-        raise ProblemError(problem, answer.status_code, retry_after_s)
+        raise ProblemError(problem, answer.status_code, after_s)
     raise UnexpectedAnswer(f"{_place(answer)} answered {answer.status_code}; is the URL right?")
 
 
@@ -45,6 +45,12 @@ def not_reached(error: httpx.RequestError, url: httpx.URL) -> ServerUnavailable:
     return ServerUnavailable(f"no answer from {url}: {reason}; is the service up, the URL right?")
 
 
+def retry_after_s(answer: httpx.Response) -> float | None:
+    """Return what the answer says of when to ask again, in seconds."""
+    written = answer.headers.get("retry-after", "")
+    return float(written) if written.isdigit() else None
+
+
 def _place(answer: httpx.Response) -> httpx.URL:
     return answer.url.copy_with(query=None)
 
@@ -56,8 +62,3 @@ def _problem(answer: httpx.Response) -> Problem:
         # written by something in between: the status line is all that can be trusted to make sense
         title = f"{answer.status_code} {answer.reason_phrase}"
         return Problem.from_json({"title": title, "status": answer.status_code})
-
-
-def _retry_after_s(answer: httpx.Response) -> float | None:
-    written = answer.headers.get("retry-after", "")
-    return float(written) if written.isdigit() else None

@@ -1,18 +1,23 @@
 """The client for asyncio: the methods of `Client`, awaited. See there for what they do."""
 
-import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Self, Unpack
 
 import httpx
 
-from tritonc import connection, conversation
-from tritonc.answer import accepted, not_reached
+from tritonc import compiling, launching
+from tritonc.async_connection import AsyncConnection
+from tritonc.batches import AsyncBatches
 from tritonc.compilation import Compilation
-from tritonc.request import FurtherMembers, compile_body
-
-Result = TypeVar("Result")
+from tritonc.connection import DEFAULT_URL
+from tritonc.conversation import look
+from tritonc.event import Event
+from tritonc.launch import Launch
+from tritonc.launch_request import LaunchMembers, Source, launch_request
+from tritonc.launches import AsyncLaunches
+from tritonc.request import FurtherMembers, compile_request, ir_request
+from tritonc.tensors import AsyncTensors
 
 
 class AsyncClient:
@@ -20,15 +25,16 @@ class AsyncClient:
 
     def __init__(
         self,
-        url: str = connection.DEFAULT_URL,
+        url: str = DEFAULT_URL,
         *,
         api_key: str | None = None,
         timeout_s: float = 10,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._timeout_s = timeout_s
-        settings = connection.settings(url, api_key, timeout_s)
-        self._http = httpx.AsyncClient(**settings, transport=transport)
+        self._connection = AsyncConnection(url, api_key, timeout_s, transport)
+        self.launches = AsyncLaunches(self._connection)
+        self.batches = AsyncBatches(self._connection)
+        self.tensors = AsyncTensors(self._connection)
 
     async def compile(
         self,
@@ -47,7 +53,7 @@ class AsyncClient:
         **further: Unpack[FurtherMembers],
     ) -> Compilation:
         """Compile a kernel, as `Client.compile` does."""
-        body = compile_body(
+        body = compile_request(
             source,
             target=target,
             signature=signature,
@@ -59,31 +65,106 @@ class AsyncClient:
             stop_after=stop_after,
             **further,
         )
-        return await self._hold(conversation.compile_and_wait(body, wait_s, check))
+        return await self._connection.hold(compiling.compile_and_wait(body, wait_s, check))
+
+    async def compile_ir(
+        self,
+        text: str,
+        *,
+        target: str,
+        language: str = "ttir",
+        canonicalize: bool = False,
+        options: Mapping[str, Any] | None = None,
+        include: Iterable[str] = (),
+        stop_after: str | None = None,
+        wait_s: float = 60,
+        check: bool = True,
+    ) -> Compilation:
+        """Compile IR text, as `Client.compile_ir` does."""
+        body = ir_request(
+            text,
+            language=language,
+            canonicalize=canonicalize,
+            target=target,
+            options=options,
+            include=include,
+            stop_after=stop_after,
+        )
+        return await self._connection.hold(compiling.compile_and_wait(body, wait_s, check))
+
+    async def launch(
+        self,
+        source: Source,
+        *,
+        arguments: Mapping[str, Any] | Sequence[Any],
+        grid: Sequence[int | str],
+        wait_s: float = 60,
+        check: bool = True,
+        idempotency_key: str | None = None,
+        **members: Unpack[LaunchMembers],
+    ) -> Launch:
+        """Run a kernel, as `Client.launch` does."""
+        request = launch_request(source, arguments=arguments, grid=grid, **members)
+        talk = launching.launch_and_wait(request, wait_s, check, idempotency_key)
+        return await self._connection.hold(talk)
 
     async def get(self, key: str, *, include: Iterable[str] = (), wait_s: float = 0) -> Compilation:
         """Return a compilation, as `Client.get` does."""
-        return await self._hold(conversation.get(key, include, wait_s))
+        return await self._connection.hold(compiling.get(key, include, wait_s))
 
     async def artifact(self, key: str, stage: str, *, wait_s: float = 60) -> bytes:
         """Return the bytes of one stage, as `Client.artifact` does."""
-        return await self._hold(conversation.artifact(key, stage, wait_s))
+        return await self._connection.hold(compiling.artifact(key, stage, wait_s))
+
+    async def sass(self, key: str, *, wait_s: float = 60) -> str:
+        """Return the machine code, as `Client.sass` does."""
+        return await self._connection.hold(compiling.sass(key, wait_s))
+
+    async def lines(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
+        """Return the line map, as `Client.lines` does."""
+        return await self._connection.hold(compiling.document(key, "lines", wait_s))
+
+    async def passes(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
+        """Return the passes, as `Client.passes` does."""
+        return await self._connection.hold(compiling.document(key, "passes", wait_s))
+
+    async def export(self, key: str, kind: str, *, wait_s: float = 60) -> bytes:
+        """Return the kernel to take away, as `Client.export` does."""
+        return await self._connection.hold(compiling.export(key, kind, wait_s))
+
+    async def request(self, key: str) -> dict[str, Any]:
+        """Return what was posted, as `Client.request` does."""
+        return await self._connection.hold(compiling.document(key, "request", 0))
+
+    def events(self, key: str, *, after: str | None = None) -> AsyncIterator[Event]:
+        """Yield what happens to a compilation, as `Client.events` does."""
+        return self._connection.follow(compiling.path_of(key) + "/events", after)
 
     async def cancel(self, key: str) -> Compilation:
         """Withdraw this caller's interest, as `Client.cancel` does."""
-        return await self._hold(conversation.cancel(key))
+        return await self._connection.hold(compiling.cancel(key))
+
+    async def inspect(
+        self, source: str, *, files: Mapping[str, str] | None = None, wait_s: float = 60
+    ) -> dict[str, Any]:
+        """Return the kernels of a source, as `Client.inspect` does."""
+        return await self._connection.hold(compiling.inspect(source, files, wait_s))
 
     async def targets(self) -> dict[str, Any]:
         """Return what can be compiled for, as `Client.targets` does."""
-        return await self._hold(conversation.look("/v1/targets"))
+        return await self._connection.hold(look("/v1/targets"))
+
+    async def devices(self) -> dict[str, Any]:
+        """Return the GPUs, as `Client.devices` does."""
+        return await self._connection.hold(look("/v1/devices"))
 
     async def system(self) -> dict[str, Any]:
         """Return the state of the deployment, as `Client.system` does."""
-        return await self._hold(conversation.look("/v1/system"))
+        return await self._connection.hold(look("/v1/system"))
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._http.aclose()
+        await self._connection.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -95,20 +176,3 @@ class AsyncClient:
         traceback: TracebackType | None,
     ) -> None:
         await self.aclose()
-
-    async def _hold(self, talk: conversation.Conversation[Result]) -> Result:
-        try:
-            question = next(talk)
-            while True:
-                await asyncio.sleep(question.pause_s)
-                question = talk.send(await self._ask(question))
-        except StopIteration as end:
-            result: Result = end.value
-            return result
-
-    async def _ask(self, question: conversation.Question) -> httpx.Response:
-        try:
-            answer = await self._http.request(**connection.arguments(question, self._timeout_s))
-        except httpx.RequestError as error:
-            raise not_reached(error, self._http.base_url) from error
-        return accepted(answer)

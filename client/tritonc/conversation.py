@@ -1,116 +1,113 @@
-"""What is asked of the service and in which order, without any input or output.
+"""How the service is asked, without any input or output: questions, waiting, asking again.
 
-A conversation is a generator: it yields questions and is sent the answers. `Client` and
-`AsyncClient` both hold the same conversations, one blocking and one not; the pattern is that of
-httpx's authentication flows. Nothing here may block, sleep or open a connection.
+A conversation is a generator: it yields questions and is sent the answers, or thrown the error when
+there is none. `Client` and `AsyncClient` both hold the same conversations, one blocking and one
+not; the pattern is that of httpx's authentication flows. Nothing here may block, sleep or open a
+connection.
 """
 
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 import httpx
 
-from tritonc.answer import read
-from tritonc.compilation import Compilation
-from tritonc.errors import WaitExpired
-from tritonc.request import words
+from tritonc.answer import read, retry_after_s
+from tritonc.errors import ServerUnavailable
 
 LONGEST_WAIT_S = 30.0  # of one question; proxies cut connections that are silent for long
 ASK_AGAIN_S = 0.25  # questions are at least so far apart, should the service not hold them
-COMPILATIONS = "/v1/compilations"
+PAUSES_S = (0.25, 1.0, 2.0)  # before repeating what got no answer
+LONGEST_PAUSE_S = 10.0  # a service that wants more patience than this is reported instead
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One HTTP request to be: asked after `pause_s`, and held open by the service for `wait_s`."""
+    """One HTTP request to be: asked after `pause_s`, and held open by the service for `wait_s`.
+
+    `body` is sent as JSON, `content` as it is; there is one of them at most. How long to hold it is
+    part of the URL or, if `waits_in_body`, of the body.
+    """
 
     method: str
     path: str
     body: Mapping[str, Any] | None = None
-    include: tuple[str, ...] = ()
+    content: bytes | None = None
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
     wait_s: float = 0
     pause_s: float = 0
+    waits_in_body: bool = False
 
     @property
     def params(self) -> dict[str, str]:
         """The query of the URL."""
-        include = {"include": ",".join(self.include)} if self.include else {}
-        return include | ({"wait": f"{self.wait_s:.3f}"} if self.wait_s > 0 else {})
+        is_said = self.wait_s > 0 and not self.waits_in_body
+        return dict(self.query) | ({"wait": f"{self.wait_s:.3f}"} if is_said else {})
+
+    @property
+    def json(self) -> Mapping[str, Any] | None:
+        """The JSON to send."""
+        if self.body is None or not self.waits_in_body:
+            return self.body
+        return {**self.body, "wait_s": round(self.wait_s, 3)}
 
 
 Conversation = Generator[Question, httpx.Response, Result]
+Reader = Callable[[httpx.Response], Result]
 
 
-def compile_and_wait(
-    body: Mapping[str, Any], wait_s: float, check: bool
-) -> Conversation[Compilation]:
-    """Post `body`; then ask for the compilation until it is finished or `wait_s` is over.
+def ask(question: Question) -> Conversation[httpx.Response]:
+    """Ask once."""
+    return (yield question)
 
-    Raises CompileFailed or WaitExpired unless it succeeded, if `check`.
+
+def insist(question: Question) -> Conversation[httpx.Response]:
+    """Ask, and repeat what got no answer: only for what does nothing more when it is repeated.
+
+    Raises ServerUnavailable when the last repetition had no answer either.
     """
-    posted = Question("POST", COMPILATIONS, body)
-    compilation = yield from _until_finished(posted, tuple(body["include"]), wait_s)
-    if check and not compilation.finished:
-        raise WaitExpired(compilation.key, f"it is {compilation.state}", wait_s)
-    return compilation.raise_unless_succeeded() if check else compilation
+    for pause_s in PAUSES_S:
+        try:
+            return (yield question)
+        except ServerUnavailable as error:
+            wanted_s = error.retry_after_s or 0
+            if wanted_s > LONGEST_PAUSE_S:
+                raise
+            question = replace(question, pause_s=max(pause_s, wanted_s))
+    return (yield question)
 
 
-def get(key: str, include: Iterable[str], wait_s: float) -> Conversation[Compilation]:
-    """Ask for one compilation by its key."""
-    stages = tuple(words(include))
-    question = Question("GET", _path(key), include=stages)
-    return (yield from _until_finished(question, stages, wait_s))
+def until(
+    question: Question,
+    wait_s: float,
+    reader: Reader[Result],
+    again: Callable[[Result], Question | None],
+    asking: Callable[[Question], Conversation[httpx.Response]] = ask,
+) -> Conversation[Result]:
+    """Ask, then what `again` makes of each result, until that is None or `wait_s` is over.
 
-
-def artifact(key: str, stage: str, wait_s: float) -> Conversation[bytes]:
-    """Ask for the bytes of one stage; one made on demand is asked for until it is there."""
-    question = Question("GET", f"{_path(key)}/artifacts/{quote(stage, safe='')}")
-    for asked_wait_s, pause_s in _turns(wait_s):
-        answer = yield replace(question, wait_s=asked_wait_s, pause_s=pause_s)
-        if answer.status_code != httpx.codes.ACCEPTED:
-            return answer.content
-    raise WaitExpired(key, f"{stage} is not made yet", wait_s)
-
-
-def cancel(key: str) -> Conversation[Compilation]:
-    """Withdraw the caller's interest."""
-    return read(Compilation.from_json, (yield Question("DELETE", _path(key))))
+    Returns the last result, whatever it is. `Retry-After` is obeyed.
+    """
+    deadline = time.monotonic() + wait_s
+    question = replace(question, wait_s=min(wait_s, LONGEST_WAIT_S))
+    while True:
+        asked_at = time.monotonic() + question.pause_s
+        answer = yield from asking(question)
+        result = reader(answer)
+        following = again(result)
+        left_s = deadline - time.monotonic()
+        if following is None or left_s <= 0:
+            return result
+        gap_s = retry_after_s(answer) or ASK_AGAIN_S
+        pause_s = min(left_s, max(0, asked_at + gap_s - time.monotonic()))
+        held_s = min(left_s - pause_s, LONGEST_WAIT_S)
+        question = replace(following, wait_s=held_s, pause_s=pause_s)
 
 
 def look(path: str) -> Conversation[dict[str, Any]]:
     """Ask for one of the documents that describe the deployment."""
     return read(dict[str, Any], (yield Question("GET", path)))
-
-
-def _until_finished(
-    question: Question, include: tuple[str, ...], wait_s: float
-) -> Conversation[Compilation]:
-    cache = None  # said of the first answer only: asking again is not another request for it
-    for asked_wait_s, pause_s in _turns(wait_s):
-        answer = yield replace(question, wait_s=asked_wait_s, pause_s=pause_s)
-        compilation = read(Compilation.from_json, answer)
-        cache = cache or compilation.cache
-        if compilation.finished:
-            break
-        question = Question("GET", _path(compilation.key), include=include)
-    return replace(compilation, cache=cache)
-
-
-def _turns(wait_s: float) -> Iterator[tuple[float, float]]:
-    """Yield, for each question, how long to have it held and how long to pause before it."""
-    asked_at = time.monotonic()
-    deadline = asked_at + wait_s
-    yield min(wait_s, LONGEST_WAIT_S), 0
-    while (left_s := deadline - time.monotonic()) > 0:
-        pause_s = min(left_s, max(0, asked_at + ASK_AGAIN_S - time.monotonic()))
-        asked_at = time.monotonic() + pause_s
-        yield min(left_s - pause_s, LONGEST_WAIT_S), pause_s
-
-
-def _path(key: str) -> str:
-    return f"{COMPILATIONS}/{quote(key, safe='')}"

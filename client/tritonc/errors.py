@@ -5,6 +5,7 @@ TritoncError
  x UnexpectedAnswer    something answered, but not as tritond does: a wrong URL or a proxy
  x ProblemError        the service refused the request and says why (HTTP 4xx and 500)
  x CompileFailed       the request was fine, the kernel was not: diagnostics, stages reached
+ x LaunchFailed        a launch did not run, or its verdict is not good where that was asked
  x WaitExpired         `wait_s` is over and the work is not; it goes on, ask again for the key
 
 Values that cannot be written as JSON raise Python's own TypeError before anything is sent.
@@ -17,6 +18,7 @@ from tritonc.problem import Fault, Problem
 
 if TYPE_CHECKING:
     from tritonc.compilation import Compilation
+    from tritonc.launch import Launch
 
 
 class TritoncError(Exception):
@@ -99,12 +101,31 @@ class CompileFailed(TritoncError):
         return f"{slug or 'failed'} (stages reached: {reached}{again})"
 
 
-class WaitExpired(TritoncError):
-    """The time to wait is over before the work is; `key` names the compilation to ask for."""
+class LaunchFailed(TritoncError):
+    """A launch that did not run, or whose verdict is not good; it reads like its report.
 
-    def __init__(self, key: str, waited_for: str, wait_s: float) -> None:
+    `launch` holds what there is: problem, compilation, verdict, findings, outputs.
+    """
+
+    def __init__(self, launch: "Launch") -> None:
+        super().__init__(launch.id)
+        self.launch = launch
+
+    def __str__(self) -> str:
+        """Return the report of the launch."""
+        return self.launch.render()
+
+
+class WaitExpired(TritoncError):
+    """The time to wait is over before the work is.
+
+    `key` is the key of the compilation, or the id of the launch, to ask for; None where it is the
+    same request that asks again.
+    """
+
+    def __init__(self, key: str | None, waited_for: str, wait_s: float) -> None:
+        again = "ask again" if key is None else f"ask again for {key}"
         super().__init__(
-            f"{waited_for} after waiting {wait_s:g} s; the work goes on: "
-            f"ask again for the key {key}, or wait longer"
+            f"{waited_for} after waiting {wait_s:g} s; the work goes on: {again}, or wait longer"
         )
         self.key = key

@@ -1,4 +1,4 @@
-"""The body of a compile request, written from Python values.
+"""The bodies of compile requests, written from Python values.
 
 Names, types and options are not judged here: the service does, and says where they are wrong.
 """
@@ -23,28 +23,56 @@ class FurtherMembers(TypedDict, total=False):
     """Bound of the compile itself, in seconds."""
     refresh: bool
     """Compile again, and replace what was cached."""
+    specialization_data: str | Mapping[str, Any]
+    """What Triton's JIT gives its hooks, instead of signature, constexprs and hints."""
 
 
-def compile_body(
+def compile_request(
     source: str,
     *,
-    constexprs: Mapping[str, Any] | None,
-    hints: Mapping[str, Iterable[str]] | None,
-    options: Mapping[str, Any] | None,
-    include: Iterable[str],
+    constexprs: Mapping[str, Any] | None = None,
+    hints: Mapping[str, Iterable[str]] | None = None,
+    options: Mapping[str, Any] | None = None,
+    include: Iterable[str] = (),
     **members: Any,
 ) -> dict[str, Any]:
-    """Return the JSON of a request; members that are None are left out, as the service's to choose.
+    """Return the JSON of a request, for `Client.compile` and for batches.
+
+    `members` are those of `Client.compile`; what is None is left out, as the service's to choose.
+    Raises TypeError for a constexpr or option value that JSON cannot say.
+    """
+    return specialized(
+        {"source": source, "constexprs": constexprs, "hints": hints, "options": options}
+        | {"include": words(include)}
+        | members
+    )
+
+
+def ir_request(
+    text: str,
+    *,
+    language: str,
+    canonicalize: bool,
+    options: Mapping[str, Any] | None = None,
+    include: Iterable[str] = (),
+    **members: Any,
+) -> dict[str, Any]:
+    """Return the JSON of a request that compiles `ttir` or `ttgir` text instead of Python."""
+    ir = {"language": language, "text": text, "canonicalize": canonicalize}
+    return specialized({"ir": ir, "options": options, "include": words(include)} | members)
+
+
+def specialized(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members that are not None, the Python values among them as JSON.
 
     Raises TypeError for a constexpr or option value that JSON cannot say.
     """
+    constexprs, hints, options = (members.get(n) for n in ("constexprs", "hints", "options"))
     written = {
-        "source": source,
+        **members,
         "constexprs": None if constexprs is None else _values("constexpr", constexprs),
         "hints": None if hints is None else {name: words(hint) for name, hint in hints.items()},
         "options": None if options is None else _values("option", options),
-        "include": words(include),
-        **members,
     }
     return {name: member for name, member in written.items() if member is not None}
 

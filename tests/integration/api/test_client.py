@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import tritonc
+from tritonc.command import main
 
 from tests.integration.api import bodies
 from tests.integration.api.conftest import ADMIN_KEY
@@ -129,17 +130,19 @@ def test_the_command_shows_errors_in_the_file_that_was_given(
     assert f"{path}:9:9: error: " in done.stderr.decode()
 
 
-def test_the_command_says_the_whole_answer_as_json(system: Deployment) -> None:
-    done = run(system.url, "compile", str(VECTOR_ADD), *WORDS, "BLOCK_SIZE=1024", "--json")
+def test_the_command_says_the_whole_answer_as_json(
+    system: Deployment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment = {"TRITOND_URL": system.url}
+    main(["compile", str(VECTOR_ADD), *WORDS, "BLOCK_SIZE=1024", "--json"], environment=environment)
+    answer = json.loads(capsys.readouterr().out)
+    main(["get", answer["key"]], environment=environment)
 
-    answer = json.loads(done.stdout)
-    again = run(system.url, "get", answer["key"])
-
-    assert json.loads(again.stdout) == answer | {"cache": None}
+    assert json.loads(capsys.readouterr().out) == answer | {"cache": None}
 
 
 @pytest.mark.parametrize(
-    ("words", "status"),
+    ("words", "code"),
     [
         (["compile", str(VECTOR_ADD), "--target", "sm_90"], 2),
         (["compile", "no-such-file.py", "--target", "cuda:90"], 2),
@@ -148,13 +151,33 @@ def test_the_command_says_the_whole_answer_as_json(system: Deployment) -> None:
         (["system"], 0),
     ],
 )
-def test_the_exit_status_says_what_came_of_it(
-    system: Deployment, words: list[str], status: int
+def test_the_exit_code_says_what_came_of_it(
+    system: Deployment, words: list[str], code: int
 ) -> None:
-    done = run(system.url, *words)
+    assert main(words, environment={"TRITOND_URL": system.url}) == code
 
-    assert done.returncode == status, done.stderr
-    assert b"Traceback" not in done.stderr
+
+def test_what_is_derived_is_made_when_asked_for(system: Deployment) -> None:
+    with tritonc.Client(system.url) as client:
+        made = client.compile(VECTOR_ADD.read_text(), **KERNEL)
+        lines = client.lines(made.key)["lines"]
+        header = client.export(made.key, "c")
+        kernels = client.inspect(VECTOR_ADD.read_text())["kernels"]
+        stages = [event.kind for event in client.events(made.key)]
+
+    assert any(line["ptx"] for line in lines)
+    assert b"add_kernel" in header
+    assert [kernel["name"] for kernel in kernels] == ["add_kernel"]
+    assert stages[-1] == "finished"
+
+
+def test_ir_is_compiled_as_it_stands(system: Deployment) -> None:
+    with tritonc.Client(system.url) as client:
+        source = client.compile(VECTOR_ADD.read_text(), **KERNEL, include=["ttir", "ptx"])
+        made = client.compile_ir(source.included["ttir"], target="cuda:90", include=["ptx"])
+
+    assert made.succeeded
+    assert ".visible .entry add_kernel(" in made.included["ptx"]
 
 
 def test_the_command_without_a_service() -> None:

@@ -38,7 +38,11 @@ class FakeTritond(httpx.MockTransport):
 
     @property
     def posted(self) -> dict[str, Any]:
-        return json.loads(self.requests[0].content)
+        return self.sent(0)
+
+    def sent(self, index: int) -> dict[str, Any]:
+        """The JSON of a request."""
+        return json.loads(self.requests[index].content)
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
@@ -115,3 +119,60 @@ def failure(**members: Any) -> dict[str, Any]:
         },
         **members,
     )
+
+
+def launch(state: str = "completed", **members: Any) -> dict[str, Any]:
+    """The JSON of a launch on the interpreter, as the service writes it."""
+    usual = {
+        "id": "ab12",
+        "url": "/v1/launches/ab12",
+        "state": state,
+        "queue_position": None,
+        "verdict": "passed" if state == "completed" else None,
+        "compilation": None,
+        "device": {"target": None, "model": None, "driver": None, "interpreter": True},
+        "outputs": {},
+        "deterministic": None,
+        "timing": None,
+        "findings": [],
+        "cases": None,
+        "counts": {},
+        "seeds": {},
+        "stdout": "",
+        "timings_ms": {"queue": 1.0, "compile": 0.0, "run": 60.0, "total": 61.0},
+        "problem": None,
+    }
+    return usual | members
+
+
+OUT_OF_BOUNDS: dict[str, Any] = {
+    "kind": "out_of_bounds",
+    "access": "read",
+    "argument": "x_ptr",
+    "index": [1000],
+    "file": "user.py",
+    "line": 2,
+    "program": [0, 0, 0],
+    "message": "program (0, 0, 0) reads x_ptr[1000], 1 element past its end",
+}
+
+
+def output(mismatched: int = 0, **summary: Any) -> dict[str, Any]:
+    """The JSON of an output of 1000 elements that was compared with its reference."""
+    first = {"index": [3], "actual": 1.5, "expected": 2} if mismatched else None
+    told = {"shape": [1000], "dtype": "fp32", "nan": 0, "inf": 0, "unwritten": 0}
+    return {
+        "summary": told | summary,
+        "comparison": {
+            "matches": not mismatched,
+            "max_abs_error": 0.5 if mismatched else 0,
+            "max_rel_error": 0.25 if mismatched else 0,
+            "mismatched": mismatched,
+            "nonfinite_mismatched": 0,
+            "first_mismatch": first,
+            "rtol": 0.0001,
+            "atol": 1e-05,
+        },
+        "values": None,
+        "url": None,
+    }

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fake_tritond import KEY, FakeTritond, compilation, failure
 from tritonc import Client, CompileFailed, WaitExpired
-from tritonc.conversation import compile_and_wait
+from tritonc.compiling import compile_and_wait
 
 SOURCE = "import triton\n"
 

@@ -1,8 +1,13 @@
 """Fetching by key: compilations, artifacts, and the documents on the deployment."""
 
+import sys
+
 import pytest
 from fake_tritond import KEY, FakeTritond, compilation, failure
 from tritonc import AsyncClient, Client, CompileFailed, ProblemError, WaitExpired
+from tritonc.batches import Batches
+from tritonc.launches import Launches
+from tritonc.tensors import Tensors
 
 
 def test_get_returns_the_present_state_at_once(client: Client, tritond: FakeTritond):
@@ -108,3 +113,6 @@ def test_both_clients_offer_the_same():
         return {name for name in vars(client) if not name.startswith("_")}
 
     assert offered(AsyncClient) - {"aclose"} == offered(Client) - {"close"}
+    for kind in (Launches, Batches, Tensors):
+        awaited = getattr(sys.modules[kind.__module__], f"Async{kind.__name__}")
+        assert offered(awaited) == offered(kind)

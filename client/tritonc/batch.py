@@ -1,0 +1,77 @@
+"""A batch as the client sees it: what became of each of its requests, in their order."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tritonc.compilation import Compilation
+from tritonc.launch import Launch
+from tritonc.problem import Problem
+
+ACCEPTED = 202
+
+
+@dataclass(frozen=True, slots=True)
+class BatchItem:
+    """One request: in the end it has a result or a problem.
+
+    `status` is the HTTP status that it would have alone, 202 while it is not over. A result that
+    is too long to be sent with the others is a problem that says so; `url` has it.
+    """
+
+    index: int
+    status: int
+    state: str
+    url: str | None
+    result: Compilation | Launch | None
+    problem: Problem | None
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "BatchItem":
+        """Read an item. Raises KeyError or TypeError when it is none."""
+        result, problem = body.get("result"), body.get("problem")
+        return cls(
+            index=body["index"],
+            status=body["status"],
+            state=body.get("state") or "",
+            url=body.get("url"),
+            result=None if result is None else _result(result),
+            problem=None if problem is None else Problem.from_json(problem),
+        )
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.status != ACCEPTED
+
+    @property
+    def good(self) -> bool:
+        """Whether it compiled, or its launch has a good verdict."""
+        result = self.result
+        return result.good if isinstance(result, Launch) else bool(result and result.succeeded)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Many requests posted together; `counts` says how many are in which state."""
+
+    id: str
+    counts: Mapping[str, int]
+    items: tuple[BatchItem, ...]
+    raw: Mapping[str, Any]
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "Batch":
+        """Read a batch. Raises KeyError or TypeError when it is none."""
+        items = tuple(BatchItem.from_json(item) for item in body["items"])
+        return cls(id=body["id"], counts=body["counts"], items=items, raw=body)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will happen to any item."""
+        return all(item.finished for item in self.items)
+
+
+def _result(body: Mapping[str, Any]) -> Compilation | Launch:
+    """Read a result: a launch is known by an id, a compilation by its key."""
+    return Launch.from_json(body) if "id" in body else Compilation.from_json(body)

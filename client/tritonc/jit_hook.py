@@ -1,0 +1,155 @@
+"""A hook for Triton's own JIT: what it is about to compile is fetched from tritond instead.
+
+It puts entries into Triton's cache, under the very key that Triton then looks for, and changes
+nothing else: whatever cannot be fetched is compiled as if the hook were not there. Triton is not
+needed by this package; it is imported when the hook is used, by a process that has it.
+"""
+
+import base64
+import hashlib
+import io
+import json
+import logging
+import tarfile
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any, Self
+
+from tritonc.client import Client
+from tritonc.errors import ServerUnavailable, TritoncError
+from tritonc.jit_sources import files_of, text_of
+
+LOG = logging.getLogger("tritonc")
+EXPORT = "triton-cache"
+AWAY_S = 30.0  # for how long a service that cannot be reached is not asked: a start must not crawl
+
+
+class JitHook:
+    """Compile once, in the service; every process then fetches the result when it starts.
+
+    `install` it before the first launch. `wait_s` bounds what one kernel waits for the service;
+    then, and when it fails or has another Triton, Triton compiles. `outcomes` counts kernels:
+    `known` to Triton's cache already, `fetched`, or left to Triton to `compile`, which is logged.
+    """
+
+    def __init__(self, client: Client, *, wait_s: float = 60) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self._client = client
+        self._wait_s = wait_s
+        self._before: Any = None
+        self._away_until = 0.0
+
+    def install(self) -> Self:
+        """Have Triton call this before it compiles, behind a hook that is there already."""
+        from triton import knobs
+
+        self._before = knobs.runtime.jit_cache_hook
+        knobs.runtime.jit_cache_hook = self
+        return self
+
+    def __call__(self, *, fn: Any, compile: Mapping[str, Any], **said: Any) -> bool:  # noqa: A002
+        """Fetch what Triton is about to compile; return False, which has it go on."""
+        if self._before and self._before(fn=fn, compile=compile, **said):
+            return True
+        self.outcomes[self._outcome(fn.jit_function, compile)] += 1
+        return False
+
+    def _outcome(self, function: Any, compiling: Mapping[str, Any]) -> str:
+        name = function.__name__
+        if time.monotonic() < self._away_until:
+            return "compile"
+        try:
+            return self._fetch(function, compiling)
+        except ServerUnavailable as error:
+            self._away_until = time.monotonic() + AWAY_S
+            message = "%s, and others for %g s, are compiled here, as tritond cannot be asked: %s"
+            LOG.warning(message, name, AWAY_S, error)
+        except (TritoncError, OSError) as error:
+            LOG.warning("%s is compiled here, as tritond could not: %s", name, error)
+        except Exception:
+            # a Triton that this hook does not know must still be able to compile
+            LOG.exception("%s is compiled here, as something is wrong with this hook", name)
+        return "compile"
+
+    def _fetch(self, function: Any, compiling: Mapping[str, Any]) -> str:
+        from triton import __version__
+
+        data = json.loads(compiling["specialization_data"])
+        target = _target(data)
+        digest = _cache_key(function, compiling, data, target)
+        cache = _cache_manager(digest)
+        metadata = f"{function.__name__[:150]}.json"
+        if cache.get_group(metadata):
+            return "known"
+        made = self._client.compile(
+            text_of(function),
+            kernel=function.__name__,
+            target=f"{target.backend}:{target.arch}",
+            wait_s=self._wait_s,
+            triton=__version__.partition("+")[0],
+            specialization_data=data,
+            files=files_of(function),
+        )
+        entry = _unpacked(self._client.export(made.key, EXPORT, wait_s=self._wait_s))
+        folder = _folder(digest)
+        if folder not in entry:
+            message = "%s is compiled here: what tritond made is for another build of Triton"
+            LOG.warning(message, function.__name__)
+            return "compile"
+        cache.put_group(metadata, {n: cache.put(data, n) for n, data in entry[folder].items()})
+        return "fetched"
+
+
+def _target(data: Mapping[str, Any]) -> Any:
+    """Return Triton's target; before 3.7 the hook is not told it."""
+    from triton.backends.compiler import GPUTarget
+    from triton.runtime.driver import driver
+
+    said = data.get("target")
+    return GPUTarget(**said) if said else driver.active.get_current_target()
+
+
+def _cache_key(
+    function: Any, compiling: Mapping[str, Any], data: Mapping[str, Any], target: Any
+) -> str:
+    """Return the hash under which Triton will look, in hexadecimal digits."""
+    from triton._C.libtriton import get_cache_invalidating_env_vars
+    from triton.compiler import make_backend
+    from triton.runtime.cache import get_cache_key
+
+    source = function.ASTSource(
+        function, compiling["signature"], compiling["constants"], compiling["configs"][0]
+    )
+    backend = make_backend(target)
+    options = backend.parse_options({n: _tuples(o) for n, o in data["options"].items()})
+    key = get_cache_key(source, backend, options, env_vars=get_cache_invalidating_env_vars())
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _cache_manager(digest: str) -> Any:
+    from triton.runtime.cache import get_cache_manager
+
+    return get_cache_manager(digest)
+
+
+def _folder(digest: str) -> str:
+    """Return how Triton names the folder of an entry."""
+    return base64.b32encode(bytes.fromhex(digest)).decode().rstrip("=")
+
+
+def _tuples(value: Any) -> Any:
+    """Return what JSON made a list as the tuple that it was."""
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+
+
+def _unpacked(archive: bytes) -> dict[str, dict[str, bytes]]:
+    """Return the files of a cache entry by folder; nothing is written or run."""
+    entries: dict[str, dict[str, bytes]] = {}
+    with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
+        for member in packed.getmembers():
+            path, file = PurePosixPath(member.name), packed.extractfile(member)
+            if len(path.parts) == 2 and file is not None:
+                entries.setdefault(path.parts[0], {})[path.name] = file.read()
+    return entries

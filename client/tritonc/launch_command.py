@@ -1,0 +1,120 @@
+"""`tritonc launch`: the report to standard output, what the kernel printed to standard error."""
+
+import json
+import sys
+import tomllib
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tritonc.client import Client
+from tritonc.compile_command import kernel_members
+from tritonc.described import argument
+from tritonc.diagnostic import POSTED_SOURCE, printable
+from tritonc.errors import WaitExpired
+from tritonc.launch_request import KernelMembers
+from tritonc.streams import name_of, read, write, write_json
+
+
+def run(given: Namespace, client: Client) -> bool:
+    """Launch and report; return whether the verdict is good.
+
+    Raises ArgumentTypeError for what the flags or the request file do not say, WaitExpired.
+    """
+    request = _read_request(given.request)
+    source, saved = _source(given, request), dict(given.save)
+    launch = client.launch(source, wait_s=given.wait_s, check=False, **_members(given, request))
+    if not launch.finished:
+        raise WaitExpired(launch.id, f"it is {launch.state}", given.wait_s)
+    sys.stderr.write(printable(launch.stdout))
+    for name, path in saved.items():
+        if name in launch.outputs:
+            write(client.launches.output(launch.id, name), path)
+    if given.json:
+        write_json(launch.raw)
+    else:
+        name = name_of(given.source or POSTED_SOURCE)
+        sys.stdout.write(launch.render(name) + "\n")
+    return launch.good
+
+
+def _source(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
+    """Take what is compiled out of `request` and return it, with what the flags add."""
+    key, compilation = request.pop("compilation_key", None), request.pop("compilation", {})
+    beside = KernelMembers.__annotations__.keys() & request.keys()
+    compilation |= {name: request.pop(name) for name in beside}
+    if key is not None:
+        return {"compilation_key": key}
+    if given.source is not None:
+        compilation = compilation | {"source": read(given.source)}
+    if not compilation.keys() & {"source", "ir"}:
+        raise ArgumentTypeError("which kernel? give a FILE, or --request with a `compilation`")
+    return _merged(compilation, kernel_members(given))
+
+
+def _members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
+    """Return the other members of the launch: those of the request file, and what flags add."""
+    arguments = _described(request.pop("arguments", {}))
+    cases = [
+        case | {"arguments": _described(case["arguments"])} if case.get("arguments") else case
+        for case in request.pop("cases", ())
+    ]
+    flags = {
+        "arguments": {name: argument(text) for name, text in given.argument},
+        "grid": [int(word) if word.isdecimal() else word for word in given.grid or ()],
+        "device": _device(given.device),
+        "reference": _reference(given),
+        "returns": dict(given.returns) | dict.fromkeys(dict(given.save), "tensor"),
+        "checks": given.check,
+        "timing": {} if given.time else None,
+        "timeout_s": given.timeout_s,
+    }
+    said = {name: member for name, member in flags.items() if member or name == "timing"}
+    request["returns"] = request.pop("return", {})
+    merged = _merged({"arguments": arguments, "cases": cases} | request, said)
+    if "grid" not in merged:
+        raise ArgumentTypeError("how many programs? give --grid, such as --grid 97")
+    return {name: member for name, member in merged.items() if member is not None}
+
+
+def _merged(members: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `members` with what is `added`; objects within are merged, too."""
+    merged = dict(members)
+    for name, member in added.items():
+        known = merged.get(name)
+        both = isinstance(known, Mapping) and isinstance(member, Mapping)
+        merged[name] = {**known, **member} if both and known else member
+    return merged
+
+
+def _read_request(path: str | None) -> dict[str, Any]:
+    """Return what a TOML or JSON file says."""
+    if path is None:
+        return {}
+    text = read(path)
+    try:
+        request = json.loads(text) if Path(path).suffix == ".json" else tomllib.loads(text)
+        json.dumps(request)  # TOML has dates, which no argument is
+    except (ValueError, TypeError) as error:
+        raise ArgumentTypeError(f"{path}: {error}") from error
+    if not isinstance(request, dict):
+        raise ArgumentTypeError(f"{path}: a launch request is an object with `arguments`, `grid`")
+    return request
+
+
+def _described(arguments: Any) -> Any:
+    """Return the arguments of a request file; a text describes one as on the command line."""
+    if isinstance(arguments, list):
+        return [argument(item) if isinstance(item, str) else item for item in arguments]
+    return {n: argument(item) if isinstance(item, str) else item for n, item in arguments.items()}
+
+
+def _reference(given: Namespace) -> dict[str, Any]:
+    source = {"source": read(given.reference)} if given.reference else {}
+    bounds = {"rtol": given.rtol, "atol": given.atol}
+    return source | {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+def _device(word: str | None) -> Any:
+    return {"target": word} if word is not None and ":" in word else word

@@ -1,0 +1,146 @@
+"""The body of a launch request, written from Python values, and the arrays that go before it.
+
+What the service judges is not judged here; it says where something is wrong.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict, Unpack
+
+from tritonc.compilation import Compilation
+from tritonc.diagnostic import POSTED_SOURCE
+from tritonc.launch_arguments import arguments_json
+from tritonc.reference import Reference, reference_json
+from tritonc.request import specialized
+from tritonc.upload import Upload
+
+Source = str | Compilation | Mapping[str, Any]
+"""The text of a source, a compilation made before, or the JSON of a compile request.
+
+`{"compilation_key": key}` names a compilation that is not at hand.
+"""
+
+REFERENCE = "reference.py"  # what the service calls the text of a reference
+INTERPRETED = "cuda:90"  # a target has to be named, though nothing is compiled for it
+
+
+class KernelMembers(TypedDict, total=False):
+    """How the kernel is compiled; for a source. Without a signature it is inferred."""
+
+    kernel: str
+    """Its name, needed when the source has several."""
+    target: str
+    """`cuda:90`, ...; may be left out where the device says it, and on the interpreter."""
+    signature: Mapping[str, Any] | str
+    constexprs: Mapping[str, Any]
+    hints: Mapping[str, Iterable[str]]
+    options: Mapping[str, Any]
+    files: Mapping[str, str]
+    """Further modules that the source imports, by path."""
+    triton: str
+    """A Triton version that the deployment offers."""
+
+
+class LaunchMembers(KernelMembers, total=False):
+    """The members of a launch; what is left out is the service's to choose."""
+
+    device: str | Mapping[str, str]
+    """`auto`, `interpreter`, or `{"target": "cuda:90", "model": "NVIDIA H200"}`."""
+    reference: Reference
+    """What the outputs are compared with."""
+    cases: Sequence[Mapping[str, Any]]
+    """Each with `name` and what it changes: `arguments`, `grid`, `reference`."""
+    stop_after_failures: int
+    returns: Mapping[str, str]
+    """By output: `none`, `summary`, `values`, or `tensor` for `launches.output`."""
+    timing: Mapping[str, Any]
+    checks: Sequence[str]
+    """`memcheck`, `racecheck`, `initcheck`, `determinism`."""
+    profile: bool
+    isolation: str
+    trace: Mapping[str, Any]
+    """On the interpreter: whose memory accesses to record, for `launches.trace`."""
+    timeout_s: float
+    """Bound of the execution, in seconds."""
+    deadline_s: float
+    """Bound of all: queue, compile and execution."""
+    priority: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchRequest:
+    """The JSON of a launch and the arrays it names; `sources` are the texts posted, by file."""
+
+    body: Mapping[str, Any]
+    uploads: Mapping[str, Upload] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+def launch_request(
+    source: Source,
+    *,
+    arguments: Mapping[str, Any] | Sequence[Any],
+    grid: Sequence[int | str],
+    **members: Unpack[LaunchMembers],
+) -> LaunchRequest:
+    """Return a launch to post alone or in a batch; `members` are those of `LaunchMembers`.
+
+    Raises TypeError for what JSON cannot say and is no array.
+    """
+    uploads: dict[str, Upload] = {}
+    given: dict[str, Any] = dict(members)
+    compiled = {name: given.pop(name, None) for name in KernelMembers.__annotations__}
+    compilation = _compilation(source, compiled, given.get("device"))
+    body = {
+        **compilation,
+        "arguments": arguments_json(arguments, uploads),
+        "grid": list(grid),
+        "reference": reference_json(given.pop("reference", None)),
+        "cases": [_case(case, uploads) for case in given.pop("cases", None) or ()] or None,
+        "return": given.pop("returns", None) or None,
+        **given,
+    }
+    written = {name: member for name, member in body.items() if member is not None}
+    return LaunchRequest(written, uploads, _sources(written))
+
+
+def _compilation(source: Source, members: Mapping[str, Any], device: Any) -> dict[str, Any]:
+    given = {name: member for name, member in members.items() if member is not None}
+    default = {} if (target := _target(device)) is None else {"target": target}
+    if isinstance(source, str):
+        return {"compilation": specialized({"source": source, **default, **given})}
+    if given:
+        names = ", ".join(given)
+        raise TypeError(f"{names}: only a source is compiled so; a compilation has them already")
+    if isinstance(source, Compilation):
+        return {"compilation_key": source.key}
+    if "compilation_key" in source:
+        return dict(source)
+    return {"compilation": specialized({**default, **source})}
+
+
+def _sources(body: Mapping[str, Any]) -> dict[str, str]:
+    """Return the texts in a request, by the names that the service gives to them."""
+    compilation, reference = body.get("compilation") or {}, body.get("reference") or {}
+    texts = {
+        POSTED_SOURCE: compilation.get("source"),
+        REFERENCE: reference.get("source"),
+        **(compilation.get("files") or {}),
+    }
+    return {name: text for name, text in texts.items() if text}
+
+
+def _target(device: Any) -> Any:
+    """Return the target that a device stands for, None if it stands for none."""
+    if device == "interpreter":
+        return INTERPRETED
+    return device.get("target") if isinstance(device, Mapping) else None
+
+
+def _case(case: Mapping[str, Any], uploads: dict[str, Upload]) -> dict[str, Any]:
+    changed: dict[str, Any] = dict(case)
+    if changed.get("arguments") is not None:
+        changed["arguments"] = arguments_json(changed["arguments"], uploads)
+    if changed.get("reference") is not None:
+        changed["reference"] = reference_json(changed["reference"])
+    return changed

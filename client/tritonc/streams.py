@@ -1,0 +1,41 @@
+"""Files and standard streams as the command line names them: `-` is a standard stream."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+STANDARD = "-"
+
+
+def read(path: str) -> str:
+    """Return a text. Raises OSError, or UnicodeDecodeError for what is not UTF-8."""
+    return sys.stdin.read() if path == STANDARD else Path(path).read_text(encoding="utf-8")
+
+
+def name_of(path: str) -> str:
+    """Return what to call a source in messages."""
+    return "<stdin>" if path == STANDARD else path
+
+
+def write(content: str | bytes, path: str) -> None:
+    """Write to a file, or to standard output for `-`.
+
+    Raises OSError if it cannot be written; a binary is not written to a terminal.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    if path != STANDARD:
+        Path(path).write_bytes(data)
+        return
+    if sys.stdout.isatty() and b"\0" in data:
+        raise OSError("this is a binary and standard output a terminal; redirect it to a file")
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def write_json(document: Mapping[str, Any]) -> None:
+    """Write a document to standard output."""
+    json.dump(document, sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+    sys.stdout.flush()

@@ -1,0 +1,288 @@
+"""`tritonc launch`, `inspect` and the commands on what is derived."""
+
+import io
+import json
+import os
+from argparse import ArgumentTypeError
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_tritond import KEY, OUT_OF_BOUNDS, FakeTritond, launch, output
+from tritonc.command import main
+from tritonc.described import argument
+
+INTERPRETER = ["--device", "interpreter", "--grid", "1"]
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("add.py").write_text("import triton\n")
+    return "add.py"
+
+
+def run(tritond: FakeTritond, *argv: str) -> int:
+    return main(argv, environment={"TRITOND_URL": "http://env.test"}, transport=tritond)
+
+
+def test_launch_posts_what_the_flags_say(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(launch())
+    Path("ref.py").write_text("def reference(x, **_): return x\n")
+
+    code = run(
+        tritond, "launch", kernel, "--device", "interpreter", "--grid", "cdiv(n, B)", "2",
+        "--constexpr", "B=64", "--argument", "x=fp32[8,4]:uniform(seed=1)", "z=fp32[8,4]:output",
+        "--arg", "n=8", "--reference", "ref.py", "--rtol", "0.01", "--return", "z=values",
+        "--check", "racecheck", "--timeout-s", "5",
+    )  # fmt: skip
+
+    assert code == 0
+    assert tritond.posted == {
+        "compilation": {
+            "source": "import triton\n",
+            "target": "cuda:90",
+            "constexprs": {"B": 64},
+        },
+        "device": "interpreter",
+        "grid": ["cdiv(n, B)", 2],
+        "arguments": {
+            "x": {"shape": [8, 4], "dtype": "fp32", "init": {"kind": "uniform", "seed": 1}},
+            "z": {"shape": [8, 4], "dtype": "fp32", "output": True},
+            "n": 8,
+        },
+        "reference": {"source": "def reference(x, **_): return x\n", "rtol": 0.01},
+        "return": {"z": "values"},
+        "checks": ["racecheck"],
+        "timeout_s": 5.0,
+    }
+
+
+def test_a_device_is_named_by_its_target_and_timed_if_asked(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(launch())
+
+    run(tritond, "launch", kernel, "--device", "cuda:90", "--grid", "1", "--time")
+
+    assert tritond.posted["device"] == {"target": "cuda:90"}
+    assert tritond.posted["compilation"]["target"] == "cuda:90"
+    assert tritond.posted["timing"] == {}
+
+
+def test_a_request_file_says_the_rest(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(launch())
+    Path("add.toml").write_text(
+        'grid = [4]\ndevice = "interpreter"\nconstexprs = {B = 64, C = 1}\n'
+        '[arguments]\nx = "fp32[8]:arange(1,2)"\nn = 8\n'
+        '[[cases]]\nname = "less"\narguments = {n = 7, x = "fp32[8]:ones"}\n'
+    )
+
+    code = run(tritond, "launch", kernel, "--request", "add.toml", "--arg", "n=5", "--constexpr",
+               "B=32")  # fmt: skip
+
+    assert code == 0
+    assert tritond.posted == {
+        "compilation": {
+            "target": "cuda:90",
+            "source": "import triton\n",
+            "constexprs": {"B": 32, "C": 1},
+        },
+        "grid": [4],
+        "device": "interpreter",
+        "arguments": {
+            "x": {"shape": [8], "dtype": "fp32", "init": {"kind": "arange", "start": 1, "step": 2}},
+            "n": 5,
+        },
+        "cases": [
+            {
+                "name": "less",
+                "arguments": {
+                    "n": 7,
+                    "x": {"shape": [8], "dtype": "fp32", "init": {"kind": "ones"}},
+                },
+            }
+        ],
+    }
+
+
+def test_a_request_file_may_be_all_there_is(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(launch())
+    Path("all.json").write_text(json.dumps({"compilation_key": KEY, "grid": [1], "arguments": {}}))
+
+    assert run(tritond, "launch", "--request", "all.json") == 0
+    assert tritond.posted == {"compilation_key": KEY, "grid": [1], "arguments": {}}
+
+
+def test_the_verdict_is_shown_and_decides_the_exit_code(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    bad = launch(verdict="out_of_bounds", findings=[OUT_OF_BOUNDS], stdout="pid 0\n")
+    tritond.will_answer(bad)
+
+    assert run(tritond, "launch", kernel, *INTERPRETER) == 1
+
+    out, err = capsys.readouterr()
+    assert out.startswith("add.py:2: out_of_bounds: program (0, 0, 0) reads x_ptr[1000]")
+    assert out.endswith("verdict: out_of_bounds on the interpreter (61 ms)\n")
+    assert err == "pid 0\n"
+
+
+def test_a_launch_that_failed_exits_1(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(launch("failed", problem={"slug": "worker_lost", "detail": "gone"}))
+
+    assert run(tritond, "launch", kernel, *INTERPRETER) == 1
+
+
+def test_a_launch_not_finished_in_time_exits_4_and_is_found_by_its_id(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    tritond.will_answer(launch("running"), status=202)
+    tritond.will_answer(launch())
+    tritond.will_answer(launch("cancelled"), status=202)
+
+    assert run(tritond, "launch", kernel, *INTERPRETER, "--wait-s", "0") == 4
+    assert "ask again for ab12" in capsys.readouterr().err
+    assert run(tritond, "get", "ab12") == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "passed"
+    assert run(tritond, "cancel", "ab12") == 0
+    assert [r.method for r in tritond.requests] == ["POST", "GET", "DELETE"]
+
+
+def test_json_is_the_whole_answer_and_nothing_else(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    told = launch(verdict="mismatch", outputs={"z": output(mismatched=1)})
+    tritond.will_answer(told)
+
+    assert run(tritond, "launch", kernel, *INTERPRETER, "--json") == 1
+    assert json.loads(capsys.readouterr().out) == told
+
+
+def test_an_output_is_saved_to_a_file(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(launch(outputs={"z": output()}))
+    tritond.will_send(b"\x93NUMPY...")
+
+    assert run(tritond, "launch", kernel, *INTERPRETER, "--save", "z=z.npy") == 0
+
+    assert tritond.posted["return"] == {"z": "tensor"}
+    assert Path("z.npy").read_bytes() == b"\x93NUMPY..."
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "which kernel? give a FILE"),
+        (("add.py",), "how many programs? give --grid"),
+        (("add.py", "--grid", "1", "--arg", "x=@no.npy"), "No such file"),
+        (("add.py", "--grid", "1", "--arg", "x=@add.py"), "add.py: these bytes are no .npy file"),
+        (("add.py", "--request", "add.py"), "add.py: "),
+        (("add.py", "--request", "date.toml"), "date.toml: "),
+    ],
+)
+def test_a_launch_that_cannot_be_posted_exits_2_and_says_why(
+    tritond: FakeTritond,
+    kernel: str,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    said: str,
+):
+    Path("date.toml").write_text("arguments = {when = 2026-01-01}\n")
+
+    assert run(tritond, "launch", *words) == 2
+    assert said in capsys.readouterr().err
+    assert tritond.requests == []
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("98432", 98432),
+        ("None", None),
+        ("fp32[]", {"shape": [], "dtype": "fp32"}),
+        ("i64[2, 3]:zeros:output", {"shape": [2, 3], "dtype": "i64", "output": True,
+                                    "init": {"kind": "zeros"}}),
+        ("bf16[4]:full(-Infinity)", {"shape": [4], "dtype": "bf16",
+                                     "init": {"kind": "full", "value": float("-inf")}}),
+        ("i32[4]:randint(0, high=9)", {"shape": [4], "dtype": "i32",
+                                       "init": {"kind": "randint", "low": 0, "high": 9}}),
+        ('{"view": {"of": "x"}}', {"view": {"of": "x"}}),
+    ],
+)  # fmt: skip
+def test_an_argument_is_described_in_few_words(text: str, meant: object):
+    assert argument(text) == meant
+
+
+def test_a_file_is_an_argument_that_may_be_worked_on_in_place(tmp_path: Path):
+    file = io.BytesIO()
+    np.save(file, np.zeros(3, dtype=np.float32))
+    (tmp_path / "x.npy").write_bytes(file.getvalue())
+
+    read, worked_on = argument(f"@{tmp_path}/x.npy"), argument(f"@{tmp_path}/x.npy:output")
+
+    assert (read.shape, read.dtype, read.output) == ((3,), "fp32", False)
+    assert worked_on.output
+
+
+@pytest.mark.parametrize("text", ["fp32[4]:normal(1,2,3)", "fp32[4]:x y"])
+def test_a_description_that_means_nothing_is_refused(text: str):
+    with pytest.raises(ArgumentTypeError):
+        argument(text)
+
+
+def test_inspect_shows_kernels_as_one_would_write_them(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    block = {"name": "B", "annotation": "tl.constexpr", "constexpr": True}
+    parameters = [
+        {"name": "x_ptr", "annotation": None, "constexpr": False, "default": None},
+        block | {"default": {"literal": 64}},
+    ]
+    told = {"name": "add", "parameters": parameters, "calls": ["relu"], "configs": [{"B": 32}]}
+    tritond.will_answer({"state": "succeeded", "kernels": [told], "problem": None})
+
+    assert run(tritond, "inspect", kernel) == 0
+    expected = "add(x_ptr, B: constexpr = 64)\n  calls: relu\n  config: {'B': 32}\n"
+    assert capsys.readouterr().out == expected
+
+
+def test_a_source_that_cannot_be_read_exits_1(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    note = {"severity": "error", "message": "invalid syntax", "file": "user.py", "line": 3}
+    problem = {"slug": "syntax_error", "detail": "invalid syntax"}
+    tritond.will_answer({"kernels": None, "problem": problem, "diagnostics": [note]})
+
+    assert run(tritond, "inspect", kernel) == 1
+    assert capsys.readouterr().err == "add.py:3: error: invalid syntax\n"
+
+
+def test_a_reader_who_has_seen_enough_is_no_error(
+    tritond: FakeTritond, monkeypatch: pytest.MonkeyPatch
+):
+    tritond.will_answer({"devices": []})
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        monkeypatch.setattr("sys.stdout", closed)
+
+        assert run(tritond, "devices") == 0
+
+
+def test_what_is_derived_goes_to_standard_output(
+    tritond: FakeTritond, capfdbinary: pytest.CaptureFixture[bytes]
+):
+    tritond.will_send(b"MOV R1\n")
+    tritond.will_send(b"/* c */\n")
+    tritond.will_answer({"lines": []})
+    tritond.will_answer({"devices": []})
+
+    codes = [
+        run(tritond, "sass", KEY),
+        run(tritond, "export", KEY, "c"),
+        run(tritond, "lines", KEY),
+        run(tritond, "devices"),
+    ]
+
+    assert codes == [0, 0, 0, 0]
+    out = capfdbinary.readouterr().out
+    assert out.startswith(b"MOV R1\n/* c */\n")
+    assert b'"lines": []' in out
