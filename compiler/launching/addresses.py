@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from compiler.launching.buffers import Allocation, Leaf
+from compiler.launching.dtypes import stored
 
 SLOT_BITS = 40
 _MIDDLE = 1 << (SLOT_BITS - 1)
@@ -29,9 +31,26 @@ class Slot:
     distance: int
     """From a made-up address to the real one, modulo 2^64."""
 
+    @cached_property
+    def reach(self) -> tuple[int, int]:
+        """The address of the argument's lowest element, and that behind its highest.
+
+        Where the argument is a view, the memory around it is not its own.
+        """
+        if not self.leaf.elements:
+            return self.first, self.first
+        size = stored(self.leaf.dtype).itemsize
+        steps = [
+            (extent - 1) * stride
+            for extent, stride in zip(self.leaf.shape, self.leaf.strides, strict=True)
+        ]
+        low = self.leaf.offset + sum(step for step in steps if step < 0)
+        high = self.leaf.offset + sum(step for step in steps if step > 0)
+        return self.first + low * size, self.first + (high + 1) * size
+
     def holds(self, low: int, end: int) -> bool:
-        """Whether the addresses from `low` up to `end` are all within the allocation."""
-        return self.first <= low and end <= self.end
+        """Whether the addresses from `low` up to `end` are all within the argument's reach."""
+        return self.reach[0] <= low and end <= self.reach[1]
 
 
 class AddressSpace:

@@ -112,6 +112,15 @@ def materialise(
     return made
 
 
+def filled(described: dict[str, Any], layout: Leaf | None) -> Array:
+    """Return which elements of an allocation have initial contents; `layout` as it is filled."""
+    everywhere = described["init"] is not None and layout is None
+    elements = np.full(described["elements"], everywhere, np.bool_)
+    if described["init"] is not None and layout is not None:
+        view(elements, layout)[...] = True
+    return elements
+
+
 def _poisoned(count: int, dtype: str) -> Array:
     kind = stored(dtype)
     return np.full(count * kind.itemsize, POISON, np.uint8).view(kind)

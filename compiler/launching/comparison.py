@@ -6,23 +6,19 @@ if both are the same infinity, or both NaN where `equal_nan` says so. Integers a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from compiler.launching import npy
-from compiler.launching.buffers import unwritten
-from compiler.launching.dtypes import Array, readable, stored
-from compiler.launching.number import LARGEST_EXACT, encode
-from compiler.launching.parts import part
+from compiler.launching.dtypes import Array, stored
+from compiler.launching.number import encode
+from compiler.launching.parts import shared_part
+from compiler.launching.summary import pieces, shown, summary, values
 
 Send = Callable[[dict[str, Any], bytes], None]
-
-MOST_VALUES = 65_536
-PIECE = 1 << 20
-"""Elements compared at a time: what is between them in float64 takes several times their memory."""
 
 
 @dataclass(frozen=True)
@@ -60,61 +56,54 @@ def compare(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
     results = {}
     for name, output in header["outputs"].items():
         kind = stored(output["dtype"])
-        actual = np.frombuffer(part(body, output["actual"]), kind).reshape(output["shape"])
-        shown = readable(actual, output["dtype"])
+        actual = np.frombuffer(shared_part(body, output["actual"]), kind).reshape(output["shape"])
         results[name] = {
             "summary": summary(actual, output["dtype"], poisoned=output.get("poisoned", True)),
-            "comparison": _compared(shown, output, body),
-            "values": _values(shown) if output.get("return") == "values" else None,
+            "comparison": _compared(actual, output, body),
+            "values": values(actual, output["dtype"]) if output.get("return") == "values" else None,
         }
         if output.get("return") == "tensor":
             send({"kind": "stage", "stage": f"tensor:{name}", "ms": 0.0}, npy.write(actual))
     return {"kind": "result", "outputs": results}
 
 
-def summary(actual: Array, dtype: str, *, poisoned: bool) -> dict[str, Any]:
-    """Return shape, type, and what can be said of the finite elements in a few numbers."""
-    shown = readable(actual, dtype)
-    numbers = shown.astype(np.uint8) if shown.dtype == np.bool_ else shown
-    finite = numbers[np.isfinite(numbers)]
-    return {
-        "shape": list(actual.shape),
-        "dtype": dtype,
-        "min": encode(finite.min()) if finite.size else None,
-        "max": encode(finite.max()) if finite.size else None,
-        "mean": encode(finite.mean(dtype=np.float64)) if finite.size else None,
-        "nan": int(np.isnan(numbers).sum()),
-        "inf": int(np.isinf(numbers).sum()),
-        "unwritten": unwritten(actual) if poisoned else 0,
-    }
-
-
 def _compared(actual: Array, output: dict[str, Any], body: bytes) -> dict[str, Any] | None:
     if output.get("expected") is None:
         return None
-    data, numpys = part(body, output["expected"]), output["expected_dtype"]
-    kind = np.dtype(numpys) if numpys else stored(output["dtype"])
+    data, numpys, dtype = (
+        shared_part(body, output["expected"]),
+        output["expected_dtype"],
+        output["dtype"],
+    )
+    kind = np.dtype(numpys) if numpys else stored(dtype)
     expected = np.frombuffer(data, kind).reshape(output["shape"])
-    if numpys is None:
-        expected = readable(expected, output["dtype"])
-    return comparison(actual, expected, Tolerance(**output.get("tolerance", {})))
+    tolerance = Tolerance(**output.get("tolerance", {}))
+    return comparison(actual, expected, tolerance, dtype, dtype if numpys is None else None)
 
 
-def comparison(actual: Array, expected: Array, tolerance: Tolerance) -> dict[str, Any]:
-    """Return whether two arrays of one shape match, and how far they are apart."""
-    exact = actual.dtype.kind != "f" and expected.dtype.kind != "f"
-    difference = _integers if exact else _floats
+def comparison(
+    actual: Array,
+    expected: Array,
+    tolerance: Tolerance,
+    dtype: str | None = None,
+    expected_dtype: str | None = None,
+) -> dict[str, Any]:
+    """Return whether two arrays of one shape match, and how far they are apart.
+
+    Either is of stored elements if a Triton type is given for it.
+    """
     ours, theirs = actual.reshape(-1), expected.reshape(-1)
     mismatched = nonfinite = 0
     absolute: list[Any] = [0]
     relative: list[Any] = [0]
     first = None
-    for start in range(0, actual.size, PIECE):
-        piece = slice(start, start + PIECE)
-        found = difference(ours[piece], theirs[piece], tolerance)
+    for piece in pieces(actual.size):
+        left, right = shown(ours[piece], dtype), shown(theirs[piece], expected_dtype)
+        exact = left.dtype.kind != "f" and right.dtype.kind != "f"
+        found = (_integers if exact else _floats)(left, right, tolerance)
         if first is None and found.mismatched.any():
-            place = start + int(found.mismatched.argmax())
-            first = _mismatch(place, actual.shape, ours[place], theirs[place])
+            place = int(found.mismatched.argmax())
+            first = _mismatch(piece.start + place, actual.shape, left[place], right[place])
         mismatched += int(found.mismatched.sum())
         nonfinite += int((found.mismatched & ~found.finite).sum())
         absolute.append(found.absolute.max().item())
@@ -171,22 +160,3 @@ def _ratio(absolute: Array, theirs: Array, finite: Array) -> Array:
     usable = finite & (theirs != 0)
     divisor = np.where(usable, theirs, 1).astype(np.float64)
     return np.where(usable, absolute.astype(np.float64) / divisor, 0.0)
-
-
-def _values(shown: Array) -> Any:
-    """Return the elements as nested lists, `None` for more than are worth a JSON answer."""
-    if shown.size > MOST_VALUES:
-        return None
-    integers = shown.dtype.kind in "iu"
-    plain = (
-        not integers
-        or not shown.size
-        or max(abs(int(shown.min())), int(shown.max())) <= LARGEST_EXACT
-    )
-    if plain and bool(np.isfinite(shown).all()):
-        return shown.tolist()
-    return _nested(shown.tolist())
-
-
-def _nested(values: Any) -> Any:
-    return [_nested(value) for value in values] if isinstance(values, Sequence) else encode(values)

@@ -7,3 +7,10 @@ ENVIRONMENT = {
 """One BLAS thread, as a zygote may have no second one; `@triton.jit` makes interpreted functions,
 Triton's own library included, only if this is set when Triton is imported.
 """
+
+TORCH_ENVIRONMENT = {
+    "MKL_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""The same for a zygote of references in torch."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,42 +15,87 @@ SLUG = "invalid_reference"
 
 
 def by_output(returned: Any, outputs: Sequence[Leaf]) -> dict[str, Array]:
-    """Return the expected elements of every output that the reference speaks of, in C order.
+    """Return the expected elements of every output that is to be compared.
 
-    `returned` is a dict by output name, or the array of the only output. An array must have its
-    output's shape, and be of integers or booleans for an output of integers; its own type is kept.
-    Raises `Failure`.
+    `returned` is a dict by output name, or the array of the only output; `None` in a dict leaves an
+    output out. An array must have its output's shape, and be of integers or booleans for an output
+    of integers; its own type is kept. Raises `Failure`.
     """
-    names = ", ".join(output.name for output in outputs)
-    if not isinstance(returned, dict):
-        if len(outputs) != 1:
-            message = f"the reference must return a dict of the outputs: {names}"
-            raise Failure(SLUG, "reference", message)
-        returned = {outputs[0].name: returned}
+    named = _named(returned, outputs)
     known = {output.name: output for output in outputs}
-    for name in returned:
+    for name in named:
         if name not in known:
-            message = f"the reference returned {name!r}, which is no output; there are: {names}"
-            raise Failure(SLUG, "reference", message)
-    return {name: _checked(value, known[name]) for name, value in returned.items()}
+            raise _refused(f"returned {name!r}, which is no output; there are: {_names(outputs)}")
+    expected = {
+        name: _checked(value, known[name]) for name, value in named.items() if value is not None
+    }
+    missing = [name for name in known if name not in named]
+    if missing:
+        raise _refused(
+            f"says nothing of the output {missing[0]!r}: return it in the dict too, or None for it "
+            "if it is not to be compared"
+        )
+    return expected
+
+
+def _named(returned: Any, outputs: Sequence[Leaf]) -> Mapping[Any, Any]:
+    if returned is None:
+        raise _refused(f"returned nothing: end it with a return of {_wanted(outputs)}")
+    if isinstance(returned, dict):
+        return returned
+    if len(outputs) != 1:
+        raise _refused(
+            f"must return a dict of the outputs, {_wanted(outputs)}, but returned {_kind(returned)}"
+        )
+    return {outputs[0].name: returned}
 
 
 def _checked(value: Any, output: Leaf) -> Array:
     try:
-        array = np.array(value, order="C")
+        array = np.asarray(value)
     except (ValueError, TypeError) as error:
-        message = f"the reference returned no array for {output.name!r}: {error}"
-        raise Failure(SLUG, "reference", message) from error
-    said = (
-        f"the reference returned {array.dtype.name} of shape {list(array.shape)} "
-        f"for {output.name!r}"
-    )
+        raise _refused(f"returned no array for {output.name!r}: {error}") from error
+    shape = list(output.shape)
+    said = f"returned {array.dtype.name} of shape {list(array.shape)} for {output.name!r}"
     if array.dtype.name.startswith(("bfloat16", "float8")):
         array = array.astype(np.float32)
+    if array.dtype.kind == "O":
+        raise _refused(_of_objects(array, value, output.name))
     if array.dtype.kind not in "biuf":
-        raise Failure(SLUG, "reference", f"{said}: only booleans, integers and floats are compared")
+        raise _refused(f"{said}: only booleans, integers and floats are compared")
     if array.shape != output.shape:
-        raise Failure(SLUG, "reference", f"{said}, whose shape is {list(output.shape)}")
+        advice = f": return an array, such as numpy.full({shape}, number)"
+        raise _refused(f"{said}, whose shape is {shape}{advice if array.shape == () else ''}")
     if array.dtype.kind == "f" and not is_float(output.dtype):
-        raise Failure(SLUG, "reference", f"{said}, which is {output.dtype}: return integers")
+        raise _refused(f"{said}, which is {output.dtype}: return integers, as by .astype(int)")
     return array.astype(np.float64) if array.dtype.itemsize > 8 else array
+
+
+def _of_objects(array: Array, value: Any, name: str) -> str:
+    if array.shape == ():
+        return (
+            f"returned {_kind(value)} for {name!r}: only booleans, integers and floats are compared"
+        )
+    found = next((item for item in array.flat if not isinstance(item, (bool, int, float))), None)
+    said = f"returned an array of Python objects for {name!r}"
+    if found is None:
+        return f"{said}: make it numbers of 64 bits at most, as by .astype(numpy.float64)"
+    return f"{said}, {_kind(found)} among them: only booleans, integers and floats are compared"
+
+
+def _kind(value: Any) -> str:
+    return f"a {type(value).__name__}"
+
+
+def _names(outputs: Sequence[Leaf]) -> str:
+    return ", ".join(output.name for output in outputs)
+
+
+def _wanted(outputs: Sequence[Leaf]) -> str:
+    if len(outputs) == 1:
+        return f"the array that {outputs[0].name} should be"
+    return "{" + ", ".join(f"{output.name!r}: ..." for output in outputs) + "}"
+
+
+def _refused(words: str) -> Failure:
+    return Failure(SLUG, "reference", f"the reference {words}")

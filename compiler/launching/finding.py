@@ -6,35 +6,32 @@ A finding is a plain dict with every documented field, `None` where it has no va
 from __future__ import annotations
 
 import linecache
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
+
+import numpy as np
 
 from compiler.excerpt import KERNEL_FOLDER
 from compiler.launching.addresses import Slot
 from compiler.launching.buffers import Leaf
 from compiler.launching.dtypes import stored
+from compiler.launching.touch import Access, Way
 
 Finding = dict[str, Any]
 
 
-class Access(StrEnum):
-    """What a kernel does at an address."""
-
-    LOAD = "load"
-    STORE = "store"
-    ATOMIC = "atomic"
-
-    @property
-    def direction(self) -> str:
-        """The field `access` of a finding."""
-        return "read" if self is Access.LOAD else "write"
-
-
 _DOES = {Access.LOAD: "reads", Access.STORE: "writes", Access.ATOMIC: "atomically updates"}
 _CALL = {Access.LOAD: "tl.load", Access.STORE: "tl.store", Access.ATOMIC: "the atomic operation"}
+
+
+_ADVICE = {
+    Way.UNMASKED: "Give {call} a mask that leaves out offsets outside of the data, such as "
+    "mask={mask}.",
+    Way.MASKED: "Its mask lets that through: it must compare each offset with what {name} has.",
+    Way.DESCRIPTOR: "The tensor descriptor says more than there is: make its shape and strides "
+    "those of {name}.",
+}
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,19 @@ class Place:
 
     file: str | None
     line: int | None
-    program: tuple[int, int, int]
+    program: tuple[int, int, int] | None
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """An access that another one gets in the way of, which nothing puts before or after it."""
+
+    address: int
+    """Of the first lane that meets the other."""
+    other: Place | None
+    """Where the other was; `None`: another lane of the same store."""
+    other_wrote: bool
+    lanes: int
 
 
 class Stopped(BaseException):
@@ -76,18 +85,29 @@ def index_of(element: int, leaf: Leaf) -> list[int]:
 
 def out_of_bounds(access: Access, slot: Slot, address: int, lanes: int, place: Place) -> Finding:
     """Return the finding of an access outside of its argument's memory, by `lanes` lanes in all."""
+    return missed(access, slot, address, lanes, place, Way.UNMASKED)
+
+
+def missed(access: Access, slot: Slot, address: int, lanes: int, place: Place, way: Way) -> Finding:
+    """Return the same with advice for the `way` in which the kernel made the access."""
     leaf, size = slot.leaf, stored(slot.leaf.dtype).itemsize
     element = (address - slot.first) // size
     index = index_of(element, leaf)
-    held = (slot.end - slot.first) // size
-    if element < 0:
-        where = f"{_elements(-element)} before its start"
+    start, end = ((address - slot.first) // size for address in slot.reach)
+    if element < start:
+        where = f"{_elements(start - element)} before its start"
     else:
-        where = f"{_elements(element - held + 1)} past its end"
+        where = f"{_elements(element - end + 1)} past its end"
+    advice = _ADVICE[way].format(call=_CALL[access], name=leaf.name, mask=_mask(leaf))
+    if element < start and way is not Way.DESCRIPTOR:
+        advice = (
+            f"Offsets must not be negative: mask those lanes, or begin further on in {leaf.name}."
+        )
+    elif element == end and lanes == 1 and way is Way.MASKED:
+        advice = "Its mask lets one lane too many through: should a <= in it be a <?"
     message = (
         f"program {place.program} {_DOES[access]} {_subscript(leaf.name, index)}, {where}: "
-        f"{_extent(leaf, held)}.{_also(lanes)} Give {_CALL[access]} a mask that leaves out "
-        "offsets outside of the data, such as mask=offsets < n_elements."
+        f"{_extent(leaf)}.{_also(lanes)} {advice}"
     )
     return _finding("out_of_bounds", place, message, access, leaf.name, index)
 
@@ -120,9 +140,49 @@ def uninitialized(slot: Slot, address: int, place: Place) -> Finding:
     index = index_of((address - slot.first) // stored(leaf.dtype).itemsize, leaf)
     message = (
         f"program {place.program} reads {_subscript(leaf.name, index)} before anything was written "
-        "there: the buffer has no `init`, and no store has reached that element."
+        "there: no `init` and no earlier store reaches that element."
     )
     return _finding("uninitialized", place, message, Access.LOAD, leaf.name, index)
+
+
+def race(access: Access, slot: Slot, conflict: Conflict, place: Place) -> Finding:
+    """Return the finding of two programs, or two lanes, of which one changes what both touch."""
+    leaf = slot.leaf
+    index = index_of((conflict.address - slot.first) // stored(leaf.dtype).itemsize, leaf)
+    element, other = _subscript(leaf.name, index), conflict.other
+    if other is None:
+        message = (
+            f"program {place.program} writes different values to {element} in one store: several "
+            f"lanes have this offset, and nothing says which of them comes last. Give every lane "
+            "an element of its own, or mask all but one."
+        )
+        return _finding("race", place, message, access, leaf.name, index)
+    if conflict.other_wrote and access is not Access.LOAD:
+        outcome = "which of them comes last"
+    else:
+        outcome = "whether the one reads before or after the other writes"
+    does = _DOES[access] if access is not Access.STORE else "writes"
+    did = "writes" if conflict.other_wrote else "reads"
+    advice = (
+        "Let every program write elements of its own, combine with tl.atomic_add and its like, "
+        "or make two launches of it."
+    )
+    message = (
+        f"program {place.program} {does} {element}, which program {other.program} {did} at line "
+        f"{other.line}: programs run in any order, so nothing says {outcome}."
+        f"{_also(conflict.lanes)} {advice}"
+    )
+    return _finding("race", place, message, access, leaf.name, index)
+
+
+def nondeterministic(leaf: Leaf, element: int, values: tuple[str, str]) -> Finding:
+    """Return the finding of an output that differs between two runs, first at `element`."""
+    index = [int(position) for position in np.unravel_index(element, leaf.shape)]
+    message = (
+        f"{_subscript(leaf.name, index)} is {values[0]} after one run and {values[1]} after a "
+        "second one with equal inputs, whose programs ran in the opposite order."
+    )
+    return _finding("nondeterministic", Place(None, None, None), message, None, leaf.name, index)
 
 
 def assertion_failed(words: str, place: Place) -> Finding:
@@ -148,10 +208,17 @@ def _finding(
         "index": list(index) if index is not None else None,
         "file": place.file,
         "line": place.line,
-        "program": list(place.program),
+        "program": list(place.program) if place.program is not None else None,
         "message": message,
         "excerpt": text or None,
     }
+
+
+def _mask(leaf: Leaf) -> str:
+    if len(leaf.shape) == 2:
+        rows, columns = leaf.shape
+        return f"(rows < {rows}) & (columns < {columns})"
+    return "offsets < n_elements"
 
 
 def _subscript(name: str, index: Sequence[int]) -> str:
@@ -162,10 +229,10 @@ def _elements(count: int) -> str:
     return "1 element" if count == 1 else f"{count} elements"
 
 
-def _extent(leaf: Leaf, held: int) -> str:
-    if len(leaf.shape) > 1 and math.prod(leaf.shape) == held:
+def _extent(leaf: Leaf) -> str:
+    if len(leaf.shape) > 1:
         return f"its shape is {list(leaf.shape)}"
-    return f"it has {_elements(held)}"
+    return f"it has {_elements(leaf.elements)}"
 
 
 def _also(lanes: int) -> str:

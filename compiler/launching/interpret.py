@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
+
+import numpy as np
 
 from compiler.launching import finding, interpreter, mistake
 from compiler.launching.addresses import AddressSpace
@@ -20,24 +22,42 @@ from compiler.launching.buffers import (
     Allocation,
     BadBuffer,
     Leaf,
+    filled,
     leaves,
     logical_bytes,
     materialise,
+    view,
 )
+from compiler.launching.dtypes import readable
 from compiler.launching.finding import Finding, Stopped
 from compiler.launching.kernel import find, ordered
 from compiler.launching.output import BoundedOutput
 from compiler.launching.parts import part
+from compiler.launching.races import Races
 from compiler.launching.shadow import Shadow
 from compiler.launching.trace import Trace
 from compiler.launching.values import kernel_values
-from compiler.launching.watch import Watch
+from compiler.launching.watch import OutOfPatience, Watch
 from compiler.making import diagnosis
 from compiler.making.back import spent_ms
 from compiler.making.failure import Failure
 from compiler.making.module import MODULE, Loaded, load
 
 Send = Callable[[dict[str, Any], bytes], None]
+
+
+_PATIENCE = 4
+"""How many times the accesses of a first run a second one may make."""
+
+
+@dataclass(frozen=True)
+class _How:
+    """How to run: what to keep and to look for, and in which order."""
+
+    checks: Sequence[str] = ()
+    trace: Trace | None = None
+    backwards: bool = False
+    patience: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +73,7 @@ def interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]
     """Run the kernel; send `output:<name>` for every output, and `trace` when one was asked for.
 
     `header`: `kernel`, `source` (its place in `body`), `files`, `complete`, `allocations`,
-    `arguments`, `constexprs`, `grid`, `options`, `checks`, `trace`. Raises `Failure`.
+    `arguments`, `constexprs`, `grid`, `options`, `target`, `checks`, `trace`. Raises `Failure`.
     """
     with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
         warnings.simplefilter("ignore")
@@ -69,21 +89,21 @@ def _interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any
     load_ms = spent_ms(started)
     checks, trace = header.get("checks") or [], _trace(header.get("trace"))
     started = perf_counter()
-    ran = _run(kernel, header, body, loaded, trace)
+    ran = _run(kernel, header, body, loaded, _How(checks, trace))
     run_ms = spent_ms(started)
-    outputs = {leaf.name: _bytes(ran, leaf) for leaf in _outputs(header)}
-    deterministic = None
+    deterministic, differing = None, []
     if "determinism" in checks and ran.stopped is None:
-        again = _run(kernel, header, body, loaded, None)
-        deterministic = all(_bytes(again, leaf) == outputs[leaf.name] for leaf in _outputs(header))
+        again = _again(kernel, header, body, loaded, ran)
+        differing = _differing(header, ran, again)
+        deterministic = not differing
     sys.stdout.flush()
-    for name, data in outputs.items():
-        send({"kind": "stage", "stage": f"output:{name}", "ms": run_ms}, data)
+    for leaf in _outputs(header):
+        send({"kind": "stage", "stage": f"output:{leaf.name}", "ms": run_ms}, _bytes(ran, leaf))
     if trace is not None:
         send({"kind": "stage", "stage": "trace", "ms": run_ms}, trace.to_json())
     return {
         "kind": "result",
-        "findings": [*ran.watch.findings, *([ran.stopped] if ran.stopped else [])],
+        "findings": [*ran.watch.findings, *([ran.stopped] if ran.stopped else []), *differing],
         "finished": ran.stopped is None,
         "modified": _modified(ran, header),
         "deterministic": deterministic,
@@ -93,34 +113,78 @@ def _interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any
     }
 
 
-def _run(
-    kernel: Any, header: dict[str, Any], body: bytes, loaded: Loaded, trace: Trace | None
-) -> Ran:
+def _run(kernel: Any, header: dict[str, Any], body: bytes, loaded: Loaded, how: _How) -> Ran:
     allocations = _materialised(header, body)
     space = AddressSpace(allocations)
-    shadow = None
-    if "initcheck" in (header.get("checks") or []):
-        shadow = Shadow(allocations, [given["init"] is None for given in header["allocations"]])
-    watch = Watch(space, allocations, interpreter.program, trace=trace, shadow=shadow)
+    watch = Watch(
+        space,
+        allocations,
+        interpreter.program,
+        trace=how.trace,
+        shadow=_shadow(header, allocations) if "initcheck" in how.checks else None,
+        races=Races(allocations, header["grid"]) if "racecheck" in how.checks else None,
+        patience=how.patience,
+    )
 
     def refuse(words: str) -> None:
         raise Stopped(finding.assertion_failed(words, watch.place()))
 
     options = header.get("options") or {}
     check_overflow = bool(options.get("debug")) and options.get("sanitize_overflow") is not False
-    interpreter.prepare(check_overflow=check_overflow)
+    interpreter.prepare(check_overflow=check_overflow, target=header.get("target"))
     arguments = ordered(kernel, kernel_values(kernel, header, space, loaded))
     interpreter.watch_accesses(watch.admit)
     interpreter.watch_assertions(refuse)
     try:
-        interpreter.run(kernel, header["grid"], arguments)
+        interpreter.run(kernel, header["grid"], arguments, backwards=how.backwards)
     except Stopped as stopped:
         return Ran(allocations, watch, stopped.finding)
-    except MemoryError:
-        raise
     except Exception as error:
-        raise mistake.of_kernel(error, loaded) from error
+        asserted = mistake.assertion_of(error)
+        if asserted is None:
+            raise mistake.of_kernel(error, loaded) from error
+        file, line, words = asserted
+        place = finding.Place(file, line, interpreter.program())
+        return Ran(allocations, watch, finding.assertion_failed(words, place))
     return Ran(allocations, watch, None)
+
+
+def _shadow(header: dict[str, Any], allocations: list[Allocation]) -> Shadow:
+    layouts = {(leaf.allocation, leaf.name): leaf for leaf in leaves(header["arguments"])}
+    found = [
+        filled(given, layouts.get((index, given["name"])))
+        for index, given in enumerate(header["allocations"])
+    ]
+    return Shadow(allocations, found)
+
+
+def _again(kernel: Any, header: dict[str, Any], body: bytes, loaded: Loaded, first: Ran) -> Ran:
+    """Return a second run, its programs in the opposite order.
+
+    In the same order if that has no end: a program may wait for those before it, which is no fault
+    on devices that start programs in order.
+    """
+    patience = _PATIENCE * first.watch.accesses + _PATIENCE
+    try:
+        return _run(kernel, header, body, loaded, _How(backwards=True, patience=patience))
+    except OutOfPatience:
+        return _run(kernel, header, body, loaded, _How())
+
+
+def _differing(header: dict[str, Any], first: Ran, second: Ran) -> list[Finding]:
+    """Return where outputs of two runs differ, or what stopped the second."""
+    if second.stopped is not None:
+        return [second.stopped]
+    found = []
+    for leaf in _outputs(header):
+        runs = [view(ran.allocations[leaf.allocation].memory, leaf) for ran in (first, second)]
+        bits = [np.ascontiguousarray(run).view(f"u{run.itemsize}").reshape(-1) for run in runs]
+        places = np.flatnonzero(bits[0] != bits[1])
+        if places.size:
+            at = int(places[0])
+            shown = tuple(str(readable(run, leaf.dtype).reshape(-1)[at]) for run in runs)
+            found.append(finding.nondeterministic(leaf, at, (shown[0], shown[1])))
+    return found
 
 
 def _materialised(header: dict[str, Any], body: bytes) -> list[Allocation]:

@@ -18,13 +18,11 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.errors import InterpreterError
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
 
-from compiler.launching import narrow
-from compiler.launching.dtypes import Array
-from compiler.launching.finding import Access
+from compiler.launching import accesses, lacking, narrow, quick
+from compiler.launching.accesses import Admit
 
 __all__ = ["InterpretedFunction", "InterpreterError"]
 
-Admit = Callable[[Access, Array, "Array | None", int], Array]
 Refuse = Callable[[str], None]
 
 _BUILDER: Any = triton_interpreter.interpreter_builder
@@ -78,12 +76,13 @@ def descriptor(
     )
 
 
-def prepare(*, check_overflow: bool) -> None:
+def prepare(*, check_overflow: bool, target: str | None) -> None:
     """Make the interpreter calculate as a GPU does, and check `tl.device_assert` as a debug build.
 
-    Integer overflow is checked if asked.
+    Integer overflow is checked if asked. A kernel may ask for its `target`.
     """
     narrow.calculate_in_float32(_BUILDER)
+    lacking.prepare(_BUILDER, target)
     wanted = {"debug": True, "sanitize_overflow": check_overflow}
     known = {field.name for field in dataclasses.fields(_BUILDER.options)}
     chosen = {name: value for name, value in wanted.items() if name in known}
@@ -91,34 +90,8 @@ def prepare(*, check_overflow: bool) -> None:
 
 
 def watch_accesses(admit: Admit) -> None:
-    """Route every access through `admit`, which makes its addresses real or raises.
-
-    These four operations are the only ones that touch memory; all others are made of them.
-    """
-    load, store = _original("create_masked_load"), _original("create_masked_store")
-    exchange, update = _original("create_atomic_cas"), _original("create_atomic_rmw")
-
-    def masked_load(ptrs: Any, mask: Any, *rest: Any, **named: Any) -> Any:
-        real = admit(Access.LOAD, ptrs.data, _lanes(mask), _size(ptrs))
-        return load(TensorHandle(real, ptrs.dtype), mask, *rest, **named)
-
-    def masked_store(ptrs: Any, value: Any, mask: Any, *rest: Any, **named: Any) -> Any:
-        size = max(_size(ptrs), value.data.itemsize)
-        real = admit(Access.STORE, ptrs.data, _lanes(mask), size)
-        return store(TensorHandle(real, ptrs.dtype), value, mask, *rest, **named)
-
-    def atomic_cas(ptr: Any, *rest: Any, **named: Any) -> Any:
-        real = admit(Access.ATOMIC, ptr.data, None, _size(ptr))
-        return exchange(TensorHandle(real, ptr.dtype), *rest, **named)
-
-    def atomic_rmw(operation: Any, ptr: Any, val: Any, mask: Any, *rest: Any, **named: Any) -> Any:
-        _refuse_narrow(val)
-        size = max(_size(ptr), val.data.itemsize)
-        real = admit(Access.ATOMIC, ptr.data, _lanes(mask), size)
-        return update(operation, TensorHandle(real, ptr.dtype), val, mask, *rest, **named)
-
-    _BUILDER.create_masked_load, _BUILDER.create_masked_store = masked_load, masked_store
-    _BUILDER.create_atomic_cas, _BUILDER.create_atomic_rmw = atomic_cas, atomic_rmw
+    """Route every access through `admit`, which makes its addresses real or raises."""
+    accesses.watch(_BUILDER, admit)
 
 
 def watch_assertions(refuse: Refuse) -> None:
@@ -135,32 +108,17 @@ def watch_assertions(refuse: Refuse) -> None:
     _BUILDER.create_assert, _BUILDER.create_assume = check, assume
 
 
-def _refuse_narrow(value: Any) -> None:
-    if narrow.narrow_type(value) is not None:
-        message = f"atomic operations on {value.dtype} do not run on the interpreter"
-        raise NotImplementedError(message)
-
-
-def _lanes(mask: Any) -> Array:
-    return np.asarray(mask.data)  # before 3.9 descriptors pass arrays, whose data are no array
-
-
-def _original(operation: str) -> Callable[..., Any]:
-    return partial(getattr(type(_BUILDER), operation), _BUILDER)
-
-
-def _size(pointers: Any) -> int:
-    bits = getattr(pointers.get_element_ty(), "primitive_bitwidth", 64)
-    return max(bits // 8, 1)
-
-
 def improve() -> None:
-    """Change the interpreter's classes: narrow reductions, and faster calls of jit functions.
+    """Change the interpreter's classes: what it lacks, narrow reductions, and what takes it long.
 
     To be called once in a process. For each call of a jit function Triton looks through all of
     `triton.language`, some tenths of a millisecond; once for each function is enough.
     """
     narrow.reduce_in_float32()
+    lacking.improve(_SEMANTIC)
+    quick.keep_types()
+    quick.broadcast_quickly(_SEMANTIC)
+    quick.promote_quickly(_SEMANTIC)
     first = InterpretedFunction.__call__
     seen: set[int] = set()
 
@@ -183,7 +141,18 @@ def read_library() -> None:
                     value.rewrite()
 
 
-def run(kernel: Any, grid: Sequence[int], arguments: Sequence[Any]) -> None:
-    """Run every program of `grid`, one after another. Raises what the kernel raises."""
+def run(
+    kernel: Any, grid: Sequence[int], arguments: Sequence[Any], *, backwards: bool = False
+) -> None:
+    """Run every program of `grid`, one after another. Raises what the kernel raises.
+
+    `backwards` begins with the last one.
+    """
+    place = partial(type(_BUILDER).set_grid_idx, _BUILDER)
+
+    def from_the_end(*program: int) -> None:
+        place(*(extent - 1 - at for extent, at in zip(grid, program, strict=True)))
+
+    _BUILDER.set_grid_idx = from_the_end if backwards else place
     with np.errstate(all="ignore"):
         kernel.run(*arguments, grid=tuple(grid), warmup=False)

@@ -24,11 +24,14 @@ def find(loaded: Loaded, name: str) -> Any:
     if isinstance(found, InterpretedFunction):
         return found
     if isinstance(found, toolchain.JITFunction):
-        message = f"{name} is a Gluon kernel: only Triton kernels run on the interpreter"
-        raise Failure("compile_error", "frontend", message)
+        message = (
+            f"{name} is a Gluon kernel, and only Triton kernels run on the CPU interpreter: launch "
+            "it on a device with a GPU"
+        )
+        raise Failure("needs_gpu", "frontend", message)
     for dropped in loaded.dropped:
         if name in dropped.names:
-            raise diagnosis.of_definition(dropped, name)
+            raise diagnosis.of_definition(dropped, name, loaded.dropped)
     module = vars(loaded.module)
     known = [key for key, value in module.items() if _is_kernel(value, loaded.module.__name__)]
     message = f"there is no kernel {name!r} in the source; it has: {', '.join(known) or 'none'}"

@@ -7,32 +7,82 @@ import re
 import traceback
 from collections.abc import Iterator
 
+from triton.runtime.errors import InterpreterError
+
 from compiler.excerpt import Diagnostic, Span, diagnostic, excerpt, file_in_kernel
+from compiler.launching import needs_gpu
+from compiler.launching.advising import advice
 from compiler.making import diagnosis, naming, wording
 from compiler.making.failure import Failure
 from compiler.making.module import Loaded
 
 _UNDEFINED = re.compile(r"^name '(\w+)' is not defined")
 _CALLED = re.compile(r"'(?:tensor|constexpr|int)' object is not callable")
+_CAST = re.compile(r"cannot cast [^a-zA-Z]*? to (\S+)$", re.DOTALL)  # it shows all elements
+_MODULES_OF_MEMORY = frozenset({"builtins", "numpy", "torch"})  # NumPy has a kind of its own
+_STATIC_ASSERT = "_new_static_assert"  # the interpreter's own
 _MOST_CALLS = 10
+_ADVICE = "Launch it on a device with a GPU, or write it in operations of triton.language."
 
 
 def of_kernel(error: Exception, loaded: Loaded) -> Failure:
     """Return the failure for what a kernel raised on the interpreter.
 
-    Raises `MemoryError` if that is at its root.
+    Raises `MemoryError` for want of memory.
     """
+    pass_on_want_of_memory(error)
     root = _root(error)
-    if isinstance(root, MemoryError):  # NumPy has a kind of its own
-        raise MemoryError from error  # noqa: TRY004 - that is what it is
+    if needs_gpu.is_lacking(root):
+        return of_code(error, "needs_gpu", needs_gpu.words(root), _ADVICE)
     undefined = _UNDEFINED.match(str(root))
     for dropped in loaded.dropped:
         if undefined and undefined[1] in dropped.names:
-            return diagnosis.of_definition(dropped, undefined[1])
-    hint = naming.advice_on_name(undefined[1], set()) if undefined else None
-    if _CALLED.search(str(root)):
+            return diagnosis.of_definition(dropped, undefined[1], loaded.dropped)
+    message = _CAST.sub(r"cannot cast this tensor to \1", wording.cleaned(repr(root)))
+    if not root.args and _raised_at(root) is not None:
+        message = f"{type(root).__name__} was raised"
+    if any(last.name == _STATIC_ASSERT for last in _innermost(root)):
+        message = f"tl.static_assert failed: {root}" if str(root) else "tl.static_assert failed"
+    if undefined:
+        hint = naming.advice_on_name(undefined[1], set())
+    elif _CALLED.search(message):
         hint = "Is a comma or an operator missing between two parentheses?"
-    return of_code(error, "compile_error", wording.cleaned(repr(root)), hint)
+    else:
+        hint = advice(root, message)
+    return of_code(error, "compile_error", message, hint)
+
+
+def pass_on_want_of_memory(error: BaseException) -> None:
+    """Raise `MemoryError` if there was no memory: a class of the user's own says nothing of it."""
+    kind = type(_root(error))
+    own = kind.__module__.partition(".")[0] not in _MODULES_OF_MEMORY
+    if issubclass(kind, MemoryError) and not own:
+        raise MemoryError from error
+
+
+def assertion_of(error: BaseException) -> tuple[str, int, str] | None:
+    """Return file, line and words of an `assert` of the user's that does not hold, if it is one."""
+    root = _root(error)
+    if not isinstance(root, AssertionError):
+        return None
+    place = _raised_at(root)
+    if place is None:
+        return None
+    return *place, f"assert failed: {root}" if root.args else "assert failed"
+
+
+def _innermost(root: BaseException) -> traceback.StackSummary:
+    """Return the one frame that raised `root`, none if nobody raised it."""
+    return traceback.extract_tb(root.__traceback__, limit=-1)
+
+
+def _raised_at(root: BaseException) -> tuple[str, int] | None:
+    """Return file and line of the user's own code that raised `root`, `None` if Triton did."""
+    for last in _innermost(root):
+        file = file_in_kernel(last.filename)
+        if file is not None and last.lineno is not None:
+            return file, last.lineno
+    return None
 
 
 def of_code(error: BaseException, slug: str, message: str, hint: str | None = None) -> Failure:
@@ -48,19 +98,24 @@ def of_code(error: BaseException, slug: str, message: str, hint: str | None = No
 
 
 def _root(error: BaseException) -> BaseException:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
+    *_, root = _chain(error)
+    return root
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield `error` and, where the interpreter wrapped another one for each jit call, those."""
+    link: BaseException | None = error
+    while link is not None:
+        yield link
+        link = link.__cause__ if isinstance(link, InterpreterError) else None
 
 
 def _places(error: BaseException) -> Iterator[traceback.FrameSummary]:
     """Yield the user's lines that led to the root of `error`, outermost first."""
-    link: BaseException | None = error
-    while link is not None:
+    for link in _chain(error):
         for summary in traceback.extract_tb(link.__traceback__, limit=-50):
             if file_in_kernel(summary.filename) and summary.lineno:
                 yield summary
-        link = link.__cause__
 
 
 def _at(

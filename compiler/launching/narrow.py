@@ -1,7 +1,8 @@
 """Arithmetic of bf16 and fp8 on the interpreter, which holds them as integers of their bits.
 
 Triton's own interpreter adds, multiplies and sums those bits, and truncates where a GPU rounds.
-Here every operation widens them to float32, calculates, and rounds to nearest even.
+Here every operation widens them to float32, calculates, and rounds to nearest even. Floats become
+wide integers as on a GPU, too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from compiler.launching.dtypes import STORED, Array, cast
 from compiler.making import toolchain
 
 NARROW = frozenset({"bf16", "fp8e4nv", "fp8e4b8", "fp8e5", "fp8e5b16"})
+_SATURATING = {"int32": "i32", "int64": "i64", "uint32": "u32", "uint64": "u64"}
+"""Integers that floats become as on a GPU: beyond their range its nearest end."""
+_WIDEST_BYTES = 8
 _ARITHMETIC = ("binary_op", "unary_op", "ternary_op", "create_fma", "create_dot")
 
 
@@ -44,6 +48,8 @@ def _convert_by_value(builder: Any) -> None:
         values = _widened(source)
         if name in NARROW:
             return TensorHandle(_bits(values.data, name), kind.scalar)
+        if values.data.dtype.kind == "f" and name in _SATURATING:
+            return TensorHandle(_saturated(values.data, _SATURATING[name]), kind.scalar)
         return convert(values, kind)
 
     def create_fp_to_fp(source: Any, kind: Any, rounding: Any) -> Any:
@@ -53,6 +59,15 @@ def _convert_by_value(builder: Any) -> None:
         return cast_impl(source, kind)
 
     builder.cast_impl, builder.create_fp_to_fp = cast_impl, create_fp_to_fp
+
+
+def _saturated(values: Array, name: str) -> Array:
+    """Return floats as integers. NaN becomes 0, or where 64 bits are involved the topmost bit."""
+    integers = cast(values, name)
+    if max(values.itemsize, integers.itemsize) == _WIDEST_BYTES:
+        top = 1 << (8 * integers.itemsize - 1)
+        integers.view(f"u{integers.itemsize}")[np.isnan(values)] = top
+    return integers
 
 
 def _print_values(builder: Any) -> None:
@@ -93,17 +108,21 @@ def _bits(values: Array, name: str) -> Array:
 
 
 def _through_float32(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operation whose result has the type of its last tensor: a sum's start, say."""
+    """Return an operation whose result has the type of its last tensor: a sum's start, say.
+
+    Of two tensors it is the first's: 3.6 divides bf16 by fp32 into bf16.
+    """
 
     def operation(*operands: Any) -> Any:
         handles = [operand for operand in operands if isinstance(operand, TensorHandle)]
         if not any(map(narrow_type, handles)):
             return original(*operands)
         result = original(*(_widened(operand) for operand in operands))
-        name = narrow_type(handles[-1])
+        like = handles[0] if len(handles) == 2 else handles[-1]
+        name = narrow_type(like)
         if name is None or result.data.dtype != np.float32:
             return result
-        return TensorHandle(_bits(result.data, name), handles[-1].dtype)
+        return TensorHandle(_bits(result.data, name), like.dtype)
 
     return operation
 

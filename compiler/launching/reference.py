@@ -10,21 +10,21 @@ import linecache
 import sys
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from compiler.excerpt import KERNEL_FOLDER, file_in_kernel
 from compiler.launching import mistake
 from compiler.launching.buffers import BadBuffer, Leaf, leaf_of, leaves, materialise, view
-from compiler.launching.dtypes import Array, readable
+from compiler.launching.dtypes import Array
 from compiler.launching.expected import SLUG, by_output
+from compiler.launching.language import NUMPY, Language
 from compiler.launching.number import decode
 from compiler.launching.output import BoundedOutput
 from compiler.launching.parts import part
+from compiler.launching.returning import at_return
 from compiler.making import tagged
 from compiler.making.back import spent_ms
 from compiler.making.failure import Failure
@@ -36,28 +36,29 @@ PATH = f"{KERNEL_FOLDER}reference.py"
 _MODULE = "reference"
 
 
-def reference(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+def reference(
+    header: dict[str, Any], body: bytes, send: Send, language: Language = NUMPY
+) -> dict[str, Any]:
     """Call `reference(**inputs)` and send `expected:<name>` for every output, in C order.
 
     Inputs are read-only arrays in their own shape: bf16 and fp8 as float32 of the same values, `i1`
-    as bool, all others as they are; an output with initial contents is an input too, one without is
-    not. Scalars and constexprs are Python values. A function without `**` gets what it names. It
+    as bool, all others as they are; or tensors, where the `language` is torch, bf16 and fp8 too as
+    they are. An output with initial contents is an input too, one without is not. Scalars and
+    constexprs are Python values. A function without `**` gets what it names. It
     returns a dict by output, or the array of the only output.
 
-    `header`: `source` (its place in `body`), `language`, `allocations`, `arguments`, `constexprs`.
+    `header`: `source` (its place in `body`), `allocations`, `arguments`, `constexprs`.
     The result has each output's NumPy `dtype` and `shape`. Raises `Failure`, mostly
     `invalid_reference`.
     """
     started = perf_counter()
-    if header.get("language", "numpy") != "numpy":
-        raise Failure(SLUG, "reference", f"{header['language']} is not available here: use numpy")
     with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
         warnings.simplefilter("ignore")
-        function = _defined(part(body, header["source"]).decode())
-        returned = _called(function, _inputs(header, body))
+        text = part(body, header["source"]).decode()
+        returned = _called(_defined(text), _inputs(header, body, language), language)
+        outputs = [found for found in leaves(header["arguments"]) if found.output]
+        expected = _expected(returned, outputs, text)
         sys.stdout.flush()
-    outputs = [found for found in leaves(header["arguments"]) if found.output]
-    expected = by_output(returned, outputs)
     ms = spent_ms(started)
     for name, array in expected.items():
         send({"kind": "stage", "stage": f"expected:{name}", "ms": ms}, array.tobytes())
@@ -66,6 +67,16 @@ def reference(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]
         for name, array in expected.items()
     }
     return {"kind": "result", "outputs": described, "timings_ms": {"reference": ms}}
+
+
+def _expected(returned: Any, outputs: Sequence[Leaf], text: str) -> dict[str, Array]:
+    """Return an array for every output. Raises `Failure`, with the line where it returns."""
+    try:
+        return by_output(returned, outputs)
+    except Failure as failure:
+        raise at_return(failure, text, FUNCTION, PATH) from failure
+    except Exception as error:  # what is returned may have methods of its own
+        raise _failure(error) from error
 
 
 def _defined(text: str) -> Callable[..., Any]:
@@ -77,8 +88,6 @@ def _defined(text: str) -> Callable[..., Any]:
     sys.modules[_MODULE] = module
     try:
         exec(compile(text, PATH, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - its task
-    except MemoryError:
-        raise
     except (Exception, SystemExit) as error:
         raise _failure(error) from error
     found = vars(module).get(FUNCTION)
@@ -88,13 +97,14 @@ def _defined(text: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _called(function: Callable[..., Any], inputs: dict[str, Any]) -> Any:
+def _called(function: Callable[..., Any], inputs: dict[str, Any], language: Language) -> Any:
     try:
-        return function(**_wanted(function, inputs))
-    except MemoryError:
-        raise
+        returned = language.returned(function(**_wanted(function, inputs)))
     except (Exception, SystemExit) as error:
         raise _failure(error) from error
+    if message := language.misused(inputs):
+        raise Failure(SLUG, "reference", message)
+    return returned
 
 
 def _wanted(function: Callable[..., Any], inputs: dict[str, Any]) -> dict[str, Any]:
@@ -117,6 +127,8 @@ def _wanted(function: Callable[..., Any], inputs: dict[str, Any]) -> dict[str, A
 
 
 def _failure(error: BaseException) -> Failure:
+    """Return the failure for what user code raised. Raises `MemoryError` for want of memory."""
+    mistake.pass_on_want_of_memory(error)
     if isinstance(error, Failure):
         return error
     if isinstance(error, SyntaxError) and file_in_kernel(error.filename or ""):
@@ -125,7 +137,7 @@ def _failure(error: BaseException) -> Failure:
     return Failure(SLUG, "reference", failure.message, failure.diagnostics)
 
 
-def _inputs(header: dict[str, Any], body: bytes) -> dict[str, Any]:
+def _inputs(header: dict[str, Any], body: bytes, language: Language) -> dict[str, Any]:
     try:
         allocations = materialise(header["allocations"], header["arguments"], body)
         memories = [
@@ -133,7 +145,7 @@ def _inputs(header: dict[str, Any], body: bytes) -> dict[str, Any]:
             for given, allocation in zip(header["allocations"], allocations, strict=True)
         ]
         inputs = {
-            name: _input(name, argument, memories)
+            name: _input(name, argument, memories, language)
             for name, argument in header["arguments"].items()
             if argument["kind"] != "buffer" or memories[argument["allocation"]] is not None
         }
@@ -144,22 +156,18 @@ def _inputs(header: dict[str, Any], body: bytes) -> dict[str, Any]:
     return inputs | {name: value for name, value in values.items() if "." not in name}
 
 
-def _input(name: str, argument: dict[str, Any], memories: list[Array | None]) -> Any:
+def _input(
+    name: str, argument: dict[str, Any], memories: list[Array | None], language: Language
+) -> Any:
     match argument["kind"]:
         case "buffer":
-            memory = memories[argument["allocation"]]
-            return None if memory is None else _read_only(memory, leaf_of(name, argument))
+            memory, leaf = memories[argument["allocation"]], leaf_of(name, argument)
+            return None if memory is None else language.given(view(memory, leaf), leaf.dtype)
         case "scalar":
             return decode(argument["value"])
         case "tuple":
-            items = enumerate(argument["items"])
-            return tuple(_input(f"{name}.{position}", item, memories) for position, item in items)
+            items = {f"{name}.{index}": item for index, item in enumerate(argument["items"])}
+            return tuple(_input(path, item, memories, language) for path, item in items.items())
         case "descriptor":
-            return _input(name, argument["base"], memories)
+            return _input(name, argument["base"], memories, language)
     return None
-
-
-def _read_only(memory: Array, layout: Leaf) -> Array:
-    array = np.array(readable(view(memory, layout), layout.dtype), order="C")
-    array.flags.writeable = False
-    return array

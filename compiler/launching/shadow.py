@@ -12,13 +12,14 @@ from compiler.launching.dtypes import Array
 
 
 class Shadow:
-    """One flag for every byte of every allocation that had no initial contents."""
+    """One flag for every byte of every allocation that was not filled as a whole."""
 
-    def __init__(self, allocations: Sequence[Allocation], poisoned: Sequence[bool]) -> None:
+    def __init__(self, allocations: Sequence[Allocation], filled: Sequence[Array]) -> None:
+        """Take for each allocation which of its elements have initial contents."""
         self._written = {
-            index: np.zeros(allocation.memory.nbytes, np.bool_)
+            index: np.repeat(filled[index], allocation.memory.itemsize)
             for index, allocation in enumerate(allocations)
-            if poisoned[index]
+            if not filled[index].all()
         }
 
     def write(self, slot: Slot, addresses: Array, size: int) -> None:

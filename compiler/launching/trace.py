@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from compiler.launching.addresses import Slot
-from compiler.launching.dtypes import Array, stored
-from compiler.launching.finding import Access, Place, index_of
+from compiler.launching.dtypes import stored
+from compiler.launching.finding import Place, index_of
+from compiler.launching.touch import Lanes
 
 MOST_LANES = 500_000
 """Of all accesses together: a block access counts one for each of its lanes."""
@@ -30,30 +30,31 @@ class Trace:
         """Whether accesses of `program` are kept."""
         return not self._programs or program in self._programs
 
-    def add(self, access: Access, slot: Slot, pointers: Array, live: Array, place: Place) -> None:
+    def add(self, lanes: Lanes, place: Place) -> None:
         """Keep one access: every lane's index in the argument, `None` for lanes that are masked."""
+        pointers, slot = lanes.touch.pointers, lanes.slot
         if len(self.accesses) >= self._max_accesses or self._lanes + pointers.size > MOST_LANES:
             self.truncated = True
             return
         self._lanes += pointers.size
         size = stored(slot.leaf.dtype).itemsize
-        lanes = live.reshape(-1).tolist()
+        mask = [True] * pointers.size if lanes.live is None else lanes.live.reshape(-1).tolist()
         offsets = (pointers.reshape(-1) - np.uint64(slot.first)).view(np.int64) // size
         indices = [
             index_of(element, slot.leaf) if kept else None
-            for element, kept in zip(offsets.tolist(), lanes, strict=True)
+            for element, kept in zip(offsets.tolist(), mask, strict=True)
         ]
         self.accesses.append(
             {
                 "step": self._step,
-                "program": list(place.program),
+                "program": list(place.program or ()),
                 "file": place.file,
                 "line": place.line,
-                "op": access.value,
+                "op": lanes.touch.access.value,
                 "argument": slot.leaf.name,
                 "shape": list(pointers.shape),
                 "indices": indices,
-                "mask": lanes,
+                "mask": mask,
             }
         )
         self._step += 1

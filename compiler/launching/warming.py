@@ -10,6 +10,8 @@ from typing import Any
 
 from compiler.launching import interpreter
 from compiler.launching.interpret import interpret
+from compiler.making import standin
+from compiler.making.absence import absence
 from compiler.making.warming import PRELOADED
 
 _ALSO = (
@@ -51,8 +53,9 @@ def warm_up() -> None:
     if not interpreter.is_on():
         message = "launch tasks need TRITON_INTERPRET=1 in the environment when Triton is imported"
         raise RuntimeError(message)
-    for name in (*PRELOADED, *_ALSO):
-        _import_if_there(name)
+    with absence(standin.LIBRARY):
+        for name in (*PRELOADED, *_ALSO):
+            _import_if_there(name)
     interpreter.read_library()
     interpreter.improve()
     finders = sys.meta_path[:]

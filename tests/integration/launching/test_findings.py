@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.integration.launching.launch import KERNELS, Buffer, interpret, out, uniform
+from tests.integration.launching.launch import KERNELS, Buffer, View, interpret, out, uniform
 from worker.outcome import Ending
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -64,6 +64,62 @@ async def test_a_negative_index(pool):
     assert "reads x_ptr[-1], 1 element before its start" in finding["message"]
 
 
+async def test_what_is_around_a_view_is_not_its_own(pool):
+    arguments = {
+        "x_ptr": Buffer((64,), "fp32", ARANGE, output=True),
+        "part_ptr": View("x_ptr", (32,), offset=16),
+        "out_ptr": out(32),
+    }
+    text = """import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, part_ptr, out_ptr, SHIFT: tl.constexpr):
+    lanes = tl.arange(0, 32)
+    tl.store(out_ptr + lanes, tl.load(part_ptr + lanes + SHIFT))
+"""
+    runs = [
+        await interpret(pool, text, "kernel", arguments, constexprs={"SHIFT": shift})
+        for shift in (-1, 0, 1)
+    ]
+    indices = [[finding["index"] for finding in run.findings] for run in runs]
+    assert indices == [[[-1]], [], [[32]]]
+    assert (
+        "part_ptr[32], 1 element past its end: it has 32 elements" in runs[2].findings[0]["message"]
+    )
+    assert "Offsets must not be negative" in runs[0].findings[0]["message"]
+
+
+async def test_a_mask_that_is_off_by_one(pool):
+    arguments = {"x_ptr": uniform(40), "out_ptr": out(40), "n": 40}
+    finding = await found(pool, "masks_one_too_many", arguments, grid=(2,), BLOCK=32)
+    assert (finding["access"], finding["index"], finding["program"]) == ("read", [40], [1, 0, 0])
+    assert finding["message"].endswith(
+        "Its mask lets one lane too many through: should a <= in it be a <?"
+    )
+
+
+async def test_a_mask_that_compares_with_another_size(pool):
+    arguments = {"x_ptr": uniform(100), "out_ptr": out(10), "n": 100}
+    finding = await found(pool, "masks_by_another_size", arguments, BLOCK=128)
+    assert (finding["argument"], finding["index"]) == ("out_ptr", [10])
+    assert "it must compare each offset with what out_ptr has" in finding["message"]
+
+
+async def test_a_matrix_without_mask_is_told_of_rows_and_columns(pool):
+    arguments = {"x_ptr": uniform(100), "out_ptr": out(4, 10), "n": 100}
+    finding = await found(pool, "writes_past_the_end", arguments, grid=(2,), BLOCK=32)
+    assert finding["index"] == [4, 0]
+    assert "such as mask=(rows < 4) & (columns < 10)" in finding["message"]
+
+
+async def test_a_descriptor_of_more_than_there_is(pool):
+    arguments = {"x_ptr": uniform(8, 32), "out_ptr": out(32)}
+    finding = await found(pool, "describes_too_much", arguments)
+    assert (finding["argument"], finding["index"]) == ("x_ptr", [8, 0])
+    assert "make its shape and strides those of x_ptr" in finding["message"]
+
+
 async def test_an_atomic_beyond_the_end(pool):
     arguments = {
         "x_ptr": Buffer((16,), "i32", ARANGE),
@@ -117,6 +173,53 @@ async def test_an_assertion_that_fails(pool):
     assert "x is too large" in finding["message"]
 
 
+async def test_a_plain_assert_that_fails(pool):
+    text = """import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr):
+    assert tl.load(x_ptr) > 5, "too small"
+"""
+    run = await interpret(pool, text, "kernel", {"x_ptr": uniform(1)})
+    (finding,) = run.findings
+    assert (finding["kind"], finding["line"]) == ("assertion_failed", 6)
+    assert finding["message"] == "program (0, 0, 0): assert failed: too small"
+
+
+async def test_a_static_assert_that_fails_is_a_failure_at_its_line(pool):
+    text = """import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, N: tl.constexpr):
+    tl.static_assert(N % 16 == 0, "N must be a multiple of 16")
+"""
+    arguments = {"x_ptr": uniform(1)}
+    run = await interpret(pool, text, "kernel", arguments, constexprs={"N": 8})
+    (found, *_) = run.failure["diagnostics"]
+    assert (run.failure["slug"], found["line"]) == ("compile_error", 6)
+    assert found["message"] == "tl.static_assert failed: N must be a multiple of 16"
+
+
+async def test_a_read_between_the_elements_of_an_input_is_one_of_what_nobody_wrote(pool):
+    arguments = {"x_ptr": Buffer((4, 3), "fp32", ARANGE, strides=(4, 1), elements=16)}
+    arguments |= {"out_ptr": out(16)}
+    text = """import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, out_ptr, N: tl.constexpr):
+    lanes = tl.arange(0, N)
+    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes))
+"""
+    for lanes, findings in ((2, []), (8, [[3]])):
+        run = await interpret(
+            pool, text, "kernel", arguments, constexprs={"N": lanes}, checks=["initcheck"]
+        )
+        assert [finding["index"] for finding in run.findings] == findings
+
+
 async def test_a_read_of_what_nobody_wrote_is_found_when_asked(pool):
     run = await interpret(
         pool, "faulty.py", "accumulates", {"out_ptr": out(8)}, constexprs={"BLOCK": 8},
@@ -144,7 +247,7 @@ async def test_what_a_kernel_prints_is_kept(pool):
 
 
 async def test_endless_printing_is_cut_and_ends_nothing(pool):
-    arguments = {"x_ptr": uniform(1), "out_ptr": out(1), "n": 20_000}
+    arguments = {"x_ptr": uniform(1), "out_ptr": out(1), "n": 2_000}
     run = await interpret(pool, "faulty.py", "prints_without_end", arguments)
     assert run.result["finished"] is True
     assert run.outcome.stdout.endswith(b"... the rest of the output is left out\n")

@@ -223,6 +223,17 @@ async def test_a_trace_holds_the_accesses_of_one_program(pool):
     assert load["mask"] == [True] * 8 + [False] * 24
 
 
+async def test_a_trace_has_accesses_whose_lanes_are_all_masked(pool):
+    arguments = {"x_ptr": uniform(40), "z_ptr": out(40), "N0": 0}
+    run = await interpret(
+        pool, "puzzles.py", "add_ten_in_blocks", arguments, constexprs={"B0": 32}, trace={}
+    )
+    load, store = run.trace()["accesses"]
+    assert (load["argument"], store["argument"]) == ("x_ptr", "z_ptr")
+    assert load["mask"] == [False] * 32
+    assert load["indices"] == [None] * 32
+
+
 async def test_a_trace_is_cut_where_it_was_said(pool):
     arguments = {"x_ptr": uniform(40), "z_ptr": out(40), "N0": 40}
     run = await interpret(

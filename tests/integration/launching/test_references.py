@@ -79,7 +79,12 @@ async def test_the_kernel_s_outputs_cannot_be_asked_for(pool):
         ("x_ptr[0]", "float32 of shape [4] for 'z_ptr', whose shape is [3, 4]"),
         ("x_ptr * 1j", "complex64 of shape [3, 4] for 'z_ptr': only"),
         ("'three'", "only booleans, integers and floats are compared"),
-        ("None", "only booleans, integers and floats are compared"),
+        ("None", "returned nothing: end it with a return of the array that z_ptr should be"),
+        ("1.0", "return an array, such as numpy.full([3, 4], number)"),
+        ("x_ptr.astype(object)", "an array of Python objects for 'z_ptr': make it numbers"),
+        ("[[1 << 80] * 4] * 3", "an array of Python objects for 'z_ptr': make it numbers"),
+        ("[x_ptr]", "float32 of shape [1, 3, 4] for 'z_ptr', whose shape is [3, 4]"),
+        ("{}", "says nothing of the output 'z_ptr': return it in the dict too"),
         ("[[1, 2], [3]]", "returned no array for 'z_ptr'"),
         ("{'zz': x_ptr}", "returned 'zz', which is no output; there are: z_ptr"),
     ],
@@ -87,6 +92,19 @@ async def test_the_kernel_s_outputs_cannot_be_asked_for(pool):
 async def test_a_result_that_cannot_be_compared(pool, result, complaint):
     failure = await refused(pool, f"def reference(x_ptr, **_):\n    return {result}")
     assert complaint in failure["message"]
+    assert [found["line"] for found in failure["diagnostics"]] == [2]
+
+
+async def test_a_result_is_refused_at_its_function_where_it_returns_in_several_places(pool):
+    text = "X = 1\n\ndef reference(x_ptr, **_):\n    if X:\n        return 1\n    return 2"
+    failure = await refused(pool, text)
+    assert [found["line"] for found in failure["diagnostics"]] == [3]
+
+
+async def test_an_output_is_left_out_by_none(pool):
+    arguments = {"x": uniform(4), "y": out(4), "z": out(4)}
+    run = await refer(pool, "def reference(x):\n    return {'y': x, 'z': None}", arguments)
+    assert list(run.result["outputs"]) == ["y"]
 
 
 async def test_a_float_result_for_an_integer_output(pool):
@@ -111,11 +129,6 @@ async def test_a_source_without_reference(pool, text, complaint):
 async def test_it_can_open_nothing(pool):
     text = "def reference(x_ptr, **_):\n    return len(open('/etc/passwd').read())"
     assert "Error" in (await refused(pool, text))["message"]
-
-
-async def test_torch_is_refused_by_name(pool):
-    failure = await refused(pool, "def reference(): pass", language="torch")
-    assert failure["message"] == "torch is not available here: use numpy"
 
 
 async def test_more_memory_than_a_child_has(pool):

@@ -125,3 +125,23 @@ def misspells(x_ptr, out_ptr, BLOCK: tl.constexpr):
 def adds_shapes(x_ptr, out_ptr):
     x = tl.load(x_ptr + tl.arange(0, 32))
     tl.store(out_ptr + tl.arange(0, 64), x + tl.arange(0, 64))
+
+
+@triton.jit
+def masks_one_too_many(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets <= n)
+    tl.store(out_ptr + offsets, x, mask=offsets < n)
+
+
+@triton.jit
+def masks_by_another_size(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, x, mask=offsets < n)
+
+
+@triton.jit
+def describes_too_much(x_ptr, out_ptr):
+    block = tl.make_tensor_descriptor(x_ptr, [16, 32], [32, 1], [16, 32])
+    tl.store(out_ptr + tl.arange(0, 32), tl.sum(block.load([0, 0]), 0))

@@ -4,7 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from compiler.launching.comparison import Tolerance, comparison, summary
+from compiler.launching.comparison import Tolerance, comparison
+from compiler.launching.summary import PIECE, summary
 
 EXACT = Tolerance()
 
@@ -116,3 +117,14 @@ def test_a_summary_counts_what_nobody_wrote():
 def test_a_summary_of_big_integers_is_exact():
     found = summary(np.array([2**62 + 1, 0], np.int64), "i64", poisoned=False)
     assert (found["min"], found["max"]) == (0, str(2**62 + 1))
+
+
+def test_what_is_looked_at_in_pieces_is_summed_up_as_a_whole():
+    elements = np.zeros(2 * PIECE + 3, np.float16)
+    elements[[5, PIECE + 1, -1]] = [-2, np.nan, 40]
+    found = summary(elements, "fp16", poisoned=True)
+    assert (found["min"], found["max"], found["nan"], found["inf"]) == (-2, 40, 1, 0)
+    assert found["mean"] == 38 / (2 * PIECE + 2)
+    different = comparison(elements, np.zeros_like(elements), Tolerance())
+    assert (different["mismatched"], different["nonfinite_mismatched"]) == (3, 1)
+    assert different["first_mismatch"] == {"index": [5], "actual": -2, "expected": 0}
