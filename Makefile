@@ -3,6 +3,8 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 EXPORTS := .cache/exports
+TORCH := .cache/torch
+CUDA_PYTHON := cuda-bindings==13.3.1
 TRITON_3.6 := 3.6.0
 TRITON_3.7 := 3.7.1
 TRITON_3.8 := 3.8.0
@@ -23,9 +25,16 @@ test-toolchains: $(STAMP) $(TRITONS) ## tests with Triton 3.6, 3.7, 3.8 beside 3
 	TRITOND_TEST_TOOLCHAINS=$$(echo $(abspath $(TRITONS)) | tr ' ' ':') \
 		$(PYTHON) -m pytest tests/toolchains
 
+test-torch: $(TORCH)/.installed ## references in torch (an environment of 1 GB)
+	TRITOND_TEST_TORCH=1 $(TORCH)/bin/python -m pytest tests/torch_references
+
 test-exports: $(STAMP) $(EXPORTS)/.installed ## exported code with gcc, g++, nvcc, rustc, cuda-python
 	TRITOND_EXPORT_TOOLS=required TRITOND_CUDA_PYTHON=$(EXPORTS)/bin/python \
 		$(PYTHON) -m pytest tests/integration/exports tests/integration/derived
+
+test-gpu: $(VENV)/.gpu ## launches on a real NVIDIA GPU; fails where there is none
+	$(PYTHON) tests/gpu/make_cubins.py
+	$(PYTHON) -m pytest tests/gpu --require-gpu
 
 lint: $(STAMP) ## formatting, lint, types, import contracts
 	$(VENV)/bin/ruff format --check .
@@ -55,9 +64,24 @@ $(STAMP): pyproject.toml client/pyproject.toml requirements.lock
 	$(VENV)/bin/pip install --quiet --no-cache-dir --constraint requirements.lock -e '.[worker,dev]' -e client
 	@touch $@
 
+$(EXPORTS)/.installed: pyproject.toml
+	python3 -m venv $(EXPORTS)
+	$(EXPORTS)/bin/pip install --quiet --no-cache-dir $(CUDA_PYTHON)
+	@touch $@
+
+$(VENV)/.gpu: $(STAMP)
+	$(VENV)/bin/pip install --quiet --no-cache-dir --constraint requirements.lock -e '.[gpu,worker]'
+	@touch $@
+
+$(TORCH)/.installed: pyproject.toml client/pyproject.toml requirements.lock
+	python3 -m venv $(TORCH)
+	$(TORCH)/bin/pip install --quiet --no-cache-dir --constraint requirements.lock \
+		-e '.[worker,dev]' -e client torch==2.13.0
+	@touch $@
+
 .cache/toolchains/%/bin/python:
 	python3 -m venv .cache/toolchains/$*
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help run test test-toolchains lint format bench lock clean
+.PHONY: help run test test-torch test-toolchains test-exports test-gpu lint format bench lock clean

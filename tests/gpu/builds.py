@@ -63,6 +63,9 @@ BUILDS = [
     Build("increment", "increment", {"x_ptr": "*fp32", "n_elements": "i32"}, _BLOCK),
     Build("lazy", "lazy", {"output_ptr": "*fp32", "n_elements": "i32"}, _BLOCK),
     Build("spoil_input", "spoil_input", {"x_ptr": "*fp32", "output_ptr": "*fp32"}),
+    Build("read_unwritten", "read_unwritten", {"x_ptr": "*fp32", "output_ptr": "*fp32"}),
+    Build("race_in_shared", "race_in_shared", {"output_ptr": "*i32"}, {"BLOCK_SIZE": 128}),
+    Build("trapped", "trapped", {"output_ptr": "*i32"}),
     Build("tickets", "tickets", {"counter_ptr": "*i32", "output_ptr": "*i32"}),
     Build("scalars", "scalars", {
         "o_ptr": "*i64", "f_ptr": "*fp64", "yes": "i1", "a": "i8", "b": "i16", "c": "i32",

@@ -148,3 +148,44 @@ def matmul(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl
         a_ptrs += BLOCK_K
         b_ptrs += BLOCK_K * N
     tl.store(c_ptr + rows[:, None] * N + columns[None, :], total)
+
+
+@triton.jit
+def read_unwritten(x_ptr, output_ptr):
+    tl.store(output_ptr, tl.load(x_ptr + 3))
+
+
+@triton.jit
+def race_in_shared(output_ptr, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.arange(0, BLOCK_SIZE)
+    found = tl.inline_asm_elementwise(
+        """
+        {
+            .shared .align 4 .b32 slots[1024];
+            .reg .b32 base, mine, other, lane;
+            mov.u32 base, slots;
+            mov.u32 lane, %tid.x;
+            shl.b32 mine, lane, 2;
+            add.u32 mine, base, mine;
+            st.shared.b32 [mine], $1;
+            xor.b32 other, lane, 32;
+            shl.b32 other, other, 2;
+            add.u32 other, base, other;
+            ld.shared.b32 $0, [other];
+        }
+        """,
+        "=r,r",
+        [offsets],
+        dtype=tl.int32,
+        is_pure=False,
+        pack=1,
+    )
+    tl.store(output_ptr + offsets, found)
+
+
+@triton.jit
+def trapped(output_ptr):
+    found = tl.inline_asm_elementwise(
+        "trap; mov.b32 $0, $1;", "=r,r", [1], dtype=tl.int32, is_pure=False, pack=1
+    )
+    tl.store(output_ptr, found)

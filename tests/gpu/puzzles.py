@@ -137,6 +137,9 @@ async def ask_all() -> int:
             wrong += said != wanted
             mark = "ok   " if said == wanted else "WRONG"
             print(f"{mark} {name}: {said} in {ms:.0f} ms, (max error, mismatched) {errors}")
+            for output in (answer.get("outputs") or {}).values():
+                if output["comparison"] and output["comparison"]["note"]:
+                    print("      ", output["comparison"]["note"])
             if problem:
                 print("      ", problem["detail"])
     return wrong

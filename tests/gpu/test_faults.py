@@ -76,6 +76,13 @@ def test_a_misaligned_store_has_its_name(launch):
     assert fault(launch(job)) == "misaligned_access"
 
 
+def test_a_trap_is_a_crash(launch):
+    outcome = launch(Bound().buffer("output_ptr", "i32", [1], output=True).job("trapped"))
+
+    assert fault(outcome) == "crashed"
+    assert "CUDA_ERROR" in outcome.fault["message"]
+
+
 def test_an_assertion_has_its_name_and_its_text(launch):
     outcome = launch(Bound().buffer("x_ptr", "fp32", [1], {"kind": "zeros"}).job("assertion"))
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.gpu.bound import Bound, vector_add
@@ -133,24 +134,6 @@ def test_a_gpu_that_fails_its_check_is_drained():
     with_launchers(work, spares=1)
 
 
-def test_files_can_be_confined(figure):
-    async def work(launchers):
-        await add(launchers, "ada")
-        figure(", ".join(launchers.devices[0].facts.sandbox))
-        assert "landlock" in launchers.devices[0].facts.sandbox
-
-    with_launchers(work, a_command(confine_files=True))
-
-
-def test_launchers_have_walls(figure):
-    async def work(launchers):
-        facts = launchers.devices[0].facts
-        figure(f"{facts}")
-        assert {"no_new_privs", "rlimits", "parent_death"} <= set(facts.sandbox)
-
-    with_launchers(work)
-
-
 def test_secrets_of_the_worker_do_not_reach_a_launcher(monkeypatch):
     monkeypatch.setenv("TRITOND_TEST_SECRET", "CANARY-77aa01")
 
@@ -160,6 +143,35 @@ def test_secrets_of_the_worker_do_not_reach_a_launcher(monkeypatch):
             assert b"CANARY-77aa01" not in Path(f"/proc/{pid}/environ").read_bytes()
 
     with_launchers(work)
+
+
+def test_nothing_of_one_caller_is_seen_by_the_next():
+    elements = 4_000_000
+    secret = Bound().buffer("x_ptr", "fp32", [elements], {"kind": "full", "value": 7.0})
+    secret.buffer("output_ptr", "fp32", [1], output=True).scalar("index", 0, "i32")
+    curious = Bound().buffer("x_ptr", "fp32", [16], {"kind": "ones"})
+    curious.buffer("output_ptr", "fp32", [1024], output=True).scalar("distance", 8192, "i32")
+
+    async def work(launchers):
+        await launchers.run(0, secret.job("load_at"), caller="ada", deadline_s=JOB_S)
+        outcome = await launchers.run(0, curious.job("peek_before"), caller="bob",
+                                      deadline_s=JOB_S)  # fmt: skip
+        assert outcome.ending is LaunchEnding.OK
+        assert not (np.frombuffer(outcome.outputs["output_ptr"], np.float32) == 7.0).any()
+
+    with_launchers(work)
+
+
+def test_a_gpu_on_which_no_launcher_starts_is_drained():
+    async def work():
+        launchers = Launchers([99], a_command())
+        await launchers.start()
+        with pytest.raises(DeviceDrained):
+            await launchers.run(99, vector_add(), caller="ada", deadline_s=JOB_S)
+        assert "did not start" in await launchers.until_drained(99)
+        await launchers.close()
+
+    asyncio.run(work())
 
 
 def test_the_gpus_of_the_machine_are_found(figure):

@@ -113,3 +113,48 @@ def test_a_launcher_answers_quickly(launch, figure):
 
     figure(f"{time.monotonic() - started:.2f} s for a start and 20 launches")
     assert time.monotonic() - started < 20
+
+
+def fresh(elements=1 << 20, **asked):
+    order = TimingOrder(fresh_inputs=True, **asked)
+    return vector_add(elements=elements, timing=order)
+
+
+def test_fresh_inputs_come_in_sets_of_their_own(launch, figure):
+    outcome = launch(fresh(min_repeats=20), after=False)
+    timing = timed(outcome)
+    figure(f"{timing['input_sets']} sets, {timing['median_us']} us")
+
+    assert timing["input_sets"] == 20
+    assert outcome.result["timed_digest"] == outcome.result["digest"]
+
+
+def test_fresh_inputs_are_cold_where_the_cache_is_not_flushed(launch, figure):
+    warm = timed(launch(vector_add(elements=1 << 20, timing=TimingOrder(flush_l2=False)),
+                        after=False))  # fmt: skip
+    cold = timed(launch(fresh(flush_l2=False, min_repeats=40), after=False))
+    figure(f"the same buffers {warm['median_us']} us, fresh ones {cold['median_us']} us")
+
+    assert cold["median_us"] > warm["median_us"]
+
+
+def test_what_is_updated_in_place_is_restored_in_every_set(launch):
+    bound = Bound().buffer("x_ptr", "fp32", [1000], {"kind": "ones"}, output=True)
+    bound.scalar("n_elements", 1000, "i32")
+
+    order = TimingOrder(fresh_inputs=True)
+    outcome = launch(bound.job("increment", timing=order), after=False)
+
+    assert timed(outcome)["input_sets"] > 1
+    assert outcome.result["timed_digest"] == outcome.result["digest"]
+
+
+def test_fresh_inputs_that_do_not_fit_twice_are_out_of_memory(launch):
+    elements = 20 << 30  # 80 GiB, of which nothing comes back: it is no output
+    bound = Bound().buffer("output_ptr", "fp32", [elements]).scalar("index", 0, "i32")
+
+    outcome = launch(bound.job("store_at", timing=TimingOrder(fresh_inputs=True)), after=False)
+
+    assert outcome.ending is LaunchEnding.FAULT
+    assert outcome.fault["kind"] == "out_of_memory"
+    assert "fresh_inputs" in outcome.fault["message"]

@@ -1,8 +1,8 @@
 """Runs everything that needs a GPU in one go, for a machine that is there for a few minutes only.
 
-`python3 tests/gpu/visit.py` on the GPU machine, with the cubins of make_cubins.py beside it. Every
-test runs in a process of its own with a time limit; nothing stops at a failure; a table and the
-failures come last. Needs pytest, numpy, ml_dtypes and cuda-bindings.
+`python tests/gpu/visit.py` on the GPU machine, with the cubins of make_cubins.py beside it, or
+`... visit.py tests/gpu/test_checks.py` for some of it. Files run beside each other, those that
+measure alone and last; nothing stops at a failure. Needs pytest and what a worker needs.
 """
 # ruff: noqa: T201 - a script that reports
 
@@ -11,50 +11,35 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 ROOT = Path(__file__).parents[2]
-SERIAL = ("test_timing.py",)
-TEST_S, BENCHMARK_S, WHOLE_S = 60, 75, 225
-PARALLEL = 6
-SHOWN_CHARS, SHOWN_LINES = 4000, 6
+FOLDER = ROOT / "tests" / "gpu"
 LOG = Path(os.environ.get("OUT", tempfile.gettempdir())) / "visit.log"
-ENDED = time.monotonic() + WHOLE_S
-
-
-@dataclass
-class Checked:
-    """One line of the table, and the text of a failure."""
-
-    name: str
-    state: str
-    seconds: float
-    figure: str = ""
-    words: str = ""
-    reasons: str = ""
+ALONE = {"test_timing.py"}
+BENCHMARKS = ("benchmarks/launch.py", "benchmarks/launch_service.py", "tests/gpu/puzzles.py")
+FILE_S, BENCHMARK_S = 180, 120
+PARALLEL = 3
+SHOWN_LINES = 8
 
 
 def main() -> None:
-    print(outside(["nvidia-smi", "-L"]), sys.version.split()[0], flush=True)
-    names, words = collect()
-    if not names:
-        print("no tests were found:", words)
-    first, rest = names[:1], names[1:]
-    serial = [name for name in rest if any(part in name for part in SERIAL)]
-    checked = [check(name) for name in first]
+    started = time.monotonic()
+    print(ended(["nvidia-smi", "-L"], 20), sys.version.split()[0], flush=True)
+    files = [Path(name).resolve() for name in sys.argv[1:]] or sorted(FOLDER.glob("test_*.py"))
     with ThreadPoolExecutor(PARALLEL) as pool:
-        checked += pool.map(check, [name for name in rest if name not in serial])
-    checked += [check(name) for name in serial]
-    benchmark = outside([sys.executable, "benchmarks/launch.py"], BENCHMARK_S)
-    report(checked, benchmark)
+        lines = list(pool.map(tested, [file for file in files if file.name not in ALONE]))
+    lines += [tested(file) for file in files if file.name in ALONE]
+    print("\n".join(lines), f"\n{time.monotonic() - started:.0f} s for the tests", flush=True)
+    for benchmark in BENCHMARKS if len(sys.argv) == 1 else ():
+        print(f"\n{benchmark}\n{ended([sys.executable, benchmark], BENCHMARK_S)}", flush=True)
 
 
-def outside(command: list[str], limit_s: float = 60) -> str:
+def ended(command: list[str], limit_s: float) -> str:
     """Return what a program prints, or why it did not."""
-    limit_s = max(5.0, min(limit_s, ENDED - time.monotonic()))
     try:
         done = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s, check=False
@@ -68,64 +53,33 @@ def outside(command: list[str], limit_s: float = 60) -> str:
     return done.stdout.strip() + tail
 
 
-def pytest_command(*arguments: str) -> list[str]:
-    return [
-        *(sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", str(ROOT), "-q"),
-        *("-p", "no:cacheprovider", "-p", "no:warnings", "--require-gpu", *arguments),
-    ]
-
-
-def collect() -> tuple[list[str], str]:
-    said = outside(pytest_command("--collect-only", "tests/gpu"))
-    found = [line.strip() for line in said.splitlines() if "::" in line and " " not in line]
-    found = [name if name.startswith("tests/") else f"tests/gpu/{name}" for name in found]
-    first = [name for name in found if "vector_add_is_right" in name]
-    return first + [name for name in found if name not in first], said
-
-
-def check(name: str) -> Checked:
-    """Run one test in its own process."""
-    short = name.removeprefix("tests/gpu/test_").replace(".py::test_", ": ")
-    left_s = ENDED - time.monotonic()
-    if left_s < 5:
-        return Checked(short, "not run", 0.0)
-    started = time.monotonic()
+def tested(file: Path) -> str:
+    """Run the tests of one file in a process; return a line for it, its figures and failures."""
     with tempfile.TemporaryDirectory() as folder:
         xml = Path(folder) / "junit.xml"
-        command = pytest_command("--tb=short", f"--junitxml={xml}", name)
-        words = outside(command, min(TEST_S, left_s))
-        seconds = time.monotonic() - started
-        state, figure, reasons = read(xml)
-    if state != "ok":
-        print(f"{state}: {short}", flush=True)
-    return Checked(short, state, seconds, figure, words, reasons or words[-600:])
+        said = ended(
+            [
+                *(sys.executable, "-m", "pytest", "-q", "--require-gpu", "--tb=short"),
+                *("-p", "no:cacheprovider", "-o", "junit_family=xunit1", "-o", "addopts="),
+                *("--junitxml", str(xml), str(file)),
+            ],
+            FILE_S,
+        )
+        with LOG.open("a") as log:
+            log.write(f"== {file.name}\n{said}\n")
+        words = next((line for line in reversed(said.splitlines()) if " in " in line), said)
+        return "\n".join([f"== {file.name}: {words[:200]}", *told(xml)])
 
 
-def read(xml: Path) -> tuple[str, str, str]:
-    """Return the state, the figures and the reasons of the one test in a report."""
-    case = ET.parse(xml).find(".//testcase") if xml.exists() else None
-    if case is None:
-        return "CRASHED", "", ""
-    bad = [child for child in case if child.tag in {"failure", "error", "skipped"}]
-    figures = [one.get("value", "") for one in case.iter("property") if one.get("name") == "figure"]
-    lines = [line for child in bad for line in (child.text or "").splitlines()]
-    said = [line[:300] for line in lines if line.startswith(("E ", "tests/gpu"))]
-    reasons = "\n".join((said or lines)[:SHOWN_LINES])
-    return ("FAILED" if bad else "ok"), "; ".join(figures), reasons
-
-
-def report(checked: list[Checked], benchmark: str) -> None:
-    failed = [one for one in checked if one.state != "ok"]
-    LOG.write_text(
-        "\n\n".join(f"== {one.name} {one.state}\n{one.figure}\n{one.words}" for one in checked)
-        + f"\n\n{benchmark}\n"
-    )
-    for one in checked:
-        print(f"{one.state:7}{one.seconds:5.1f} s {one.name[:58]} {one.figure[:200]}")
-    print(f"\n{benchmark}\n")
-    shown = "\n".join(f"== {one.name}\n{one.reasons}" for one in failed)
-    print(shown[:SHOWN_CHARS])
-    print(f"{len(checked) - len(failed)} ok, {len(failed)} not; everything is in {LOG}")
+def told(xml: Path) -> Iterator[str]:
+    """Yield the figures of every test, and the first lines of every failure."""
+    for case in ET.parse(xml).iter("testcase") if xml.exists() else ():
+        name, seconds = case.get("name", "")[:64], float(case.get("time") or 0)
+        for figure in (one for one in case.iter("property") if one.get("name") == "figure"):
+            yield f"   {name} {seconds:.1f} s: {figure.get('value', '')[:240]}"
+        for bad in (child for child in case if child.tag in {"failure", "error", "skipped"}):
+            lines = [line for line in (bad.text or "").splitlines() if line.startswith("E ")]
+            yield f"!! {bad.tag} {name}\n" + "\n".join((lines or [bad.text or ""])[:SHOWN_LINES])
 
 
 if __name__ == "__main__":

@@ -51,7 +51,8 @@ NOT_LOADABLE = frozenset(
 _HARMLESS = frozenset({Fault.DOES_NOT_FIT, Fault.OUT_OF_MEMORY, Fault.OUT_OF_BOUNDS})
 
 MESSAGES = {
-    Fault.ILLEGAL_ACCESS: "The kernel touched memory that is none of its arguments'.",
+    Fault.ILLEGAL_ACCESS: "The kernel touched memory that is none of its arguments': a mask is "
+    "missing, or an offset is wrong.",
     Fault.MISALIGNED_ACCESS: "The kernel accessed an address that is no multiple of its element.",
     Fault.ASSERTION_FAILED: "An assertion of the kernel failed; its text is in stdout.",
     Fault.DOES_NOT_FIT: "The kernel needs more of a multiprocessor than this GPU has.",

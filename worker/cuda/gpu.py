@@ -10,9 +10,11 @@ from collections import OrderedDict
 from collections.abc import Coroutine
 from dataclasses import dataclass
 
+from worker.cuda.examination import Examined, examine
 from worker.cuda.job import LaunchJob
 from worker.cuda.launcher_process import LauncherCommand, LauncherError, LauncherProcess
 from worker.cuda.outcome import LaunchEnding, LauncherFacts, LaunchOutcome
+from worker.cuda.tools import Tools, find_tools
 
 _FIRST_PAUSE_S = 0.5
 _MOST_FAILED_STARTS = 3
@@ -44,6 +46,8 @@ class Gpu:
         self.facts: LauncherFacts | None = None
         self.drained: str | None = None
         """Why it takes no jobs; None while it does."""
+        self.tools: Tools = find_tools(command.environ())
+        self._is_drained = asyncio.Event()
         self._command = command
         self._settings = settings
         self._turn = asyncio.Lock()
@@ -60,25 +64,26 @@ class Gpu:
         return self._turn.locked()
 
     async def start(self) -> None:
-        """Start the spares. Raises LauncherError when there can be none."""
-        for _ in range(max(1, self._settings.spares)):
-            self._spares.append(await self._new())
+        """Start the spares; where there can be none, the GPU is drained."""
+        try:
+            for _ in range(max(1, self._settings.spares)):
+                self._spares.append(await self._new())
+        except LauncherError as error:
+            self._drain(str(error))
 
     async def run(
         self, job: LaunchJob, *, caller: str, single_use: bool, deadline_s: float
     ) -> LaunchOutcome:
         """Run one job when it is its turn, in a launcher that no other caller ever used.
 
-        `deadline_s` counts from when the launcher has the job. Raises DeviceDrained, LauncherError,
-        FrameError when the job is too big to send.
+        `deadline_s` counts from when the launcher has the job. Raises DeviceDrained, FrameError
+        when the job is too big to send.
         """
         await self._turn.acquire()
         launcher = None
         outcome = None
         try:
-            if self.drained is not None:
-                raise DeviceDrained(self.drained)
-            launcher = await self._take(caller, single_use)
+            launcher = await self._taken(caller, single_use)
             outcome = await launcher.run(job, deadline_s)
             return outcome
         finally:
@@ -90,6 +95,25 @@ class Gpu:
                 self._keep(launcher, single_use)
                 self._turn.release()
                 self._in_background(self._refill())
+
+    async def examine(self, job: LaunchJob, tool: str, limit_s: float) -> Examined:
+        """Have a tool watch one run of `job` when it is its turn; then see to the GPU's health.
+
+        `limit_s` counts from its turn. Raises DeviceDrained, FrameError when the job is too big to
+        send.
+        """
+        await self._turn.acquire()
+        try:
+            if self.drained is not None:
+                raise DeviceDrained(self.drained)
+            return await examine(self._command, self.tools, self.ordinal, job, tool, limit_s)
+        finally:
+            self._in_background(self._recover(None))
+
+    async def until_drained(self) -> str:
+        """Return why the GPU takes no jobs any more, once it does not."""
+        await self._is_drained.wait()
+        return self.drained or ""
 
     async def close(self) -> None:
         """Kill all launchers and wait until they are gone."""
@@ -109,6 +133,18 @@ class Gpu:
             self._living.discard(launcher)
             raise
         return launcher
+
+    async def _taken(self, caller: str, single_use: bool) -> LauncherProcess:
+        """Return a launcher for `caller`; a GPU on which none starts is drained.
+
+        Raises DeviceDrained.
+        """
+        if self.drained is None:
+            try:
+                return await self._take(caller, single_use)
+            except LauncherError as error:
+                self._drain(str(error))
+        raise DeviceDrained(self.drained)
 
     async def _take(self, caller: str, single_use: bool) -> LauncherProcess:
         """Return the caller's own launcher, or one that nobody has used."""
@@ -153,10 +189,11 @@ class Gpu:
         if not is_gone:
             self._drain(f"launcher {launcher.pid} was killed and is not gone")
 
-    async def _recover(self, launcher: LauncherProcess) -> None:
+    async def _recover(self, launcher: LauncherProcess | None) -> None:
         """Let go of a launcher that ended badly, and see whether the GPU still works."""
         try:
-            await self._retire(launcher)
+            if launcher is not None:
+                await self._retire(launcher)
             if self.drained is None and not self._closed:
                 await self._examine()
         finally:
@@ -205,6 +242,7 @@ class Gpu:
     def _drain(self, why: str) -> None:
         if self.drained is None:
             self.drained = why
+            self._is_drained.set()
             _log.error("GPU %d takes no more jobs: %s", self.ordinal, why)
 
     def _in_background(self, work: Coroutine[None, None, None]) -> None:

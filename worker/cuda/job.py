@@ -20,6 +20,8 @@ class TimingOrder:
     min_repeats: int = 20
     max_ms: float = 500.0
     flush_l2: bool = True
+    fresh_inputs: bool = False
+    """Each repeat has buffers of its own, as far as there is memory: see `rotation`."""
     samples: bool = False
 
 

@@ -20,7 +20,7 @@ BOOTSTRAP = (
 )
 """What the interpreter is started with (`-c`); arguments.
 
-Source root, result descriptor, the worker's pid, the GPU's number, whether to confine files.
+Source root, result descriptor, the worker's pid, the GPU's number.
 """
 _READ_BYTES = 1 << 20
 
@@ -41,8 +41,8 @@ def main(arguments: list[str]) -> NoReturn:
     """Be a launcher. Never returns, and runs no finalizer: the driver frees what is left."""
     status = 1
     try:
-        descriptor, parent_pid, ordinal, confine_files = map(int, arguments)
-        status = _live(_Pipe(descriptor), parent_pid, ordinal, bool(confine_files))
+        descriptor, parent_pid, ordinal = map(int, arguments)
+        status = _live(_Pipe(descriptor), parent_pid, ordinal)
     except BaseException:  # noqa: BLE001 - the worker sees exit status 1 and this text
         traceback.print_exc()
     finally:
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> NoReturn:
         os._exit(status)
 
 
-def _live(pipe: _Pipe, parent_pid: int, ordinal: int, confine_files: bool) -> int:
+def _live(pipe: _Pipe, parent_pid: int, ordinal: int) -> int:
     from worker.cuda import walls
 
     started = time.monotonic()
@@ -60,8 +60,7 @@ def _live(pipe: _Pipe, parent_pid: int, ordinal: int, confine_files: bool) -> in
 
     bench = Bench(open_device(ordinal))
     bench.warm_up()
-    if confine_files:
-        layers += walls.after_cuda()
+    layers += walls.after_cuda()
     facts = bench.device.facts() | {
         "driver": bench.clocks.driver,
         "sandbox": layers,

@@ -39,8 +39,6 @@ class LauncherCommand:
     python: Path = Path(sys.executable)
     root: Path = Path(__file__).parents[2]
     bootstrap: str = BOOTSTRAP
-    confine_files: bool = False
-    """Whether Landlock takes all files but libraries and the driver's from it."""
     start_s: float = 60.0
     exit_s: float = 10.0
     """How long a killed launcher may take to be gone, before its GPU counts as stuck."""
@@ -108,7 +106,7 @@ class LauncherProcess:
         try:
             self._process = await asyncio.create_subprocess_exec(
                 *(command.python, "-s", "-P", "-c", command.bootstrap, command.root),
-                *map(str, (theirs, os.getpid(), self._ordinal, int(command.confine_files))),
+                *map(str, (theirs, os.getpid(), self._ordinal)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=self._output,
                 stderr=self._output,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from worker.cuda.examination import Examined
 from worker.cuda.gpu import DeviceDrained, Gpu, LauncherSettings
 from worker.cuda.job import LaunchJob
 from worker.cuda.launcher_process import LauncherCommand, LauncherError
@@ -31,6 +32,8 @@ class DeviceState:
     busy: bool
     drained: str | None
     """Why it takes no jobs any more; None while it does."""
+    tools: tuple[str, ...] = ()
+    """What can watch a run on it: memcheck, racecheck, initcheck, profile."""
 
 
 class Launchers:
@@ -49,12 +52,12 @@ class Launchers:
     def devices(self) -> list[DeviceState]:
         """All GPUs and their states."""
         return [
-            DeviceState(gpu.ordinal, gpu.facts, gpu.busy, gpu.drained)
+            DeviceState(gpu.ordinal, gpu.facts, gpu.busy, gpu.drained, tuple(gpu.tools.names))
             for gpu in self._gpus.values()
         ]
 
     async def start(self) -> None:
-        """Start the spares of all GPUs. Raises LauncherError."""
+        """Start the spares of all GPUs; one on which none starts is drained."""
         await asyncio.gather(*(gpu.start() for gpu in self._gpus.values()))
 
     async def run(
@@ -70,11 +73,22 @@ class Launchers:
 
         Two callers never share a launcher; with `isolation="process"` two jobs neither. The
         deadline counts from when the launcher has the job; a job that is still running then is
-        killed with it. Raises DeviceDrained, LauncherError, FrameError when the job is too big.
+        killed with it. Raises DeviceDrained, FrameError when the job is too big.
         """
         gpu = self._gpus[ordinal]
         single_use = isolation == "process"
         return await gpu.run(job, caller=caller, single_use=single_use, deadline_s=deadline_s)
+
+    async def examine(self, ordinal: int, job: LaunchJob, tool: str, *, limit_s: float) -> Examined:
+        """Have a tool (`DeviceState.tools`) watch one run of `job`, in processes of their own.
+
+        It takes the GPU's turn, for at most `limit_s`. Raises DeviceDrained, FrameError.
+        """
+        return await self._gpus[ordinal].examine(job, tool, limit_s)
+
+    async def until_drained(self, ordinal: int) -> str:
+        """Return why a GPU takes no jobs any more, once it does not."""
+        return await self._gpus[ordinal].until_drained()
 
     async def close(self) -> None:
         """Kill all launchers and wait until they are gone."""

@@ -31,8 +31,8 @@ class LaunchOutcome:
     detail: str = ""
     """Why, in words for a log; empty for `ok`."""
     result: dict[str, Any] | None = None
-    """resources, modified_inputs, digest, deterministic, timed_digest, timing, findings,
-    timings_ms."""
+    """resources, modified_inputs, digest (of outputs, by name), differing (outputs of two runs;
+    None: run once), timed_digest, timing, findings, timings_ms."""
     fault: dict[str, Any] | None = None
     """kind (a verdict), error (CUDA's name or null), message."""
     failure: dict[str, Any] | None = None

@@ -24,14 +24,15 @@ from store.blobs import Blobs
 from worker.child_task import ChildTasks
 from worker.compile import Bench
 from worker.launch.binding import bind, bind_ir, only, with_uploads
+from worker.launch.children import Children
 from worker.launch.comparison import Compared, NotCompared, compare
 from worker.launch.deadline import Deadline, DeadlinePassed
 from worker.launch.gpu import GpuDesk, run_on_gpu
 from worker.launch.interpreter import interpret
 from worker.launch.kept import Kept
+from worker.launch.precision import explained
 from worker.launch.reference import Expected, expect, no_reference, of_kernel
 from worker.launch.run import Ran, Run
-from worker.pool import Pool
 from worker.progress import CompilationFailed, Progress
 from worker.report import CutReport
 
@@ -45,7 +46,7 @@ class Place:
     """Where runs happen: children for user code and comparisons, and a GPU if it is one."""
 
     bench: Bench
-    pool: Pool
+    children: Children
     blobs: Blobs
     gpu: GpuDesk | None
 
@@ -72,8 +73,12 @@ class Cases:
         self.compile_ms = 0.0
 
     async def prepare(self) -> None:
-        """Cut the source that all cases run. Raises CompilationFailed, DeadlinePassed."""
-        await self._cut(self._job.compile_job)
+        """Cut the source that all cases run; there is none of IR.
+
+        Raises CompilationFailed, DeadlinePassed.
+        """
+        if self._job.compile_job.source is not None:
+            await self._cut(self._job.compile_job)
 
     async def run(self, case: Case) -> CaseResult:
         """Return what came of a case: a verdict, or a problem where it could not be run."""
@@ -149,8 +154,10 @@ class Cases:
 
     async def _interpreted(self, job: CompileJob, run: Run, asked: Mapping[str, Any]) -> Ran:
         timeout_s, cut = self._request.timeout_s, await self._cut(job)
-        header = {"options": job.options, **asked}
-        return await interpret(self._place.pool, cut, run, header, timeout_s, self._deadline)
+        header = {"options": job.options, "target": job.target_name, **asked}
+        return await interpret(
+            self._place.children.kernels, cut, run, header, timeout_s, self._deadline
+        )
 
     async def _expected(self, case: Case, run: Run) -> Expected | None:
         reference = case.reference
@@ -159,7 +166,8 @@ class Cases:
         if reference.compilation_key is not None:
             return await self._expected_of_kernel(case, reference, reference.compilation_key)
         timeout_s = self._request.timeout_s
-        return await expect(self._place.pool, reference, run, timeout_s, self._deadline)
+        children = self._place.children
+        return await expect(children, reference, run, timeout_s, self._deadline)
 
     async def _expected_of_kernel(self, case: Case, reference: Reference, key: str) -> Expected:
         """Run another kernel on the arguments that its parameters name."""
@@ -174,7 +182,7 @@ class Cases:
         if self._place.gpu is None:
             return of_kernel(await self._interpreted(job, run, {}), run)
         ran, _, ms = await run_on_gpu(
-            self._place.gpu, self._job, self._request, job, run, self._deadline
+            self._place.gpu, self._job, self._request, job, run, self._deadline, plain=True
         )
         self.compile_ms += ms
         return of_kernel(ran, run)
@@ -196,6 +204,7 @@ class Cases:
             returned = self._kept.granted(self._request.return_, run)
             compared = await self._compared(case, run, ran.outputs, expected, returned)
             outputs = await self._kept.files(case.index, compared.outputs, compared.files)
+            outputs = await explained(outputs, run, self.compilation, self._place.blobs)
             matches += compared.matches
         if ran.timed_outputs:
             again = await self._compared(case, run, ran.timed_outputs, expected, {})
@@ -208,6 +217,7 @@ class Cases:
             "outputs": outputs,
             "deterministic": ran.deterministic,
             "timing": ran.timing,
+            "profile": ran.profile,
             "findings": [*ran.findings, *([failure] if failure else [])],
         }
         return result.model_copy(update=update)
@@ -220,7 +230,7 @@ class Cases:
         expected: Expected | None,
         returned: dict[str, str],
     ) -> Compared:
-        pool = self._place.pool
+        pool = self._place.children.kernels
         return await compare(pool, run, actual, expected, case.reference, returned)
 
     def _evidence(self, ran: Ran, expected: Expected | None, matches: list[bool]) -> Evidence:
@@ -235,6 +245,7 @@ class Cases:
             inputs_modified=ran.inputs_modified,
             deterministic=ran.deterministic,
             checks=frozenset(self._request.checks),
+            unchecked=ran.unchecked,
         )
 
 

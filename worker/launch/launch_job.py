@@ -11,21 +11,22 @@ from dataclasses import dataclass
 
 from compiler.launch.job import LaunchJob, new_launch
 from compiler.launch.launch import CaseResult, Device, Launch, with_cases, with_run
-from compiler.launch.request import LaunchRequest
 from compiler.launch.resolution import Resolved, resolve_launch
 from compiler.problem import Problem, failure_problem
 from compiler.rejection import RequestRejected
 from store.blobs import Blobs
 from store.errors import StoreUnavailable
+from store.events import Events
 from store.jobs.attempts import Attempts
-from store.jobs.words import KEPT_S, Claim, Lapse
+from store.jobs.words import Claim, Lapse
 from store.launches import LIFE_S, Launches
 from worker.compile import Bench
+from worker.cuda.launchers import DeviceDrained
 from worker.launch.cases import Cases, Place, problem_of
+from worker.launch.children import Children
 from worker.launch.deadline import Deadline, DeadlinePassed
 from worker.launch.gpu import GpuDesk
 from worker.launch.kept import Kept
-from worker.pool import Pool
 from worker.progress import CompilationFailed
 
 logger = logging.getLogger(__name__)
@@ -37,10 +38,11 @@ class LaunchDesk:
 
     attempts: Attempts
     launches: Launches
+    events: Events
     blobs: Blobs
     bench: Bench
-    pool: Pool
-    """Of the children of launches; those of compilations are the bench's."""
+    children: Children
+    """Of launches; those of compilations are the bench's."""
     gpu: GpuDesk | None = None
     """None: on the interpreter."""
 
@@ -48,15 +50,16 @@ class LaunchDesk:
 async def do_launch(claim: Claim, desk: LaunchDesk) -> None:
     """Do the launch of `claim` and finish it.
 
-    Raises StoreUnavailable; whatever happens to the launch itself becomes its record.
+    Raises StoreUnavailable, and DeviceDrained when another worker's GPU must do it; whatever
+    happens to the launch itself becomes its record.
     """
     job = LaunchJob.model_validate_json(claim.payload)
     queue_ms = float(claim.started_at_ms - claim.submitted_at_ms)
-    way = _Way(job, job.read_request(), desk, queue_ms / 1000)
+    way = _Way(claim, job, desk, queue_ms / 1000)
     started = time.monotonic()
     try:
         launch = await way.launch()
-    except (StoreUnavailable, asyncio.CancelledError):
+    except (StoreUnavailable, DeviceDrained, asyncio.CancelledError):
         raise
     except Exception:
         # a mistake of ours must be an answer too, not a launch that nobody can finish
@@ -74,7 +77,8 @@ async def do_launch(claim: Claim, desk: LaunchDesk) -> None:
         update={"timings_ms": {k: round(v, 3) for k, v in timings_ms.items()}}
     )
     record = launch.model_dump_json().encode()
-    await desk.attempts.finish(claim.id, claim.token, record, reusable=False, keep_s=LIFE_S)
+    # reusable: who submits the same launch a moment late, with the same key, gets this one
+    await desk.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=LIFE_S)
 
 
 def failed_launch(job: LaunchJob, problem: Problem) -> Launch:
@@ -91,21 +95,21 @@ async def end_lapsed_launch(claim: Claim, attempts: Attempts) -> None:
         detail = "Three workers in a row were lost while they ran this launch."
         problem = failure_problem("worker_lost", detail)
     record = failed_launch(job, problem).model_dump_json().encode()
-    await attempts.finish(claim.id, claim.token, record, reusable=False, keep_s=KEPT_S)
+    await attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=LIFE_S)
 
 
 class _Way:
     """The way of one launch, `spent_s` of whose deadline it waited in the queue."""
 
-    def __init__(
-        self, job: LaunchJob, request: LaunchRequest, desk: LaunchDesk, spent_s: float
-    ) -> None:
+    def __init__(self, claim: Claim, job: LaunchJob, desk: LaunchDesk, spent_s: float) -> None:
+        request = job.read_request()
+        self._claim = claim
         self._job = job
         self._request = request
         self._desk = desk
         self._deadline = Deadline(request.deadline_s, spent_s)
         self._kept = Kept(job.id, desk.blobs, has_cases=bool(request.cases))
-        place = Place(desk.bench, desk.pool, desk.blobs, desk.gpu)
+        place = Place(desk.bench, desk.children, desk.blobs, desk.gpu)
         self.cases = Cases(job, request, place, self._deadline, self._kept)
 
     async def launch(self) -> Launch:
@@ -132,7 +136,18 @@ class _Way:
             if limit is not None and sum(result.failed for result in results) >= limit:
                 break
             results.append(await self.cases.run(case))
+            if self._request.cases:
+                await self._tell(results[-1])
         return results
+
+    async def _tell(self, result: CaseResult) -> None:
+        """Tell the followers how a case ended: news, which a launch does without if it must."""
+        data = result.model_dump(mode="json", include={"index", "name", "verdict"})
+        data["problem"] = result.problem.slug if result.problem else None
+        try:
+            await self._desk.events.append(self._claim.id, self._claim.token, "case", data)
+        except StoreUnavailable as error:
+            logger.warning("case %d of %s not told: %s", result.index, self._claim.id, error)
 
     def _placed(self, launch: Launch) -> Launch:
         """Return `launch` with its compilation, and with the GPU that ran it."""

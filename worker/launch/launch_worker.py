@@ -10,14 +10,15 @@ from functools import partial
 from compiler.toolchain import Toolchain
 from store import workers
 from store.connection import Server
+from store.events import Events
 from store.jobs.attempts import Attempts
 from store.jobs.revocations import Revocations
 from store.jobs.words import Claim, Limits
 from store.lanes import interpreter_lane
 from store.launches import Launches
 from worker.compile import Bench
+from worker.launch.children import Children
 from worker.launch.launch_job import LaunchDesk, do_launch
-from worker.pool import Pool
 from worker.slots import Slots
 from worker.upkeep import HEARTBEAT_S, every
 
@@ -30,20 +31,20 @@ class LaunchWorker:
         worker: workers.Worker,
         redis: Server,
         blocking: Server,
-        pool: Pool,
+        children: Children,
         bench: Bench,
         lease_s: float,
     ) -> None:
         self._worker = worker
         self._redis = redis
         self._blocking = blocking
-        self._pool = pool
+        self._children = children
         self._bench = bench
         self._lease_s = lease_s
 
     async def run(self) -> None:
         """Do launches until cancelled."""
-        lanes = [interpreter_lane(self._bench.toolchain.id)]
+        lanes = self._children.lanes(interpreter_lane(self._bench.toolchain.id))
         slots = Slots(self._attempts, lanes, self._do, self._worker.slots, self._lease_s)
         registry = workers.Workers(self._redis)
         try:
@@ -55,11 +56,14 @@ class LaunchWorker:
             await registry.leave(self._worker.id)
 
     async def _beat(self, registry: workers.Workers, slots: Slots) -> None:
-        await registry.beat(replace(self._worker, busy=slots.busy))
+        languages = self._children.languages
+        await registry.beat(replace(self._worker, busy=slots.busy, references=languages))
 
     async def _do(self, claim: Claim, attempts: Attempts) -> None:
         launches = Launches(self._redis)
-        desk = LaunchDesk(attempts, launches, self._bench.blobs, self._bench, self._pool)
+        events = Events(self._redis)
+        bench = self._bench
+        desk = LaunchDesk(attempts, launches, events, bench.blobs, bench, self._children)
         await do_launch(claim, desk)
 
     def _attempts(self, number: int) -> Attempts:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from compiler.launch.bound import Buffer
 from compiler.launch.launch import Finding
 from compiler.launch.reference import Reference
+from worker.launch.children import Children
 from worker.launch.deadline import Deadline
 from worker.launch.report import (
     MAX_MESSAGE_CHARS,
@@ -18,7 +19,6 @@ from worker.launch.report import (
 )
 from worker.launch.run import Ran, Run, arguments_header
 from worker.outcome import Ending, Outcome
-from worker.pool import Pool
 from worker.report import Malformed, read_report
 
 
@@ -35,14 +35,16 @@ class Expected:
 
 
 async def expect(
-    pool: Pool, reference: Reference, run: Run, timeout_s: float, deadline: Deadline
+    children: Children, reference: Reference, run: Run, timeout_s: float, deadline: Deadline
 ) -> Expected:
     """Run the source of `reference` in a child of its own. Raises DeadlinePassed."""
+    pool = children.of_reference(reference.language)
+    if pool is None:
+        return no_reference(f"{reference.language} is not available on this worker: use numpy")
     source = (reference.source or "").encode()
     header = {
         "task": "reference",
         "source": [0, len(source)],
-        "language": reference.language,
         **arguments_header(run, len(source)),
     }
     limit_s = deadline.limit_s(timeout_s)

@@ -41,6 +41,7 @@ class LaunchFailure(Report):
         "invalid_argument",
         "invalid_descriptor",
         "invalid_reference",
+        "needs_gpu",
     ]
     message: str
     diagnostics: list[Diagnostic] = Field(max_length=MAX_FINDINGS)

@@ -6,7 +6,7 @@ from typing import Any
 
 from compiler.launch.bound import BoundArguments, Buffer
 from compiler.launch.element import ITEM_BYTES
-from compiler.launch.launch import Finding, Timing
+from compiler.launch.launch import Finding, Profile, Timing
 from compiler.problem import Problem
 from compiler.specialization import Specialization
 from compiler.value import Value
@@ -45,7 +45,10 @@ class Ran:
     timed_out: bool = False
     out_of_memory: bool = False
     crashed: bool = False
+    unchecked: bool = False
+    """A check that was asked for did not get to its end; a finding says why."""
     timing: Timing | None = None
+    profile: Profile | None = None
     stdout: str = ""
     trace: bytes | None = None
     problem: Problem | None = None

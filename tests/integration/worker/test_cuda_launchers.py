@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,6 @@ from worker.cuda.job import LaunchJob
 from worker.cuda.launchers import (
     DeviceDrained,
     LauncherCommand,
-    LauncherError,
     Launchers,
     LauncherSettings,
 )
@@ -51,6 +51,12 @@ def children():
     listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text(encoding="ascii")
     names = {int(pid): Path(f"/proc/{pid}/cmdline") for pid in listed.split()}
     return {pid for pid, path in names.items() if b"fake_launcher" in path.read_bytes()}
+
+
+def is_running(pid):
+    """Whether a process is there that is no zombie, whoever has to reap it."""
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
 
 
 async def launch(launchers, entry=GOOD, caller="ada", isolation="caller", deadline_s=LONG_S):
@@ -181,12 +187,71 @@ async def test_a_clean_job_needs_no_health_check(command, sick):
         assert (await launch(launchers)).ending is LaunchEnding.OK
 
 
-async def test_a_launcher_that_does_not_start_says_why(command):
-    launchers = Launchers([99], command)
+async def test_a_gpu_on_which_no_launcher_starts_is_drained_and_the_others_are_not(command):
+    launchers = Launchers([99, 0], command)
+    await launchers.start()
+    try:
+        with pytest.raises(DeviceDrained, match="no such GPU"):
+            await launchers.run(99, job(GOOD), caller="ada", deadline_s=LONG_S)
+        assert "no such GPU" in await launchers.until_drained(99)
+        assert (await launch(launchers)).ending is LaunchEnding.OK
+    finally:
+        await launchers.close()
 
-    with pytest.raises(LauncherError, match="no such GPU"):
-        await launchers.start()
-    await launchers.close()
+
+async def test_a_tool_that_is_not_installed_is_said_to_be_missing(command):
+    async with launchers_of(replace(command, environment={"PATH": "/nonexistent"})) as launchers:
+        examined = await launchers.examine(0, job(GOOD), "memcheck", limit_s=LONG_S)
+
+        assert launchers.devices[0].tools == ()
+        assert "does not have the program" in examined.incomplete
+
+
+FAKE_SANITIZER = """#!/bin/sh
+while [ "$1" != --log-file ]; do shift; done
+cat > "$2" <<END
+========= COMPUTE-SANITIZER
+========= Invalid __global__ write of size 4 bytes
+=========     at store_at+0xc0 in /kernel/user.py:26
+=========     by thread (0,0,0) in block (5,0,0)
+=========     Access to 0x1020 is out of bounds
+=========
+========= ERROR SUMMARY: 1 error
+END
+echo '[{"name": "out", "start": 4096, "elements": 8, "dtype": "fp32", "shape": [8],
+        "strides": [1], "offset": 0}]' > places.json
+echo '{"error": "the kernel failed"}' > ending.json
+"""
+
+
+async def test_what_a_tool_reports_arrives_as_findings(command, tmp_path):
+    tool = tmp_path / "compute-sanitizer"
+    tool.write_text(FAKE_SANITIZER)
+    tool.chmod(0o755)
+    watched = LaunchJob(b"", {"entry": GOOD, "cluster": [1, 1, 1]}, (1, 1, 1), [], {})
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    async with launchers_of(replace(command, environment={"PATH": path})) as launchers:
+        examined = await launchers.examine(0, watched, "memcheck", limit_s=LONG_S)
+
+    assert examined.incomplete is None
+    assert [(one["argument"], one["index"], one["line"], one["program"])
+            for one in examined.findings] == [("out", [8], 26, [5, 0, 0])]  # fmt: skip
+
+
+async def test_a_tool_that_hangs_is_killed_with_all_it_started(command, tmp_path):
+    tool = tmp_path / "compute-sanitizer"
+    tool.write_text("#!/bin/sh\nsleep 987 & echo $! > $0.pid; wait\n")
+    tool.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    async with launchers_of(replace(command, environment={"PATH": path})) as launchers:
+        examined = await launchers.examine(0, job(GOOD), "memcheck", limit_s=1)
+
+        assert "within 1 s" in examined.incomplete
+        started = (tmp_path / "compute-sanitizer.pid").read_text().strip()
+        async with asyncio.timeout(5):
+            while is_running(started):
+                await asyncio.sleep(0.02)
+        assert (await launch(launchers)).ending is LaunchEnding.OK
 
 
 async def test_secrets_of_the_worker_do_not_reach_launchers(command, monkeypatch):

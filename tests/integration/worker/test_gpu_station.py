@@ -1,0 +1,102 @@
+"""A GPU's station with the real store and fake launchers; what a launch is made of is left out."""
+
+import asyncio
+import contextlib
+from types import SimpleNamespace
+
+import pytest
+
+from store.connection import connect_blocking
+from store.jobs.callers import Jobs
+from store.jobs.words import Priority
+from store.lanes import device_lane
+from store.workers import Workers
+from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
+from worker.cuda.job import LaunchJob
+from worker.cuda.launchers import LauncherCommand, Launchers
+from worker.launch import gpu_station
+from worker.launch.children import Children
+from worker.launch.gpu import GpuDesk
+from worker.launch.gpu_station import GpuStation, Shop
+
+FAKE = {"ordinal": 0, "target": "cuda:90", "model": "Fake"}
+LANE = device_lane(FAKE["target"], FAKE["model"])
+
+
+@pytest.fixture
+async def blocking(valkey):
+    client = connect_blocking(valkey.url)
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture(autouse=True)
+def bare_launches(monkeypatch):
+    """Do a launch with its launcher alone; its record is how that ended."""
+
+    async def do_launch(claim, desk):
+        job = LaunchJob(b"", {"entry": claim.payload.decode()}, (1, 1, 1), [], {})
+        gpu = desk.gpu
+        outcome = await gpu.launchers.run(gpu.ordinal, job, caller="ada", deadline_s=10)
+        record = outcome.ending.value.encode()
+        await desk.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=60)
+
+    monkeypatch.setattr(gpu_station, "do_launch", do_launch)
+
+
+@contextlib.asynccontextmanager
+async def station(name, redis, blocking, **environment):
+    command = LauncherCommand(bootstrap=BOOTSTRAP, environment=environment)
+    launchers = Launchers([0], command)
+    await launchers.start()
+    shop = Shop(redis, blocking, Children(None), SimpleNamespace(blobs=None), lease_s=5)
+    desk = GpuDesk(launchers, 0, Jobs(redis), None, None, None)
+    running = asyncio.create_task(GpuStation(name, FAKE, desk, shop).run())
+    try:
+        yield running
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await launchers.close()
+
+
+async def submit(redis, *entries):
+    for index, entry in enumerate(entries):
+        await Jobs(redis).submit(
+            f"{index}-{entry}", lane=LANE, priority=Priority.INTERACTIVE, payload=entry.encode(),
+            caller="ada", deadline_ms=60_000,
+        )  # fmt: skip
+
+
+async def results(redis, *entries):
+    async with asyncio.timeout(20):
+        found = []
+        for index, entry in enumerate(entries):
+            while (result := await Jobs(redis).result(f"{index}-{entry}")) is None:
+                await asyncio.sleep(0.02)
+            found.append(result.record)
+        return found
+
+
+async def test_launches_of_a_drained_gpu_are_done_by_another(redis, blocking, tmp_path):
+    sick = tmp_path / "sick"
+    sick.touch()
+    entries = ("fault", "good", "good", "good", "good", "good")
+    async with station("sick", redis, blocking, **{SICK: str(sick)}) as running:
+        await submit(redis, *entries)
+        async with asyncio.timeout(20):
+            await running  # it has stopped by itself
+        assert await Workers(redis).list() == []
+        async with station("well", redis, blocking):
+            assert await results(redis, *entries) == [b"fault", *[b"ok"] * 5]
+
+
+async def test_a_station_says_which_walls_its_launchers_lack(redis, blocking):
+    async with station("well", redis, blocking):
+        async with asyncio.timeout(10):
+            while not (found := await Workers(redis).list()):
+                await asyncio.sleep(0.02)
+
+    assert found[0].device == "cuda:90 Fake"
+    assert found[0].sandbox_report["layers"] == ["none"]
+    assert "landlock" in found[0].sandbox_report["missing"]

@@ -1,0 +1,60 @@
+"""A program that puts a launcher's walls around itself and tries what they are to refuse."""
+
+import errno
+
+REFUSED = {errno.EPERM, errno.EACCES}
+"""Each attempt must end with one of these; "OPEN" stands for one that got through."""
+
+_BEFORE = """
+import ctypes, json, os, socket, sys, threading
+sys.path.insert(0, sys.argv[1])
+from worker.cuda import walls
+layers = walls.before_cuda(os.getppid())
+"""
+_AFTER = """
+layers += walls.after_cuda()
+
+def open_for_writing(path):
+    return lambda: open(path, "w")
+
+attempts = {
+    "read /etc/passwd": lambda: open("/etc/passwd"),
+    "write into /tmp": open_for_writing("/tmp/tritond-was-here"),
+    "write beside the source": open_for_writing(sys.argv[1] + "/was-here"),
+    "the worker's environment": lambda: open(f"/proc/{os.getppid()}/environ").read(),
+    "the worker's memory": lambda: open(f"/proc/{os.getppid()}/mem", "rb"),
+    "a socket": lambda: socket.socket(),
+    "a process": lambda: os.posix_spawn("/bin/true", ["true"], {}),
+    "a program": lambda: os.execv("/bin/true", ["true"]),
+    "the worker's end": lambda: os.kill(os.getppid(), 0),
+}
+got = {}
+for name, attempt in attempts.items():
+    try:
+        attempt()
+        got[name] = "OPEN"
+    except OSError as error:
+        got[name] = error.errno
+
+def in_a_thread():
+    try:
+        socket.socket()
+        got["a socket in a thread"] = "OPEN"
+    except OSError as error:
+        got["a socket in a thread"] = error.errno
+
+thread = threading.Thread(target=in_a_thread)
+thread.start()
+thread.join()
+print(json.dumps({"layers": layers, "got": got}))
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+def attempts(between: str = "") -> str:
+    """Return the program; `between` runs where a launcher opens its GPU.
+
+    Its argument is the source root. It prints JSON: the layers, and what each attempt got.
+    """
+    return _BEFORE + between + _AFTER

@@ -1,0 +1,182 @@
+"""What is made of a launcher's outcome, of checks, and of a second look."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from compiler.launch.launch import CaseResult, Finding, Launch
+from compiler.launch.request import EXAMPLE, LaunchRequest
+from compiler.launch.verdict import Evidence, Verdict, verdict_of
+from worker.cuda.examination import Examined
+from worker.cuda.job import LaunchJob
+from worker.cuda.outcome import LaunchEnding, LaunchOutcome
+from worker.launch.closer_look import look_closer
+from worker.launch.deadline import Deadline
+from worker.launch.gpu_ran import ran_of
+from worker.launch.run import Ran
+from worker.launch.second_look import Suspects, _amended, _findings
+
+JOB = LaunchJob(b"", {}, (1, 1, 1), [], {})
+FOUND = {
+    "kind": "out_of_bounds", "access": "write", "argument": "out_ptr", "index": [8],
+    "file": "user.py", "line": 26, "program": [0, 0, 0], "message": "m", "excerpt": "tl.store(...)",
+}  # fmt: skip
+FAULT = Finding(kind="illegal_access", message="The kernel touched memory that is not its own.")
+
+
+def request(**changes: Any) -> LaunchRequest:
+    return LaunchRequest.model_validate(EXAMPLE | changes)
+
+
+@dataclass
+class FakeLaunchers:
+    """Answers examinations from a list; a fake, the real one needs a GPU."""
+
+    answers: dict[str, Examined]
+    asked: list[str] = field(default_factory=list)
+
+    async def examine(self, _: int, __: LaunchJob, tool: str, *, limit_s: float) -> Examined:
+        self.asked.append(tool)
+        return self.answers[tool]
+
+
+class FakeSequels:
+    """Takes notes of launches whose sequel is expected; a fake."""
+
+    def __init__(self) -> None:
+        self.expected: list[str] = []
+
+    async def expect(self, job_id: str) -> None:
+        self.expected.append(job_id)
+
+
+async def looked(ran: Ran, answers: dict[str, Examined], **asked: Any) -> FakeLaunchers:
+    launchers = FakeLaunchers(answers)
+    await look_closer(launchers, 0, JOB, request(**asked), ran, Deadline(60))  # type: ignore[arg-type]
+    return launchers
+
+
+def test_an_assertion_has_the_line_that_cuda_prints() -> None:
+    said = (
+        b"before\n/kernel/user.py:53: unknown: block: [6,0,0], thread: [0,0,0] "
+        b"Assertion `x must be positive` failed.\n"
+    )
+    fault = {"kind": "assertion_failed", "error": "CUDA_ERROR_ASSERT", "message": "m"}
+    outcome = LaunchOutcome(LaunchEnding.FAULT, fault=fault, stdout=said)
+
+    (finding,) = ran_of(outcome, request(), cluster=2).findings
+
+    assert (finding.file, finding.line, finding.program) == ("user.py", 53, [3, 0, 0])
+    assert finding.message == "program (3, 0, 0): x must be positive"
+
+
+def test_outputs_of_two_runs_that_differ_are_named() -> None:
+    result = {"digest": {"a": "1", "b": "2"}, "timed_digest": {"a": "1", "b": "3"}}
+
+    ran = ran_of(LaunchOutcome(LaunchEnding.OK, result=result), request())
+
+    assert ran.deterministic is False
+    assert [(one.kind, one.argument) for one in ran.findings] == [("nondeterministic", "b")]
+
+
+def test_of_one_run_nothing_is_said_about_determinism() -> None:
+    ran = ran_of(LaunchOutcome(LaunchEnding.OK, result={"digest": {"a": "1"}}), request())
+
+    assert ran.deterministic is None
+
+
+async def test_what_a_check_finds_comes_before_what_the_run_showed() -> None:
+    ran = Ran(findings=[FAULT])
+    await looked(ran, {"memcheck": Examined([FOUND])}, checks=["memcheck"])
+
+    assert [one.kind for one in ran.findings] == ["out_of_bounds", "illegal_access"]
+    assert ran.findings[0].line == 26
+
+
+async def test_each_check_is_a_run_of_its_own() -> None:
+    answers = {"memcheck": Examined(), "racecheck": Examined()}
+    launchers = await looked(
+        Ran(outputs={"o": b""}), answers, checks=["racecheck", "memcheck", "determinism"]
+    )
+
+    assert launchers.asked == ["racecheck", "memcheck"]
+
+
+async def test_after_a_check_that_did_not_end_nothing_has_passed() -> None:
+    ran = Ran(outputs={"o": b""})
+    await looked(ran, {"memcheck": Examined(incomplete="it broke")}, checks=["memcheck"])
+
+    assert (ran.unchecked, ran.findings[0].kind) == (True, "check_incomplete")
+    assert verdict_of(Evidence(matches=(True,), unchecked=True)) is Verdict.NOT_CHECKED
+
+
+async def test_a_kernel_that_never_ended_is_not_watched_for_ever() -> None:
+    ran = Ran(timed_out=True)
+    launchers = await looked(ran, {}, checks=["memcheck"], profile=True)
+
+    assert launchers.asked == []
+    assert [one.kind for one in ran.findings] == ["check_incomplete", "not_profiled"]
+
+
+async def test_a_profile_that_cannot_be_made_says_why() -> None:
+    ran = Ran(outputs={"o": b""})
+    await looked(ran, {"profile": Examined(incomplete="no counters")}, profile=True)
+
+    assert ran.profile is None
+    assert "no counters" in ran.findings[0].message
+
+
+async def test_a_kernel_that_went_wrong_is_not_profiled() -> None:
+    launchers = await looked(Ran(findings=[FAULT]), {}, profile=True)
+
+    assert launchers.asked == []
+
+
+async def test_a_kernel_without_outputs_can_be_profiled() -> None:
+    ran = Ran()
+    await looked(ran, {"profile": Examined(profile={"registers": 26})}, profile=True)
+
+    assert ran.profile is not None
+    assert ran.profile.registers == 26
+
+
+async def test_only_the_first_fault_without_a_line_is_suspect() -> None:
+    sequels = FakeSequels()
+    suspects = Suspects("a-launch", sequels)  # type: ignore[arg-type]
+    findings = [Finding(kind="timeout", message="m"), FAULT, FAULT]
+
+    await suspects.note(JOB, findings)
+    await suspects.note(JOB, [FAULT])
+
+    assert suspects.first is not None
+    assert suspects.first.finding == findings[1] != FAULT
+    assert "as the event `finding`" in findings[1].message
+    assert sequels.expected == ["a-launch"]
+
+
+def test_a_fault_that_does_not_show_again_is_told() -> None:
+    (finding,) = _findings(FAULT, Examined())
+
+    assert finding.kind == "illegal_access"
+    assert "did not show again" in finding.message
+
+
+async def test_after_a_second_look_none_is_announced_any_more() -> None:
+    suspects, findings = Suspects("a-launch", FakeSequels()), [FAULT]  # type: ignore[arg-type]
+    await suspects.note(JOB, findings)
+    launch = Launch(id="i", url="u", state="completed", findings=findings)
+
+    _, amended = _amended(launch, findings[0], [Finding.model_validate(FOUND)])
+
+    assert amended.findings == [Finding.model_validate(FOUND), FAULT]
+
+
+def test_a_second_look_goes_into_the_case_that_it_explains() -> None:
+    cases = [CaseResult(index=0, name=None), CaseResult(index=1, name=None, findings=[FAULT])]
+    launch = Launch(id="i", url="u", state="completed", cases=cases)
+
+    case, amended = _amended(launch, FAULT, [Finding.model_validate(FOUND)])
+
+    assert case == 1
+    assert amended.cases is not None
+    assert [one.line for one in amended.cases[1].findings] == [26, None]
+    assert amended.cases[0] == cases[0]

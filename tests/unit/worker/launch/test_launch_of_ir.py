@@ -1,0 +1,33 @@
+"""Launches of posted IR: there is no source to cut."""
+
+from typing import Any, cast
+
+from compiler.job import CompileJob
+from compiler.launch.job import LaunchJob
+from compiler.launch.launch import Device
+from compiler.launch.request import LaunchRequest
+from compiler.request import CompileRequest
+from compiler.resolution import resolve
+from tests.unit.compiler.vector_add import TOOLCHAIN
+from worker.launch.cases import Cases, Place
+from worker.launch.deadline import Deadline
+
+BODY: dict[str, Any] = {
+    "compilation": {"ir": {"language": "ttir", "text": "module {}"}, "target": "cuda:90"},
+    "grid": [1],
+    "arguments": [1],
+}
+
+
+def ir_job() -> CompileJob:
+    return resolve(CompileRequest.model_validate(BODY["compilation"]), TOOLCHAIN, "")
+
+
+async def test_nothing_is_cut() -> None:
+    device = Device(target="cuda:90", interpreter=False)
+    job = LaunchJob(id="l", caller="ada", request=BODY, compile_job=ir_job(), device=device)
+    request = LaunchRequest.model_validate(BODY)
+    nothing = cast("Any", None)
+    place = Place(bench=nothing, children=nothing, blobs=nothing, gpu=None)
+
+    await Cases(job, request, place, Deadline(60), nothing).prepare()

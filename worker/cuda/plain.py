@@ -1,0 +1,50 @@
+"""Plain memory of the GPU, of exactly the size that is asked for. Imported in bare runs only.
+
+A sanitizer knows where such memory ends to the byte; between unmapped pages it would only know the
+pages.
+"""
+
+import numpy as np
+from cuda.bindings import driver as cu
+
+from worker.cuda.device import Device
+from worker.cuda.driver import check
+from worker.cuda.memory import POISON
+
+_ALWAYS_ALIGNED_BYTES = 256
+
+
+class PlainMemory:
+    """Allocations that live as long as the process."""
+
+    def __init__(self, device: Device) -> None:
+        self._stream = device.stream
+
+    def take(self, size_bytes: int, align_bytes: int) -> int:
+        """Return the address of `size_bytes` of memory, content undefined. Raises CudaError."""
+        spare_bytes = align_bytes if align_bytes > _ALWAYS_ALIGNED_BYTES else 0
+        start = int(check(cu.cuMemAlloc(max(1, size_bytes) + spare_bytes), "allocating memory"))
+        return (start + spare_bytes) // align_bytes * align_bytes if spare_bytes else start
+
+    def put(
+        self, address: int, size_bytes: int, content: np.ndarray | None, *, poison: bool
+    ) -> None:
+        """Write `content`; without any, the poison or nothing at all. Raises CudaError."""
+        if content is not None and content.nbytes:
+            doing = "writing an argument"
+            check(
+                cu.cuMemcpyHtoDAsync(address, content.ctypes.data, content.nbytes, self._stream),
+                doing,
+            )
+            self.wait()
+        elif content is None and poison:
+            self.fill(address, size_bytes, POISON)
+
+    def fill(self, address: int, size_bytes: int, byte: int) -> None:
+        """Set memory, in the order of the stream. Raises CudaError."""
+        if size_bytes:
+            check(cu.cuMemsetD8Async(address, byte, size_bytes, self._stream), "filling memory")
+
+    def wait(self) -> None:
+        """Wait for all work queued so far. Raises CudaError."""
+        check(cu.cuStreamSynchronize(self._stream), "waiting for the GPU")

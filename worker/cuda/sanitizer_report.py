@@ -1,0 +1,120 @@
+"""What compute-sanitizer says of a kernel, as data. Pure: text in, accusations out.
+
+Its text is for people and differs a little between versions, so lines that are not understood are
+passed over.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+_PREFIX = "========="
+_INVALID = re.compile(r"Invalid __(\w+)__ (read|write|atomic)\w* of size ([\d,]+)")
+_UNINITIALIZED = re.compile(r"Uninitialized __(\w+)__ memory read of size ([\d,]+)")
+_RACE = re.compile(r"(?:Error|Warning): Race reported between (\w+) access\b(.*)")
+_OTHER_SIDE = re.compile(r"and (\w+) access\b(.*)")
+_AT = re.compile(r"\bin (\S+):(\d+)\b")
+_BY = re.compile(r"by thread \([\d,]+\) in block \((\d+),(\d+),(\d+)\)")
+_ADDRESS = re.compile(r"(?:Access(?: to| at)?|Address) (0x[0-9a-f]+)(?: is (misaligned))?")
+_HAZARDS = re.compile(r"\[([\d,]+) hazards?\]")
+
+Kind = Literal["out_of_bounds", "misaligned_access", "uninitialized", "race"]
+
+
+@dataclass(frozen=True, slots=True)
+class Accusation:
+    """One access of one thread, or one pair of lines that race; None where the tool is silent."""
+
+    kind: Kind
+    access: Literal["read", "write", "atomic"]
+    space: str = "global"
+    size_bytes: int = 0
+    address: int | None = None
+    path: str | None = None
+    line: int | None = None
+    block: tuple[int, int, int] | None = None
+    other_access: str | None = None
+    other_line: int | None = None
+    count: int = 1
+
+
+def read(text: str) -> list[Accusation]:
+    """Return every accusation of a report, in its order."""
+    return [found for record in _records(text) if (found := _accusation(record)) is not None]
+
+
+def _records(text: str) -> Iterator[list[str]]:
+    """Yield the lines of every message, without the prefix: blank lines are between them."""
+    record: list[str] = []
+    for line in text.splitlines():
+        if not line.startswith(_PREFIX):
+            continue
+        words = line.removeprefix(_PREFIX).strip()
+        if words:
+            record.append(words)
+        elif record:
+            yield record
+            record = []
+    if record:
+        yield record
+
+
+def _accusation(record: list[str]) -> Accusation | None:
+    for index, line in enumerate(record):
+        rest = record[index + 1 :]
+        if match := _INVALID.search(line):
+            space, access, size = match.groups()
+            plain = Accusation("out_of_bounds", _access(access), space, _number(size))
+            return _placed(plain, rest)
+        if match := _UNINITIALIZED.search(line):
+            space, size = match.groups()
+            return _placed(Accusation("uninitialized", "read", space, _number(size)), rest)
+        if match := _RACE.search(line):
+            return _race(match.group(1), match.group(2), rest)
+    return None
+
+
+def _placed(accusation: Accusation, lines: list[str]) -> Accusation:
+    for line in lines:
+        if line.startswith("at ") and (match := _AT.search(line)):
+            accusation = replace(accusation, path=match.group(1), line=int(match.group(2)))
+        elif match := _BY.search(line):
+            x, y, z = map(int, match.groups())
+            accusation = replace(accusation, block=(x, y, z))
+        elif match := _ADDRESS.search(line):
+            accusation = replace(accusation, address=int(match.group(1), 16))
+            if match.group(2):
+                accusation = replace(accusation, kind="misaligned_access")
+    return accusation
+
+
+def _race(access: str, where: str, lines: list[str]) -> Accusation:
+    accusation = Accusation("race", _access(access), "shared")
+    if match := _AT.search(where):
+        accusation = replace(accusation, path=match.group(1), line=int(match.group(2)))
+    for line in lines:
+        if match := _OTHER_SIDE.search(line):
+            other = _AT.search(match.group(2))
+            accusation = replace(
+                accusation,
+                other_access=_access(match.group(1)),
+                other_line=int(other.group(2)) if other else None,
+            )
+        if match := _HAZARDS.search(line):
+            accusation = replace(accusation, count=_number(match.group(1)))
+            break
+    return accusation
+
+
+def _access(word: str) -> Literal["read", "write", "atomic"]:
+    match word.lower():
+        case "read":
+            return "read"
+        case "write":
+            return "write"
+    return "atomic"
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))

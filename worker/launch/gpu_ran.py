@@ -1,0 +1,116 @@
+"""What a launcher's outcome amounts to for a launch: outputs, timing, findings. Pure."""
+
+import re
+from typing import Any
+
+from compiler.excerpt import KERNEL_FOLDER
+from compiler.launch.launch import Finding, Timing
+from compiler.launch.request import LaunchRequest, TimingRequest
+from compiler.problem import failure_problem
+from worker.cuda.outcome import LaunchEnding, LaunchOutcome
+from worker.launch.run import Ran
+
+_FAULTS = frozenset({"illegal_access", "out_of_bounds", "misaligned_access", "assertion_failed"})
+_ASSERTION = re.compile(
+    r"^(?P<path>[^\s:]+):(?P<line>\d+): .*?block: \[(?P<block>\d+,\d+,\d+)\].*?"
+    r"Assertion `(?P<words>.*)` failed",
+    re.MULTILINE,
+)
+
+
+def ran_of(outcome: LaunchOutcome, request: LaunchRequest, cluster: int = 1) -> Ran:
+    """Return what came out of a run; a program is `cluster` blocks wide."""
+    ran = Ran(
+        outputs=outcome.outputs,
+        timed_outputs=outcome.timed_outputs,
+        stdout=outcome.stdout.decode(errors="replace"),
+    )
+    match outcome.ending:
+        case LaunchEnding.OK:
+            _take_result(ran, outcome.result or {}, request)
+        case LaunchEnding.FAULT:
+            _take_fault(ran, outcome.fault or {}, cluster)
+        case LaunchEnding.DEADLINE:
+            ran.timed_out = True
+            message = f"The kernel did not end within timeout_s = {request.timeout_s:g} s."
+            ran.findings.append(Finding(kind="timeout", message=message))
+        case LaunchEnding.FAILURE:
+            said = (outcome.failure or {}).get("message", "the launcher could not do it")
+            ran.problem = failure_problem("invalid_argument", said)
+        case _:
+            ran.crashed = True
+            message = f"The launcher ended unexpectedly ({outcome.detail})."
+            ran.findings.append(Finding(kind="crashed", message=message))
+    return ran
+
+
+def _take_result(ran: Ran, result: dict[str, Any], request: LaunchRequest) -> None:
+    ran.findings = [Finding.model_validate(item) for item in result.get("findings") or []]
+    modified = result.get("modified_inputs") or []
+    ran.inputs_modified = bool(modified)
+    for name in modified:
+        message = f"{name} is no output, but was changed. Mark it as an output if that is meant."
+        finding = Finding(
+            kind="input_modified", access="write", argument=str(name), message=message
+        )
+        ran.findings.append(finding)
+    if (differing := _differing(result)) is not None:
+        ran.deterministic = not differing
+        ran.findings += [_differs(str(name)) for name in differing]
+    if timing := result.get("timing"):
+        ran.timing = _timing(timing, request)
+
+
+def _differing(result: dict[str, Any]) -> list[str] | None:
+    """Return the outputs that were not the same after two runs; None where there was one run.
+
+    The last timed run is a second one too.
+    """
+    again: dict[str, str] | None = result.get("timed_digest")
+    if (told := result.get("differing")) is not None or again is None:
+        return told
+    return [name for name, digest in result["digest"].items() if again[name] != digest]
+
+
+def _differs(name: str) -> Finding:
+    message = (
+        f"{name} was not the same, bit by bit, after two runs with equal inputs: programs update "
+        "it atomically in no fixed order, or race."
+    )
+    return Finding(kind="nondeterministic", argument=name, message=message)
+
+
+def _timing(measured: dict[str, Any], request: LaunchRequest) -> Timing:
+    asked = request.timing or TimingRequest()
+    seconds = measured["median_us"] * 1e-6
+    rates = {"bytes_per_s": asked.bytes_, "flops_per_s": asked.flops}
+    per_s = {name: amount / seconds for name, amount in rates.items() if amount and seconds}
+    fields = {name: value for name, value in measured.items() if name in Timing.model_fields}
+    return Timing.model_validate(fields | per_s)
+
+
+def _take_fault(ran: Ran, fault: dict[str, Any], cluster: int) -> None:
+    kind = str(fault.get("kind"))
+    ran.fits = kind != "does_not_fit"
+    ran.out_of_memory = kind == "out_of_memory"
+    ran.crashed = ran.fits and not ran.out_of_memory and kind not in _FAULTS
+    finding = Finding(kind=kind, message=str(fault.get("message")))
+    if kind == "assertion_failed":
+        finding = _asserted(ran.stdout, cluster) or finding
+    ran.findings.append(finding)
+
+
+def _asserted(stdout: str, cluster: int) -> Finding | None:
+    """Return the finding of the first assertion that CUDA printed, None when it printed none."""
+    match = _ASSERTION.search(stdout)
+    if match is None:
+        return None
+    x, y, z = map(int, match["block"].split(","))
+    program = [x // cluster, y, z]
+    return Finding(
+        kind="assertion_failed",
+        file=match["path"].removeprefix(KERNEL_FOLDER),
+        line=int(match["line"]),
+        program=program,
+        message=f"program {tuple(program)}: {match['words']}",
+    )

@@ -1,0 +1,178 @@
+"""One GPU at work: it claims launches, does them, and looks again at those that ended in a fault.
+
+It stops for good when its GPU is drained; what it has not finished goes to other workers.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from store import workers
+from store.connection import Server
+from store.errors import StoreUnavailable
+from store.events import Events
+from store.jobs.attempts import Attempts
+from store.jobs.revocations import Revocations
+from store.jobs.words import Claim, Limits
+from store.lanes import device_lane
+from store.launches import Launches
+from store.sequel import Sequels
+from worker.compile import Bench
+from worker.cuda.launchers import DeviceDrained, DeviceState
+from worker.cuda.tools import MEMCHECK
+from worker.cuda.walls import LAYERS
+from worker.launch.children import Children
+from worker.launch.gpu import GpuDesk
+from worker.launch.launch_job import LaunchDesk, do_launch
+from worker.launch.second_look import Suspect, Suspects, look_again, not_looked
+from worker.slots import Slots
+from worker.upkeep import HEARTBEAT_S, every
+
+SLOTS_PER_GPU = 4
+"""A GPU runs one job at a time; meanwhile others compile, compute references and compare."""
+MOST_LOOKS = 2
+"""Second looks that wait or run: they take the GPU's turn, and a fault is cheap to make."""
+GRACE_S = 10.0
+"""What launches that need the drained GPU no more may take to be handed in."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """What all stations of a worker share."""
+
+    redis: Server
+    blocking: Server
+    children: Children
+    bench: Bench
+    lease_s: float
+
+
+class GpuStation:
+    """Does the launches of one GPU, under the worker's id `name`."""
+
+    def __init__(self, name: str, gpu: dict[str, Any], desk: GpuDesk, shop: Shop) -> None:
+        self._name = name
+        self._target, self._model = gpu["target"], gpu["model"]
+        self._desk = desk
+        self._shop = shop
+        self._sequels = Sequels(shop.redis)
+        self._working: set[int] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._looks: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Work until cancelled, or until the GPU is drained."""
+        drained = asyncio.create_task(self._desk.launchers.until_drained(self._desk.ordinal))
+        work = asyncio.create_task(self._work())
+        try:
+            await asyncio.wait({drained, work}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                logger.error("GPU %d is drained: %s", self._desk.ordinal, drained.result())
+                await self._let_finish()
+        finally:
+            tasks = {drained, work, *self._looks}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await workers.Workers(self._shop.redis).leave(self._name)
+        if not work.cancelled() and (error := work.exception()):
+            raise error
+
+    async def _work(self) -> None:
+        lanes = self._shop.children.lanes(device_lane(self._target, self._model))
+        slots = Slots(self._attempts, lanes, self._do, SLOTS_PER_GPU, self._shop.lease_s)
+        logger.info("GPU %d: %s", self._desk.ordinal, lanes[0])
+        async with asyncio.TaskGroup() as group:
+            group.create_task(slots.run())
+            group.create_task(Revocations(self._shop.blocking, slots.revoke).run())
+            group.create_task(every(HEARTBEAT_S, partial(self._beat, slots)))
+
+    @property
+    def _state(self) -> DeviceState:
+        ordinal = self._desk.ordinal
+        return next(d for d in self._desk.launchers.devices if d.ordinal == ordinal)
+
+    async def _beat(self, slots: Slots) -> None:
+        state = self._state
+        if state.drained is not None:
+            return
+        layers = state.facts.sandbox if state.facts is not None else ()
+        missing = [layer for layer in LAYERS if layer not in layers]
+        worker = workers.Worker(
+            id=self._name,
+            kind="launch",
+            toolchain=None,
+            device=f"{self._target} {self._model}",
+            sandbox="launcher",
+            slots=slots.count,
+            busy=slots.busy,
+            sandbox_report={"level": "launcher", "layers": list(layers), "missing": missing},
+            references=self._shop.children.languages,
+            tools=list(state.tools),
+        )
+        await workers.Workers(self._shop.redis).beat(worker)
+
+    async def _do(self, claim: Claim, attempts: Attempts) -> None:
+        """Do a launch; one that needs a drained GPU waits here until its slot gives it back."""
+        suspects = Suspects(claim.id, self._sequels) if MEMCHECK in self._state.tools else None
+        self._working.add(claim.token)
+        self._idle.clear()
+        try:
+            await self._launch(claim, attempts, replace(self._desk, suspects=suspects))
+        except DeviceDrained:
+            self._leave(claim)
+            await asyncio.Event().wait()
+        finally:
+            self._leave(claim)
+        if suspects is not None and suspects.first is not None:
+            await self._look_again(claim, suspects.first)
+
+    def _leave(self, claim: Claim) -> None:
+        self._working.discard(claim.token)
+        if not self._working:
+            self._idle.set()
+
+    async def _launch(self, claim: Claim, attempts: Attempts, desk: GpuDesk) -> None:
+        state, shop = self._state, self._shop
+        if state.drained is not None:
+            raise DeviceDrained(state.drained)
+        launches, events = Launches(shop.redis), Events(shop.redis)
+        bench, children = shop.bench, shop.children
+        await do_launch(
+            claim, LaunchDesk(attempts, launches, events, bench.blobs, bench, children, desk)
+        )
+
+    async def _look_again(self, claim: Claim, suspect: Suspect) -> None:
+        desk = self._desk
+        if len(self._looks) >= MOST_LOOKS:
+            await not_looked(claim, suspect, desk.jobs, self._sequels)
+            return
+        look = look_again(claim, suspect, desk.launchers, desk.ordinal, desk.jobs, self._sequels)
+        task = asyncio.create_task(_logged(look))
+        self._looks.add(task)
+        task.add_done_callback(self._looks.discard)
+
+    async def _let_finish(self) -> None:
+        """Wait for the launches that are past the GPU; the others wait for us."""
+        with contextlib.suppress(TimeoutError):  # then they are given back as well
+            async with asyncio.timeout(GRACE_S):
+                await self._idle.wait()
+
+    def _attempts(self, number: int) -> Attempts:
+        limits = Limits(lease_ms=int(self._shop.lease_s * 1000))
+        consumer = f"{self._name}.{number}"
+        return Attempts(self._shop.redis, self._shop.blocking, consumer, limits)
+
+
+async def _logged(look: Coroutine[Any, Any, None]) -> None:
+    try:
+        await look
+    except StoreUnavailable as error:
+        logger.warning("a second look was not told: %s", error)

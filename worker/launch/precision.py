@@ -1,0 +1,76 @@
+"""What a small difference looks like: arithmetic of lower precision, or sums in another order.
+
+Never changes what matches; it only says what a person would otherwise have to work out.
+"""
+
+import re
+from collections.abc import Mapping
+
+from compiler.compilation import Compilation
+from compiler.launch.launch import Comparison, Output, Summary
+from store.blobs import Blobs
+from worker.launch.run import Run
+
+_SPACING = {"fp64": 2.0**-52, "fp32": 2.0**-23, "fp16": 2.0**-10, "bf16": 2.0**-7}
+"""Between 1 and the next number, of every type whose rounding is told apart from a mistake."""
+_MOST_ROUNDINGS = 64
+_TF32_SHARE = 2.0**-8
+"""Of the largest element: products of 11 bits, summed up, differ by less."""
+_TF32_DOT = re.compile(r"\btt\.dot\b.*inputPrecision = tf32")
+
+
+async def explained(
+    outputs: Mapping[str, Output], run: Run, compilation: Compilation | None, blobs: Blobs
+) -> dict[str, Output]:
+    """Return `outputs` with a note on every comparison that fails by no more than rounding."""
+    failed = [one for one in outputs.values() if one.comparison and not one.comparison.matches]
+    uses_tf32 = bool(failed) and await _uses_tf32(compilation, blobs)
+    return {
+        name: _noted(output, run.bound.outputs[name].dtype, uses_tf32=uses_tf32)
+        for name, output in outputs.items()
+    }
+
+
+async def _uses_tf32(compilation: Compilation | None, blobs: Blobs) -> bool:
+    artifact = compilation.artifacts.get("ttir") if compilation is not None else None
+    text = await blobs.get(artifact.digest) if artifact is not None else None
+    return text is not None and _TF32_DOT.search(text.decode(errors="replace")) is not None
+
+
+def _noted(output: Output, dtype: str, *, uses_tf32: bool) -> Output:
+    comparison = output.comparison
+    if comparison is None or comparison.matches or comparison.nonfinite_mismatched:
+        return output
+    note = _note(comparison, _scale(output.summary), dtype, uses_tf32=uses_tf32)
+    return output.model_copy(update={"comparison": comparison.model_copy(update={"note": note})})
+
+
+def _scale(summary: Summary | None) -> float:
+    """Return the largest magnitude of an output, 0 where it is not known."""
+    if summary is None:
+        return 0.0
+    return max(
+        (abs(float(one)) for one in (summary.min, summary.max) if one is not None), default=0
+    )
+
+
+def _note(comparison: Comparison, scale: float, dtype: str, *, uses_tf32: bool) -> str | None:
+    error = float(comparison.max_abs_error or 0)
+    if not scale or dtype not in _SPACING:
+        return None
+    share = error / scale
+    roundings = share / _SPACING[dtype]
+    least = f"It would match with atol {error:.1e} and the same rtol."
+    if roundings <= _MOST_ROUNDINGS:
+        return (
+            f"The largest difference, {error:.2g}, is {max(1, round(roundings))} times the spacing "
+            f"of {dtype} at the output's largest element: what adding in another order, or fusing "
+            f"multiplications and additions, gives. {least}"
+        )
+    if uses_tf32 and share <= _TF32_SHARE:
+        return (
+            f"The largest difference, {error:.2g}, is {share:.1e} of the output's largest element: "
+            "tl.dot multiplies fp32 as TF32, with 10 bits of mantissa, and adds in an order of its "
+            f'own. Write tl.dot(a, b, input_precision="ieee") for products of fp32. {least}'
+        )
+    return None
