@@ -1,33 +1,40 @@
 """From a launch request to its job, and from a job to what its caller is answered."""
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from compiler import limits
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
-from compiler.launch.case import ARGUMENTS, with_seeds
+from compiler.launch.bound import BoundArguments, Buffer
+from compiler.launch.case import with_seeds
 from compiler.launch.element import ITEM_BYTES
 from compiler.launch.job import MAX_OUTPUT_BYTES, MAX_UPLOADED_BYTES, LaunchJob, new_launch
-from compiler.launch.launch import Device
+from compiler.launch.origin import ARGUMENTS
 from compiler.launch.promise import check_promises, promised
-from compiler.launch.request import DeviceClass, LaunchRequest
-from compiler.launch.resolution import AUTO, INTERPRETER, Resolved, resolve_launch
+from compiler.launch.request import LaunchRequest
+from compiler.launch.resolution import Resolved, resolve_launch
 from compiler.launch.validation import below
 from compiler.problem import failure_problem
 from compiler.rejection import Fault, RequestRejected
 from compiler.resolution import resolve
 from compiler.specialization import Parameter
 from service.caller import Caller
+from service.launch_device import check_tools, placed
+from service.posted import posted_job
 from service.problems import ProblemRaised
 from service.shared import Shared
-from store.jobs.words import Cancellation, Priority
-from store.lanes import device_lane, interpreter_lane
+from store.jobs.words import Cancellation, Membership, Priority
+from store.launches import LIFE_S
 
 
 async def submit_launch(
-    shared: Shared, request: LaunchRequest, caller: Caller, launch_id: str
+    shared: Shared,
+    request: LaunchRequest,
+    caller: Caller,
+    launch_id: str,
+    membership: Membership | None = None,
 ) -> None:
     """Check all that can be checked without a worker, and queue the launch.
 
@@ -38,8 +45,9 @@ async def submit_launch(
     _check_outputs(resolved)
     await _check_tensors(shared, caller, resolved)
     compile_job = await _compile_job(shared, seeded, resolved, caller)
-    references = await _references(shared, resolved)
-    device, lane = await _device(shared, resolved, [compile_job, *references.values()])
+    references = await _references(shared, resolved, caller)
+    device, lane = await placed(shared, resolved, compile_job, references)
+    await check_tools(shared, seeded, device)
     job = LaunchJob(
         id=launch_id,
         caller=caller.id,
@@ -55,6 +63,7 @@ async def submit_launch(
         payload=job.model_dump_json().encode(),
         caller=caller.id,
         deadline_ms=int(seeded.deadline_s * 1000),
+        membership=membership,
     )
     await shared.launches.create(launch_id, caller.id)
 
@@ -90,7 +99,7 @@ async def cancel_launch(shared: Shared, caller: Caller, launch_id: str) -> bool:
     problem = failure_problem("cancelled", "Its caller cancelled the launch.")
     launch = new_launch(job, "cancelled").model_copy(update={"problem": problem})
     record = launch.model_dump_json().encode()
-    done = await shared.jobs.cancel(launch_id, caller.id, record)
+    done = await shared.jobs.cancel(launch_id, caller.id, record, LIFE_S)
     return done in {Cancellation.CANCELLED, Cancellation.WITHDRAWN}
 
 
@@ -102,7 +111,7 @@ def _check_outputs(resolved: Resolved) -> None:
         )
         if (size := sum(sizes)) > MAX_OUTPUT_BYTES:
             message = f"the outputs take {size} bytes together, more than {MAX_OUTPUT_BYTES}"
-            faults += case.placed([Fault(ARGUMENTS, message)])
+            faults += case.origin.placed([Fault(ARGUMENTS, message)])
     if faults:
         raise RequestRejected(*faults)
 
@@ -121,12 +130,19 @@ async def _check_tensors(shared: Shared, caller: Caller, resolved: Resolved) -> 
             size = sizes[digest]
             if size is None:
                 message = f"you have no tensor {digest}; upload it with PUT /v1/tensors/{{digest}}"
-                fault = Fault(f"{ARGUMENTS}/{allocation.name}/init/digest", message)
-                raise RequestRejected(*case.placed([fault]))
+                fault = Fault(_pointer_of_digest(case.bound, allocation.name), message)
+                raise RequestRejected(*case.origin.placed([fault]))
             total += size
         if total > MAX_UPLOADED_BYTES:
             message = f"the tensors take {total} bytes together, more than {MAX_UPLOADED_BYTES}"
-            raise RequestRejected(*case.placed([Fault(ARGUMENTS, message)]))
+            raise RequestRejected(*case.origin.placed([Fault(ARGUMENTS, message)]))
+
+
+def _pointer_of_digest(bound: BoundArguments, allocation: str) -> str:
+    """Return where the tensor of an allocation is named; the argument alone for nested ones."""
+    name = allocation.partition(".")[0]
+    is_plain = isinstance(bound.arguments.get(name), Buffer)
+    return f"{ARGUMENTS}/{name}/init/digest" if is_plain else f"{ARGUMENTS}/{name}"
 
 
 async def _compile_job(
@@ -134,27 +150,29 @@ async def _compile_job(
 ) -> CompileJob:
     if request.compilation is not None:
         with below("/compilation"):
+            limits.check(request.compilation, shared.settings.request_limits)
             toolchain = await shared.toolchains.choose(request.compilation.triton)
             return resolve(request.compilation, toolchain, caller.namespace)
-    compiled = await _compiled(shared, request.compilation_key or "", "/compilation_key")
+    key = request.compilation_key or ""
+    compiled = await _compiled(shared, key, "/compilation_key", caller)
     for case in resolved.cases:
         try:
             check_promises(compiled.promised, case.bound)
         except RequestRejected as rejected:
-            raise type(rejected)(*case.placed(rejected.faults)) from None
+            raise type(rejected)(*case.origin.placed(rejected.faults)) from None
     return compiled.job
 
 
-async def _references(shared: Shared, resolved: Resolved) -> dict[str, CompileJob]:
+async def _references(shared: Shared, resolved: Resolved, caller: Caller) -> dict[str, CompileJob]:
     """Return the kernels that references name, each checked against its cases' arguments."""
     found: dict[str, _Compiled] = {}
     for case in resolved.cases:
         key = case.reference.compilation_key if case.reference is not None else None
         if key is None:
             continue
-        at = f"{case.at}/reference/compilation_key"
+        at = f"{case.reference_at}/compilation_key"
         if key not in found:
-            found[key] = await _compiled(shared, key, at)
+            found[key] = await _compiled(shared, key, at, caller)
         promises = found[key].promised
         taken = {name: item for name, item in case.bound.arguments.items() if name in promises}
         try:
@@ -174,50 +192,21 @@ class _Compiled:
     promised: dict[str, Parameter]
 
 
-async def _compiled(shared: Shared, key: str, at: str) -> _Compiled:
-    payload = await shared.jobs.kept_payload(key) or await shared.compilations.request(key)
+async def _compiled(shared: Shared, key: str, at: str, caller: Caller) -> _Compiled:
+    message = f"there is no finished compilation {key}; post it first, or again"
+    try:
+        job = await posted_job(shared, caller, key)
+    except ProblemRaised:
+        raise RequestRejected(Fault(at, message)) from None
     record = await shared.compilations.read(key)
     if record is None and (result := await shared.jobs.result(key)):
         record = result.record  # on its way into the cache, if it is a success
-    compilation = Compilation.model_validate_json(record) if record else None
-    if payload is None or compilation is None or compilation.state != "succeeded":
-        message = f"there is no finished compilation {key}; post it first, or again"
+    if record is None:
+        raise RequestRejected(Fault(at, message))
+    compilation = Compilation.model_validate_json(record)
+    if compilation.state != "succeeded":
+        message = f"the compilation {compilation.state}; see {compilation.url}"
         raise RequestRejected(Fault(at, message))
     every = promised(compilation.parameters)
     named = {name: item for name, item in every.items() if not item.is_constexpr}
-    return _Compiled(CompileJob.model_validate_json(payload), named)
-
-
-async def _device(
-    shared: Shared, resolved: Resolved, jobs: Sequence[CompileJob]
-) -> tuple[Device, str]:
-    wanted, target = resolved.device, jobs[0].target_name
-    known = await shared.workers.known_devices()
-    if isinstance(wanted, DeviceClass):
-        name = _matching(known, wanted.target, wanted.model)
-        if name is None:
-            offered = ", ".join(known) or "none, only the interpreter"
-            message = f"no worker has ever had such a device; known are {offered}"
-            raise RequestRejected(Fault("/device", message))
-        return _gpu(name)
-    if wanted == AUTO and (name := _matching(known, target, None)):
-        return _gpu(name)
-    if any(job.source is None for job in jobs):
-        message = f"IR cannot run on the interpreter, and no worker has a device for {target}"
-        if wanted == INTERPRETER:
-            message = "IR cannot run on the interpreter; leave the device out, or name a GPU"
-        raise RequestRejected(Fault("/device", message))
-    return Device(target=None, interpreter=True), interpreter_lane(jobs[0].toolchain_id)
-
-
-def _matching(known: Sequence[str], target: str, model: str | None) -> str | None:
-    for name in known:
-        its_target, _, its_model = name.partition(" ")
-        if its_target == target and model in {None, its_model}:
-            return name
-    return None
-
-
-def _gpu(name: str) -> tuple[Device, str]:
-    target, _, model = name.partition(" ")
-    return Device(target=target, model=model, interpreter=False), device_lane(target, model)
+    return _Compiled(job, named)

@@ -1,7 +1,7 @@
 """Cases: what each changes, merged over what the launch says, and checked as far as JSON shows."""
 
 import random
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +9,12 @@ from compiler.launch.argument import bind_arguments
 from compiler.launch.bound import BoundArguments
 from compiler.launch.grid import Grid, parse_grid
 from compiler.launch.initializer import with_seed
+from compiler.launch.origin import ARGUMENTS, Origin
 from compiler.launch.reference import Reference, check_reference
 from compiler.launch.request import CaseRequest, LaunchRequest
 from compiler.launch.values import MAX_VALUES
 from compiler.rejection import Fault, RequestRejected, collecting, pointer
 
-ARGUMENTS = "/arguments"
 MAX_WRITTEN_VALUES = 4 * MAX_VALUES
 """Of all cases together: each is read again for every case that keeps it."""
 
@@ -27,20 +27,16 @@ _NOT_BUFFERS = frozenset({"value", "tuple", "view", "descriptor", "int", "float"
 class Case:
     """One run of the kernel: everything that may differ between cases.
 
-    `at` is the pointer of the case ("" without cases), `changed` the arguments that it says itself.
+    `origin` is where its arguments are said, `reference_at` where its reference is.
     """
 
     index: int
     name: str | None
-    at: str
-    changed: frozenset[str]
+    origin: Origin
     bound: BoundArguments
     grid: Grid
     reference: Reference | None
-
-    def placed(self, faults: Iterable[Fault]) -> list[Fault]:
-        """Return faults of arguments with pointers to where the request says these arguments."""
-        return _placed(faults, self.at, self.changed)
+    reference_at: str
 
 
 def cases_of(request: LaunchRequest, max_bytes: int) -> list[Case]:
@@ -85,18 +81,25 @@ def _case(
     changed: dict[str, Any] = {}
     if changes.arguments is not None:
         changed = named_arguments(changes.arguments, at + ARGUMENTS)
+    origin = Origin(
+        at,
+        frozenset(changed),
+        is_list=isinstance(request.arguments, list),
+        is_changed_list=isinstance(changes.arguments, list),
+    )
     try:
         bound = bind_arguments(merged_arguments(base, changed), ARGUMENTS, max_bytes)
     except RequestRejected as rejected:
-        faults += _placed(rejected.faults, at, changed.keys())
+        faults += origin.placed(rejected.faults)
     with collecting(faults):
         own = changes.grid is not None
         grid = parse_grid(changes.grid, at + "/grid") if own else parse_grid(request.grid)
+    reference_at = ("" if changes.reference is None else at) + "/reference"
     with collecting(faults):
-        reference = _reference(request.reference, changes.reference, at)
+        reference = _reference(request.reference, changes.reference, reference_at)
     if faults:
         raise RequestRejected(*faults)
-    return Case(index, changes.name, at, frozenset(changed), bound, grid, reference)
+    return Case(index, changes.name, origin, bound, grid, reference, reference_at)
 
 
 def _reference(base: Reference | None, changes: Reference | None, at: str) -> Reference | None:
@@ -104,17 +107,8 @@ def _reference(base: Reference | None, changes: Reference | None, at: str) -> Re
     if changes is not None:
         reference = base.merged(changes) if base else changes
     if reference is not None:
-        check_reference(reference, ("" if changes is None else at) + "/reference")
+        check_reference(reference, at)
     return reference
-
-
-def _placed(faults: Iterable[Fault], at: str, changed: Container[str]) -> list[Fault]:
-    placed = []
-    for fault in faults:
-        name, _, _ = fault.pointer.removeprefix(ARGUMENTS + "/").partition("/")
-        shared = fault.pointer != ARGUMENTS and name not in changed
-        placed.append(fault if shared else Fault(at + fault.pointer, fault.message))
-    return placed
 
 
 def named_arguments(raw: Any, at: str) -> dict[str, Any]:

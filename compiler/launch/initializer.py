@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from compiler.launch.element import (
     INTEGER_RANGES,
@@ -20,6 +20,7 @@ from compiler.launch.element import (
 )
 from compiler.launch.validation import read
 from compiler.launch.values import bind_values
+from compiler.launch.written import Written
 from compiler.rejection import Fault, RequestRejected, did_you_mean, shown
 from compiler.value import pointer_below
 
@@ -30,8 +31,8 @@ _SEED_BITS = 53  # every JSON reader keeps them
 Init = dict[str, Any]
 
 
-class _Kind(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+class _Kind(Written):
+    model_config = ConfigDict(allow_inf_nan=False)
 
 
 class _Constant(_Kind):
@@ -113,9 +114,11 @@ def bind_init(raw: Any, shape: list[int], dtype: str, at: str) -> Init:
 
 def with_seed(raw: Any, source: random.Random) -> Any:
     """Return an initialiser with a seed from `source` where it needs one and says none."""
-    if isinstance(raw, dict) and raw.get("kind") in SEEDED and raw.get("seed") is None:
-        return raw | {"seed": source.getrandbits(_SEED_BITS)}
-    return raw
+    if not isinstance(raw, dict) or raw.get("seed") is not None:
+        return raw
+    kind = raw.get("kind")
+    is_seeded = isinstance(kind, str) and kind in SEEDED
+    return raw | {"seed": source.getrandbits(_SEED_BITS)} if is_seeded else raw
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,9 @@ class Comparison(Record):
     first_mismatch: Mismatch | None = None
     rtol: float | None = None
     atol: float | None = None
+    note: str | None = Field(
+        default=None, description="what a difference that is as small as rounding comes from"
+    )
 
 
 class Output(Record):
@@ -85,6 +88,29 @@ class Timing(Record):
     clock_mhz: int | None = None
     throttled: list[str] = Field(default_factory=list)
     samples_us: list[float] | None = None
+    input_sets: int = Field(
+        default=1, description="sets of buffers that the repeats took in turn: see fresh_inputs"
+    )
+
+
+class Profile(Record):
+    """One run under a profiler, null where the GPU or its tool has no such number."""
+
+    duration_us: float | None = None
+    sm_throughput_percent: float | None = None
+    dram_throughput_percent: float | None = None
+    dram_read_bytes: int | None = None
+    dram_write_bytes: int | None = None
+    l1_hit_percent: float | None = None
+    l2_hit_percent: float | None = None
+    achieved_occupancy_percent: float | None = None
+    theoretical_occupancy_percent: float | None = None
+    tensor_pipe_percent: float | None = None
+    registers: int | None = None
+    waves_per_sm: float | None = None
+    stalls: dict[str, float] = Field(
+        default_factory=dict, description="the worst reasons: warps that wait per instruction"
+    )
 
 
 class Finding(Record):
@@ -110,6 +136,7 @@ class CaseResult(Record):
     outputs: dict[str, Output] = Field(default_factory=dict)
     deterministic: bool | None = None
     timing: Timing | None = None
+    profile: Profile | None = None
     findings: list[Finding] = Field(default_factory=list)
     seeds: dict[str, Number] = Field(default_factory=dict)
     problem: Problem | None = None
@@ -133,6 +160,7 @@ class Launch(Record):
     outputs: dict[str, Output] | None = None
     deterministic: bool | None = None
     timing: Timing | None = None
+    profile: Profile | None = None
     findings: list[Finding] | None = None
     cases: list[CaseResult] | None = None
     counts: dict[str, int] = Field(default_factory=dict)
@@ -158,6 +186,7 @@ def with_run(launch: Launch, run: CaseResult) -> Launch:
             "outputs": run.outputs,
             "deterministic": run.deterministic,
             "timing": run.timing,
+            "profile": run.profile,
             "findings": run.findings,
             "seeds": run.seeds,
             "counts": counted([run]),

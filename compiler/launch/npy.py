@@ -60,6 +60,6 @@ def _literal(header: bytes) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is odd in a stranger's text is not worth a log
-            return ast.literal_eval(header.decode("latin-1").strip())
+            return ast.literal_eval(header.decode("latin-1"))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise NotNpy("its header cannot be read") from None

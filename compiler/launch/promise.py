@@ -17,7 +17,8 @@ from compiler.launch.bound import (
     Scalar,
     TupleArgument,
 )
-from compiler.launch.by_value import MAX_RANGE_BYTES, Rules, specialized
+from compiler.launch.breach import breach_of
+from compiler.launch.by_value import Rules, specialized
 from compiler.launch.element import BOOLEANS, INTEGER_RANGES
 from compiler.launch.scalar import integer
 from compiler.rejection import Fault, RequestRejected, pointer, shown
@@ -88,7 +89,7 @@ def _unknown(named: Mapping[str, Parameter], bound: BoundArguments, at: str) -> 
     for name in bound.arguments:
         if name not in named:
             known = ", ".join(named) or "none"
-            message = f"there is no such parameter; the compilation has {known}"
+            message = f"is no parameter that the compilation has a type for; it has {known}"
             yield _Broken(Fault(at + pointer(name), message), is_hint=False)
 
 
@@ -107,8 +108,8 @@ def _broken(
         yield _Broken(Fault(at, message), is_hint=False)
     else:
         for hint in sorted(parameter.hints):
-            if not _keeps(hint, argument, bound):
-                message = f"breaks the hint {hint} that the kernel was compiled with"
+            if breach := breach_of(hint, argument, bound):
+                message = f"{breach}; it breaks the hint {hint} that the kernel was compiled with"
                 yield _Broken(Fault(at, message), is_hint=True)
 
 
@@ -126,6 +127,8 @@ def _broken_items(
 def _item(kind: Any) -> Parameter:
     if kind is None:
         return Parameter(is_constexpr=True)
+    if isinstance(kind, dict):
+        return Parameter(value=kind["constexpr"], is_constexpr=True)
     if isinstance(kind, list):
         return Parameter(kind)
     name, _, suffix = kind.partition(":")
@@ -156,17 +159,6 @@ def _holds(kind: str, scalar: Scalar) -> bool:
         return not kind.startswith("tensordesc")
     number = integer(scalar)
     return number is not None and number in INTEGER_RANGES[kind]
-
-
-def _keeps(hint: str, argument: Argument, bound: BoundArguments) -> bool:
-    if isinstance(argument, Buffer):
-        if hint == "pointer_range_32":
-            return bound.allocations[argument.allocation].size_bytes <= MAX_RANGE_BYTES
-        return bound.is_divisible_by_16(argument)
-    if not isinstance(argument, Scalar):
-        return True
-    number = integer(argument) if not isinstance(argument.value, bool) else int(argument.value)
-    return number is not None and (number == 1 if hint == "equal_to_1" else number % 16 == 0)
 
 
 def _plain(argument: Argument) -> Any:

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from compiler.launch.grid import parse_grid
+from compiler.launch.written import Written
 from compiler.rejection import Fault, RequestRejected, collecting
 from compiler.value import pointer_below
 
@@ -12,10 +13,8 @@ Key = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _Tolerance = Annotated[float, Field(ge=0, le=1e300, allow_inf_nan=False)]
 
 
-class Reference(BaseModel):
+class Reference(Written):
     """A function in the request's own words, or another kernel that was compiled before."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     source: str | None = Field(
         default=None, min_length=1, description="defines `reference`, called with keywords"

@@ -5,9 +5,10 @@ Shape and types only; what the values mean is resolved in `resolution`.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from compiler.launch.reference import Key, Reference
+from compiler.launch.written import Written
 from compiler.request import EXAMPLE as COMPILATION_EXAMPLE
 from compiler.request import MAX_TIMEOUT_S, CompileRequest
 
@@ -35,18 +36,14 @@ EXAMPLE: dict[str, Any] = {
 }
 
 
-class _Written(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class DeviceClass(_Written):
+class DeviceClass(Written):
     """A kind of device by target and model, as GET /v1/devices lists them."""
 
     target: str = Field(max_length=64)
     model: str | None = Field(default=None, max_length=128)
 
 
-class TimingRequest(_Written):
+class TimingRequest(Written):
     """How to time the kernel; all repeats end after `max_ms`."""
 
     warmup_repeats: Annotated[int, Field(ge=0, le=10_000)] = 10
@@ -59,17 +56,17 @@ class TimingRequest(_Written):
     samples: bool = False
 
 
-class TraceRequest(_Written):
+class TraceRequest(Written):
     """Which programs' memory accesses to record."""
 
     programs: Annotated[
         list[Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1, max_length=3)]],
         Field(min_length=1, max_length=64),
-    ] = [[0, 0, 0]]
+    ] = Field(default_factory=lambda: [[0, 0, 0]])
     max_accesses: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
 
 
-class CaseRequest(_Written):
+class CaseRequest(Written):
     """What one case changes; null keeps what the launch says."""
 
     name: str | None = Field(default=None, max_length=256)
@@ -80,12 +77,10 @@ class CaseRequest(_Written):
     reference: Reference | None = None
 
 
-class LaunchRequest(_Written):
+class LaunchRequest(Written):
     """A compilation with described arguments, a grid, and what to find out."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, json_schema_extra={"examples": [EXAMPLE]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
     compilation: CompileRequest | None = Field(
         default=None, description="as POST /v1/compilations takes it; the signature may be left out"
@@ -95,9 +90,12 @@ class LaunchRequest(_Written):
         default="auto", description='"auto", "interpreter" or {"target": ..., "model": ...}'
     )
     grid: JsonValue = Field(
-        description="one to three integers or expressions such as cdiv(n_elements, BLOCK_SIZE)"
+        default=None,
+        description="one to three integers or expressions such as cdiv(n_elements, BLOCK_SIZE)",
     )
-    arguments: JsonValue = Field(description="by name; a list by position for IR")
+    arguments: JsonValue = Field(
+        default_factory=dict, description="by name; a list by position for IR"
+    )
     reference: Reference | None = None
     cases: list[CaseRequest] = Field(default_factory=list, max_length=MAX_CASES)
     stop_after_failures: Annotated[int, Field(ge=1)] | None = None

@@ -10,14 +10,16 @@ from typing import Any
 
 from compiler.launch.bound import BoundArguments, Scalar
 from compiler.launch.buffer import MAX_BYTES
-from compiler.launch.case import ARGUMENTS, Case, cases_of
+from compiler.launch.case import Case, cases_of
 from compiler.launch.grid import NUM_SMS
+from compiler.launch.origin import ARGUMENTS
 from compiler.launch.promise import HintViolated, check_promises
 from compiler.launch.request import DeviceClass, LaunchRequest
 from compiler.launch.validation import below, read
 from compiler.rejection import Fault, RequestRejected, collecting, pointer, shown
 from compiler.request import CompileRequest
-from compiler.specialization import Specialization, parse_specialization
+from compiler.resolution import specified
+from compiler.specialization import Specialization
 from compiler.target import parse_target
 from compiler.value import Value, plain_value
 
@@ -120,10 +122,10 @@ def _specialization(compilation: CompileRequest) -> Specialization:
         stages = parse_target(compilation.target).stages
         if compilation.stop_after not in (None, stages[-1]):
             faults.append(Fault("/stop_after", f"a launch needs the last stage, {stages[-1]}"))
-    with collecting(faults):
-        specialization = parse_specialization(
-            compilation.signature, compilation.hints, compilation.constexprs
-        )
+    specialization = Specialization()
+    if compilation.ir is None:  # whose types are its own; what else is said of it gets refused
+        with collecting(faults):
+            specialization = specified(compilation).specialization
     if faults:
         raise RequestRejected(*faults)
     return specialization
@@ -151,9 +153,9 @@ def _check_cases(resolved: Resolved) -> None:
             try:
                 check_promises(given.named, case.bound, ARGUMENTS, complete=False)
             except HintViolated as violated:
-                hints += case.placed(violated.faults)
+                hints += case.origin.placed(violated.faults)
             except RequestRejected as rejected:
-                faults += case.placed(rejected.faults)
+                faults += case.origin.placed(rejected.faults)
     if faults:
         raise RequestRejected(*dict.fromkeys(faults))
     if hints:

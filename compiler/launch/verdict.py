@@ -59,6 +59,8 @@ class Evidence:
     inputs_modified: bool = False
     deterministic: bool | None = None
     checks: frozenset[str] = frozenset()
+    unchecked: bool = False
+    """A check that was asked for did not get to its end, so nothing can be said to have passed."""
 
 
 def verdict_of(evidence: Evidence) -> Verdict:
@@ -82,7 +84,7 @@ def _applying(evidence: Evidence) -> set[Verdict]:
         Verdict.MISMATCH: not all(evidence.matches),
         Verdict.INPUT_MODIFIED: evidence.inputs_modified,
         Verdict.NONDETERMINISTIC: asked and evidence.deterministic is False,
-        Verdict.PASSED: bool(evidence.matches),
+        Verdict.PASSED: bool(evidence.matches) and not evidence.unchecked,
     }
     found = {Verdict(kind) for kind in evidence.findings & _OF_FINDINGS}
     return found | {verdict for verdict, applies in holds.items() if applies}

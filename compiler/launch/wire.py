@@ -2,7 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
+
+from compiler.launch.written import Written
 
 MAX_RANK = 8
 MAX_ALIGN_BYTES = 4096
@@ -13,11 +15,7 @@ Shape = Annotated[list[Extent], Field(max_length=MAX_RANK)]
 Strides = Annotated[list[Index], Field(max_length=MAX_RANK)]
 
 
-class _Written(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class WrittenBuffer(_Written):
+class WrittenBuffer(Written):
     """A buffer of its own; strides and offset in elements."""
 
     shape: Shape
@@ -29,7 +27,7 @@ class WrittenBuffer(_Written):
     output: bool = False
 
 
-class WrittenView(_Written):
+class WrittenView(Written):
     """Another look at the memory of the argument `of`; `offset` counts from its first element."""
 
     of: str = Field(min_length=1, max_length=256)
@@ -38,7 +36,7 @@ class WrittenView(_Written):
     offset: Index = 0
 
 
-class WrittenDescriptor(_Written):
+class WrittenDescriptor(Written):
     """A host tensor descriptor over a buffer or view."""
 
     base: JsonValue
@@ -46,26 +44,26 @@ class WrittenDescriptor(_Written):
     padding: Literal["zero", "nan"] = "zero"
 
 
-class WrittenScalar(_Written):
+class WrittenScalar(Written):
     """A scalar whose dtype, or whose size, a bare JSON number cannot say."""
 
     value: JsonValue
     dtype: str | None = Field(default=None, max_length=64)
 
 
-class Aliased(_Written):
+class Aliased(Written):
     """The object around a view."""
 
     view: JsonValue
 
 
-class Described(_Written):
+class Described(Written):
     """The object around a descriptor."""
 
     descriptor: JsonValue
 
 
-class Grouped(_Written):
+class Grouped(Written):
     """The object around the items of a tuple."""
 
     items: list[JsonValue] = Field(alias="tuple", max_length=256)

@@ -19,6 +19,7 @@ from service.caller import Caller
 from service.launch_submission import cancel_launch, current_launch, submit_launch, wait_for_launch
 from service.openapi import body_of
 from service.problems import ProblemRaised
+from service.routes.artifacts import blob_response
 from service.routes.events import event_stream
 from service.routes.posting import WAIT
 from service.shared import Shared, shared
@@ -27,6 +28,7 @@ from store.launches import StoredLaunch
 
 PATH = "/v1/launches"
 FINISHED = FINISHED_STATES | {"completed"}
+PRIVATE = {"Cache-Control": "private, no-cache"}
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 router = APIRouter(prefix=PATH, tags=["launches"])
@@ -163,25 +165,27 @@ async def delete_launch(request: Request, launch_id: str) -> Response:
     return Response(record, status_code=202 if cancelled else 200, media_type="application/json")
 
 
+@router.head("/{launch_id}/outputs/{argument}", include_in_schema=False)
 @router.get("/{launch_id}/outputs/{argument}", summary="An output tensor as .npy")
 async def get_output(request: Request, launch_id: str, argument: str, case: int = 0) -> Response:
     """Answer the file of an output that was asked for as `tensor`."""
     state = shared(request)
     caller = await state.callers.identify(request, "launch")
     stored = await _owned(state, caller, launch_id)
-    return await _file(state, stored, f"{case}/{argument}", "application/x-npy")
+    return await _file(request, state, stored, f"{case}/{argument}", "application/x-npy")
 
 
+@router.head("/{launch_id}/trace", include_in_schema=False)
 @router.get("/{launch_id}/trace", summary="The memory accesses of the traced programs")
 async def get_trace(request: Request, launch_id: str, case: int = 0) -> Response:
     """Answer `{"accesses": [...], "truncated": ...}` of an interpreter launch with `trace`."""
     state = shared(request)
     caller = await state.callers.identify(request, "launch")
     stored = await _owned(state, caller, launch_id)
-    return await _file(state, stored, f"{case}/", "application/json")
+    return await _file(request, state, stored, f"{case}/", "application/json")
 
 
-@router.get("/{launch_id}/events", summary="queued, started and finished, as they happen")
+@router.get("/{launch_id}/events", summary="queued, started, case and finished")
 async def get_launch_events(request: Request, launch_id: str) -> StreamingResponse:
     """Stream the events later than `Last-Event-ID`, until the launch is over."""
     state = shared(request)
@@ -197,12 +201,14 @@ async def _owned(state: Shared, caller: Caller, launch_id: str) -> StoredLaunch:
     return stored
 
 
-async def _file(state: Shared, stored: StoredLaunch, name: str, media_type: str) -> Response:
+async def _file(
+    request: Request, state: Shared, stored: StoredLaunch, name: str, media_type: str
+) -> Response:
     digest = stored.outputs.get(name)
     if digest is None:
         detail = "This launch kept nothing of that name; ask for it with `return` or `trace`"
         raise ProblemRaised("not_found", detail)
-    data = await state.blobs.get(digest)
-    if data is None:
+    response = await blob_response(request, state, digest, media_type, PRIVATE)
+    if response is None:
         raise ProblemRaised("evicted", "It has left the cache; launch again")
-    return Response(data, media_type=media_type, headers={"ETag": f'"{digest}"'})
+    return response

@@ -5,12 +5,14 @@ from fastapi import APIRouter, Request, Response
 from compiler.launch.npy import NotNpy, check_npy
 from service.body import read_bytes
 from service.problems import ProblemRaised
+from service.routes.artifacts import blob_response
 from service.shared import shared
 from store.blobs import digest_of
 from store.tensors import TensorQuotaExceeded
 
 router = APIRouter(prefix="/v1/tensors", tags=["launches"])
 MEDIA_TYPE = "application/x-npy"
+PRIVATE = {"Cache-Control": "private, no-cache"}
 
 
 @router.put("/{digest}", summary="Upload a .npy file", status_code=201)
@@ -32,24 +34,18 @@ async def put_tensor(request: Request, digest: str) -> Response:
     return Response(status_code=201 if is_new else 200, headers={"ETag": f'"{digest}"'})
 
 
+@router.head("/{digest}", summary="Whether a tensor is there")
 @router.get("/{digest}", summary="An uploaded tensor")
 async def get_tensor(request: Request, digest: str) -> Response:
     """Answer the .npy file."""
     state = shared(request)
     caller = await state.callers.identify(request, "launch")
-    data = await state.tensors.get(caller.id, digest)
-    if data is None:
+    response = None
+    if await state.tensors.has(caller.id, digest):
+        response = await blob_response(request, state, digest, MEDIA_TYPE, PRIVATE)
+    if response is None:
         raise ProblemRaised("not_found", f"You have no tensor {digest}")
-    return Response(data, media_type=MEDIA_TYPE, headers={"ETag": f'"{digest}"'})
-
-
-@router.head("/{digest}", summary="Whether a tensor is there")
-async def head_tensor(request: Request, digest: str) -> Response:
-    """Answer 200 or 404 without a body."""
-    state = shared(request)
-    caller = await state.callers.identify(request, "launch")
-    is_there = await state.tensors.has(caller.id, digest)
-    return Response(status_code=200 if is_there else 404)
+    return response
 
 
 @router.delete("/{digest}", summary="Delete an uploaded tensor", status_code=204)

@@ -66,6 +66,7 @@ def test_an_output_is_answered_in_numbers_and_compared(launch: Launch) -> None:
             "comparison": {
                 "matches": True, "max_abs_error": 0, "max_rel_error": 0, "mismatched": 0,
                 "nonfinite_mismatched": 0, "first_mismatch": None, "rtol": 1e-4, "atol": 1e-5,
+                "note": None,
             },
             "values": None,
             "url": None,
@@ -118,6 +119,16 @@ def test_events_tell_the_way_of_a_launch_and_resume(launch: Launch, http: httpx.
     assert told.headers["content-type"].startswith("text/event-stream")
     assert kinds(told.text) == ["queued", "started", "finished"]
     assert kinds(resumed.text) == ["started", "finished"]
+
+
+def test_each_case_that_is_over_is_an_event(launch: Launch, http: httpx.Client) -> None:
+    url = launch(bodies.vector_add(cases=[{"name": "small"}, {"grid": ["nonsense"]}]))["url"]
+
+    told = http.get(url + "/events").text
+
+    assert kinds(told) == ["queued", "started", "case", "case", "finished"]
+    assert '{"index":0,"name":"small","verdict":"passed","problem":null}' in told
+    assert '{"index":1,"name":null,"verdict":null,"problem":"invalid_argument"}' in told
 
 
 def kinds(stream: str) -> list[str]:

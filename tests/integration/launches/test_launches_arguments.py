@@ -410,11 +410,24 @@ def test_what_a_jit_hook_printed_is_a_specialization_too(launch: Launch) -> None
     assert launch(hooked(elements=128))["verdict"] == "passed"
 
 
-def test_what_a_jit_hook_printed_is_a_promise(launch: Launch) -> None:
-    problem = launch(hooked(elements=100))["problem"]
+def test_what_a_jit_hook_printed_is_a_promise(http: Any) -> None:
+    answer = http.post("/v1/launches", json=hooked(elements=100))
+
+    assert (answer.status_code, answer.json()["slug"]) == (422, "hint_violated")
+    assert "/arguments/n_elements: is 100, not a multiple of 16" in answer.json()["detail"]
+
+
+def test_the_hints_of_a_signature_by_position_are_checked_once_the_source_is_read(
+    launch: Launch,
+) -> None:
+    body = bodies.vector_add(100)
+    del body["compilation"]["constexprs"]
+    body["compilation"]["signature"] = "*fp32:16, *fp32:16, *fp32:16, i32:16, 32"
+
+    problem = launch(body)["problem"]
 
     assert problem["slug"] == "hint_violated"
-    assert "n_elements" in problem["detail"]
+    assert "n_elements: is 100" in problem["detail"]
 
 
 def test_uniform_values_differ_by_argument_only_where_seeds_do(launch: Launch) -> None:

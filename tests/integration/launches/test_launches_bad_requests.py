@@ -13,6 +13,7 @@ from tests.integration.launches import bodies
 
 PATH = "/v1/launches"
 BUFFER = {"shape": [4], "dtype": "fp32"}
+NOBODYS = {"kind": "tensor", "digest": f"sha256:{'0' * 64}"}
 IR = Path(bodies.KERNELS / "ir" / "vector_add_with_overflow_checks.ttir").read_text()
 
 
@@ -77,8 +78,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "/arguments/x_ptr/init/high",
     ),
     "tensor that is nobody's": (
-        with_init(kind="tensor", digest=f"sha256:{'0' * 64}"),
+        with_init(**NOBODYS),
         "/arguments/x_ptr/init/digest",
+    ),
+    "tensor in a tuple that is nobody's": (
+        bodies.vector_add(arguments={"n_elements": [BUFFER | {"init": NOBODYS}]}, grid=[1]),
+        "/arguments/n_elements",
     ),
     "view of nothing": (
         bodies.vector_add(arguments={"x_ptr": {"view": {"of": "z_ptr"}}}),
@@ -103,6 +108,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "timing below zero": ({"timing": {"max_ms": -1}}, "/timing/max_ms"),
     "trace of no program": ({"trace": {"programs": []}}, "/trace/programs"),
     "trace of a GPU": ({"device": "auto", "trace": {}}, "/trace"),
+    "profile of the interpreter": ({"profile": True}, "/profile"),
     "no time": ({"timeout_s": 0}, "/timeout_s"),
     "too much time": ({"deadline_s": 1e9}, "/deadline_s"),
     "unknown priority": ({"priority": "now"}, "/priority"),
@@ -156,7 +162,7 @@ def test_ir_does_not_run_on_the_interpreter(http: httpx.Client, device: str) -> 
         (b"[" * 100_000, "application/json", 400),
         (b"{}", "application/json", 422),
         (b"{}", "text/plain", 415),
-        (b" " * (1 << 20) + b"{}", "application/json", 413),
+        (b" " * (8 << 20) + b"{}", "application/json", 413),
     ],
 )
 def test_a_body_that_is_no_launch_is_refused(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import httpx
 import pytest
 
+from store.connection import connect
+from store.jobs.callers import Jobs
+from store.jobs.words import Outcome, Priority
 from tests.integration.api.running import Deployment, wait_until
 from tests.integration.launches import bodies
 from tests.integration.launches.bodies import output
@@ -146,6 +150,22 @@ def test_a_finished_launch_is_answered_to_its_key(http: httpx.Client) -> None:
 
     assert [post.status_code for post in posts] == [200, 200]
     assert posts[0].json() == posts[1].json()
+
+
+async def test_who_submits_a_launch_a_moment_late_gets_its_result(
+    system: Deployment, launch: Launch
+) -> None:
+    # two posts with one Idempotency-Key, of which one looks before the other is done
+    done = launch(bodies.vector_add())
+
+    async with connect(system.redis_url) as redis:
+        late = await Jobs(redis).submit(
+            done["id"], lane="launch:nowhere", priority=Priority.INTERACTIVE, payload=b"{}",
+            caller="loopback", deadline_ms=1000,
+        )  # fmt: skip
+
+    assert late.outcome is Outcome.HIT
+    assert json.loads(late.record or b"") == done
 
 
 def test_a_running_launch_is_cancelled_and_its_slot_is_free(

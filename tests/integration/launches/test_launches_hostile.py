@@ -215,6 +215,43 @@ def test_neither_kernel_nor_reference_reaches_outside(launch: Launch, code: str)
     assert referred["verdict"] == "invalid_reference"
 
 
+def test_a_launch_finds_nothing_of_those_before_it(launch: Launch) -> None:
+    leaves = """
+import builtins, numpy, sys
+mark = "-".join(("left", "behind")).encode()
+builtins.kept = numpy.frombuffer(mark * (1 << 20), numpy.uint8).copy()
+sys.modules["kept"] = builtins.kept
+numpy.add = None
+"""
+    looks = """
+import builtins, gc, numpy, sys
+mark = "-".join(("left", "behind")).encode()
+assert not hasattr(builtins, "kept") and "kept" not in sys.modules and numpy.add
+assert not any(mark in numpy.empty(1 << 22, numpy.uint8).tobytes() for _ in range(4))
+assert not any(mark in thing for thing in gc.get_objects() if type(thing) is bytes)
+"""
+    launch(bodies.running(leaves))
+
+    assert launch(bodies.running(looks))["verdict"] == "not_checked"
+
+
+def test_a_kernel_that_replaces_the_comparison_is_compared_all_the_same(launch: Launch) -> None:
+    code = """
+import sys
+import numpy
+for name in ("array_equal", "allclose", "isclose", "equal", "not_equal", "isfinite"):
+    setattr(numpy, name, lambda *_, **__: True)
+for name, module in list(sys.modules.items()):
+    if name.startswith("compiler.launching.comparison"):
+        module.comparison = lambda *_: {"matches": True}
+"""
+
+    answer = launch(bodies.running(code, reference="def reference(**_):\n    return [2.0]\n"))
+
+    assert answer["verdict"] == "mismatch"
+    assert answer["outputs"]["out_ptr"]["comparison"]["mismatched"] == 1
+
+
 def test_a_printed_flood_is_cut_off(launch: Launch) -> None:
     arguments = {"x_ptr": arange(1), "out_ptr": output(1), "n": 3000}
 

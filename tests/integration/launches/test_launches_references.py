@@ -49,7 +49,8 @@ def test_one_wrong_output_of_two_is_a_mismatch(launch: Launch) -> None:
 
 
 def test_an_output_that_the_reference_leaves_out_is_not_compared(launch: Launch) -> None:
-    reference = "def reference(x_ptr, **_):\n    return {'square_ptr': x_ptr**2}\n"
+    reference = "def reference(x_ptr, **_):\n"
+    reference += "    return {'square_ptr': x_ptr**2, 'double_ptr': None}\n"
 
     answer = launch(two_outputs(reference))
 
@@ -65,6 +66,7 @@ def test_an_output_that_the_reference_leaves_out_is_not_compared(launch: Launch)
         ("def reference(x_ptr, **_):\n    return {'double_ptr': x_ptr[:3]}\n", "shape [3]"),
         ("def reference(z_ptr):\n    return {}\n", "'z_ptr', which is no input"),
         ("def reference(x_ptr, **_):\n    return {'double_ptr': 'x'}\n", "only booleans"),
+        ("def reference(x_ptr, **_):\n    return {'double_ptr': x_ptr}\n", "says nothing of"),
         ("def other():\n    pass\n", "defines no function 'reference'"),
         ("def reference(:\n", "line 1"),
         ("def reference(x_ptr, **_):\n    x_ptr[0] = 1\n", "read-only"),
@@ -97,14 +99,22 @@ def test_a_reference_that_takes_too_long_is_ended(launch: Launch) -> None:
     assert "still running" in answer["findings"][-1]["message"]
 
 
-def test_torch_is_named_where_it_is_missing(launch: Launch) -> None:
-    body = two_outputs("def reference(**_):\n    return {}\n")
-    body["reference"]["language"] = "torch"
+def test_torch_is_refused_where_no_worker_has_it(http: httpx.Client) -> None:
+    in_torch = {"source": "def reference(**_):\n    return {}\n", "language": "torch"}
+    body = bodies.vector_add(cases=[{}, {"reference": in_torch}])
 
-    answer = launch(body)
+    answer = http.post("/v1/launches", json=body)
 
-    assert answer["verdict"] == "invalid_reference"
-    assert "torch is not available here" in answer["findings"][-1]["message"]
+    assert answer.status_code == 422
+    [error] = answer.json()["errors"]
+    assert error["pointer"] == "/cases/1/reference/language"
+    assert "no worker has torch" in error["message"]
+
+
+def test_targets_say_what_references_may_be_written_with(http: httpx.Client) -> None:
+    [toolchain] = http.get("/v1/targets").json()["toolchains"]
+
+    assert toolchain["references"] == ["numpy"]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +132,7 @@ def test_how_far_an_output_may_be_off(launch: Launch, more: dict[str, float], ve
 def reference(x_ptr, **_):
     expected = x_ptr * 2
     expected[7] += 1
-    return {"double_ptr": expected}
+    return {"double_ptr": expected, "square_ptr": None}
 """
     body = two_outputs(one_off)
     body["reference"] |= more

@@ -43,7 +43,13 @@ def test_a_tensor_is_put_looked_at_and_deleted(http: httpx.Client) -> None:
     assert [put(http, data).status_code, put(http, data).status_code] == [201, 200]
     got = http.get(url)
     assert (got.content, got.headers["content-type"]) == (data, "application/x-npy")
-    assert (http.head(url).status_code, http.head(url).content) == (200, b"")
+    looked_at = http.head(url)
+    assert (looked_at.status_code, looked_at.content) == (200, b"")
+    assert looked_at.headers["content-length"] == got.headers["content-length"]
+    known = {"if-none-match": got.headers["etag"]}
+    assert (http.get(url, headers=known).status_code, got.headers["etag"]) == (
+        304, looked_at.headers["etag"],
+    )  # fmt: skip
     assert [http.delete(url).status_code, http.delete(url).status_code] == [204, 404]
     assert (http.get(url).status_code, http.head(url).status_code) == (404, 404)
 

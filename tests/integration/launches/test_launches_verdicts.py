@@ -42,6 +42,10 @@ EARNED: dict[str, dict[str, Any]] = {
     ),
     "out_of_memory": bodies.running("import numpy\nnumpy.zeros(1 << 40)"),
     "crashed": bodies.running("import os\nos._exit(0)"),
+    "race": bodies.launch(
+        bodies.source("racing"), "writes_its_number", {"out_ptr": output(4, dtype="i32")},
+        grid=[2], checks=["racecheck"],
+    ),
     "uninitialized": kernel("tl.store(out_ptr + lanes, tl.load(out_ptr + lanes))", checks=["initcheck"]),  # noqa: E501
     "mismatch": kernel("tl.store(out_ptr + lanes, 0.0)", reference=IDENTITY),
     "input_modified": faulty(
@@ -140,6 +144,24 @@ def test_a_kernel_that_cannot_run_fails_with_its_line(launch: Launch) -> None:
     assert (answer["state"], answer["verdict"]) == ("failed", None)
     assert answer["problem"]["slug"] == "compile_error"
     assert answer["problem"]["detail"].startswith(f"user.py:{line}: ")
+
+
+def test_what_the_interpreter_cannot_do_needs_a_gpu(launch: Launch) -> None:
+    arguments = {"x_ptr": arange(1), "out_ptr": output(1)}
+
+    answer = launch(bodies.launch(bodies.source("operations"), "writes_ptx", arguments))
+
+    line = (
+        bodies.source("operations")
+        .split("\n")
+        .index(
+            '    y = tl.inline_asm_elementwise("neg.f32 $0, $1;", "=f,f", [x], tl.float32, True, 1)'
+        )
+        + 1
+    )
+    assert (answer["state"], answer["problem"]["slug"]) == ("failed", "needs_gpu")
+    assert answer["problem"]["detail"].startswith(f"user.py:{line}: inline assembly")
+    assert "Launch it on a device with a GPU" in answer["problem"]["detail"]
 
 
 def test_a_kernel_that_the_source_lacks_is_named_with_those_it_has(launch: Launch) -> None:

@@ -30,6 +30,7 @@ INITS = st.fixed_dictionaries(
         "kind": st.sampled_from(
             ["zeros", "full", "arange", "uniform", "normal", "randint", "values", "tensor"]
         )
+        | JSON
     },
     optional={
         "value": SCALARS,

@@ -8,7 +8,7 @@ from launch_of_add import faults, request
 
 from compiler.launch.argument import bind_arguments
 from compiler.launch.case import cases_of, seeds_of, with_seeds
-from compiler.launch.initializer import bind_init
+from compiler.launch.initializer import bind_init, with_seed
 
 DIGEST = "sha256:" + "0f" * 32
 
@@ -122,6 +122,13 @@ def test_missing_seeds_are_chosen_and_given_ones_kept():
     assert seeds["y"] == 5
     assert len(set(seeds.values())) == 3
     assert all(0 <= seed < 2**53 for seed in seeds.values())
+
+
+@pytest.mark.parametrize("kind", [None, {"float": "nan"}, ["uniform"], 1])
+def test_what_is_no_kind_of_initialiser_gets_no_seed(kind: Any):
+    init = {"kind": kind}
+
+    assert with_seed(init, random.Random(3)) == init
 
 
 def test_seeds_are_chosen_inside_tuples_and_descriptors():

@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
-from launch_of_add import COMPILATION, OUTPUT, SIGNATURE, X, faults, resolved
+from launch_of_add import COMPILATION, LAUNCH, OUTPUT, SIGNATURE, X, faults, resolved
 
 from compiler.launch.case import Case, merged_arguments
+from compiler.launch.request import LaunchRequest
+from compiler.launch.resolution import resolve_launch
 
 
 def cases(*changes: dict[str, Any], **launch: Any) -> list[Case]:
@@ -15,7 +17,7 @@ def cases(*changes: dict[str, Any], **launch: Any) -> list[Case]:
 def test_a_launch_without_cases_is_one_case_without_a_name():
     [case] = resolved().cases
 
-    assert (case.index, case.name, case.at) == (0, None, "")
+    assert (case.index, case.name, case.origin.at) == (0, None, "")
 
 
 def test_a_case_that_changes_nothing_is_the_launch():
@@ -25,6 +27,16 @@ def test_a_case_that_changes_nothing_is_the_launch():
     assert (same.name, same.bound, same.grid, same.reference) == (
         "same", base.bound, base.grid, base.reference,
     )  # fmt: skip
+
+
+def test_what_every_case_says_itself_the_launch_need_not_say():
+    launch = LAUNCH | {"cases": [{"grid": [2], "arguments": LAUNCH["arguments"]}]}
+    del launch["grid"], launch["arguments"]
+
+    [case] = resolve_launch(LaunchRequest.model_validate(launch)).cases
+
+    assert case.grid.written == (2,)
+    assert case.bound.arguments.keys() == LAUNCH["arguments"].keys()
 
 
 def test_scalars_are_replaced():
@@ -129,12 +141,24 @@ def test_a_hint_that_a_case_breaks_is_said_at_the_case():
     compilation = COMPILATION | {"signature": SIGNATURE}
     found = faults(lambda: cases({}, {"arguments": {"n_elements": 95}}, compilation=compilation))
 
-    assert found == [
-        (
-            "/cases/1/arguments/n_elements",
-            "breaks the hint divisible_by_16 that the kernel was compiled with",
+    [(pointer, message)] = found
+    assert pointer == "/cases/1/arguments/n_elements"
+    assert message.startswith("is 95, not a multiple of 16; it breaks the hint divisible_by_16")
+
+
+def test_arguments_by_position_are_pointed_at_by_position():
+    ir = {"compilation": {"ir": {"language": "ttir", "text": "module {}"}, "target": "cuda:90"}}
+    wrong = X | {"dtype": "fp12"}
+    found = faults(
+        lambda: cases(
+            {"arguments": [X, wrong]}, {"arguments": {"arg1": wrong}}, {},
+            arguments=[X, X | {"shape": [-1]}], grid=[1], **ir,
         )
-    ]
+    )  # fmt: skip
+
+    assert [pointer for pointer, _ in found] == [
+        "/cases/0/arguments/1/dtype", "/cases/1/arguments/arg1/dtype", "/arguments/1/shape/0",
+    ]  # fmt: skip
 
 
 def test_values_are_bounded_over_all_cases():

@@ -233,6 +233,32 @@ def test_an_argument_that_breaks_a_hint_of_the_signature_is_a_violation():
     assert [fault.pointer for fault in violated.value.faults] == ["/arguments/n_elements"]
 
 
+def test_what_a_hook_of_the_jit_printed_is_a_promise_too():
+    data = {
+        "name": "add",
+        "signature": {"x_ptr": "*fp32", "output_ptr": "*fp32", "n_elements": "i32"},
+        "attrs_keys": [[2]],
+        "attrs_vals": [[["tt.divisibility", 16]]],
+    }
+    compilation = COMPILATION | {"specialization_data": data, "constexprs": None}
+    arguments = {"x_ptr": X, "output_ptr": OUTPUT, "n_elements": 95}
+
+    assert not resolved(compilation=compilation, grid=[1]).infers
+    with pytest.raises(HintViolated, match="/arguments/n_elements: is 95"):
+        resolved(compilation=compilation, arguments=arguments, grid=[1])
+
+
+def test_null_is_as_good_as_a_field_that_is_left_out():
+    said = read(
+        cases=None, checks=None, device=None, timeout_s=None, timing={"flush_l2": None},
+        reference={"source": "x", "equal_nan": None}, **{"return": None},
+    )  # fmt: skip
+    left_out = read(timing={}, reference={"source": "x"})
+
+    assert said == left_out
+    assert said.model_fields_set == left_out.model_fields_set
+
+
 def test_an_argument_of_another_type_than_the_signature_says_is_refused():
     arguments = {"x_ptr": X | {"dtype": "fp16"}, "output_ptr": OUTPUT, "n_elements": 96}
     found = faults(

@@ -91,6 +91,7 @@ def test_other_elements_are_refused(array: Any, said: str) -> None:
         (file("__import__('os').getpid()"), "cannot be read"),
         (file(b"\xff" * 40), "cannot be read"),
         (file(b"\0" * 40), "cannot be read"),
+        (file(of() + "\x1c", b"1234"), "cannot be read"),  # blank to Python, but not in its code
         (file("[" * 4000), "cannot be read"),
         (file("-" * 4000 + "1"), "cannot be read"),
     ],

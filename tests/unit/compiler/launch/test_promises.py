@@ -34,6 +34,7 @@ KEPT: dict[str, tuple[Any, Any]] = {
     "boolean": ("i1", True),
     "descriptor": ("tensordesc<fp32[16]>", {"descriptor": {"base": X, "block_shape": [16]}}),
     "tuple": (["*fp32:16", ["i32:1", None]], [X, [1, None]]),
+    "constant items": ([{"constexpr": 4}, {"constexpr": [1, 2]}], [4, [1, 2]]),
 }
 
 
@@ -50,6 +51,11 @@ VIOLATED: dict[str, tuple[Any, Any, str, str]] = {
     "address": ("*fp32:16", ODD, "/p", "breaks the hint divisible_by_16"),
     "item": (["i32", "i32:16"], [1, 1], "/p/1", "breaks the hint divisible_by_16"),
     "constant item": ([None], [5], "/p/0", "compiled as the constant null"),
+    "constant item with a value": ([{"constexpr": 4}], [5], "/p/0", "compiled as the constant 4"),
+    "how a size breaks it": ("i32:16", 33, "/p", "is 33, not a multiple of 16; "),
+    "how a one breaks it": ("i32:1", 2, "/p", "is 2, not 1; "),
+    "how an offset breaks it": ("*fp32:16", ODD, "/p", "begins 4 bytes into memory"),
+    "how an alignment breaks it": ("*fp32:16", X | {"align_bytes": 8}, "/p", "is aligned to 8"),
 }
 
 
@@ -68,7 +74,7 @@ def test_a_broken_hint_is_a_violation(name: str):
 def test_a_range_of_32_bits_is_a_promise_of_small_memory():
     named = parse_specialization({"p": "*i8"}, {"p": ["pointer_range_32"]}, None).named
     large = {"shape": [2**31], "dtype": "i8", "output": True}
-    with pytest.raises(HintViolated):
+    with pytest.raises(HintViolated, match="lies in 2147483648 bytes"):
         check_promises(named, bind_arguments({"p": large}, max_bytes=2**32))
 
 
@@ -105,7 +111,7 @@ def test_missing_and_unknown_arguments_are_named():
         check({"x": "*fp32", "n": "i32:1"}, {"B": 1}, y=1)
 
     assert str(rejected.value) == (
-        "/y: there is no such parameter; the compilation has x, n, B; "
+        "/y: is no parameter that the compilation has a type for; it has x, n, B; "
         ': there is no argument for "x" of type *fp32'
     )
 

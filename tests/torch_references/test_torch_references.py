@@ -1,0 +1,124 @@
+"""References in torch: tensors of every type, read-only in effect, in a walled-in child."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.integration.api.bodies import good
+from tests.integration.launches import bodies
+from tests.integration.launches.bodies import output
+
+DTYPES = {
+    "i1": "bool", "i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16", "i32": "int32",
+    "u32": "uint32", "i64": "int64", "u64": "uint64", "fp16": "float16", "bf16": "bfloat16",
+    "fp32": "float32", "fp64": "float64", "fp8e4nv": "float8_e4m3fn",
+    "fp8e4b8": "float8_e4m3fnuz", "fp8e5": "float8_e5m2", "fp8e5b16": "float8_e5m2fnuz",
+}  # fmt: skip
+COPY = """
+@triton.jit
+def kernel(x_ptr, out_ptr):
+    lanes = tl.arange(0, 8)
+    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes))
+"""
+
+
+def launched(client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
+    answer = client.post("/v1/launches", params={"wait": 60}, json=body)
+    assert answer.status_code == 200, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+def in_torch(code: str) -> dict[str, str]:
+    return {"language": "torch", "source": "import torch\n" + code}
+
+
+def adding(code: str) -> dict[str, Any]:
+    """A vector add whose reference runs `code` before it adds."""
+    function = f"def reference(x_ptr, y_ptr, n_elements, BLOCK_SIZE):\n    {code}\n"
+    return bodies.vector_add(reference=in_torch(function + "    return x_ptr + y_ptr\n"))
+
+
+def test_torch_is_offered(client: httpx.Client) -> None:
+    [toolchain] = client.get("/v1/targets").json()["toolchains"]
+
+    assert toolchain["references"] == ["numpy", "torch"]
+
+
+def test_a_reference_gets_tensors_and_plain_numbers(client: httpx.Client) -> None:
+    code = "assert isinstance(x_ptr, torch.Tensor) and (n_elements, BLOCK_SIZE) == (100, 32)"
+
+    assert launched(client, adding(code))["verdict"] == "passed"
+
+
+def test_a_reference_in_numpy_still_gets_arrays(client: httpx.Client) -> None:
+    assert launched(client, bodies.vector_add())["verdict"] == "passed"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_tensor_has_its_own_type(client: httpx.Client, dtype: str) -> None:
+    x = {"shape": [8], "dtype": dtype, "init": {"kind": "values", "values": [0, 1] * 4}}
+    code = f"def reference(x_ptr):\n    assert x_ptr.dtype is torch.{DTYPES[dtype]}\n"
+    body = bodies.written(COPY, {"x_ptr": x, "out_ptr": output(8, dtype=dtype)})
+
+    answer = launched(client, body | {"reference": in_torch(code + "    return x_ptr\n")})
+
+    assert answer["verdict"] == "passed", answer["findings"]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("x_ptr += 1", "changed its input 'x_ptr' in place"),
+        ("return x_ptr.view(10, 10)", "shape [10, 10]"),
+        ("return torch.complex(x_ptr, y_ptr)", "only booleans"),
+        ("return x_ptr.nothing", "no attribute 'nothing'"),
+        ("torch.save(x_ptr, '/tmp/x')", "Error"),
+        ("torch.compile(torch.sin)(x_ptr)", "Error"),
+    ],
+)
+def test_what_is_wrong_is_told(client: httpx.Client, code: str, said: str) -> None:
+    answer = launched(client, adding(code))
+
+    assert answer["verdict"] == "invalid_reference"
+    assert said in answer["findings"][-1]["message"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "a = torch.randn(65, 64) @ torch.randn(64, 65)",
+        "a = torch.nn.functional.conv2d(torch.randn(1, 3, 8, 8), torch.randn(4, 3, 3, 3))",
+        "a = torch.nn.functional.scaled_dot_product_attention(*torch.randn(3, 1, 8, 8))",
+        "a = torch.linalg.svd(torch.randn(8, 8)), torch.fft.fft(x_ptr), torch.sort(x_ptr)",
+        "torch.softmax(torch.randn(4, 4, requires_grad=True), -1).sum().backward()",
+        "print(x_ptr)",
+    ],
+)
+def test_what_references_use_works_in_its_child(client: httpx.Client, code: str) -> None:
+    answer = launched(client, adding(code))
+
+    assert answer["verdict"] == "passed", answer["findings"]
+
+
+def test_a_case_may_change_the_language(client: httpx.Client) -> None:
+    in_tensors = in_torch("def reference(x_ptr, y_ptr, **_):\n    return torch.add(x_ptr, y_ptr)\n")
+
+    answer = launched(client, bodies.vector_add(cases=[{}, {"reference": in_tensors}]))
+
+    assert answer["counts"] == {"passed": 2}
+
+
+def test_a_source_that_imports_torch_is_compiled_as_everywhere(client: httpx.Client) -> None:
+    answer = client.post("/v1/compilations", params={"wait": 60}, json=good("torch_annotations"))
+
+    assert answer.json()["state"] == "succeeded", answer.json()["diagnostics"]
+
+
+def test_a_kernel_does_not_see_torch(client: httpx.Client) -> None:
+    seen = "import sys\nassert 'torch._C' not in sys.modules"
+
+    assert launched(client, bodies.running(seen))["verdict"] == "not_checked"
