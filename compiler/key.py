@@ -9,7 +9,11 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import orjson
+
 KEY_VERSION = 1
+# made once: making it costs more than most parts take
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def compile_key(parts: Iterable[tuple[str, Any]]) -> str:
@@ -38,16 +42,32 @@ def derivation_key(parts: Iterable[tuple[str, Any]]) -> str:
 
 
 def _digest(level: str, parts: Iterable[tuple[str, Any]]) -> str:
-    digest = hashlib.sha256()
+    pieces = []
     for label, part in [("version", KEY_VERSION), ("level", level), *parts]:
         kind, data = ("raw", part) if isinstance(part, bytes) else ("json", _canonical_json(part))
         # lengths keep neighbours apart: ("ab", "c") and ("a", "bc") differ
-        digest.update(f"{len(label)}:{label}:{kind}:{len(data)}:".encode())
-        digest.update(data)
-    return digest.hexdigest()
+        pieces += [f"{len(label)}:{label}:{kind}:{len(data)}:".encode(), data]
+    return hashlib.sha256(b"".join(pieces)).hexdigest()
 
 
 def _canonical_json(part: Any) -> bytes:
+    if isinstance(part, str) or not _holds_float(part):
+        # orjson writes the same bytes many times faster; but for floats, and what it refuses
+        try:
+            return orjson.dumps(part, option=orjson.OPT_SORT_KEYS)
+        except TypeError:
+            return _exact_json(part)
+    return _exact_json(part)
+
+
+def _exact_json(part: Any) -> bytes:
     # surrogatepass: a lone surrogate in a source must have a key, not raise
-    text = json.dumps(part, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return text.encode("utf-8", "surrogatepass")
+    return _ENCODER.encode(part).encode("utf-8", "surrogatepass")
+
+
+def _holds_float(part: Any) -> bool:
+    if isinstance(part, dict):
+        part = part.values()
+    elif not isinstance(part, list | tuple):
+        return isinstance(part, float)
+    return any(not isinstance(item, str) and _holds_float(item) for item in part)

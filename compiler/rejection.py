@@ -5,8 +5,8 @@ It knows JSON pointers but no HTTP status: the service maps it to one.
 
 import difflib
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,18 +33,32 @@ class RequestRejected(Exception):
         super().__init__("; ".join(f"{fault.pointer}: {fault.message}" for fault in self.faults))
 
 
-@contextmanager
-def collecting(faults: list[Fault]) -> Iterator[None]:
+def collecting(faults: list[Fault]) -> AbstractContextManager[None]:
     """Add the faults of a rejection in the block to `faults`, so that others can be found too."""
-    try:
-        yield
-    except RequestRejected as rejected:
-        faults.extend(rejected.faults)
+    return _Collecting(faults)
+
+
+class _Collecting:
+    """A class and no generator: every request passes several of them."""
+
+    __slots__ = ("_faults",)
+
+    def __init__(self, faults: list[Fault]) -> None:
+        self._faults = faults
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
+        if not isinstance(error, RequestRejected):
+            return False
+        self._faults.extend(error.faults)
+        return True
 
 
 def pointer(*parts: str | int) -> str:
     """Join `parts` to an RFC 6901 JSON pointer."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+    return "".join(["/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts])
 
 
 def shown(value: Any) -> str:

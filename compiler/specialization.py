@@ -5,7 +5,9 @@ equal keys. The source is not looked at: whether the names fit it is for `bindin
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from compiler.rejection import Fault, RequestRejected, pointer, shown
@@ -18,16 +20,17 @@ from compiler.value import (
     Value,
     canonical_value,
     pointer_below,
+    read_constant,
     written_value,
 )
 
 HINTS = ("divisible_by_16", "equal_to_1", "pointer_range_32")
-MAX_PARAMETERS = 256
+MAX_PARAMETERS = 1024
 Type = str | list[Any]  # a Triton type name, or a list of them for a tuple (see `tuple_type`)
 
-_MAX_SIGNATURE_CHARS = MAX_PARAMETERS * MAX_TYPE_CHARS
+_MAX_SIGNATURE_CHARS = 1 << 16
 # commas inside tensordesc<fp16[64,64]> do not separate; the bound keeps a hostile text linear
-_SEPARATOR = re.compile(rf",(?![^<>]{{0,{MAX_TYPE_CHARS}}}>)")
+SEPARATOR = re.compile(rf",(?![^<>]{{0,{MAX_TYPE_CHARS}}}>)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Parameter:
         """Return an entry of `triton.tools.compile`'s string; only for what such a string says."""
         if self.is_constexpr:
             number = written_value(self.value)
-            return number["int"] if isinstance(number, dict) else str(number)
+            return str(next(iter(number.values())) if isinstance(number, dict) else number)
         suffixes = [f":{suffix}" for suffix, hint in SUFFIX_HINTS.items() if hint in self.hints]
         return "".join([str(self.type), *suffixes])
 
@@ -96,9 +99,7 @@ class Specialization:
 
 
 def parse_specialization(
-    signature: Any,
-    hints: dict[str, list[str]] | None,
-    constexprs: dict[str, Any] | None,
+    signature: Any, hints: dict[str, list[str]] | None, constexprs: dict[str, Any] | None
 ) -> Specialization:
     """Bring a request's `signature`, `hints` and `constexprs` to canonical form.
 
@@ -140,19 +141,29 @@ def _check_sizes(signature: Any, hints: dict[str, Any], constexprs: dict[str, An
 def _parse_names(signature: dict[str, Any], faults: list[Fault]) -> dict[str, Parameter]:
     named = {}
     for name, written in signature.items():
-        at = pointer("signature", name)
         if not name.isidentifier():
+            at = pointer("signature", name)
             faults.append(Fault(at, f"{shown(name)} is not a parameter name"))
         elif written != "constexpr":  # as Triton writes it; the value stands in `constexprs`
-            parameter = _collect(faults, _parse_type, written, at)
+            is_short = isinstance(written, str) and len(written) <= MAX_TYPE_CHARS
+            if not (is_short and (parameter := _usual_type(written))):
+                parameter = _collect(faults, _parse_type, written, pointer("signature", name))
             if parameter is not None:
                 named[name] = parameter
     return named
 
 
+@lru_cache(maxsize=1024)
+def _usual_type(written: str) -> Parameter | None:
+    """Return what a right type says, and remember it; None for a wrong one."""
+    with suppress(RequestRejected):
+        return _parse_type(written, "")
+    return None
+
+
 def _parse_positions(signature: str, faults: list[Fault]) -> tuple[Parameter, ...]:
     parameters = []
-    entries = _SEPARATOR.split(signature) if signature.strip() else []
+    entries = SEPARATOR.split(signature) if signature.strip() else []
     for index, written in enumerate(entries):
         try:
             parameters.append(_parse_position(written.strip()))
@@ -163,23 +174,11 @@ def _parse_positions(signature: str, faults: list[Fault]) -> tuple[Parameter, ..
 
 
 def _parse_position(written: str) -> Parameter:
-    value = _number(written)
-    if value is None:
+    try:
+        value = read_constant(written)
+    except ValueError:
         return _parse_type(written, "/signature")
     return Parameter(value=canonical_value(value, "/signature"), is_constexpr=True)
-
-
-def _number(written: str) -> int | float | bool | None:
-    if len(written) > MAX_TYPE_CHARS:
-        return None
-    if written in {"True", "False"}:
-        return written == "True"
-    for read in (int, float):
-        try:
-            return read(written)
-        except ValueError:
-            continue
-    return None
 
 
 def _parse_type(written: Any, at: str, depth: int = 0) -> Parameter:

@@ -5,6 +5,7 @@ Which targets exist is not known here: a worker finds out by compiling for them.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from compiler.rejection import Fault, RequestRejected, shown
 
@@ -44,6 +45,7 @@ class Target:
         return STAGES[self.backend]
 
 
+@lru_cache(maxsize=256)
 def parse_target(written: str) -> Target:
     """Read `cuda:90`, `cuda:90:32` or `hip:gfx942`.
 

@@ -14,6 +14,7 @@ from compiler.types import UnknownType, canonical_dtype
 Value = Any  # a JSON value in the tagged form
 
 MAX_STRING_CHARS = 4096
+MAX_NUMBER_CHARS = 256
 MAX_TUPLE_ITEMS = 256
 MAX_DEPTH = 8
 INT_RANGE = range(-(2**63), 2**64)
@@ -106,11 +107,30 @@ def _read_float(inner: Any, at: str) -> float:
     if isinstance(inner, str) and len(inner) <= 64:
         with suppress(ValueError, OverflowError):  # said below, with the place
             number = float.fromhex(inner) if "0x" in inner else float(inner)
-            # "1e400" is a number that is too large, not a way to write infinity
-            if not (math.isinf(number) and any(digit in inner for digit in "0123456789")):
-                return number
+            if math.isinf(number) and any(digit in inner for digit in "0123456789"):
+                message = f'{shown(inner)} is too large for a float; infinity is written "inf"'
+                raise RequestRejected(Fault(pointer_below(at, "float"), message))
+            return number
     message = f'{shown(inner)} is not a float; write a number, "inf", "-inf" or "nan"'
     raise RequestRejected(Fault(pointer_below(at, "float"), message))
+
+
+def read_constant(written: str) -> Any:
+    """Return the JSON value of a constant in `triton.tools.compile`'s string.
+
+    Raises ValueError for what is none.
+    """
+    if written in _CONSTANTS:
+        return _CONSTANTS[written]
+    if len(written) > MAX_NUMBER_CHARS:
+        raise ValueError(written)
+    with suppress(ValueError):  # it may be a float
+        return int(written)
+    number = float(written)
+    return number if math.isfinite(number) else {"float": written}
+
+
+_CONSTANTS = {"True": True, "False": False, "None": None}
 
 
 def _float_text(number: float) -> str:

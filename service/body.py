@@ -1,7 +1,7 @@
 """Reading a request's body: bounded while it streams, and JSON or a problem."""
 
 import re
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
@@ -12,6 +12,7 @@ from service.problems import ProblemRaised, faults_of
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _JSON_TYPE = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
+_CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\";\s]*)", re.IGNORECASE)
 _MAX_FIELDS = 100
 
 
@@ -22,9 +23,16 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
     something else than JSON.
     """
     content_type = request.headers.get("content-type", "application/json")
-    if not _JSON_TYPE.fullmatch(content_type):
-        detail = f"Content-Type is {content_type!r}; send the body as application/json"
+    charset = _CHARSET.search(content_type)
+    is_utf_8 = charset is None or charset[1].lower() in {"utf-8", "utf8", "us-ascii"}
+    if not _JSON_TYPE.fullmatch(content_type) or not is_utf_8:
+        detail = f"Content-Type is {content_type!r}; send the body as application/json, in UTF-8"
         raise ProblemRaised("unsupported_media_type", detail)
+    coding = request.headers.get("content-encoding", "identity")
+    if coding.strip().lower() not in {"", "identity"}:
+        detail = f"Content-Encoding is {coding!r}; send the body as it is"
+        headers = {"Accept-Encoding": "identity"}
+        raise ProblemRaised("unsupported_media_type", detail, headers=headers)
     return await read_bytes(request, limit_bytes)
 
 
@@ -50,6 +58,11 @@ def parse_body(body: bytes, model: type[_Model]) -> _Model:
         data = from_json(body, allow_inf_nan=False)
     except ValueError as error:
         raise ProblemRaised("invalid_json", f"The body is not JSON: {error}") from None
+    return parse_value(data, model)
+
+
+def parse_value(data: Any, model: type[_Model]) -> _Model:
+    """Return what was JSON as `model`. Raises RequestRejected for what does not fit."""
     if isinstance(data, dict) and len(data) > _MAX_FIELDS:
         raise RequestRejected(Fault("", f"{len(data)} fields, far more than there are"))
     try:

@@ -27,17 +27,23 @@ ANONYMOUS = Caller("anonymous", frozenset(SCOPES), "")
 
 
 class Callers:
-    """Identifies callers, remembering each key for a few seconds."""
+    """Identifies callers, remembering each key for a few seconds.
+
+    All are forgotten when a key is made or revoked, and nobody is remembered while word of that
+    cannot be heard: the first key ends anonymous access at once.
+    """
 
     def __init__(self, api_keys: ApiKeys) -> None:
         self._api_keys = api_keys
+        self._hears_of_changes = False
+        self._generation = 0
         self._remembered: dict[str, tuple[float, Caller | None]] = {}
         self._reading: dict[str, asyncio.Task[Caller | None]] = {}
 
-    async def identify(self, request: Request, scope: str) -> Caller:
-        """Return the caller of `request`.
+    async def identify(self, request: Request, *scopes: str) -> Caller:
+        """Return the caller of `request`, who must have one of `scopes`.
 
-        Raises ProblemRaised: 401 without a valid key where keys exist, 403 without `scope`.
+        Raises ProblemRaised: 401 without a valid key where keys exist, 403 without a scope.
         """
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         if scheme and scheme.lower() != "bearer":
@@ -49,10 +55,24 @@ class Callers:
             raise _unauthorized(
                 "This API key is not known" if secret else "This service needs an API key"
             )
-        if scope not in caller.scopes and "admin" not in caller.scopes:
-            detail = f"The API key {caller.id!r} lacks the scope {scope!r}"
-            raise ProblemRaised("forbidden", detail)
+        require(caller, *scopes)
         return caller
+
+    def forget(self) -> None:
+        """Forget everybody: API keys have changed."""
+        self._generation += 1
+        self._remembered.clear()
+        self._reading.clear()
+
+    def hear(self) -> None:
+        """Remember callers from now on, as changes are heard of."""
+        self.forget()
+        self._hears_of_changes = True
+
+    def turn_deaf(self) -> None:
+        """Remember nobody: changes may be missed."""
+        self._hears_of_changes = False
+        self.forget()
 
     async def _find(self, secret: str) -> Caller | None:
         known = self._remembered.get(secret)
@@ -60,8 +80,10 @@ class Callers:
             return known[1]
         if len(self._remembered) > 10_000:
             self._remembered.clear()
+        generation = self._generation
         caller = await self._read_once(secret)
-        self._remembered[secret] = (time.monotonic(), caller)
+        if self._hears_of_changes and generation == self._generation:
+            self._remembered[secret] = (time.monotonic(), caller)
         return caller
 
     async def _read_once(self, secret: str) -> Caller | None:
@@ -69,13 +91,25 @@ class Callers:
         reading = self._reading.get(secret)
         if reading is None:
             reading = self._reading[secret] = asyncio.create_task(self._read(secret))
-            reading.add_done_callback(lambda _: self._reading.pop(secret))
+            reading.add_done_callback(lambda done: self._read_is_done(secret, done))
         return await asyncio.shield(reading)
+
+    def _read_is_done(self, secret: str, reading: asyncio.Task[Caller | None]) -> None:
+        if self._reading.get(secret) is reading:
+            del self._reading[secret]
 
     async def _read(self, secret: str) -> Caller | None:
         if secret and (key := await self._api_keys.find(secret)):
             return Caller(key.id, frozenset(key.scopes), key.namespace)
         return None if await self._api_keys.any() else ANONYMOUS
+
+
+def require(caller: Caller, *scopes: str) -> None:
+    """Raise ProblemRaised (403) when the caller has none of `scopes`."""
+    if not caller.scopes.isdisjoint(scopes) or "admin" in caller.scopes:
+        return
+    named = " or ".join(map(repr, scopes))
+    raise ProblemRaised("forbidden", f"The API key {caller.id!r} lacks the scope {named}")
 
 
 def _unauthorized(detail: str) -> ProblemRaised:

@@ -1,4 +1,4 @@
-"""The command `tritond`: up, api, worker and key. Starts things; decides nothing."""
+"""The command `tritond`: up, api, worker, key and toolchain. Starts things; decides nothing."""
 
 import argparse
 import asyncio
@@ -9,6 +9,7 @@ from pathlib import Path
 from service import VERSION
 from service.caller import SCOPES
 from service.settings import ServiceSettings
+from service.toolchain_command import add_toolchain_commands
 from service.up import PartEnded, up
 from store.api_keys import ApiKeys
 from store.connection import connect
@@ -40,6 +41,8 @@ def _parser() -> argparse.ArgumentParser:
     worker = commands.add_parser("worker", help="a compile worker, on TRITOND_REDIS_URL")
     worker.set_defaults(run=_worker)
     _add_key_commands(commands.add_parser("key", help="API keys, on TRITOND_REDIS_URL"))
+    toolchain = commands.add_parser("toolchain", help="what is compiled with, on TRITOND_REDIS_URL")
+    add_toolchain_commands(toolchain)
     return parser
 
 

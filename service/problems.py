@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import Match
 
 from compiler.problem import PROBLEM_BASE, TITLES, FieldError, Problem
 from compiler.rejection import Fault, RequestRejected, did_you_mean, pointer
@@ -43,6 +44,7 @@ RETRY_AFTER_S = {
     "store_unavailable": 2,
     "derivation_failed": 5,
 }
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _SLUG_OF_STATUS = {404: "not_found", 405: "method_not_allowed"}
 
 logger = logging.getLogger(__name__)
@@ -60,17 +62,22 @@ class ProblemRaised(Exception):
         self.members = members
 
 
-def problem_response(request: Request, raised: ProblemRaised) -> Response:
-    """Render a problem as application/problem+json."""
-    problem = Problem(
+def problem_of(raised: ProblemRaised, instance: str | None) -> Problem:
+    """Return what is said of `raised`; `instance` is the path of what it happened to."""
+    return Problem(
         type=PROBLEM_BASE + raised.slug,
         title=TITLES[raised.slug],
         status=STATUS[raised.slug],
         detail=str(raised),
-        instance=request.url.path,
+        instance=instance,
         slug=raised.slug,
         **raised.members,
     )
+
+
+def problem_response(request: Request, raised: ProblemRaised) -> Response:
+    """Render a problem as application/problem+json."""
+    problem = problem_of(raised, request.url.path)
     headers = raised.headers
     if raised.slug in RETRY_AFTER_S:
         headers.setdefault("Retry-After", str(RETRY_AFTER_S[raised.slug]))
@@ -80,6 +87,22 @@ def problem_response(request: Request, raised: ProblemRaised) -> Response:
         headers=headers,
         media_type="application/problem+json",
     )
+
+
+def as_raised(error: Exception) -> ProblemRaised | None:
+    """Return what a caller is told of `error`, None for what is a mistake of ours."""
+    match error:
+        case ProblemRaised():
+            return error
+        case RequestRejected():
+            return rejected(error)
+        case CallerQueueFull():
+            return ProblemRaised("too_many_requests", str(error), limit=error.limit)
+        case QueueFull():
+            return ProblemRaised("queue_full", str(error), limit=error.limit)
+        case StoreUnavailable():
+            return ProblemRaised("store_unavailable", str(error))
+    return None
 
 
 def rejected(error: RequestRejected) -> ProblemRaised:
@@ -105,13 +128,13 @@ def faults_of(error: ValidationError, model: type[BaseModel]) -> RequestRejected
 def install_handlers(app: FastAPI) -> None:
     """Make every error of `app` a problem."""
 
-    @app.exception_handler(ProblemRaised)
-    async def _raised(request: Request, error: ProblemRaised) -> Response:
-        return problem_response(request, error)
+    async def _told(request: Request, error: Exception) -> Response:
+        raised = as_raised(error)
+        assert raised is not None
+        return problem_response(request, raised)
 
-    @app.exception_handler(RequestRejected)
-    async def _rejected(request: Request, error: RequestRejected) -> Response:
-        return problem_response(request, rejected(error))
+    for kind in (ProblemRaised, RequestRejected, QueueFull, StoreUnavailable):
+        app.add_exception_handler(kind, _told)
 
     @app.exception_handler(RequestValidationError)
     async def _invalid_parameter(request: Request, error: RequestValidationError) -> Response:
@@ -119,15 +142,6 @@ def install_handlers(app: FastAPI) -> None:
         parameter = str(error.errors()[0]["loc"][-1])
         raised = ProblemRaised("invalid_request", "; ".join(details), parameter=parameter)
         return problem_response(request, raised)
-
-    @app.exception_handler(StoreUnavailable)
-    async def _no_store(request: Request, error: StoreUnavailable) -> Response:
-        return problem_response(request, ProblemRaised("store_unavailable", str(error)))
-
-    @app.exception_handler(QueueFull)
-    async def _queue_full(request: Request, error: QueueFull) -> Response:
-        slug = "too_many_requests" if isinstance(error, CallerQueueFull) else "queue_full"
-        return problem_response(request, ProblemRaised(slug, str(error), limit=error.limit))
 
     @app.exception_handler(ClientDisconnect)
     async def _gone(_request: Request, _error: ClientDisconnect) -> Response:
@@ -137,7 +151,13 @@ def install_handlers(app: FastAPI) -> None:
     async def _http(request: Request, error: HTTPException) -> Response:
         slug = _SLUG_OF_STATUS.get(error.status_code, "internal_error")
         detail = f"{request.method} {request.url.path}: {error.detail}"
-        return problem_response(request, ProblemRaised(slug, detail, headers=error.headers))
+        headers = dict(error.headers or {})
+        if slug == "method_not_allowed":
+            headers["Allow"] = ", ".join(_allowed_methods(request))
+            detail += f"; allowed here: {headers['Allow']}"
+        elif slug == "not_found" and request.url.path.endswith("/"):
+            detail += "; no path here ends with a slash"
+        return problem_response(request, ProblemRaised(slug, detail, headers=headers))
 
     @app.exception_handler(Exception)
     async def _mistake(request: Request, error: Exception) -> Response:
@@ -149,3 +169,13 @@ def install_handlers(app: FastAPI) -> None:
         detail = "This is a bug of the service; the log holds the details under the request id."
         headers = {"X-Request-ID": request_id}
         return problem_response(request, ProblemRaised("internal_error", detail, headers=headers))
+
+
+def _allowed_methods(request: Request) -> list[str]:
+    """Return the methods of all routes of the path; a single route only knows its own."""
+    return [method for method in _METHODS if _is_routed(request, method)]
+
+
+def _is_routed(request: Request, method: str) -> bool:
+    scope = {**request.scope, "method": method}
+    return any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes)

@@ -1,7 +1,12 @@
 """The settings of the service, read from the environment once, at start."""
 
+from functools import cached_property
+
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from compiler.limits import RequestLimits
+from compiler.specialization import MAX_PARAMETERS
 
 
 class ServiceSettings(BaseSettings):
@@ -18,8 +23,24 @@ class ServiceSettings(BaseSettings):
     port: int = Field(default=8000, ge=0, le=65535)
     admin_key: SecretStr | None = None
     """A first API key with every scope, so that a service can start on any address."""
-    max_body_bytes: int = Field(default=1 << 20, ge=1 << 10)
+    max_body_bytes: int = Field(default=8 << 20, ge=1 << 10)
     """The largest request body."""
+    max_source_bytes: int = Field(default=1 << 20, ge=1)
+    """The largest `source`."""
+    max_posted_ir_bytes: int = Field(default=4 << 20, ge=1)
+    """The largest `ir.text`."""
+    max_files: int = Field(default=64, ge=0)
+    """How many further modules a source may have."""
+    max_files_bytes: int = Field(default=4 << 20, ge=0)
+    """All further modules of a source together."""
+    max_parameters: int = Field(default=256, ge=1, le=MAX_PARAMETERS)
+    """How many parameters a kernel may have."""
+    max_specialization_bytes: int = Field(default=64 << 10, ge=2)
+    """Each of `signature`, `hints`, `constexprs` and `specialization_data`, as JSON."""
+    max_batch_bytes: int = Field(default=16 << 20, ge=1 << 10)
+    """The largest request body of a batch."""
+    max_batch_answer_bytes: int = Field(default=32 << 20, ge=1 << 10)
+    """Results of one batch that are answered together; the rest is fetched one by one."""
     max_wait_s: float = Field(default=60, ge=0, le=600)
     """What `wait` is clamped to."""
     max_queue_length: int = Field(default=10_000, ge=1)
@@ -34,3 +55,15 @@ class ServiceSettings(BaseSettings):
     """Answers kept in this process, in front of the store."""
     memory_meanings: int = Field(default=50_000, ge=0)
     """Requests whose compile key is kept in this process, so that they are not read again."""
+
+    @cached_property
+    def request_limits(self) -> RequestLimits:
+        """How large the parts of a compile request may be."""
+        return RequestLimits(
+            source_bytes=self.max_source_bytes,
+            ir_bytes=self.max_posted_ir_bytes,
+            files=self.max_files,
+            files_bytes=self.max_files_bytes,
+            parameters=self.max_parameters,
+            specialization_bytes=self.max_specialization_bytes,
+        )

@@ -11,10 +11,12 @@ from service.memory import AnswerMemory, Meanings
 from service.metrics import Metrics
 from service.settings import ServiceSettings
 from service.toolchains import Toolchains
+from store.batches import Batches
 from store.blobs import Blobs
 from store.compilations import Compilations
 from store.derived import Derived
 from store.events import Events
+from store.following import Following
 from store.idempotency import Idempotency
 from store.invalidation import Invalidations
 from store.jobs.callers import Jobs
@@ -32,10 +34,12 @@ class Shared:
     compilations: Compilations
     inspections: Derived
     derivations: Derived
+    batches: Batches
     blobs: Blobs
     jobs: Jobs
     finished: Finished
     events: Events
+    following: Following
     launches: Launches
     tensors: Tensors
     idempotency: Idempotency

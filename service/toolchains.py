@@ -26,7 +26,7 @@ class Toolchains:
         self._reading = asyncio.Lock()
 
     async def all(self) -> list[Toolchain]:
-        """Return every toolchain ever registered."""
+        """Return every toolchain that was registered and not forgotten."""
         await self._refresh()
         return list(self._known.values())
 
@@ -36,7 +36,7 @@ class Toolchains:
         return self._known.get(self._default_id or "")
 
     async def find(self, toolchain_id: str) -> Toolchain | None:
-        """Return the toolchain with this id, or None when it was never registered."""
+        """Return the toolchain with this id, or None when it was never registered, or forgotten."""
         await self._refresh()
         return self._known.get(toolchain_id)
 
@@ -66,9 +66,10 @@ class Toolchains:
             if self._is_fresh():
                 return  # another request read it while this one waited
             default_id = await self._stored.default()  # first: what it names is in the list then
-            for identity, description in (await self._stored.list()).items():
-                if identity not in self._known:
-                    self._known[identity] = Toolchain.model_validate_json(description)
+            self._known = {
+                identity: self._known.get(identity) or Toolchain.model_validate_json(description)
+                for identity, description in (await self._stored.list()).items()
+            }
             self._default_id = default_id
             self._read_at = time.monotonic()
 

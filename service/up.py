@@ -1,30 +1,73 @@
 """`tritond up`: everything on one machine, as one tree of processes that lives and dies together.
 
-Embedded Valkey, the service and a compile worker; each could as well run elsewhere.
+Embedded Valkey, the service and a compile worker; each could as well run elsewhere. A worker that
+dies is started again, as its jobs come back by themselves; without the others nothing is served.
 """
 
 import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+from service.succession import succeed
 from store.connection import connect
 from store.embedded import EmbeddedValkey
 from store.errors import StoreUnavailable
 from store.lifeline import tied_to_us
-from store.workers import Workers
+from store.workers import Toolchains, Workers
 
 READY_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 8.0
 POLL_S = 0.1
+QUICK_DEATH_S = 10.0
+MAX_QUICK_DEATHS = 3
+RESTART_AFTER_S = 0.5
 
 
 class PartEnded(Exception):
     """A part of the tree ended by itself; the rest is stopped."""
+
+
+class Part:
+    """One process of the tree: a module of ours, run by this Python."""
+
+    def __init__(self, name: str, environment: Mapping[str, str]) -> None:
+        self.name = name
+        self._environment = environment
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Start it, for the first time or again."""
+        self._process = await asyncio.create_subprocess_exec(
+            *tied_to_us(sys.executable, "-m", self.name),
+            env=self._environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            # Ctrl-C in a terminal reaches us alone; we stop the parts in order
+            process_group=0,
+        )
+
+    async def wait(self) -> int:
+        """Return its exit status once it has ended."""
+        assert self._process is not None
+        return await self._process.wait()
+
+    async def stop(self) -> None:
+        """End it, by force if it does not end in time."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        process.terminate()
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
 
 
 async def up(host: str, port: int, data: Path) -> None:
@@ -38,32 +81,35 @@ async def up(host: str, port: int, data: Path) -> None:
     async with AsyncExitStack() as stack:
         ends = []
         redis_url = os.environ.get("TRITOND_REDIS_URL")
+        alone = redis_url is None
         if redis_url is None:
             valkey = await stack.enter_async_context(EmbeddedValkey(data))
             redis_url = valkey.url
+            await _forget_workers(redis_url)
             ends.append(_end_of_valkey(valkey))
         environment = os.environ | {
             "TRITOND_REDIS_URL": redis_url,
             "TRITOND_HOST": host,
             "TRITOND_PORT": str(port),
         }
-        for module in ("service", "worker"):
-            part = await _start(module, environment)
-            stack.push_async_callback(_stop, part)
-            ends.append(_end(module, part))
-        await _run(ends, stopped, redis_url, host, port)
+        service = Part("service", environment)
+        worker = Part("worker", environment)
+        for part in (service, worker):
+            await part.start()
+            stack.push_async_callback(part.stop)
+        ends += [_end(service), end_for_good(worker)]
+        ready = _announce_when_ready(redis_url, host, port, alone=alone)
+        await _run(ends, stopped, ready)
 
 
 async def _run(
     endings: Iterable[Coroutine[Any, Any, str]],
     stopped: asyncio.Event,
-    redis_url: str,
-    host: str,
-    port: int,
+    announcement: Coroutine[Any, Any, None],
 ) -> None:
     ends = [asyncio.create_task(ending) for ending in endings]
     stop = asyncio.create_task(stopped.wait())
-    ready = asyncio.create_task(_announce_when_ready(redis_url, host, port))
+    ready = asyncio.create_task(announcement)
     waited: set[asyncio.Task[Any]] = {*ends, stop}
     try:
         done, _ = await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
@@ -75,8 +121,22 @@ async def _run(
         await asyncio.gather(*ends, stop, ready, return_exceptions=True)
 
 
-async def _end(name: str, part: asyncio.subprocess.Process) -> str:
-    return f"{name} ended with status {await part.wait()}"
+async def _end(part: Part) -> str:
+    return f"{part.name} ended with status {await part.wait()}"
+
+
+async def end_for_good(part: Part) -> str:
+    """Start a part again whenever it ends; return when it died too often in too short a time."""
+    deaths = 0
+    while True:
+        started = time.monotonic()
+        ended = await _end(part)
+        deaths = deaths + 1 if time.monotonic() - started < QUICK_DEATH_S else 1
+        if deaths == MAX_QUICK_DEATHS:
+            return f"{ended}, {deaths} times within {QUICK_DEATH_S:g} s of its start"
+        print(f"tritond: the {ended}; starting it again", file=sys.stderr, flush=True)  # noqa: T201
+        await asyncio.sleep(RESTART_AFTER_S)
+        await part.start()
 
 
 async def _end_of_valkey(valkey: EmbeddedValkey) -> str:
@@ -93,33 +153,13 @@ async def _end_of_valkey(valkey: EmbeddedValkey) -> str:
     return "embedded Valkey ended"
 
 
-async def _start(module: str, environment: Mapping[str, str]) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *tied_to_us(sys.executable, "-m", module),
-        env=environment,
-        stdin=asyncio.subprocess.DEVNULL,
-        # Ctrl-C in a terminal reaches us alone; we stop the parts in order
-        process_group=0,
-    )
-
-
-async def _stop(part: asyncio.subprocess.Process) -> None:
-    if part.returncode is not None:
-        return
-    part.terminate()
-    try:
-        async with asyncio.timeout(STOP_TIMEOUT_S):
-            await part.wait()
-    except TimeoutError:
-        part.kill()
-        await part.wait()
-
-
-async def _announce_when_ready(redis_url: str, host: str, port: int) -> None:
+async def _announce_when_ready(redis_url: str, host: str, port: int, *, alone: bool) -> None:
     redis = connect(redis_url)
     try:
         async with asyncio.timeout(READY_TIMEOUT_S):
             await _ready(Workers(redis), host, port)
+            for change in await succeed(Workers(redis), Toolchains(redis)) if alone else []:
+                print(f"tritond: {change}", flush=True)  # noqa: T201
     except TimeoutError:
         print(f"not ready after {READY_TIMEOUT_S:g} s; still trying", file=sys.stderr)  # noqa: T201
         return
@@ -143,6 +183,12 @@ async def _accepts(host: str, port: int) -> bool:
     writer.close()
     await writer.wait_closed()
     return True
+
+
+async def _forget_workers(redis_url: str) -> None:
+    """Forget those of an earlier tree on this data folder, which was killed."""
+    async with connect(redis_url) as redis:
+        await Workers(redis).forget_all()
 
 
 async def _has_worker(workers: Workers) -> bool:

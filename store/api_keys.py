@@ -53,6 +53,7 @@ class ApiKeys:
 
     async def _store(self, key: ApiKey, secret: str) -> None:
         await self._redis.hset(keys.API_KEYS, _digest(secret), orjson.dumps(asdict(key)))
+        await self._redis.publish(keys.API_KEYS_CHANGED, b"")
 
     async def find(self, secret: str) -> ApiKey | None:
         """Return the key that `secret` opens, None for a wrong or revoked one."""
@@ -63,7 +64,10 @@ class ApiKeys:
         """Make the secret of a key worthless from now on; False when there is no such key."""
         found: Any = await self._redis.hgetall(keys.API_KEYS)
         digests = [digest for digest, value in found.items() if _parsed(value).id == key_id]
-        return bool(digests) and bool(await self._redis.hdel(keys.API_KEYS, *digests))
+        if not digests or not await self._redis.hdel(keys.API_KEYS, *digests):
+            return False
+        await self._redis.publish(keys.API_KEYS_CHANGED, b"")
+        return True
 
     async def list(self) -> list[ApiKey]:
         """Return all keys by name."""

@@ -2,19 +2,26 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import zstandard
 from redis.asyncio import Redis
 
 from store import keys
+from store.blobs import LIFE_S
 from store.budget import Budget
 from store.records import Hit, Miss, Records
+
+MEANINGS_AT_ONCE: Final = 2_000
 
 
 class Compilations:
     """Compilations by compile key: a JSON record, the request that made it, and blobs by stage."""
 
     def __init__(self, cache: Redis, budget: Budget | None = None) -> None:
+        self._cache = cache
+        self._budget = budget
+        self._meanings: dict[str, bytes] = {}
         self._records = Records(cache, keys.COMPILATION, budget)
 
     @property
@@ -36,6 +43,27 @@ class Compilations:
         `include` that the compilation does not have is left out.
         """
         return await self._records.hit(key, include)
+
+    async def meant(self, request_digest: str) -> Hit | None:
+        """Return what a request means that some service has read before, in one round trip."""
+        return await self._records.meant(keys.MEANING + request_digest)
+
+    def note_meaning(self, request_digest: str, key: str, include: Sequence[str]) -> None:
+        """Note what a request means, so that no service has to read it again; see `flush`."""
+        if len(self._meanings) < MEANINGS_AT_ONCE:  # beyond that some are read once more
+            self._meanings[keys.MEANING + request_digest] = " ".join((key, *include)).encode()
+
+    async def flush(self) -> None:
+        """Write the noted meanings; call it every few seconds."""
+        meanings, self._meanings = self._meanings, {}
+        if not meanings:
+            return
+        if self._budget:
+            await self._budget.account({name: len(value) for name, value in meanings.items()})
+        pipeline = self._cache.pipeline(transaction=False)
+        for name, value in meanings.items():
+            pipeline.set(name, value, ex=None if self._budget else LIFE_S)
+        await pipeline.execute()
 
     async def read(self, key: str) -> bytes | None:
         """Return the record, None when it or any of its blobs is missing."""

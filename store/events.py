@@ -6,7 +6,7 @@ never the record.
 """
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,7 +18,6 @@ from store import keys, scripts
 START: Final = "0-0"
 FINISHED: Final = "finished"
 LIFE_MS: Final = 24 * 3600 * 1000
-LOOK_AGAIN_MS: Final = 5_000
 _ID: Final = re.compile(r"\d{1,19}(-\d{1,19})?")
 
 
@@ -32,16 +31,22 @@ class Event:
 
 
 class Events:
-    """The events of jobs."""
+    """The events of jobs and batches."""
 
-    def __init__(self, redis: Redis, blocking: Redis) -> None:
+    def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._blocking = blocking
         self._append = scripts.load(redis, "append_event")
 
     async def append(self, job_id: str, token: int, kind: str, data: Mapping[str, Any]) -> bool:
         """Add an event of the attempt with `token`; False: that attempt does not count any more."""
-        return bool(await self._append(args=[job_id, token, kind, orjson.dumps(data), LIFE_MS]))
+        return await self.append_all(job_id, token, kind, [data])
+
+    async def append_all(
+        self, job_id: str, token: int, kind: str, data: Sequence[Mapping[str, Any]]
+    ) -> bool:
+        """Add several events of one kind, in order and at once; False as `append`."""
+        told = [word for item in data for word in (kind, orjson.dumps(item))]
+        return bool(await self._append(args=[job_id, token, LIFE_MS, *told]))
 
     async def read(self, job_id: str, after: str = START) -> list[Event]:
         """Return the events later than `after`; `ValueError` when that is not an event's id."""
@@ -52,20 +57,3 @@ class Events:
             Event(entry_id.decode(), fields[b"type"].decode(), fields[b"data"])
             for entry_id, fields in entries
         ]
-
-    async def follow(self, job_id: str, after: str = START) -> AsyncIterator[Event]:
-        """Yield the events later than `after` as they come, and end behind `finished`.
-
-        It ends too when the job is over and there is nothing more to tell. Each follower holds a
-        connection.
-        """
-        while True:
-            alive = await self._redis.exists(keys.JOB + job_id)
-            for event in await self.read(job_id, after):
-                yield event
-                after = event.id
-                if event.kind == FINISHED:
-                    return
-            if not alive:
-                return
-            await self._blocking.xread({keys.EVENTS + job_id: after}, count=1, block=LOOK_AGAIN_MS)

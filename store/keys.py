@@ -11,7 +11,9 @@ from typing import Final
 JOB: Final = "tritond:job:"  # <job id>: hash, exists while the job is queued or running
 CALLERS: Final = "tritond:job-callers:"  # <job id>: set of the callers interested in it
 RESULT: Final = "tritond:result:"  # <job id>: hash, exists (with a TTL) once the job is over
-EVENTS: Final = "tritond:events:"  # <job id>: stream, capped
+JOB_BATCHES: Final = "tritond:job-batches:"  # <job id>: hash batch id -> indices of its items
+EVENTS: Final = "tritond:events:"  # <job or batch id>: stream, capped
+SEQUEL: Final = "tritond:sequel:"  # <job id>: exists (with a TTL) while more comes after its end
 STREAM: Final = "tritond:stream:"  # <priority>:<lane>: stream of the jobs whose turn it is
 TURNS: Final = "tritond:turns:"  # <priority>:<lane>: hash caller -> its job in the stream
 ROUNDS: Final = "tritond:rounds:"  # <priority>:<lane>: hash caller -> round of its last job
@@ -24,14 +26,18 @@ TOKEN: Final = "tritond:token"  # noqa: S105  (counter of fencing tokens)
 
 # --- Launches and what they are made of (must never be evicted) -------------------------------
 LAUNCH: Final = "tritond:launch:"  # <launch id>: hash caller, outputs
+BATCH: Final = "tritond:batch:"  # <batch id>: hash caller, kind, plan, caches, left
+BATCH_ITEMS: Final = "tritond:batch-items:"  # <batch id>: hash index -> "<state> <record>"
 IDEMPOTENCY: Final = "tritond:idempotency:"  # <caller>:<SHA-256 of the client's key>: JSON
 TENSOR: Final = "tritond:tensor:"  # <caller>:<digest>: bytes, lives as long as the upload
 TENSOR_BYTES: Final = "tritond:tensor-bytes:"  # <caller>: zset digest -> bytes
 
 # --- Channels ----------------------------------------------------------------------------------
-FINISHED: Final = "tritond:finished"  # message: job id
+FINISHED: Final = "tritond:finished"  # message: job or batch id
+HAPPENED: Final = "tritond:happened"  # message: id of the job or batch that has a new event
 REVOKED: Final = "tritond:revoked"  # message: "<cancelled|lost> <token> <job id>"
 INVALIDATED: Final = "tritond:invalidated"  # message: compile key
+API_KEYS_CHANGED: Final = "tritond:api-key-made-or-revoked"  # message: nothing
 
 # --- Workers, toolchains, API keys (must never be evicted) -------------------------------------
 WORKER: Final = "tritond:worker:"  # <worker id>: JSON, lives as long as its heartbeat
@@ -39,11 +45,14 @@ WORKERS: Final = "tritond:workers"  # set of worker ids
 TOOLCHAINS: Final = "tritond:toolchains"  # hash toolchain id -> JSON
 DEFAULT_TOOLCHAIN: Final = "tritond:toolchain-default"  # toolchain id
 DEVICES: Final = "tritond:devices"  # set of device classes that were ever here
+REFERENCES: Final = "tritond:references"  # set of "<language> <toolchain id or device class>"
+TOOLS: Final = "tritond:tools"  # set of "<check or profile> <device class>"
 API_KEYS: Final = "tritond:api-keys"  # hash SHA-256 of the secret -> JSON
 
 # --- Cache (may be evicted) --------------------------------------------------------------------
 BLOB: Final = "tritond:blob:"  # <digest>: zstd frame
 COMPILATION: Final = "tritond:compilation:"  # <compile key>: hash record, request, blobs
+MEANING: Final = "tritond:meaning:"  # <digest of a request>: "<compile key> <stages to include>"
 CACHE_USED: Final = "tritond:cache-used"  # zset cache key -> last use, s
 CACHE_SIZES: Final = "tritond:cache-sizes"  # hash cache key -> bytes
 CACHE_BYTES: Final = "tritond:cache-bytes"  # sum of CACHE_SIZES

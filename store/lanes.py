@@ -27,6 +27,11 @@ def device_lane(target: str, model: str) -> str:
     return f"{LAUNCH}{target} {model}"
 
 
+def torch_lane(lane: str) -> str:
+    """Return the lane of those launches of `lane` whose references need torch."""
+    return f"{lane}:torch"
+
+
 def derive_lane(toolchain_id: str) -> str:
     """Return the lane of what is derived with this toolchain from its compilations."""
     return f"{DERIVE}{toolchain_id}"

@@ -32,6 +32,7 @@ class Miss(StrEnum):
 class Hit:
     """A whole record, the digests of its blobs, and the bytes of the included ones, by stage."""
 
+    key: str
     record: bytes
     blobs: Mapping[str, str]
     included: Mapping[str, bytes]
@@ -106,11 +107,21 @@ class Records:
         if key.split() != [key]:  # a blank would end the name in the script
             self.misses[Miss.NO_RECORD] += 1
             return None
-        status, *rest = await self._reads.read(name, include)
+        status, *found = await self._reads.read(name, include)
         if status != b"hit":
             self.misses[Miss(status.decode())] += 1
             return None
-        record, named, *frames = rest
+        return await self._whole(found)
+
+    async def meant(self, meaning: str) -> Hit | None:
+        """Return what the meaning (its whole key) names, in one round trip; None for no such."""
+        status, *found = await self._reads.read(meaning, ())
+        return await self._whole(found) if status == b"hit" else None
+
+    async def _whole(self, found: Sequence[bytes]) -> Hit | None:
+        read, record, named, *frames = found
+        name, *include = read.decode().split()
+        key = name.removeprefix(self._prefix)
         words = named.decode().split()
         blobs = dict(zip(words[::2], words[1::2], strict=True))
         included = {}
@@ -122,7 +133,7 @@ class Records:
                 return None
             included[stage] = data
         self.used(key)
-        return Hit(record, blobs, included)
+        return Hit(key, record, blobs, included)
 
     def used(self, key: str) -> None:
         """Note a use of the record that did not come to the server."""

@@ -63,12 +63,6 @@ class Tensors:
         *_, sizes = await pipeline.execute()
         return sum(int(size) for _, size in sizes)
 
-    async def get(self, caller: str, digest: str) -> bytes | None:
-        """Return the file, None when the caller did not upload it or it is gone."""
-        if not await self.has(caller, digest):
-            return None
-        return await self._blobs.get(digest)
-
     async def has(self, caller: str, digest: str) -> bool:
         """Return whether the caller uploaded it, and it has not expired."""
         return await self.size(caller, digest) is not None

@@ -33,6 +33,16 @@ class Worker:
     sandbox_report: dict[str, Any] = field(default_factory=dict)
     toolchains: list[str] | None = None
     """All that it serves, where that is more than `toolchain`."""
+    references: list[str] | None = None
+    """What the references of its launches may be written with."""
+    tools: list[str] | None = None
+    """What can watch a launch on its device: checks of a sanitizer, and `profile`."""
+
+    @property
+    def served(self) -> frozenset[str]:
+        """The ids of all toolchains that it serves."""
+        first = [] if self.toolchain is None else [self.toolchain]
+        return frozenset(self.toolchains or first)
 
 
 def _parsed(value: bytes) -> Worker:
@@ -53,6 +63,11 @@ class Workers:
         pipeline.sadd(keys.WORKERS, worker.id)
         if worker.device is not None:
             pipeline.sadd(keys.DEVICES, worker.device)
+        place = worker.device or worker.toolchain
+        for language in worker.references or ():
+            pipeline.sadd(keys.REFERENCES, f"{language} {place}")
+        for tool in worker.tools or ():
+            pipeline.sadd(keys.TOOLS, f"{tool} {place}")
         await pipeline.execute()
 
     async def leave(self, worker_id: str) -> None:
@@ -61,6 +76,13 @@ class Workers:
         pipeline.delete(keys.WORKER + worker_id)
         pipeline.srem(keys.WORKERS, worker_id)
         await pipeline.execute()
+
+    async def forget_all(self) -> None:
+        """Take every worker off the list; those that live are back with their next heartbeat."""
+        members: Any = await self._redis.smembers(keys.WORKERS)
+        await self._redis.delete(
+            keys.WORKERS, *(keys.WORKER + member.decode() for member in members)
+        )
 
     async def list(self) -> list[Worker]:
         """Return the living workers by id; those whose heartbeat stopped leave the list."""
@@ -78,6 +100,24 @@ class Workers:
         """Return every device class that a worker ever had, as "<target> <model>"."""
         members: Any = await self._redis.smembers(keys.DEVICES)
         return sorted(member.decode() for member in members)
+
+    async def known_tools(self, device: str) -> frozenset[str]:
+        """Return what could ever watch a launch on a device class."""
+        members: Any = await self._redis.smembers(keys.TOOLS)
+        pairs = (member.decode().partition(" ") for member in members)
+        return frozenset(tool for tool, _, place in pairs if place == device)
+
+    async def known_references(self) -> dict[str, Sequence[str]]:
+        """Return what references may be written with: by device class, and by toolchain id.
+
+        A toolchain that is not there has no interpreter, and never had.
+        """
+        members: Any = await self._redis.smembers(keys.REFERENCES)
+        known: dict[str, Any] = {}
+        for member in sorted(members):
+            language, _, place = member.decode().partition(" ")
+            known.setdefault(place, []).append(language)
+        return known
 
 
 class Toolchains:
@@ -114,6 +154,6 @@ class Toolchains:
         await self._redis.set(keys.DEFAULT_TOOLCHAIN, toolchain_id)
         return True
 
-    async def forget(self, toolchain_id: str) -> None:
-        """Remove a toolchain that nobody offers any more."""
-        await self._redis.hdel(keys.TOOLCHAINS, toolchain_id)
+    async def forget(self, toolchain_id: str) -> bool:
+        """Remove a toolchain that nobody offers any more; False when it is unknown."""
+        return bool(await self._redis.hdel(keys.TOOLCHAINS, toolchain_id))

@@ -7,6 +7,7 @@ import orjson
 from fastapi import APIRouter, Request, Response
 
 from compiler.target import MEDIA_TYPES
+from service.etag import is_current, wants_nothing_that_exists
 from service.eviction import evicted
 from service.problems import ProblemRaised
 from service.routes.compilations import find_compilation
@@ -15,15 +16,16 @@ from service.shared import Shared, shared
 router = APIRouter(prefix="/v1", tags=["artifacts"])
 
 
+@router.head("/compilations/{key}/artifacts/{stage}", summary="Size and ETag of one stage")
 @router.get("/compilations/{key}/artifacts/{stage}", summary="The bytes of one stage")
 async def get_artifact(request: Request, key: str, stage: str) -> Response:
     """Answer the artifact; 404 names whether the stage does not exist or was not reached."""
     state = shared(request)
-    await state.callers.identify(request, "compile")
+    caller = await state.callers.identify(request, "compile")
     if stage not in MEDIA_TYPES:
-        detail = f"There is no stage {stage!r}; there is {', '.join(MEDIA_TYPES)}"
+        detail = f"There is no stage {stage!r}; there is {', '.join([*MEDIA_TYPES, 'sass'])}"
         raise ProblemRaised("no_such_stage", detail)
-    answer = await find_compilation(state, key)
+    answer = await find_compilation(state, caller, key)
     if not answer.is_finished:
         detail = f"The compilation is {answer.state}; ask again, or wait with GET {key}?wait=S"
         raise ProblemRaised("not_finished", detail, headers={"Retry-After": "1"})
@@ -39,6 +41,7 @@ async def get_artifact(request: Request, key: str, stage: str) -> Response:
     return response
 
 
+@router.head("/blobs/{digest}", summary="Whether a blob is there, and its size")
 @router.get("/blobs/{digest}", summary="Bytes by their SHA-256 digest; they never change")
 async def get_blob(request: Request, digest: str) -> Response:
     """Answer the blob `sha256:<hex>`."""
@@ -58,7 +61,10 @@ async def blob_response(
     is_zstd = _accepts_zstd(request.headers.get("accept-encoding", ""))
     etag = f'"{digest}-zstd"' if is_zstd else f'"{digest}"'
     headers = headers | {"ETag": etag, "Vary": "Accept-Encoding"}
-    if etag in request.headers.get("if-none-match", ""):
+    known = request.headers.get("if-none-match", "")
+    if is_current(known, etag) or (
+        wants_nothing_that_exists(known) and await state.blobs.exists(digest)
+    ):
         return Response(status_code=304, headers=headers)
     frame = await state.blobs.get_frame(digest)
     data = None if frame is None else await state.blobs.verified(frame, digest)

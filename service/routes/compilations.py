@@ -7,11 +7,12 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from compiler.compilation import CompilationAnswer
-from compiler.job import CompileJob
 from compiler.record import cancelled_compilation
 from compiler.target import STAGES
 from service.answer import Answer, server_timing
+from service.caller import Caller
 from service.eviction import evicted
+from service.posted import no_compilation, posted_job
 from service.problems import ProblemRaised
 from service.routes.posting import WAIT
 from service.shared import Shared, shared
@@ -33,10 +34,10 @@ async def get_compilation(request: Request, key: str, include: str = "") -> Resp
     """Answer 200 whatever the state; `include` lists artifacts to inline, by comma."""
     started = time.perf_counter()
     state = shared(request)
-    await state.callers.identify(request, "compile")
+    caller = await state.callers.identify(request, "compile")
     wait = requested_wait(request, state.settings.max_wait_s)
     stages = _included_stages(include)
-    answer = await find_compilation(state, key, wait.seconds, stages)
+    answer = await find_compilation(state, caller, key, wait.seconds, stages)
     headers = {"Server-Timing": server_timing(started)} | wait.headers
     if not answer.is_finished:
         headers["Retry-After"] = "1"
@@ -53,21 +54,22 @@ def _included_stages(include: str) -> list[str]:
 
 
 async def find_compilation(
-    state: Shared, key: str, wait_s: float = 0, include: Sequence[str] = ()
+    state: Shared, caller: Caller, key: str, wait_s: float = 0, include: Sequence[str] = ()
 ) -> Answer:
     """Return the compilation `key`, waiting for it if it is under way.
 
     Raises ProblemRaised: 404, or 410 when an included artifact is gone.
     """
+    job = await posted_job(state, caller, key)
     record = await _finished_record(state, key, wait_s)
     if record is None:
-        job = await state.jobs.payload(key)
-        if job is not None:
-            return await _unfinished(state, job)
+        if await state.jobs.state(key) is not None:
+            toolchain = await state.toolchains.find(job.toolchain_id)
+            return await unfinished(state, job, toolchain, None)
         # it may have finished between the two looks
         record = await _finished_record(state, key, 0)
     if record is None:
-        raise ProblemRaised("not_found", f"There is no compilation {key}; it may have been evicted")
+        raise no_compilation(key)
     answer = await finished(state, key, record, None, include)
     if answer is None:
         raise await evicted(state, key)
@@ -86,12 +88,6 @@ async def _finished_record(state: Shared, key: str, wait_s: float) -> bytes | No
     return await state.compilations.read(key)
 
 
-async def _unfinished(state: Shared, payload: bytes) -> Answer:
-    job = CompileJob.model_validate_json(payload)
-    toolchain = await state.toolchains.find(job.toolchain_id)
-    return await unfinished(state, job, toolchain, None)
-
-
 @router.delete(
     "/{key}",
     summary="Withdraw interest; the work stops when nobody is interested",
@@ -102,14 +98,11 @@ async def delete_compilation(request: Request, key: str) -> Response:
     """Answer 202, or 200 when it was finished."""
     state = shared(request)
     caller = await state.callers.identify(request, "compile")
-    payload = await state.jobs.payload(key)
-    done = Cancellation.FINISHED
-    if payload is not None:
-        job = CompileJob.model_validate_json(payload)
-        toolchain = await state.toolchains.find(job.toolchain_id)
-        record = cancelled_compilation(job, toolchain).model_dump_json().encode()
-        done = await state.jobs.cancel(key, caller.id, record)
-    answer = await find_compilation(state, key, 0, [])
+    job = await posted_job(state, caller, key)
+    toolchain = await state.toolchains.find(job.toolchain_id)
+    record = cancelled_compilation(job, toolchain).model_dump_json().encode()
+    done = await state.jobs.cancel(key, caller.id, record)
+    answer = await find_compilation(state, caller, key)
     is_accepted = done in {Cancellation.WITHDRAWN, Cancellation.CANCELLED}
     return Response(
         answer.body(), status_code=202 if is_accepted else 200, media_type="application/json"
@@ -120,8 +113,5 @@ async def delete_compilation(request: Request, key: str) -> Response:
 async def get_request(request: Request, key: str) -> dict[str, Any]:
     """Answer the source, specialization, target and resolved options of a compilation."""
     state = shared(request)
-    await state.callers.identify(request, "compile")
-    payload = await state.jobs.kept_payload(key) or await state.compilations.request(key)
-    if payload is None:
-        raise ProblemRaised("not_found", f"The request of {key} is not kept (any more)")
-    return CompileJob.model_validate_json(payload).as_request()
+    caller = await state.callers.identify(request, "compile")
+    return (await posted_job(state, caller, key)).as_request()

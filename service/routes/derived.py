@@ -33,6 +33,7 @@ _UNFINISHED: dict[int | str, dict[str, Any]] = {202: {"description": "Not yet; a
 _OPENAPI: dict[str, Any] = {"parameters": [WAIT]}
 
 
+@router.head("/artifacts/sass", summary="Size and ETag of the disassembly", responses=_UNFINISHED)
 @router.get(
     "/artifacts/sass",
     summary="The machine code disassembled, with the source lines it stems from",
@@ -85,7 +86,7 @@ async def _derived(request: Request, key: str, what: str) -> Response:
     state = shared(request)
     caller = await state.callers.identify(request, "compile")
     wait = requested_wait(request, state.settings.max_wait_s)
-    compilation = await _finished(state, key)
+    compilation = await _finished(state, caller, key)
     _check(compilation, what)
     id_ = key_of(compilation, what)
     headers = _headers(compilation, what) | wait.headers
@@ -103,8 +104,8 @@ async def _derived(request: Request, key: str, what: str) -> Response:
     raise await evicted(state, key)
 
 
-async def _finished(state: Shared, key: str) -> Compilation:
-    answer = await find_compilation(state, key)
+async def _finished(state: Shared, caller: Caller, key: str) -> Compilation:
+    answer = await find_compilation(state, caller, key)
     if not answer.is_finished:
         detail = f"The compilation is {answer.state}; ask again, or wait with GET {key}?wait=S"
         raise ProblemRaised("not_finished", detail, headers={"Retry-After": "1"})

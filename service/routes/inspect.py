@@ -5,6 +5,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from compiler import limits
 from compiler.inspection import EXAMPLE, Inspection, InspectJob, InspectRequest, inspect_job
 from service.answer import RETRY_AFTER_S, server_timing
 from service.body import parse_body, read_body
@@ -49,7 +50,9 @@ async def post_inspection(request: Request) -> Response:
     wait = requested_wait(request, state.settings.max_wait_s, DEFAULT_WAIT_S)
     body = await read_body(request, state.settings.max_body_bytes)
     toolchain = await state.toolchains.choose(None)
-    job = inspect_job(parse_body(body, InspectRequest), toolchain.id, caller.namespace)
+    asked = parse_body(body, InspectRequest)
+    limits.check(asked, state.settings.request_limits)
+    job = inspect_job(asked, toolchain.id, caller.namespace)
     record = await state.inspections.read(job.key)
     cache = "hit"
     if record is None:

@@ -12,9 +12,12 @@ from fastapi import APIRouter, Request, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from compiler import limits
 from compiler.compilation import CompilationAnswer, compilation_url
+from compiler.key import KEY_VERSION
 from compiler.request import EXAMPLE, CompileRequest
 from compiler.resolution import resolve
+from service import VERSION
 from service.answer import Answer, answer_response, server_timing
 from service.body import parse_body, read_body
 from service.caller import Caller
@@ -87,7 +90,12 @@ async def _known_hit(state: Shared, digest: bytes) -> Answer | None:
 
 
 async def _ask(state: Shared, caller: Caller, digest: bytes, body: bytes, wait_s: float) -> Answer:
+    name = f"{VERSION}:{KEY_VERSION}:{digest.hex()}"
+    if hit := await state.compilations.meant(name):
+        state.meanings.put(digest, Meaning(hit.key, tuple(hit.included)))
+        return Answer(hit.key, "succeeded", hit.record, "hit", included=hit.included)
     request = parse_body(body, CompileRequest)
+    limits.check(request, state.settings.request_limits)
     toolchain = await state.toolchains.choose(request.triton)
     job = resolve(request, toolchain, caller.namespace)
     answer = await find_or_enqueue(state, job, toolchain, request, caller, wait_s)
@@ -95,6 +103,8 @@ async def _ask(state: Shared, caller: Caller, digest: bytes, body: bytes, wait_s
         state.memory.forget(job.key)  # word of it may come later than the answer
     elif answer.cache == "hit":
         state.meanings.put(digest, Meaning(job.key, tuple(request.include)))
+        if request.triton is None:  # which toolchain a version stands for may change
+            state.compilations.note_meaning(name, job.key, request.include)
     return answer
 
 

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import RedirectResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from compiler.target import STAGES
@@ -22,9 +21,11 @@ async def get_targets(request: Request) -> dict[str, Any]:
     state = shared(request)
     await state.callers.identify(request, "compile")
     default = await state.toolchains.default()
+    references = await state.workers.known_references()
     toolchains = [
         {
             **toolchain.model_dump(mode="json"),
+            "references": references.get(toolchain.id, []),
             "default": default is not None and toolchain.id == default.id,
             "stages": {backend: STAGES[backend] for backend in toolchain.options},
         }
@@ -39,10 +40,19 @@ async def get_devices(request: Request) -> dict[str, Any]:
     state = shared(request)
     await state.callers.identify(request, "compile")
     counts = Counter(worker.device for worker in await state.workers.list() if worker.device)
+    references = await state.workers.known_references()
     devices = [name.partition(" ") for name in counts]
+    tools = {name: await state.workers.known_tools(name) for name in counts}
     return {
         "devices": [
-            {"target": target, "model": model, "count": counts[f"{target} {model}"]}
+            {
+                "target": target,
+                "model": model,
+                "count": counts[f"{target} {model}"],
+                "references": references.get(f"{target} {model}", []),
+                "checks": ["determinism", *sorted(tools[f"{target} {model}"] - {"profile"})],
+                "profile": "profile" in tools[f"{target} {model}"],
+            }
             for target, _, model in devices
         ]
     }
@@ -104,9 +114,3 @@ async def get_metrics(request: Request) -> Response:
     for kind in ("compile", "launch"):
         state.metrics.workers.labels(kind).set(sum(worker.kind == kind for worker in workers))
     return Response(generate_latest(state.metrics.registry), media_type=CONTENT_TYPE_LATEST)
-
-
-@router.get("/", include_in_schema=False)
-async def get_home() -> RedirectResponse:
-    """Lead people to the documentation of the API."""
-    return RedirectResponse("/docs")

@@ -1,5 +1,6 @@
 """The callers' side of the job protocol: ask for work, ask about it, lose interest in it."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from redis.asyncio import Redis
@@ -11,6 +12,7 @@ from store.jobs.words import (
     KEPT_S,
     Cancellation,
     Limits,
+    Membership,
     Outcome,
     Priority,
     Result,
@@ -40,12 +42,14 @@ class Jobs:
         caller: str,
         deadline_ms: int,
         refresh: bool = False,
+        membership: Membership | None = None,
     ) -> Submitted:
         """Have the job done: answer from a recent result, join the living job, or create it.
 
         `deadline_ms` counts from now and bounds the time in the queue. A join raises the priority
         and extends the deadline. With `refresh` recent results do not count, a queued job becomes a
-        refresh, and a running attempt that is not one is superseded.
+        refresh, and a running attempt that is not one is superseded. A job that is not over tells
+        the batch of `membership` when it is.
 
         Errors: `QueueFull`, `CallerQueueFull`, `StoreUnavailable`.
         """
@@ -64,6 +68,8 @@ class Jobs:
                 limits.queued,
                 limits.queued_per_caller,
                 LIFE_MS,
+                membership.batch_id if membership else "",
+                membership.indices if membership else "",
             ]
         )
         match answer[0]:
@@ -75,9 +81,11 @@ class Jobs:
                 return Submitted(Outcome.HIT, answer[1])
         return Submitted(Outcome(answer[0].decode()))
 
-    async def cancel(self, job_id: str, caller: str, record: bytes) -> Cancellation:
+    async def cancel(
+        self, job_id: str, caller: str, record: bytes, keep_s: int = KEPT_S
+    ) -> Cancellation:
         """Withdraw `caller`'s interest; without any interest left the job ends with `record`."""
-        answer = await self._cancel(args=[job_id, caller, record, KEPT_S * 1000])
+        answer = await self._cancel(args=[job_id, caller, record, keep_s * 1000])
         return Cancellation(answer.decode())
 
     async def state(self, job_id: str) -> Standing | None:
@@ -113,6 +121,22 @@ class Jobs:
         found: Any = await self._redis.hmget(keys.RESULT + job_id, "record", "reusable")
         record, reusable = found
         return None if record is None else Result(record, reusable == b"1")
+
+    async def results(self, job_ids: Sequence[str]) -> list[Result | None]:
+        """Return how each of the jobs ended, None where that is not kept, in one round trip."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for job_id in job_ids:
+            pipeline.hmget(keys.RESULT + job_id, "record", "reusable")
+        found = await pipeline.execute()
+        return [None if record is None else Result(record, r == b"1") for record, r in found]
+
+    async def states(self, job_ids: Sequence[str]) -> list[State | None]:
+        """Return the state of each living job, None where it is over, in one round trip."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for job_id in job_ids:
+            pipeline.hget(keys.JOB + job_id, "state")
+        found = await pipeline.execute()
+        return [None if state is None else State(state.decode()) for state in found]
 
     async def forget(self, job_id: str) -> None:
         """Delete the result (a purge), so that the next submit is not answered with it."""

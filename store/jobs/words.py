@@ -65,6 +65,14 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Membership:
+    """The batch that a job is submitted for, and its items there: indices with blanks between."""
+
+    batch_id: str
+    indices: str
+
+
+@dataclass(frozen=True, slots=True)
 class Submitted:
     """The answer to a submit; `record` is there for a hit only."""
 

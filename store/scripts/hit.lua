@@ -1,15 +1,19 @@
 -- Reads records and the frames of some of their blobs in one round trip, each only if it is whole.
--- KEYS none. ARGV one for every read: the key of the record and the stages whose frames are wanted,
--- with blanks between.
--- Answers for every read {"hit", record, blobs, frame ...} | {"no_record"} | {"no_blob"}, where
--- blobs is "stage digest stage digest ..." and the frames are in its order.
+-- KEYS none. ARGV one for every read, with blanks between: the key of the record and the stages whose
+-- frames are wanted; or the key of a meaning, which says both.
+-- Answers for every read {"hit", what was read, record, blobs, frame ...} | {"no_record"} |
+-- {"no_blob"}, where blobs is "stage digest stage digest ..." and the frames are in its order.
 
-local function read(name, wanted)
+local function read(words)
+  local name, wanted = string.match(words, "^%S+"), {}
+  for stage in string.gmatch(words, " (%S+)") do
+    wanted[stage] = true
+  end
   local record, blobs = unpack(redis.call("HMGET", name, "record", "blobs"))
   if not record then
     return { "no_record" }
   end
-  local answer = { "hit", record, blobs }
+  local answer = { "hit", words, record, blobs }
   local others = {}
   for stage, digest in string.gmatch(blobs, "(%S+) (%S+)") do
     if wanted[stage] then
@@ -30,10 +34,10 @@ end
 
 local answers = {}
 for i, words in ipairs(ARGV) do
-  local name, wanted = string.match(words, "^%S+"), {}
-  for stage in string.gmatch(words, " (%S+)") do
-    wanted[stage] = true
+  if string.sub(words, 1, #K.MEANING) == K.MEANING then
+    local meant = redis.call("GET", words)
+    words = meant and K.COMPILATION .. meant
   end
-  answers[i] = read(name, wanted)
+  answers[i] = words and read(words) or { "no_record" }
 end
 return answers

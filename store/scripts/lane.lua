@@ -28,9 +28,10 @@ local function place(job)
   return job.priority .. ":" .. job.lane
 end
 
-local function event(id, kind, data)
+local function event(id, kind, data, most)
   local json = cjson.encode(data)
-  redis.call("XADD", K.EVENTS .. id, "MAXLEN", "~", 200, "*", "type", kind, "data", json)
+  redis.call("XADD", K.EVENTS .. id, "MAXLEN", "~", most or 200, "*", "type", kind, "data", json)
+  redis.call("PUBLISH", K.HAPPENED, id)
 end
 
 local function ensure_stream(at)
@@ -140,6 +141,42 @@ local function claimed(reason, id)
   return answer
 end
 
+-- Items of a batch are over; with the last one the batch is, and has a result as a job has. The record
+-- of a success is not kept a second time: it is large, and read where it is.
+local function settle(batch, indices, state, record)
+  local life_ms = redis.call("PTTL", K.BATCH .. batch)
+  if life_ms <= 0 then
+    return
+  end
+  local own = (state == "succeeded" or state == "completed") and "" or record
+  for index in string.gmatch(indices, "%d+") do
+    if redis.call("HSETNX", K.BATCH_ITEMS .. batch, index, state .. " " .. own) == 1 then
+      event(batch, "item", { index = tonumber(index), state = state }, 4000)
+      if redis.call("HINCRBY", K.BATCH .. batch, "left", -1) == 0 then
+        event(batch, "finished", { state = "completed" }, 4000)
+        redis.call("HSET", K.RESULT .. batch, "record", "{}", "reusable", "0")
+        redis.call("PEXPIRE", K.RESULT .. batch, life_ms)
+        redis.call("PUBLISH", K.FINISHED, batch)
+      end
+    end
+  end
+  redis.call("PEXPIRE", K.BATCH_ITEMS .. batch, life_ms)
+  redis.call("PEXPIRE", K.EVENTS .. batch, life_ms)
+end
+
+-- Tells the batches that wait for a job. In every record `state` stands before all that a user wrote.
+local function tell_batches(id, record)
+  local batches = redis.call("HGETALL", K.JOB_BATCHES .. id)
+  if #batches == 0 then
+    return
+  end
+  local state = string.match(record, '"state":"(%a+)"') or "failed"
+  for i = 1, #batches, 2 do
+    settle(batches[i], batches[i + 1], state, record)
+  end
+  redis.call("DEL", K.JOB_BATCHES .. id)
+end
+
 -- The job is over. `ending` is the field of the result that keeps the attempt's token: "finished"
 -- makes a repeated finish harmless, "cancelled" lets a late heartbeat tell its worker why.
 local function conclude(id, ending, token, record, reusable, keep_ms)
@@ -150,6 +187,7 @@ local function conclude(id, ending, token, record, reusable, keep_ms)
   redis.call("PEXPIRE", K.RESULT .. id, keep_ms)
   event(id, "finished", { ending = ending })
   redis.call("PEXPIRE", K.EVENTS .. id, keep_ms)
+  tell_batches(id, record)
   redis.call("PUBLISH", K.FINISHED, id)
 end
 

@@ -1,11 +1,18 @@
 -- A caller wants a job done: a recent result is answered, a living job joined, else a job created.
 -- KEYS none. ARGV 1 id, 2 lane, 3 priority, 4 payload, 5 caller, 6 deadline in ms from now,
--- 7 refresh 0|1, 8 most queued jobs of the lane, 9 most of one caller, 10 life of the events in ms.
+-- 7 refresh 0|1, 8 most queued jobs of the lane, 9 most of one caller, 10 life of the events in ms,
+-- 11 the batch that it is for or "", 12 the indices of its items there, with blanks between.
 -- Answers {"hit", record} | {"join"} | {"miss"} | {"queue_full"} | {"caller_queue_full"}.
 
 local id, lane, priority, payload, caller = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local refresh = ARGV[7]
 local deadline_ms = now_ms() + ARGV[6]
+
+local function note_batch()
+  if ARGV[11] ~= "" then
+    redis.call("HSET", K.JOB_BATCHES .. id, ARGV[11], ARGV[12])
+  end
+end
 
 local function queued_jobs_of_caller()
   local count = 0
@@ -40,6 +47,7 @@ local function create()
   event(id, "queued", { priority = priority })
   redis.call("PEXPIRE", K.EVENTS .. id, ARGV[10])
   enqueue(id, { lane = lane, priority = priority, deadline_ms = deadline_ms }, false)
+  note_batch()
   return { "miss" }
 end
 
@@ -81,6 +89,7 @@ local function join()
     and not redis.call("ZSCORE", K.BACKLOG .. place(job) .. ":" .. caller, id) then
     want(id, job, caller, false)
   end
+  note_batch()
   return { "join" }
 end
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any, Protocol
 
 import httpx
 import pytest
 
+from store.api_keys import ApiKeys
 from store.connection import connect
 from store.workers import Toolchains
 from tests.integration.api.running import Deployment
@@ -67,6 +69,46 @@ def idle(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     said = deployment.said()
     deployment.stop()
     assert "Traceback" not in said, said
+
+
+@pytest.fixture(scope="session")
+def keys(idle: Deployment) -> dict[str, str]:
+    """Secrets by name: two that may compile, one of another namespace, one that may not."""
+    return asyncio.run(make_keys(idle.redis_url))
+
+
+async def make_keys(redis_url: str) -> dict[str, str]:
+    async with connect(redis_url) as redis:
+        made = {
+            "alice": await ApiKeys(redis).create("alice", ("compile",)),
+            "bob": await ApiKeys(redis).create("bob", ("compile",)),
+            "eve": await ApiKeys(redis).create("eve", ("compile",), namespace="elsewhere"),
+            "runner": await ApiKeys(redis).create("runner", ("launch",)),
+        }
+    return {name: secret for name, (_, secret) in made.items()}
+
+
+@pytest.fixture
+def callers(idle: Deployment, keys: dict[str, str]) -> Iterator[dict[str, httpx.Client]]:
+    """A client for each key; what they left in the queue is withdrawn afterwards."""
+    secrets = keys | {"admin": ADMIN_KEY}
+    with ExitStack() as stack:
+        clients = {
+            name: stack.enter_context(idle.client(authorization=f"Bearer {secret}"))
+            for name, secret in secrets.items()
+        }
+        posted: list[str] = []
+        for client in clients.values():
+            client.event_hooks["response"] = [lambda answer: remember(answer, posted)]
+        yield clients
+        for url in posted:
+            for client in clients.values():
+                client.delete(url)
+
+
+def remember(answer: httpx.Response, posted: list[str]) -> None:
+    if answer.request.method == "POST" and answer.status_code == 202:
+        posted.append(answer.headers["location"])
 
 
 async def copy_toolchains(source_url: str, target_url: str) -> None:

@@ -100,8 +100,8 @@ class Deployment:
         self.workers.append(worker)
         return worker
 
-    def wait_for_workers(self, count: int = 1) -> None:
-        wait_until(lambda: self._worker_count() >= count, f"{count} worker(s)", self.said)
+    def wait_for_workers(self, count: int = 1, within_s: float = READY_TIMEOUT_S) -> None:
+        wait_until(lambda: self._worker_count() >= count, f"{count} worker(s)", self.said, within_s)
 
     def stop_workers(self) -> None:
         while self.workers:

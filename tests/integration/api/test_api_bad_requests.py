@@ -126,18 +126,43 @@ def test_a_misspelt_field_is_guessed(post: Post) -> None:
 
 
 def test_a_body_that_is_too_large(http: httpx.Client) -> None:
-    answer = http.post("/v1/compilations", content=b" " * (2 << 20), headers=JSON)
+    answer = http.post("/v1/compilations", content=b" " * (9 << 20), headers=JSON)
 
     problem = assert_problem(answer, 413, "too_large")
-    assert problem["limit"] == 1 << 20
+    assert problem["limit"] == 8 << 20
 
 
 def test_a_large_body_that_does_not_say_its_size(http: httpx.Client) -> None:
-    chunks = (b" " * (64 << 10) for _ in range(32))
+    chunks = (b" " * (64 << 10) for _ in range(160))
 
     answer = http.post("/v1/compilations", content=chunks, headers=JSON)
 
     assert_problem(answer, 413, "too_large")
+
+
+TOO_MUCH = {
+    "source": ({"source": "#" * (1 << 20 | 1)}, 413, "too_large", "/source"),
+    "files together": ({"files": {"a.py": "#" * (4 << 20 | 1)}}, 413, "too_large", "/files"),
+    "constexprs": ({"constexprs": {"X": "x" * (64 << 10)}}, 413, "too_large", "/constexprs"),
+    "files": ({"files": {f"a{n}.py": "" for n in range(65)}}, 422, "invalid_request", "/files"),
+    "parameters": (
+        {"signature": {f"p{n}": "i32" for n in range(257)}},
+        422,
+        "invalid_request",
+        "/signature",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "status", "slug", "pointer"), TOO_MUCH.values(), ids=TOO_MUCH)
+def test_a_part_beyond_its_limit_is_named(
+    post: Post, change: dict[str, Any], status: int, slug: str, pointer: str
+) -> None:
+    problem = assert_problem(post(GOOD | change), status, slug)
+
+    [error] = problem["errors"]
+    assert error["pointer"] == pointer
+    assert "the limit is" in error["message"]
 
 
 def test_another_content_type(http: httpx.Client) -> None:

@@ -2,61 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import httpx
 import pytest
 
-from store.api_keys import ApiKeys
-from store.connection import connect
 from tests.integration.api import bodies
-from tests.integration.api.conftest import ADMIN_KEY
 from tests.integration.api.running import Deployment, Process, free_port
 
 COMPILATIONS = "/v1/compilations"
-
-
-@pytest.fixture(scope="module")
-def keys(idle: Deployment) -> dict[str, str]:
-    """Secrets by name: two that may compile, one of another namespace, one that may not."""
-    return asyncio.run(make_keys(idle.redis_url))
-
-
-async def make_keys(redis_url: str) -> dict[str, str]:
-    async with connect(redis_url) as redis:
-        made = {
-            "alice": await ApiKeys(redis).create("alice", ("compile",)),
-            "bob": await ApiKeys(redis).create("bob", ("compile",)),
-            "eve": await ApiKeys(redis).create("eve", ("compile",), namespace="elsewhere"),
-            "runner": await ApiKeys(redis).create("runner", ("launch",)),
-        }
-    return {name: secret for name, (_, secret) in made.items()}
-
-
-@pytest.fixture
-def callers(idle: Deployment, keys: dict[str, str]) -> Iterator[dict[str, httpx.Client]]:
-    """A client for each key; what they left in the queue is withdrawn afterwards."""
-    secrets = keys | {"admin": ADMIN_KEY}
-    with ExitStack() as stack:
-        clients = {
-            name: stack.enter_context(idle.client(authorization=f"Bearer {secret}"))
-            for name, secret in secrets.items()
-        }
-        posted: list[str] = []
-        for client in clients.values():
-            client.event_hooks["response"] = [lambda answer: remember(answer, posted)]
-        yield clients
-        for url in posted:
-            for client in clients.values():
-                client.delete(url)
-
-
-def remember(answer: httpx.Response, posted: list[str]) -> None:
-    if answer.request.method == "POST" and answer.status_code == 202:
-        posted.append(answer.headers["location"])
 
 
 def post(client: httpx.Client, comment: str, **changes: Any) -> httpx.Response:
@@ -149,6 +103,28 @@ def test_namespaces_share_nothing(callers: dict[str, httpx.Client]) -> None:
 
     assert other.json()["cache"] == "miss"
     assert other.json()["key"] != one.json()["key"]
+
+
+@pytest.mark.parametrize("below", ["", "/request", "/events", "/artifacts/ttir", "/lines"])
+def test_who_knows_a_key_of_another_namespace_finds_nothing(
+    callers: dict[str, httpx.Client], below: str
+) -> None:
+    url = post(callers["alice"], "alice's team's").json()["url"]
+
+    answer = callers["eve"].get(url + below)
+
+    assert (answer.status_code, answer.json()["slug"]) == (404, "not_found")
+    assert callers["bob"].get(url).status_code == 200
+
+
+def test_who_knows_a_key_of_another_namespace_cannot_cancel(
+    callers: dict[str, httpx.Client],
+) -> None:
+    url = post(callers["alice"], "alice's team's own").json()["url"]
+
+    assert callers["eve"].delete(url).status_code == 404
+
+    assert callers["alice"].get(url).json()["state"] == "queued"
 
 
 def test_one_caller_may_queue_so_much(callers: dict[str, httpx.Client]) -> None:

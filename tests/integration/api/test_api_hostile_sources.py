@@ -69,6 +69,8 @@ def test_what_the_sandbox_refuses_is_an_error_at_its_line(post: Post, name: str)
     assert answer.json()["state"] == "failed"
     assert answer.json()["artifacts"] == {}
     assert answer.json()["diagnostics"][0]["line"] is not None
+    slug = "compile_error" if name == "sys.exit" else "sandbox_violation"
+    assert answer.json()["problem"]["slug"] == slug
     assert_next_job_is_fine(post)
 
 

@@ -5,13 +5,23 @@ import asyncio
 import pytest
 
 from store.events import Events
+from store.following import Following
 
 LANE = "compile:triton-3.9.0"
 
 
 @pytest.fixture
-def events(redis, blocking):
-    return Events(redis, blocking)
+def events(redis):
+    return Events(redis)
+
+
+@pytest.fixture
+async def following(redis, blocking, events):
+    following = Following(redis, blocking, events, silence_s=0.2)
+    task = asyncio.create_task(following.run())
+    yield following
+    task.cancel()
+    await asyncio.wait([task])
 
 
 async def test_the_life_of_a_job_is_told(events, submit, worker):
@@ -27,44 +37,72 @@ async def test_the_life_of_a_job_is_told(events, submit, worker):
     assert await events.read("vector-add", after=told[2].id) == [told[3]]
 
 
-async def test_a_follower_sees_events_as_they_come_and_is_done_at_the_end(events, submit, worker):
+async def test_a_follower_sees_events_as_they_come_and_is_done_at_the_end(
+    events, following, submit, worker
+):
     seen = []
 
     async def follow():
-        async for event in events.follow("vector-add"):
-            seen.append(event.kind)  # noqa: PERF401  (must be seen as it comes)
+        async for event in following.follow("vector-add"):
+            if event is not None:
+                seen.append(event.kind)  # noqa: PERF401  (must be seen as it comes)
 
     await submit("vector-add")
-    following = asyncio.create_task(follow())
+    follower = asyncio.create_task(follow())
     claim = await worker().claim([LANE])
     await events.append("vector-add", claim.token, "stage", {"stage": "ptx"})
-    await asyncio.sleep(0.2)
+    async with asyncio.timeout(5):
+        while len(seen) < 3:
+            await asyncio.sleep(0.01)
     assert seen == ["queued", "started", "stage"]
 
     await worker().finish("vector-add", claim.token, b"ok", reusable=True, keep_s=60)
 
-    await asyncio.wait_for(following, 5)
+    await asyncio.wait_for(follower, 5)
     assert seen[-1] == "finished"
 
 
-async def test_a_follower_of_a_cancelled_job_is_done(events, jobs, submit):
+async def test_a_follower_of_a_cancelled_job_is_done(following, jobs, submit):
     await submit("vector-add")
     await jobs.cancel("vector-add", "alice", b"cancelled")
 
     async with asyncio.timeout(5):
-        told = [event async for event in events.follow("vector-add")]
+        told = [event async for event in following.follow("vector-add")]
 
     assert [event.kind for event in told] == ["queued", "finished"]
     assert told[-1].data == b'{"ending":"cancelled"}'
 
 
-async def test_a_follower_who_knows_the_end_is_done_at_once(events, jobs, submit):
+async def test_a_follower_who_knows_the_end_is_done_at_once(events, following, jobs, submit):
     await submit("vector-add")
     await jobs.cancel("vector-add", "alice", b"cancelled")
     last = (await events.read("vector-add"))[-1]
 
     async with asyncio.timeout(2):
-        assert [event async for event in events.follow("vector-add", after=last.id)] == []
+        assert [event async for event in following.follow("vector-add", after=last.id)] == []
+
+
+async def test_a_follower_is_told_of_a_silence(following, submit):
+    await submit("vector-add")
+
+    async with asyncio.timeout(5):
+        told = following.follow("vector-add")
+        assert (await anext(told)).kind == "queued"
+        assert await anext(told) is None
+    await told.aclose()
+
+
+async def test_followers_share_one_connection(redis, following, submit):
+    await submit("vector-add")
+    before = len(await redis.client_list())
+
+    crowd = [following.follow("vector-add") for _ in range(20)]
+    for follower in crowd:
+        assert (await anext(follower)).kind == "queued"
+
+    assert len(await redis.client_list()) - before <= 1
+    for follower in crowd:
+        await follower.aclose()
 
 
 async def test_a_late_attempt_tells_nothing(events, submit, worker):

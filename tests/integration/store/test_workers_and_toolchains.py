@@ -79,3 +79,12 @@ async def test_a_forgotten_toolchain_is_unknown(toolchains):
     await toolchains.forget("triton-3.9.0")
 
     assert await toolchains.describe("triton-3.9.0") is None
+
+
+async def test_workers_of_an_earlier_run_are_forgotten_until_they_are_heard_of(workers):
+    await workers.beat(WORKER)
+    await workers.forget_all()
+    assert await workers.list() == []
+
+    await workers.beat(WORKER)
+    assert await workers.list() == [WORKER]

@@ -120,8 +120,29 @@ def test_a_part_that_dies_ends_the_others(start: Start) -> None:
     assert wait_until_dead(tree) == set()
 
 
+def test_a_worker_that_dies_is_started_again(start: Start) -> None:
+    up = start()
+    up.wait_until_ready()
+    (killed,) = workers_of(up)
+
+    os.kill(killed, signal.SIGKILL)
+
+    wait_until(lambda: workers_of(up) - {killed} != set(), "another worker", lambda: up.said)
+    assert compile_something(up.url) == "succeeded"
+    assert "the worker ended with status -9; starting it again" in up.said
+    assert up.still_runs()
+
+
+def workers_of(up: Up) -> set[int]:
+    tree = descendants(up.pid)
+    return {pid for pid in tree if command_of(pid).rstrip().endswith("-m worker")}
+
+
 def command_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except FileNotFoundError:  # it ended just now
+        return ""
 
 
 def test_a_second_one_on_the_same_data_folder_is_refused(start: Start) -> None:

@@ -22,7 +22,7 @@ async def test_a_body_is_put_together_from_its_chunks():
 @pytest.mark.parametrize(
     "content_type",
     ["application/json", "application/json; charset=utf-8", "Application/JSON",
-     "application/ld+json", "application/json;charset=utf-8", "application/json "],
+     "application/ld+json", 'application/json;charset="UTF-8"', "application/json "],
 )  # fmt: skip
 async def test_json_is_read_under_its_names(content_type: str):
     assert await read_body(request({"Content-Type": content_type}, chunks=(b"{}",)), 10) == b"{}"
@@ -35,13 +35,24 @@ async def test_a_body_that_does_not_say_what_it_is_is_read_as_json():
 @pytest.mark.parametrize(
     "content_type",
     ["text/plain", "application/x-www-form-urlencoded", "application/jsonlines", "", "json",
-     "application/json-seq", "text/plain; application/json"],
+     "application/json-seq", "text/plain; application/json", "application/json; charset=latin-1",
+     'application/json;charset="UTF-16"'],
 )  # fmt: skip
 async def test_what_says_it_is_something_else_is_refused(content_type: str):
     raised = await refusal({"Content-Type": content_type})
 
     assert raised.slug == "unsupported_media_type"
-    assert str(raised) == (f"Content-Type is {content_type!r}; send the body as application/json")
+    said = f"Content-Type is {content_type!r}; send the body as application/json, in UTF-8"
+    assert str(raised) == said
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd", "identity, gzip"])
+async def test_a_compressed_body_is_refused_with_what_would_be_read(coding: str):
+    raised = await refusal({"Content-Encoding": coding})
+
+    assert raised.slug == "unsupported_media_type"
+    assert str(raised) == f"Content-Encoding is {coding!r}; send the body as it is"
+    assert raised.headers == {"Accept-Encoding": "identity"}
 
 
 async def test_the_largest_body_is_read():

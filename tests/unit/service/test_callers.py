@@ -95,6 +95,7 @@ async def test_a_refusal_does_not_tell_the_secret():
 async def test_a_key_is_looked_up_once_in_a_while():
     fake = FakeApiKeys(s3cret=COMPILER)
     identifying = callers(fake)
+    identifying.hear()
     for _ in range(3):
         await identifying.identify(request({"Authorization": "Bearer s3cret"}), "compile")
 
@@ -107,3 +108,29 @@ async def test_an_absurdly_long_secret_is_neither_looked_up_nor_kept():
 
     assert raised.slug == "unauthorized"
     assert fake.look_ups == []
+
+
+async def test_nobody_is_remembered_while_changes_cannot_be_heard_of():
+    fake = FakeApiKeys()
+    identifying = callers(fake)
+    identifying.hear()
+    identifying.turn_deaf()
+    assert await identifying.identify(request(), "compile") == ANONYMOUS
+
+    fake.keys["s3cret"] = COMPILER
+
+    with pytest.raises(ProblemRaised, match="needs an API key"):
+        await identifying.identify(request(), "compile")
+
+
+async def test_the_first_key_ends_anonymous_access_at_once():
+    fake = FakeApiKeys()
+    identifying = callers(fake)
+    identifying.hear()
+    assert await identifying.identify(request(), "compile") == ANONYMOUS
+
+    fake.keys["s3cret"] = COMPILER
+    identifying.forget()
+
+    with pytest.raises(ProblemRaised, match="needs an API key"):
+        await identifying.identify(request(), "compile")

@@ -29,7 +29,7 @@ RAISED: dict[str, Exception] = {
 
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
-    app = FastAPI()
+    app = FastAPI(redirect_slashes=False)
     app.add_middleware(RequestIdMiddleware)
     install_handlers(app)
 
@@ -40,6 +40,10 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
     @app.get("/count")
     async def _count(number: int) -> int:
         return number
+
+    @app.delete("/count")
+    async def _forget() -> None:
+        return None
 
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://tritond.test") as client:
@@ -110,11 +114,19 @@ async def test_a_path_that_is_not_there_is_a_problem(client: httpx.AsyncClient):
     assert response.json()["detail"] == "GET /v1/nothing: Not Found"
 
 
+async def test_a_path_with_a_slash_at_its_end_is_not_redirected(client: httpx.AsyncClient):
+    response = await client.get("/count/")
+
+    assert response.status_code == 404
+    assert response.json()["detail"].endswith("no path here ends with a slash")
+
+
 async def test_a_method_that_is_not_allowed_is_a_problem(client: httpx.AsyncClient):
     response = await client.post("/count")
 
     assert (response.status_code, response.json()["slug"]) == (405, "method_not_allowed")
-    assert response.headers["allow"] == "GET"
+    assert response.headers["allow"] == "GET, DELETE"
+    assert response.json()["detail"].endswith("; allowed here: GET, DELETE")
 
 
 async def test_a_wrong_query_parameter_is_named(client: httpx.AsyncClient):

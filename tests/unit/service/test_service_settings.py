@@ -20,7 +20,7 @@ def test_every_setting_has_a_default():
 
     assert settings.host == "127.0.0.1"
     assert settings.max_wait_s == 60
-    assert settings.max_body_bytes == 1 << 20
+    assert settings.max_body_bytes == 8 << 20
     assert settings.admin_key is None
 
 

@@ -1,0 +1,117 @@
+"""Batches: POST, GET, DELETE and their events. A batch belongs to its caller."""
+
+import time
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from service.answer import RETRY_AFTER_S, server_timing
+from service.batches.answer import BatchAnswer, batch_answer
+from service.batches.batch import EXAMPLES, Batch, BatchRequest, batch_url
+from service.batches.cancelling import cancel_batch
+from service.batches.submission import submit_batch
+from service.body import parse_body, read_body
+from service.caller import Caller, require
+from service.openapi import body_of
+from service.problems import ProblemRaised
+from service.routes.events import event_stream
+from service.routes.posting import WAIT
+from service.shared import Shared, shared
+from service.wait import requested_wait
+from store.batches import StoredBatch
+
+SCOPE_OF_KIND = {"compilations": "compile", "launches": "launch"}
+Results = Annotated[
+    Literal["all", "none"], Query(description="`none` leaves all results null: cheap to ask often")
+]
+
+router = APIRouter(prefix="/v1/batches", tags=["batches"])
+
+
+@router.post(
+    "",
+    summary="Many compilations or launches at once",
+    responses={200: {"model": Batch}, 202: {"model": Batch}},
+    openapi_extra={"requestBody": body_of(BatchRequest, EXAMPLES), "parameters": [WAIT]},
+)
+async def post_batch(request: Request, results: Results = "all") -> Response:
+    """Answer 200 with a batch whose items are all over, 202 with one under way.
+
+    An item that is not valid, or for which there is no room in the queue, is a problem at its
+    index; the rest goes on.
+    """
+    started = time.perf_counter()
+    state = shared(request)
+    caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
+    wait = requested_wait(request, state.settings.max_wait_s)
+    body = await read_body(request, state.settings.max_batch_bytes)
+    posted = parse_body(body, BatchRequest)
+    require(caller, SCOPE_OF_KIND[posted.kind])
+    batch_id = await submit_batch(state, posted, caller)
+    if wait.seconds:
+        await state.finished.wait(batch_id, wait.seconds)
+    batch = await _owned(state, caller, batch_id)
+    answer = await batch_answer(state, batch, with_results=results == "all")
+    headers = {"Location": batch_url(batch_id), "Server-Timing": server_timing(started)}
+    return _response(answer, 200 if answer.is_finished else 202, headers | wait.headers)
+
+
+@router.get(
+    "/{batch_id}",
+    summary="A batch, by id",
+    response_model=Batch,
+    openapi_extra={"parameters": [WAIT]},
+)
+async def get_batch(request: Request, batch_id: str, results: Results = "all") -> Response:
+    """Answer 200 whatever the state."""
+    state = shared(request)
+    caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
+    batch = await _owned(state, caller, batch_id)
+    wait = requested_wait(request, state.settings.max_wait_s)
+    if wait.seconds and len(batch.settled) < len(batch.items):
+        await state.finished.wait(batch_id, wait.seconds)
+        batch = await _owned(state, caller, batch_id)
+    answer = await batch_answer(state, batch, with_results=results == "all")
+    return _response(answer, 200, wait.headers)
+
+
+@router.delete(
+    "/{batch_id}",
+    summary="Cancel what is left of a batch",
+    response_model=Batch,
+    responses={202: {"model": Batch}},
+)
+async def delete_batch(request: Request, batch_id: str) -> Response:
+    """Answer 202, or 200 when all of it was over."""
+    state = shared(request)
+    caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
+    batch = await _owned(state, caller, batch_id)
+    cancelled = await cancel_batch(state, batch, caller)
+    batch = await _owned(state, caller, batch_id)
+    answer = await batch_answer(state, batch, with_results=False)
+    return _response(answer, 202 if cancelled else 200, {})
+
+
+@router.get("/{batch_id}/events", summary="item and finished, as they happen")
+async def get_batch_events(request: Request, batch_id: str) -> StreamingResponse:
+    """Stream the events later than `Last-Event-ID`: `item` with its index and state, `finished`."""
+    state = shared(request)
+    caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
+    await _owned(state, caller, batch_id)
+    return await event_stream(request, state, batch_id)
+
+
+async def _owned(state: Shared, caller: Caller, batch_id: str) -> StoredBatch:
+    batch = await state.batches.find(batch_id, caller.id)
+    if batch is None:
+        raise ProblemRaised("not_found", f"You have no batch {batch_id}")
+    return batch
+
+
+def _response(answer: BatchAnswer, status: int, headers: Mapping[str, str]) -> Response:
+    own = {} if answer.is_finished else {"Retry-After": str(RETRY_AFTER_S)}
+    return Response(
+        answer.body, status_code=status, headers=own | dict(headers), media_type="application/json"
+    )

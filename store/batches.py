@@ -1,0 +1,104 @@
+"""Batches: which jobs were asked for together, by whom, and how each item ended.
+
+The scripts of the job protocol settle an item in the same instant as its job ends, so a batch goes
+on whatever becomes of the service that took it. What the jobs are is not known here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+from redis.asyncio import Redis
+
+from store import keys, scripts
+from store.launches import LIFE_S
+
+SETTLED_AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What an item is: the id of its job, None when it was refused; stages to be included."""
+
+    id: str | None
+    include: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How items ended: their indices, the state, and the record (empty for a success)."""
+
+    indices: Sequence[int]
+    state: str
+    record: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBatch:
+    """A batch as it is now; `settled` and `caches` are by index."""
+
+    id: str
+    kind: str
+    items: Sequence[Planned]
+    caches: Mapping[int, str]
+    settled: Mapping[int, Settled]
+
+
+class Batches:
+    """The batches of all callers, each kept for `LIFE_S`."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._settle = scripts.load(redis, "settle", shared="lane")
+        self._leave = scripts.load(redis, "leave", shared="lane")
+
+    async def create(self, batch_id: str, caller: str, kind: str, items: Sequence[Planned]) -> None:
+        """Note what belongs together, before any of its jobs is submitted."""
+        plan = orjson.dumps([[item.id, item.include] for item in items])
+        fields: dict[Any, Any] = {"caller": caller, "kind": kind, "plan": plan, "left": len(items)}
+        pipeline = self._redis.pipeline(transaction=True)
+        pipeline.hset(keys.BATCH + batch_id, mapping=fields)
+        pipeline.expire(keys.BATCH + batch_id, LIFE_S)
+        await pipeline.execute()
+
+    async def note_caches(self, batch_id: str, caches: Mapping[int, str]) -> None:
+        """Note by index what the cache said of the items that have an id."""
+        named = orjson.dumps({str(index): cache for index, cache in caches.items()})
+        await self._redis.hset(keys.BATCH + batch_id, "caches", named)
+
+    async def settle(self, batch_id: str, settled: Sequence[Settled]) -> None:
+        """Settle items that no job will; an item that is settled stays as it is."""
+        for start in range(0, len(settled), SETTLED_AT_ONCE):
+            arguments: list[Any] = [batch_id]
+            for item in settled[start : start + SETTLED_AT_ONCE]:
+                arguments += [" ".join(map(str, item.indices)), item.state, item.record]
+            await self._settle(args=arguments)
+
+    async def leave(self, batch_id: str, job_id: str, record: bytes) -> bool:
+        """Settle the items of a job with the `record` of a cancelled one, without waiting for it.
+
+        Return whether its caller has no other batch that waits for the job.
+        """
+        return bool(await self._leave(args=[job_id, batch_id, record]))
+
+    async def find(self, batch_id: str, caller: str) -> StoredBatch | None:
+        """Return the batch, None when there is none or it is somebody else's."""
+        pipeline = self._redis.pipeline(transaction=True)
+        pipeline.hmget(keys.BATCH + batch_id, "caller", "kind", "plan", "caches")
+        pipeline.hgetall(keys.BATCH_ITEMS + batch_id)
+        (owner, kind, plan, caches), settled = await pipeline.execute()
+        if owner is None or owner.decode() != caller:
+            return None
+        return StoredBatch(
+            id=batch_id,
+            kind=kind.decode(),
+            items=[Planned(id_, tuple(include)) for id_, include in orjson.loads(plan)],
+            caches={int(index): cache for index, cache in orjson.loads(caches or b"{}").items()},
+            settled={int(index): _settled(int(index), value) for index, value in settled.items()},
+        )
+
+
+def _settled(index: int, value: bytes) -> Settled:
+    state, _, record = value.partition(b" ")
+    return Settled((index,), state.decode(), record)

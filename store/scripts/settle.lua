@@ -1,0 +1,6 @@
+-- Items of a batch are over that no job stands for (any more): hits, refusals, what was cancelled.
+-- KEYS none. ARGV 1 batch, then for each: indices with blanks between, state, record. Answers nothing.
+
+for i = 2, #ARGV, 3 do
+  settle(ARGV[1], ARGV[i], ARGV[i + 1], ARGV[i + 2])
+end

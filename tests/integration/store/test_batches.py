@@ -1,0 +1,148 @@
+"""Batches on the real server: items are settled by the scripts that end their jobs."""
+
+import asyncio
+
+import pytest
+
+from store.batches import Batches, Planned, Settled
+from store.events import Events
+from store.jobs.words import Membership
+
+LANE = "compile:triton-3.9.0"
+OK = b'{"key":"k","url":"/u","state":"succeeded"}'
+BROKEN = b'{"key":"k","url":"/u","state":"failed"}'
+
+
+@pytest.fixture
+def batches(redis):
+    return Batches(redis)
+
+
+@pytest.fixture
+def start(batches, submit):
+    """Creates a batch of alice's whose items are the jobs of these names."""
+
+    async def start(batch_id, *job_ids):
+        plan = [Planned(job_id) for job_id in job_ids]
+        await batches.create(batch_id, "alice", "compilations", plan)
+        for job_id in dict.fromkeys(job_ids):
+            indices = " ".join(str(i) for i, named in enumerate(job_ids) if named == job_id)
+            await submit(job_id, membership=Membership(batch_id, indices))
+
+    return start
+
+
+async def states(batches, batch_id):
+    found = await batches.find(batch_id, "alice")
+    return {index: item.state for index, item in found.settled.items()}
+
+
+async def test_items_are_settled_as_their_jobs_end(batches, start, worker):
+    await start("batch", "one", "two")
+    first = await worker().claim([LANE])
+    await worker().finish("one", first.token, OK, reusable=True, keep_s=60)
+    assert await states(batches, "batch") == {0: "succeeded"}
+
+    second = await worker().claim([LANE])
+    await worker().finish("two", second.token, BROKEN, reusable=True, keep_s=60)
+
+    assert await states(batches, "batch") == {0: "succeeded", 1: "failed"}
+
+
+async def test_a_failure_is_kept_with_the_batch_and_a_success_is_not(batches, start, worker):
+    await start("batch", "one", "two")
+    for job_id, record in ("one", OK), ("two", BROKEN):
+        claim = await worker().claim([LANE])
+        await worker().finish(job_id, claim.token, record, reusable=True, keep_s=60)
+
+    found = await batches.find("batch", "alice")
+
+    assert [found.settled[index].record for index in (0, 1)] == [b"", BROKEN]
+
+
+async def test_equal_items_are_settled_by_one_job(batches, redis, start, worker):
+    await start("batch", "one", "one")
+    claim = await worker().claim([LANE])
+    await worker().finish("one", claim.token, OK, reusable=True, keep_s=60)
+
+    assert await states(batches, "batch") == {0: "succeeded", 1: "succeeded"}
+    told = await Events(redis).read("batch")
+    assert [event.kind for event in told] == ["item", "item", "finished"]
+
+
+async def test_who_waits_for_a_batch_is_woken_by_its_last_item(start, worker, finished):
+    await start("batch", "one", "two")
+    waiting = asyncio.create_task(finished.wait("batch", 10))
+    for job_id in "one", "two":
+        assert not waiting.done()
+        claim = await worker().claim([LANE])
+        await worker().finish(job_id, claim.token, OK, reusable=True, keep_s=60)
+
+    async with asyncio.timeout(5):
+        assert await waiting is not None
+
+
+async def test_a_job_may_belong_to_several_batches(batches, start, worker):
+    await start("first", "one")
+    await start("second", "one")
+    claim = await worker().claim([LANE])
+    await worker().finish("one", claim.token, OK, reusable=True, keep_s=60)
+
+    assert await states(batches, "first") == await states(batches, "second") == {0: "succeeded"}
+
+
+async def test_an_item_is_settled_once(batches, start, worker):
+    await start("batch", "one")
+    await batches.settle("batch", [Settled([0], "refused", b"{}")])
+    claim = await worker().claim([LANE])
+    await worker().finish("one", claim.token, OK, reusable=True, keep_s=60)
+
+    assert await states(batches, "batch") == {0: "refused"}
+
+
+async def test_a_cancelled_job_settles_its_items(batches, jobs, start):
+    await start("batch", "one")
+
+    await jobs.cancel("one", "alice", b'{"key":"k","state":"cancelled"}')
+
+    assert await states(batches, "batch") == {0: "cancelled"}
+
+
+async def test_a_batch_that_leaves_a_job_to_others_is_settled(batches, start, worker):
+    await start("first", "one")
+    await start("second", "one")
+
+    assert not await batches.leave("first", "one", b'{"state":"cancelled"}')
+
+    assert await states(batches, "first") == {0: "cancelled"}
+    claim = await worker().claim([LANE])
+    assert claim.id == "one"
+    await worker().finish("one", claim.token, OK, reusable=True, keep_s=60)
+    assert await states(batches, "second") == {0: "succeeded"}
+    assert await states(batches, "first") == {0: "cancelled"}
+
+
+async def test_a_caller_whose_last_batch_leaves_has_no_more_interest(batches, start):
+    await start("batch", "one")
+
+    assert await batches.leave("batch", "one", b'{"state":"cancelled"}')
+
+
+async def test_a_batch_is_found_by_its_caller_only(batches, start):
+    await start("batch", "one")
+
+    assert (await batches.find("batch", "alice")).items == [Planned("one")]
+    assert await batches.find("batch", "bob") is None
+    assert await batches.find("another", "alice") is None
+
+
+async def test_a_hit_is_no_member(batches, start, submit, worker):
+    await submit("one")
+    claim = await worker().claim([LANE])
+    await worker().finish("one", claim.token, OK, reusable=True, keep_s=60)
+
+    await start("batch", "one")
+
+    assert await states(batches, "batch") == {}
+    await batches.settle("batch", [Settled([0], "succeeded")])
+    assert await states(batches, "batch") == {0: "succeeded"}

@@ -1,0 +1,53 @@
+"""The OpenAPI document says of every operation what it is for and what may go wrong."""
+
+from typing import Any
+
+import pytest
+
+from service.application import create_app
+from service.settings import ServiceSettings
+
+DOCUMENT: dict[str, Any] = create_app(ServiceSettings()).openapi()
+OPERATIONS = {
+    f"{method.upper()} {path}": operation
+    for path, operations in DOCUMENT["paths"].items()
+    for method, operation in operations.items()
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_has_a_summary(name: str):
+    assert OPERATIONS[name]["summary"]
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS.keys() - {"GET /healthz"}))
+def test_an_operation_names_its_problems(name: str):
+    responses = OPERATIONS[name]["responses"]
+
+    assert responses["503"]["content"].keys() == {"application/problem+json"}
+    assert ("404" in responses) == ("{" in name)
+    assert ("413" in responses) == name.startswith(("POST", "PUT"))
+
+
+@pytest.mark.parametrize(
+    "name", ["POST /v1/compilations", "POST /v1/inspect", "POST /v1/launches", "POST /v1/batches"]
+)
+def test_what_is_posted_has_an_example(name: str):
+    [content] = OPERATIONS[name]["requestBody"]["content"].values()
+
+    assert content["examples"]
+
+
+def test_every_schema_that_is_named_is_there():
+    def named(part: Any) -> set[str]:
+        if isinstance(part, dict):
+            own = {part["$ref"]} if isinstance(part.get("$ref"), str) else set()
+            return own.union(*(named(item) for item in part.values()))
+        return set().union(*map(named, part)) if isinstance(part, list) else set()
+
+    known = {f"#/components/schemas/{name}" for name in DOCUMENT["components"]["schemas"]}
+    assert named(DOCUMENT) <= known
+
+
+def test_a_bearer_key_is_the_way_in():
+    assert DOCUMENT["components"]["securitySchemes"]["key"] == {"type": "http", "scheme": "bearer"}
