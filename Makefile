@@ -5,6 +5,7 @@ STAMP := $(VENV)/.installed
 EXPORTS := .cache/exports
 TORCH := .cache/torch
 CUDA_PYTHON := cuda-bindings==13.3.1
+SWEEP := .cache/sweep/venv
 TRITON_3.6 := 3.6.0
 TRITON_3.7 := 3.7.1
 TRITON_3.8 := 3.8.0
@@ -50,6 +51,9 @@ bench: $(STAMP) ## the benchmarks of benchmarks/README.md
 	$(PYTHON) benchmarks/hit.py
 	$(PYTHON) benchmarks/compile.py
 
+sweep: $(STAMP) $(SWEEP)/.installed ## kernels of ten PyPI packages beside triton.compile (hours)
+	PYTHONPATH=benchmarks $(PYTHON) -m sweep
+
 lock: ## write requirements.lock from a new environment
 	rm -rf .cache/lock && python3 -m venv .cache/lock
 	.cache/lock/bin/pip install --no-cache-dir '.[worker,dev]' ./client
@@ -79,9 +83,14 @@ $(TORCH)/.installed: pyproject.toml client/pyproject.toml requirements.lock
 		-e '.[worker,dev]' -e client torch==2.13.0
 	@touch $@
 
+$(SWEEP)/.installed: benchmarks/sweep/requirements.txt
+	python3 -m venv $(SWEEP)
+	$(SWEEP)/bin/pip install --quiet --no-cache-dir --no-deps -r benchmarks/sweep/requirements.txt
+	@touch $@
+
 .cache/toolchains/%/bin/python:
 	python3 -m venv .cache/toolchains/$*
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help run test test-torch test-toolchains test-exports test-gpu lint format bench lock clean
+.PHONY: help run test test-torch test-toolchains test-exports test-gpu lint format bench sweep lock clean

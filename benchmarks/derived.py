@@ -50,9 +50,7 @@ def measured(service: Server, name: str, path: str, requests: list[dict[str, Any
     """Return the time of a GET of `path` for compilations of `requests`, one at a time."""
     times_ms, alone_ms = [], []
     for request in requests:
-        made = asked(service, "POST", "/v1/compilations?wait=60", json.dumps(request))
-        if made["state"] != "succeeded":
-            raise RuntimeError(f"a kernel that compiles was expected: {made['problem']}")
+        made = posted(service, request)
         time.sleep(IDLE_S)
         started = time.perf_counter()
         asked(service, "GET", f"{made['url']}/{path}?wait=60")
@@ -64,13 +62,21 @@ def measured(service: Server, name: str, path: str, requests: list[dict[str, Any
     return Row(name, f"{median_ms:.0f} ms", told, median_ms / BAR_MS, 1.0)
 
 
+def posted(service: Server, request: dict[str, Any]) -> dict[str, Any]:
+    """Return the compilation of `request`. Raises RuntimeError when it did not succeed."""
+    made: dict[str, Any] = asked(service, "POST", "/v1/compilations?wait=60", json.dumps(request))
+    if made["state"] != "succeeded":
+        raise RuntimeError(f"a kernel that compiles was expected: {made['problem']}")
+    return made
+
+
 def nvdisasm_ms(cubin: bytes) -> float:
     """Return the time of the program alone, without any of ours."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
         started = time.perf_counter()
-        subprocess.run([NVDISASM, "-c", "-gp", file.name], check=True, capture_output=True)
+        subprocess.run([NVDISASM, "-ndf", "-c", "-gp", file.name], check=True, capture_output=True)
         return (time.perf_counter() - started) * 1000
 
 

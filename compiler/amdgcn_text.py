@@ -10,6 +10,7 @@ import re
 _BYTES_PER_REGISTER = 4
 _METADATA = re.compile(r"\.amdgpu_metadata\n(.*?)\.end_amdgpu_metadata", re.DOTALL)
 _NUMBER = re.compile(r"^\s*(?:- )?\.(\w+):\s+(\d+)$", re.MULTILINE)
+_OCCUPANCY = re.compile(r"^; Occupancy: (\d+)$", re.MULTILINE)
 _ARGUMENT_BYTES = re.compile(r"^ {6,}(?:- )?\.size:\s+(\d+)$", re.MULTILINE)
 _NAMES = {
     "vgpr": "vgpr_count",
@@ -26,9 +27,12 @@ def resources(amdgcn: str) -> dict[str, int]:
     """Return registers by kind, registers spilled, and bytes of scratch and static LDS.
 
     `registers` and the bytes of spills are those of a work-item, so of vector registers.
+    `waves_per_simd`, where the compiler says it, is how many waves the registers leave room for.
     """
     found = {name: int(value) for name, value in _NUMBER.findall(_metadata(amdgcn))}
     said = {name: found.get(field, 0) for name, field in _NAMES.items()}
+    if occupancy := _OCCUPANCY.search(amdgcn):
+        said["waves_per_simd"] = int(occupancy[1])
     spilled_bytes = said["vgpr_spills"] * _BYTES_PER_REGISTER
     return said | {
         "registers": said["vgpr"],

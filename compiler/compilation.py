@@ -70,6 +70,9 @@ class Occupancy(Record):
     warps_per_sm: int
     ratio: float
     limited_by: str
+    waves_per_simd: float | None = Field(
+        default=None, description="hip: resident waves of one SIMD"
+    )
 
 
 class Resources(Record):
@@ -81,6 +84,9 @@ class Resources(Record):
     spill_load_bytes: int | None
     stack_bytes: int | None
     shared_bytes: int | None
+    shared_limit_bytes: int | None = Field(default=None, description="the most a block may have")
+    threads: int | None = Field(default=None, description="of a block")
+    tmem_columns: int | None = Field(default=None, description="cuda: columns of tensor memory")
     vgpr: int | None = Field(default=None, description="hip: vector registers of a work-item")
     sgpr: int | None = Field(default=None, description="hip: scalar registers of a wavefront")
     agpr: int | None = Field(default=None, description="hip: accumulation registers")

@@ -14,7 +14,7 @@ from compiler.job import CompileJob
 from compiler.key import derivation_key
 from compiler.problem import Problem
 
-DERIVATION_VERSION = 1
+DERIVATION_VERSION = 2
 """Raise it with every change to what a derivation holds: kept ones are then left behind."""
 
 EXPORTS = "exports/"

@@ -30,7 +30,7 @@ class InspectRequest(BaseModel):
     )
 
     source: str = Field(min_length=1, description="Python text")
-    files: dict[str, str] | None = Field(default=None, max_length=64)
+    files: dict[str, str] | None = None
 
 
 class InspectJob(BaseModel):

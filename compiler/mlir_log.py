@@ -85,9 +85,8 @@ def _read(line: str, sources: Mapping[str, str], stage: str) -> Diagnostic | Non
     if match := _NOWHERE.match(line):
         return _plain(_severity(match["kind"]), stage, match["message"])
     if match := _ASSERTION.match(line):
-        return _plain(
-            "error", stage, f"Triton's own check failed: {match['message']} ({match['where']})"
-        )
+        where = match["where"].rpartition("/")[2]  # the folders are of whoever built Triton
+        return _plain("error", stage, f"Triton's own check failed: {match['message']} ({where})")
     if match := _LLVM.match(line):
         return _plain("error", stage, f"LLVM: {match['message']}")
     return None

@@ -1,7 +1,7 @@
 """Theoretical occupancy: how many blocks a multiprocessor holds, and what it runs out of.
 
-Limits are those of the CUDA C++ Programming Guide, "Technical Specifications per Compute
-Capability", and of AMD's instruction set architecture guides. There is no occupancy for AMD here.
+For CUDA the arithmetic is that of NVIDIA's cuda_occupancy.h. For AMD the compiler itself says how
+many waves the registers of a SIMD allow; what the workgroups share limits that further.
 """
 
 from __future__ import annotations
@@ -9,109 +9,103 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.compilation import Occupancy
+from compiler.multiprocessor import (
+    REGISTERS,
+    CudaMultiprocessor,
+    HipMultiprocessor,
+    multiprocessor_of,
+)
 from compiler.target import Target
 
-KIB = 1024
 WARP_THREADS = 32
 REGISTER_UNIT = 256  # registers are given to a warp in units of this many
-WARP_UNIT = 4  # a multiprocessor's registers are in four partitions
-MAXIMUM_THREADS = 1024
+PARTITIONS = 4  # a multiprocessor's registers are in four
+TENSOR_COLUMNS_UNIT = 32
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What one multiprocessor of a compute capability has; registers are of 32 bits."""
+class Needs:
+    """What one block takes: `registers` of each thread, the rest of the block as a whole.
 
-    warps: int
-    blocks: int
-    shared_bytes: int
-    shared_bytes_per_block: int
-    shared_unit_bytes: int = 128
-    reserved_shared_bytes: int = KIB
-    registers: int = 64 * KIB
-
-
-_TURING = Limits(32, 16, 64 * KIB, 64 * KIB, 256, 0)
-_LARGE_AMPERE = Limits(64, 32, 164 * KIB, 163 * KIB)
-_SMALL_AMPERE = Limits(48, 16, 100 * KIB, 99 * KIB)
-_HOPPER = Limits(64, 32, 228 * KIB, 227 * KIB)
-
-LIMITS: dict[int, Limits] = {
-    70: Limits(64, 32, 96 * KIB, 96 * KIB, 256, 0),
-    72: Limits(64, 32, 96 * KIB, 96 * KIB, 256, 0),
-    75: _TURING,
-    80: _LARGE_AMPERE,
-    86: _SMALL_AMPERE,
-    87: Limits(48, 16, 164 * KIB, 163 * KIB),
-    89: Limits(48, 24, 100 * KIB, 99 * KIB),
-    90: _HOPPER,
-    100: _HOPPER,
-    101: _HOPPER,
-    103: _HOPPER,
-    107: _HOPPER,
-    110: Limits(48, 24, 228 * KIB, 227 * KIB),
-    120: Limits(48, 24, 100 * KIB, 99 * KIB),
-    121: Limits(48, 24, 100 * KIB, 99 * KIB),
-}
-
-LDS_BYTES = {"gfx950": 160 * KIB, "gfx1250": 320 * KIB}
-"""Of AMD targets with more than `USUAL_LDS_BYTES` for one workgroup."""
-USUAL_LDS_BYTES = 64 * KIB
-
-
-def limits_of(target: Target) -> Limits | None:
-    """Return the limits of a CUDA target, `None` for one that is not in the table."""
-    return LIMITS.get(int(target.arch)) if target.backend == "cuda" else None
-
-
-def occupancy(target: Target, registers: int, shared_bytes: int, threads: int) -> Occupancy | None:
-    """Return the occupancy of blocks of `threads`, with `registers` each and `shared_bytes`.
-
-    `limited_by` is one of warps, blocks, registers, shared_memory. `None` for targets without
-    limits here.
+    `waves_per_simd` (hip) is what the registers allow, by the compiler's own account.
     """
-    limits = limits_of(target)
-    if limits is None:
-        return None
-    warps = -(-threads // WARP_THREADS)
+
+    registers: int
+    shared_bytes: int
+    threads: int
+    tensor_columns: int = 0
+    waves_per_simd: int | None = None
+
+
+def occupancy(target: Target, needs: Needs) -> Occupancy | None:
+    """Return the occupancy of blocks with these needs, `None` where the limits are not known.
+
+    `limited_by` is one of warps, blocks, registers, shared_memory, tensor_memory. On AMD a block is
+    a workgroup, a warp a wave, and a multiprocessor the compute unit (or pair of them) it shares.
+    """
+    has = multiprocessor_of(target)
+    if isinstance(has, CudaMultiprocessor):
+        return _on_cuda(has, needs)
+    if isinstance(has, HipMultiprocessor) and needs.waves_per_simd is not None:
+        return _on_hip(has, needs, needs.waves_per_simd, target.warp_size)
+    return None
+
+
+def _on_cuda(has: CudaMultiprocessor, needs: Needs) -> Occupancy:
+    warps = -(-needs.threads // WARP_THREADS)
     by_resource = {
-        "warps": limits.warps // warps,
-        "blocks": limits.blocks,
-        "registers": _by_registers(limits, registers, warps),
-        "shared_memory": _by_shared_memory(limits, shared_bytes),
+        "warps": has.warps // warps,
+        "blocks": has.blocks,
+        "registers": _by_registers(has, needs.registers, warps),
+        "shared_memory": _by_shared_memory(has, needs.shared_bytes),
     }
+    if needs.tensor_columns and has.tensor_columns:
+        columns = _rounded_up(needs.tensor_columns, TENSOR_COLUMNS_UNIT)
+        by_resource["tensor_memory"] = has.tensor_columns // columns
     limited_by, blocks = min(by_resource.items(), key=lambda item: item[1])
-    active = blocks * warps
-    return Occupancy(
-        blocks_per_sm=blocks,
-        warps_per_sm=active,
-        ratio=round(active / limits.warps, 4),
-        limited_by=limited_by,
-    )
+    return _occupancy(blocks, warps, has.warps, limited_by)
 
 
-def fits(target: Target, shared_bytes: int, threads: int) -> bool | None:
-    """Return whether a block can be launched at all: opt-in shared memory, threads per block."""
-    if target.backend == "hip":
-        largest = LDS_BYTES.get(str(target.arch), USUAL_LDS_BYTES)
-        return shared_bytes <= largest and threads <= MAXIMUM_THREADS
-    limits = limits_of(target)
-    if limits is None:
-        return None
-    return shared_bytes <= limits.shared_bytes_per_block and threads <= MAXIMUM_THREADS
-
-
-def _by_registers(limits: Limits, registers: int, warps: int) -> int:
+def _by_registers(has: CudaMultiprocessor, registers: int, warps: int) -> int:
     if registers == 0:
-        return limits.blocks
+        return has.blocks
     per_warp = _rounded_up(registers * WARP_THREADS, REGISTER_UNIT)
-    resident = limits.registers // WARP_UNIT // per_warp * WARP_UNIT
+    resident = REGISTERS // PARTITIONS // per_warp * PARTITIONS
     return resident // warps
 
 
-def _by_shared_memory(limits: Limits, shared_bytes: int) -> int:
-    per_block = _rounded_up(shared_bytes + limits.reserved_shared_bytes, limits.shared_unit_bytes)
-    return limits.shared_bytes // per_block if per_block else limits.blocks
+def _by_shared_memory(has: CudaMultiprocessor, shared_bytes: int) -> int:
+    per_block = _rounded_up(shared_bytes + has.reserved_shared_bytes, has.shared_unit_bytes)
+    return has.shared_bytes // per_block if per_block else has.blocks
+
+
+def _on_hip(
+    has: HipMultiprocessor, needs: Needs, waves_per_simd: int, wave_threads: int
+) -> Occupancy:
+    waves = -(-needs.threads // wave_threads)
+    most_waves = has.waves_per_simd * has.simds
+    by_resource = {
+        "warps": most_waves // waves,
+        "registers": waves_per_simd * has.simds // waves,
+    }
+    if waves > 1:
+        by_resource["blocks"] = has.workgroups
+    if needs.shared_bytes:
+        lds_bytes = _rounded_up(needs.shared_bytes, has.lds_unit_bytes)
+        fits = needs.shared_bytes <= has.lds_bytes_per_workgroup
+        by_resource["shared_memory"] = has.lds_bytes // lds_bytes if fits else 0
+    limited_by, blocks = min(by_resource.items(), key=lambda item: item[1])
+    found = _occupancy(blocks, waves, most_waves, limited_by)
+    return found.model_copy(update={"waves_per_simd": round(blocks * waves / has.simds, 2)})
+
+
+def _occupancy(blocks: int, warps: int, most_warps: int, limited_by: str) -> Occupancy:
+    return Occupancy(
+        blocks_per_sm=blocks,
+        warps_per_sm=blocks * warps,
+        ratio=round(blocks * warps / most_warps, 4),
+        limited_by=limited_by,
+    )
 
 
 def _rounded_up(value: int, unit: int) -> int:

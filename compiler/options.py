@@ -4,6 +4,7 @@ Nothing unknown is dropped and nothing outside the table reaches the compiler.
 """
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from compiler.rejection import Fault, RequestRejected, did_you_mean, pointer, shown
@@ -12,6 +13,13 @@ from compiler.toolchain import OptionSpec
 
 MAX_THREADS_PER_BLOCK = 1024
 MAX_STRING_CHARS = 256
+HIP_CLUSTERS = "gfx1250"
+"""The one AMD target with clusters of workgroups."""
+FIRST_PTX_VERSION: dict[int | str, int] = {
+    70: 60, 72: 61, 75: 63, 80: 70, 86: 71, 87: 74, 88: 90, 89: 78, 90: 80, 100: 86, 101: 86,
+    103: 88, 110: 90, 120: 87, 121: 88,
+}  # fmt: skip
+"""By capability, as NVIDIA's PTX reference lists targets (those with an `a` from 90 on)."""
 _LIMITS: dict[str, float] = {
     "int": 2**31 - 1,  # the compiler keeps integer options in 32 bits
     "float": sys.float_info.max,
@@ -88,14 +96,33 @@ def _article(kind: str) -> str:
 
 
 def _check_together(options: dict[str, Any], target: Target) -> None:
+    faults = [Fault(f"/options/{name}", said) for name, said in _contradictions(options, target)]
+    if faults:
+        raise RequestRejected(*faults)
+
+
+def _contradictions(options: dict[str, Any], target: Target) -> Iterator[tuple[str, str]]:
+    """Yield the options that `target` does not have, or not with these values, and why."""
     threads = options["num_warps"] * target.warp_size
     if threads > MAX_THREADS_PER_BLOCK:
-        message = (
+        yield (
+            "num_warps",
             f"{options['num_warps']} warps of {target.warp_size} threads are {threads}, "
-            f"more than the {MAX_THREADS_PER_BLOCK} a block can have"
+            f"more than the {MAX_THREADS_PER_BLOCK} a block can have",
         )
-        raise RequestRejected(Fault("/options/num_warps", message))
-    is_before_hopper = isinstance(target.arch, int) and target.arch < 90
-    if options.get("num_ctas", 1) > 1 and (target.backend == "hip" or is_before_hopper):
-        message = f"clusters (num_ctas > 1) need cuda:90 or later, not {target}"
-        raise RequestRejected(Fault("/options/num_ctas", message))
+    if options.get("num_ctas", 1) > 1 and not _is_from(target, 90) and target.arch != HIP_CLUSTERS:
+        needed = f"cuda:90 or later, or hip:{HIP_CLUSTERS}"
+        yield "num_ctas", f"clusters (num_ctas > 1) need {needed}, not {target}"
+    if options.get("clc") and not _is_from(target, 100):
+        yield "clc", f"cluster launch control needs cuda:100 or later, not {target}"
+    version = options.get("ptx_version")
+    first = FIRST_PTX_VERSION.get(target.arch)
+    if version is not None and first is not None and version < first:
+        yield (
+            "ptx_version",
+            f"{target} needs {first} (PTX {first / 10:.1f}) at least, not {version}",
+        )
+
+
+def _is_from(target: Target, capability: int) -> bool:
+    return isinstance(target.arch, int) and target.arch >= capability

@@ -20,6 +20,8 @@ _ERROR = re.compile(
 _FATAL = re.compile(r"^ptxas\S* (?P<severity>error|fatal)\s*: (?P<message>.*)$", re.MULTILINE)
 _LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.MULTILINE)
+_TOO_MUCH = re.compile(r"uses too (?:much|many) |too much shared data")
+_NO_MEMORY = re.compile(r"Memory allocation failure|bad_alloc|[Oo]ut of memory")
 _ABORTED = "Ptx assembly aborted due to errors"
 
 
@@ -34,6 +36,18 @@ def resources(log: str) -> dict[str, int]:
         "stack_bytes": stack,
         "static_shared_bytes": int(shared[1]) if shared else 0,
     }
+
+
+def slug_of(status: int, log: str) -> str:
+    """Return what an unsuccessful end of ptxas is called; `status` is minus the signal it died of.
+
+    Only what the PTX itself is to blame for may be told to others.
+    """
+    if _NO_MEMORY.search(log):
+        return "memory_exceeded"
+    if status < 0:
+        return "compiler_crashed"
+    return "out_of_resources" if _TOO_MUCH.search(log) else "assembler_failed"
 
 
 def diagnostics(log: str, ptx: str, sources: dict[str, str]) -> list[Diagnostic]:
@@ -109,7 +123,7 @@ _HINTS = (
         'tl.inline_asm_elementwise ("r" is 32 bits, "l" 64, "h" 16, "f" fp32).',
     ),
     (
-        r"too much shared data|uses too much",
+        _TOO_MUCH.pattern,
         "The kernel needs more shared memory than there is: use smaller blocks or num_stages.",
     ),
 )

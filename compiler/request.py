@@ -86,7 +86,6 @@ class CompileRequest(BaseModel):
     ir: IrText | None = Field(default=None, description="instead of `source`: IR as text")
     files: dict[str, str] = Field(
         default_factory=dict,
-        max_length=64,
         description="further modules the source imports, by path",
     )
     kernel: str | None = Field(

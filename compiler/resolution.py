@@ -4,6 +4,7 @@ Pure: the same request and toolchain give the same job. The source is never pars
 """
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from compiler.jit_data import JitData, read_jit_data
@@ -15,6 +16,7 @@ from compiler.request import CompileRequest
 from compiler.specialization import Specialization, parse_specialization
 from compiler.target import Target, parse_target
 from compiler.toolchain import Toolchain
+from compiler.types import canonical_type
 
 OF_SOURCES = ("files", "kernel", "signature", "hints", "constexprs", "specialization_data")
 """Fields that say something of a source; posted IR says it itself."""
@@ -33,7 +35,7 @@ def resolve(request: CompileRequest, toolchain: Toolchain, namespace: str) -> Co
     with collecting(faults):
         check_texts(request.source or "", request.files)
     with collecting(faults):
-        specified = _specified(request)
+        said = specified(request)
     with collecting(faults):
         target = _offered_target(request.target, toolchain)
         stop_after = request.stop_after or target.stages[-1]
@@ -44,15 +46,15 @@ def resolve(request: CompileRequest, toolchain: Toolchain, namespace: str) -> Co
             options = resolve_options(request.options, table, target)
     if faults:
         raise RequestRejected(*faults)
-    if inherited := specified.options_for(target, table):
+    if inherited := said.options_for(target, table):
         options = resolve_options(inherited | request.options, table, target)
     parts: dict[str, Any] = {
         "namespace": namespace,
         "source": request.source,
         "ir": request.ir.model_dump() if request.ir else None,
         "files": request.files,
-        "kernel": request.kernel or specified.kernel,
-        "specialization_json": specified.specialization.to_json(),
+        "kernel": request.kernel or said.kernel,
+        "specialization_json": said.specialization.to_json(),
         "options": options,
         "target_name": str(target),
         "stop_after": stop_after,
@@ -64,8 +66,22 @@ def resolve(request: CompileRequest, toolchain: Toolchain, namespace: str) -> Co
 def specialized_job(job: CompileJob, specialization: Specialization) -> CompileJob:
     """Return `job` for another specialization, with the key that posting it would give."""
     parts = job.model_dump(exclude={"key", "timeout_s"})
-    parts["specialization_json"] = specialization.to_json()
+    named = {
+        name: replace(item, type=_spelled_as_posted(item.type))
+        for name, item in specialization.named.items()
+    }
+    parts["specialization_json"] = replace(specialization, named=named).to_json()
     return _keyed(parts, job.timeout_s)
+
+
+def _spelled_as_posted(kind: Any) -> Any:
+    """Return a type as a request would have it: Triton's JIT says u1 of a bool, we say i1."""
+    if isinstance(kind, list):
+        return [_spelled_as_posted(item) for item in kind]
+    if not isinstance(kind, str):
+        return kind
+    name, colon, suffix = kind.partition(":")
+    return canonical_type(name) + colon + suffix
 
 
 def _keyed(parts: dict[str, Any], timeout_s: float) -> CompileJob:
@@ -73,7 +89,11 @@ def _keyed(parts: dict[str, Any], timeout_s: float) -> CompileJob:
     return CompileJob(key=key, timeout_s=timeout_s, **parts)
 
 
-def _specified(request: CompileRequest) -> JitData:
+def specified(request: CompileRequest) -> JitData:
+    """Return what a request says of the kernel's parameters, in either form.
+
+    Raises RequestRejected.
+    """
     if request.specialization_data is None:
         return JitData(parse_specialization(request.signature, request.hints, request.constexprs))
     if request.signature or request.hints or request.constexprs:

@@ -9,15 +9,20 @@ from compiler.rejection import did_you_mean, shown
 
 MAX_TYPE_CHARS = 256
 SCALARS = frozenset(
-    "i1 i8 i16 i32 i64 u1 u8 u16 u32 u64 fp16 bf16 fp32 fp64 "
+    "i1 i8 i16 i32 i64 u8 u16 u32 u64 fp16 bf16 fp32 fp64 "
     "fp8e4nv fp8e4b8 fp8e4b15 fp8e5 fp8e5b16".split()
 )
-INTEGERS = frozenset(name for name in SCALARS if name[0] in "iu" and name not in {"i1", "u1"})
+INTEGERS = frozenset(name for name in SCALARS if name[0] in "iu" and name != "i1")
 
 _ALIASES = {
+    # a bool has no sign: Triton makes one type of all of these
     "bool": "i1",
     "int1": "i1",
+    "uint1": "i1",
+    "u1": "i1",
+    "short": "i16",
     "int": "i32",
+    "long": "i64",
     "half": "fp16",
     "float16": "fp16",
     "bfloat16": "bf16",
@@ -35,8 +40,9 @@ _ALIASES = {
     "float8_e5m2": "fp8e5",
     "float8_e5m2fnuz": "fp8e5b16",
     **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": f"u{bits}" for bits in (1, 8, 16, 32, 64)},
+    **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
 }
+_POINTER = re.compile(r"(const_)?pointer<([^<>]*)>")  # as Triton shows a pointer type
 _PREFIX = re.compile(r"^(?:triton\.language|tl|torch|np|numpy)\.")
 # Gluon's descriptors name a shared layout too; Triton evaluates it, so it is only literals here
 _LAYOUT = r"(?:NVMMA|Swizzled|Padded)SharedLayout\([\w=,\[\] ]*\)"
@@ -46,14 +52,18 @@ _DESCRIPTOR = re.compile(
 
 
 class UnknownType(ValueError):
-    """The text names no Triton type; the message says what would."""
+    """The text names no Triton type; the message says what would, or `why` this one cannot be."""
 
-    def __init__(self, written: str) -> None:
+    def __init__(self, written: str, why: str | None = None) -> None:
+        meant = did_you_mean(_element(written).lower(), SCALARS)
         super().__init__(
-            f"{shown(written)} is not a Triton type.{did_you_mean(_element(written), SCALARS)} "
+            f"{shown(written)} {why}"
+            if why
+            else f"{shown(written)} is not a Triton type.{meant} "
             f"Scalars are {' '.join(sorted(SCALARS))}; a pointer is written *fp32, "
             "a pointer to const *kfp32, a descriptor tensordesc<fp16[64,64]>."
         )
+        self.why = why
 
 
 def _element(written: str) -> str:
@@ -65,7 +75,7 @@ def canonical_dtype(written: str) -> str:
 
     Raises UnknownType.
     """
-    name = _PREFIX.sub("", written.strip())
+    name = _PREFIX.sub("", written.strip()).removesuffix("_t")
     name = _ALIASES.get(name, name)
     if name not in SCALARS:
         raise UnknownType(written)
@@ -83,13 +93,16 @@ def canonical_type(written: str) -> str:
     try:
         if text.startswith("*"):
             return _canonical_pointer(text)
+        if match := _POINTER.fullmatch(text):
+            pointed = canonical_type("*" + match[2])
+            return _to_const(pointed) if match[1] else pointed
+        if text.startswith("const ") or text.endswith("*"):
+            return _canonical_c_pointer(text)
         if match := _DESCRIPTOR.fullmatch(text):
-            shape = ",".join(str(int(extent)) for extent in match[2].split(","))
-            layout = re.sub(r"\s+", "", match[3] or "")
-            return f"tensordesc<{canonical_dtype(match[1])}[{shape}]{layout}>"
+            return _canonical_descriptor(match)
         return canonical_dtype(text)
-    except UnknownType:
-        raise UnknownType(written) from None
+    except UnknownType as error:
+        raise UnknownType(written, error.why) from None
 
 
 def _canonical_pointer(text: str) -> str:
@@ -101,6 +114,32 @@ def _canonical_pointer(text: str) -> str:
     if element.startswith("k") and (_PREFIX.sub("", element[1:]) in SCALARS | _ALIASES.keys()):
         return "*k" + canonical_dtype(element[1:])
     return "*" + canonical_dtype(element)
+
+
+def _canonical_c_pointer(text: str) -> str:
+    """Of `float*`, `const float*` and `const *fp32`, which Triton takes as annotations."""
+    bare = text.removeprefix("const ").strip()
+    pointed = canonical_type("*" + bare[:-1] if bare.endswith("*") else bare)
+    if not is_pointer(pointed):
+        raise UnknownType(text)
+    return pointed if bare == text else _to_const(pointed)
+
+
+def _to_const(name: str) -> str:
+    """Return the pointer to const of a canonical pointer type."""
+    if name[1:] not in SCALARS:
+        raise UnknownType(name)
+    return f"*k{name[1:]}"
+
+
+def _canonical_descriptor(match: re.Match[str]) -> str:
+    extents = [int(extent) for extent in match[2].split(",")]
+    uneven = next((extent for extent in extents if extent & (extent - 1) or not extent), None)
+    if uneven is not None:
+        why = f"has a block whose extents are not all powers of 2: {uneven} is none"
+        raise UnknownType(match[0], why)
+    layout = re.sub(r"\s+", "", match[3] or "")
+    return f"tensordesc<{canonical_dtype(match[1])}[{','.join(map(str, extents))}]{layout}>"
 
 
 def is_pointer(name: str) -> bool:

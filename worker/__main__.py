@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from compiler.launch.job import MAX_OUTPUT_BYTES
-from compiler.launching.environment import ENVIRONMENT
+from compiler.launching.environment import ENVIRONMENT, TORCH_ENVIRONMENT
 from store.errors import StoreUnavailable
 from worker.branch import Branch
 from worker.compile_worker import CompileWorker
+from worker.launch.children import Children, is_torch_here
 from worker.nursery import Toolchain, ZygoteError
 from worker.outcome import Caps
 from worker.pool import Pool
@@ -41,34 +42,40 @@ async def serve(settings: WorkerSettings) -> None:
         for name, profile in PROFILES.items()
     }
     compiling = Toolchain(
-        Path(sys.executable), ROOT, unsafe=unsafe, limits={"back": limits["back"]}
+        Path(sys.executable),
+        ROOT,
+        unsafe=unsafe,
+        limits={"back": limits["back"]},
+        job_header={"ir_bounds": settings.ir_bounds},
     )
-    launching = replace(
-        compiling,
-        tasks_module="compiler.launching.tasks",
-        environment=ENVIRONMENT,
-        limits=limits,
-    )
+    children = _children(replace(compiling, limits=limits), settings.slots)
     others = [replace(compiling, python=python) for python in settings.other_pythons]
     pools = [_pool(compiling, settings.slots), *(_pool(other, 1) for other in others)]
-    launch_pool = _launch_pool(launching, settings.slots)
     try:
-        await asyncio.gather(*(pool.start() for pool in [*pools, launch_pool]))
+        await asyncio.gather(*(pool.start() for pool in [*pools, *children.pools]))
         branches = [await _branch(pool, unsafe=unsafe) for pool in pools]
-        async with CompileWorker(settings, branches, launch_pool) as worker:
+        async with CompileWorker(settings, branches, children) as worker:
             await worker.run_until(stopped)
     finally:
-        await asyncio.gather(*(pool.close() for pool in [*pools, launch_pool]))
+        await asyncio.gather(*(pool.close() for pool in [*pools, *children.pools]))
 
 
 def _pool(toolchain: Toolchain, spares: int) -> Pool:
     return Pool(toolchain, spares=dict.fromkeys(("cut", "front", "back"), spares))
 
 
-def _launch_pool(toolchain: Toolchain, slots: int) -> Pool:
-    # a launch runs its kernel and its reference at once; expected float64 is twice an output
+def _children(toolchain: Toolchain, slots: int) -> Children:
+    # expected float64 is twice an output
     caps = Caps(result_bytes=2 * MAX_OUTPUT_BYTES + (32 << 20))
-    return Pool(toolchain, spares={"cut": slots, "front": 2 * slots}, caps=caps)
+    kernels = replace(toolchain, tasks_module="compiler.launching.tasks", environment=ENVIRONMENT)
+    torch = replace(
+        toolchain, tasks_module="compiler.launching.torch_tasks", environment=TORCH_ENVIRONMENT
+    )
+    return Children(
+        # a launch runs its kernel and its reference at once
+        kernels=Pool(kernels, spares={"cut": slots, "front": 2 * slots}, caps=caps),
+        torch=Pool(torch, spares={"front": 1}, caps=caps) if is_torch_here() else None,
+    )
 
 
 async def _branch(pool: Pool, *, unsafe: bool) -> Branch:

@@ -31,9 +31,19 @@ async def announcing(claim: Claim, events: Events) -> AsyncIterator[OnStage]:
 
 
 async def _tell(claim: Claim, events: Events, stages: asyncio.Queue[Stage | None]) -> None:
-    while (stage := await stages.get()) is not None:
-        data = {"stage": stage.name, "ms": stage.ms, "size_bytes": len(stage.body)}
+    over = False
+    while not over:
+        reached = [await stages.get()]
+        while not stages.empty():  # stages taken from the cache come all at once
+            reached.append(stages.get_nowait())
+        over = None in reached
+        told = [
+            {"stage": stage.name, "ms": stage.ms, "size_bytes": len(stage.body)}
+            for stage in reached
+            if stage is not None
+        ]
         try:
-            await events.append(claim.id, claim.token, "stage", data)
+            if told:
+                await events.append_all(claim.id, claim.token, "stage", told)
         except StoreUnavailable as error:
-            logger.warning("stage %s of %s not told: %s", stage.name, claim.id, error)
+            logger.warning("%d stages of %s not told: %s", len(told), claim.id, error)

@@ -33,9 +33,9 @@ from worker.compile_job import Desk, do_job
 from worker.derive_job import do_derivation
 from worker.identity import identify
 from worker.inspect_job import do_inspection
+from worker.launch.children import Children
 from worker.launch.gpu_worker import GpuWorker
 from worker.launch.launch_worker import LaunchWorker, launch_worker_of
-from worker.pool import Pool
 from worker.settings import WorkerSettings
 from worker.slots import Slots
 from worker.upkeep import HEARTBEAT_S, REAP_S, SWEEP_S, every
@@ -52,11 +52,11 @@ class CompileWorker:
     """
 
     def __init__(
-        self, settings: WorkerSettings, branches: Sequence[Branch], launch_pool: Pool
+        self, settings: WorkerSettings, branches: Sequence[Branch], children: Children
     ) -> None:
         self._name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self._branches = branches
-        self._launch_pool = launch_pool
+        self._children = children
         self._slot_count = settings.slots
         self._lease_s = settings.lease_s
         self._redis = connect(settings.redis_url)
@@ -90,7 +90,7 @@ class CompileWorker:
             launch_worker_of(self._name, toolchains[0], self._branches[0].level, self._slot_count),
             self._redis,
             self._blocking,
-            self._launch_pool,
+            self._children,
             benches[0],
             self._lease_s,
         )
@@ -118,7 +118,7 @@ class CompileWorker:
             self._name,
             self._redis,
             self._blocking,
-            self._launch_pool,
+            self._children,
             bench,
             compilations,
             self._lease_s,
@@ -136,7 +136,7 @@ class CompileWorker:
 
     def _slots(self, benches: Sequence[Bench]) -> Slots:
         compilations = Compilations(self._cache, self._budget)
-        events = Events(self._redis, self._blocking)
+        events = Events(self._redis)
         forget = partial(invalidate, self._redis)
 
         inspections = Derived(self._cache, "inspection", self._budget)

@@ -5,6 +5,7 @@ Runs in the worker parent, which looks into no artifact.
 
 import time
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -77,9 +78,16 @@ class _Derivation:
 
     async def lines(self) -> bytes:
         parts = await self._artifacts([name for name in _MAPPED if self._has(name)])
-        if self._has("cubin"):
-            parts["sass"] = await self._kept_sass()
-        return await self._made_by("back", "lines", {}, parts)
+        if not self._has("cubin"):
+            return await self._made_by("back", "lines", {}, parts)
+        sass = await self._kept_sass()
+        if sass is not None:
+            return await self._made_by("back", "lines", {}, parts | {"sass": sass})
+        cubin = await self._artifacts(["cubin"])
+        made = await self._all_made_by("back", "lines", {}, parts | cubin, {"lines", "sass"})
+        if "sass" in made:
+            await self._keep_sass(made["sass"])
+        return made["lines"]
 
     async def passes(self) -> bytes:
         request = self._request()
@@ -111,16 +119,15 @@ class _Derivation:
         parts = await self._artifacts([stage for stage in _CACHED if self._has(stage)])
         return await self._made_by("back", "triton_cache", header, parts)
 
-    async def _kept_sass(self) -> bytes:
-        key = key_of(self.compilation, "sass")
-        hit = await self.kept.hit(key, [MADE])
-        if hit is not None:
-            return hit.included[MADE]
-        data = await self.sass()
+    async def _kept_sass(self) -> bytes | None:
+        hit = await self.kept.hit(key_of(self.compilation, "sass"), [MADE])
+        return hit.included[MADE] if hit is not None else None
+
+    async def _keep_sass(self, data: bytes) -> None:
         digest = await self.bench.blobs.put(data)
         made = Derivation(state="succeeded", what="sass", digest=digest, size_bytes=len(data))
+        key = key_of(self.compilation, "sass")
         await self.kept.write(key, made.model_dump_json().encode(), {MADE: digest})
-        return data
 
     async def _source(self, request: CompileJob) -> tuple[FrontReport, bytes]:
         """Return the stage `source`, made anew: its text alone lacks the loops' locations."""
@@ -149,14 +156,26 @@ class _Derivation:
     async def _made_by(
         self, profile: str, task: str, header: dict[str, Any], parts: dict[str, bytes]
     ) -> bytes:
+        return (await self._all_made_by(profile, task, header, parts, {task}))[task]
+
+    async def _all_made_by(
+        self,
+        profile: str,
+        task: str,
+        header: dict[str, Any],
+        parts: dict[str, bytes],
+        known: AbstractSet[str],
+    ) -> dict[str, bytes]:
+        """Return the bodies that `task` sent: that of its own name, and others that are `known`."""
         sizes = {name: len(data) for name, data in parts.items()}
         header = header | {"sizes": sizes}
         outcome = await self._run(profile, task, header, b"".join(parts.values()))
         self._read(Report, outcome)
-        made = [stage.body for stage in outcome.stages if stage.name == task]
-        if len(made) != 1:
-            raise DerivationFailed("derivation_failed", f"The child made {len(made)} results.")
-        return made[0]
+        names = [stage.name for stage in outcome.stages]
+        if names.count(task) != 1 or len(set(names)) < len(names) or not set(names) <= known:
+            detail = f"The child made {', '.join(names) or 'nothing'}, not {task}."
+            raise DerivationFailed("derivation_failed", detail)
+        return {stage.name: stage.body for stage in outcome.stages}
 
     async def _run(self, profile: str, task: str, header: dict[str, Any], body: bytes) -> Outcome:
         remaining_s = max(self.deadline - time.monotonic(), 0.001)

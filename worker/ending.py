@@ -24,7 +24,7 @@ def failure_of(
         case Ending.DEADLINE:
             detail = (
                 f"The compilation did not finish within timeout_s = {job.timeout_s:g} s; "
-                f"it was ended in stage {stage}. Smaller tiles or fewer unrolled iterations "
+                f"it ran out of time in stage {stage}. Smaller tiles or fewer unrolled iterations "
                 "compile faster."
             )
             return CompilationFailed("compile_timeout", detail, [_diagnostic(stage, detail)])
@@ -96,12 +96,14 @@ def _signal_name(outcome: Outcome) -> str:
 
 def _stage_under_way(task: str, job: CompileJob, stages: dict[str, bytes]) -> str:
     if task not in NO_USER_CODE:
-        return "frontend"
+        return "ttir" if "source" in stages else "frontend"
     order = job.target.stages
     reached = [index for index, stage in enumerate(order) if stage in stages]
     if not reached and job.ir is not None:
         return job.ir.language
-    return order[min(max(reached, default=-1) + 1, len(order) - 1)]
+    # a Gluon kernel has no ttir, but what lowers it is at ttgir all the same
+    first = order.index("ttgir") if task == "back" else 0
+    return order[min(max(max(reached, default=-1) + 1, first), len(order) - 1)]
 
 
 def _diagnostic(stage: Any, message: str) -> Diagnostic:

@@ -6,8 +6,10 @@ from typing import Any
 
 from compiler.abi import abi_of
 from compiler.compilation import Artifact, Compilation, Resources
+from compiler.fit import Asked, fits, warnings
 from compiler.job import CompileJob
-from compiler.occupancy import fits, occupancy
+from compiler.multiprocessor import shared_limit_bytes
+from compiler.occupancy import Needs, occupancy
 from compiler.problem import failure_problem
 from compiler.record import new_compilation
 from compiler.target import MEDIA_TYPES
@@ -54,7 +56,10 @@ def made_compilation(
                 progress.metadata,
                 extents_listed=job.ir is not None,
             )
-            made["resources"] = _resources(job, progress.metadata, progress.resources)
+            needs = _needs(job, progress.metadata, progress.resources or {})
+            made["resources"] = _resources(job, needs, progress.resources or {})
+            asked = Asked(job.options, progress.parameters)
+            made["diagnostics"] += warnings(job.target, needs, asked)
     return new_compilation(job, toolchain, "succeeded").model_copy(update=made)
 
 
@@ -78,23 +83,32 @@ def _metadata(job: CompileJob, metadata: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _resources(job: CompileJob, metadata: dict[str, Any], said: dict[str, int] | None) -> Resources:
-    known = said or {}
-    threads = metadata["num_warps"] * job.target.warp_size
-    registers = known.get("registers")
-    shared_bytes = metadata["shared"] + known.get("static_shared_bytes", 0)
+def _needs(job: CompileJob, metadata: dict[str, Any], said: dict[str, int]) -> Needs:
+    return Needs(
+        registers=said.get("registers", 0),
+        shared_bytes=metadata["shared"] + said.get("static_shared_bytes", 0),
+        threads=metadata["num_warps"] * job.target.warp_size,
+        tensor_columns=metadata.get("tmem_size") or 0,
+        waves_per_simd=said.get("waves_per_simd"),
+    )
+
+
+def _resources(job: CompileJob, needs: Needs, said: dict[str, int]) -> Resources:
     return Resources(
         backend=job.target.backend,
-        registers=registers,
-        spill_store_bytes=known.get("spill_store_bytes"),
-        spill_load_bytes=known.get("spill_load_bytes"),
-        stack_bytes=known.get("stack_bytes"),
-        shared_bytes=shared_bytes,
-        vgpr=known.get("vgpr"),
-        sgpr=known.get("sgpr"),
-        agpr=known.get("agpr"),
-        vgpr_spills=known.get("vgpr_spills"),
-        sgpr_spills=known.get("sgpr_spills"),
-        occupancy=occupancy(job.target, registers, shared_bytes, threads) if registers else None,
-        fits=fits(job.target, shared_bytes, threads),
+        registers=said.get("registers"),
+        spill_store_bytes=said.get("spill_store_bytes"),
+        spill_load_bytes=said.get("spill_load_bytes"),
+        stack_bytes=said.get("stack_bytes"),
+        shared_bytes=needs.shared_bytes,
+        shared_limit_bytes=shared_limit_bytes(job.target),
+        threads=needs.threads,
+        tmem_columns=needs.tensor_columns if job.target.backend == "cuda" else None,
+        vgpr=said.get("vgpr"),
+        sgpr=said.get("sgpr"),
+        agpr=said.get("agpr"),
+        vgpr_spills=said.get("vgpr_spills"),
+        sgpr_spills=said.get("sgpr_spills"),
+        occupancy=occupancy(job.target, needs) if needs.registers else None,
+        fits=fits(job.target, needs),
     )

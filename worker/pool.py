@@ -90,7 +90,7 @@ class Pool:
         child = spares.take(profile)
         outcome = None
         try:
-            child.start(header, body, deadline_s, on_stage)
+            child.start({**self._toolchain.job_header, **header}, body, deadline_s, on_stage)
             spares.job_started(profile)
             outcome = await asyncio.shield(child.outcome)
         finally:

@@ -126,6 +126,7 @@ class FailureReport(Report):
         "compiler_crashed",
         "out_of_resources",
         "memory_exceeded",
+        "sandbox_violation",
     ]
     stage: str | None
     message: str

@@ -29,6 +29,21 @@ class WorkerSettings(BaseSettings):
     """`unsafe` lets jobs run where a sandbox layer does not hold. Never on a shared machine."""
     max_memory_bytes: int = Field(default=4 << 30, ge=1 << 29)
     """Address space of one back-end child, of each ptxas it starts, and of a launch's child."""
+    max_ir_bytes: int = Field(default=16 << 20, ge=1)
+    """IR that a child may make of a kernel, or take."""
+    max_ir_operations: int = Field(default=200_000, ge=1)
+    """Operations in such IR, counted by its lines."""
+    max_tensor_elements: int = Field(default=1 << 20, ge=1)
+    """Elements of one tensor in such IR; Triton itself refuses more than 2^20."""
+
+    @property
+    def ir_bounds(self) -> dict[str, int]:
+        """The bounds on IR as jobs carry them (see compiler/making/bounds.py)."""
+        return {
+            "bytes": self.max_ir_bytes,
+            "operations": self.max_ir_operations,
+            "tensor_elements": self.max_tensor_elements,
+        }
 
     @property
     def other_pythons(self) -> list[Path]:

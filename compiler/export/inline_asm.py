@@ -18,7 +18,7 @@ PREFIX = "%t_"
 """Of registers: the compiler's own are %r1, %rd1, %p1 and would be hidden by ours."""
 END = "L_end"
 
-_REGISTERS = re.compile(r"\s*\.reg \.\w+\s+(?P<names>%.*);")
+_REGISTERS = re.compile(r"\s*\.reg \.(?P<type>\w+)\s+(?P<names>%.*);")
 _NAME = re.compile(r"(%\w+?)(<\d+>)?$")
 _LABEL = re.compile(r"\$(L_*[A-Za-z_]\w*)")
 _LOAD = re.compile(
@@ -29,9 +29,9 @@ _ADDRESS = re.compile(r"\s*mov\.[bu](?:32|64)\s+(?P<to>%\w+), (?P<name>[\w$]+);"
 _WIDEN = re.compile(r"\s*cvt\.u64\.u32\s+(?P<to>%\w+), (?P<source>%\w+);")
 _GENERIC = re.compile(r"(?P<lead>\s*)cvta\.param\.u64\s+(?P<to>%\w+), (?P<source>%\w+);")
 _RETURN = re.compile(r"(?P<lead>\s*(?:@\S+\s+)?)ret;")
-_CALL = re.compile(r"\s*(?:@\S+\s+)?call\b")
+_CALL = re.compile(r"\s*(?:@\S+\s+)?call\b(?:.*?([A-Za-z_$][\w$]*), \()?")
 _LOCAL_SHARED = re.compile(r"\s*\.shared\b")
-_BITS_OF_SIZE = {1: 16, 2: 16, 4: 32, 8: 64}
+_PRINTING = frozenset({"vprintf", "__assertfail"})
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ def rewrite(entry: Entry, sizes: Mapping[str, int]) -> Statement:
     declare.
     """
     statement = Statement()
-    registers = _declared(entry.body)
-    rewriter = _Rewriter(entry, sizes, registers, statement)
+    declared = dict(_declared(entry.body))
+    rewriter = _Rewriter(entry, sizes, _pattern(declared), _widths(declared), statement)
     for line in entry.body:
         statement.lines += rewriter.line(line)
     return statement
@@ -79,18 +79,16 @@ class _Rewriter:
     entry: Entry
     sizes: Mapping[str, int]
     registers: re.Pattern[str]
+    widths: Mapping[str, int]
+    """Bits of registers, by their names without the numbers behind them."""
     statement: Statement
     parameter_at: dict[str, str] = field(default_factory=dict)
     """Registers that hold the address of a parameter: operands have none of their own."""
 
     def line(self, line: str) -> Iterator[str]:
         """Yield what becomes of one line, ready to stand in a C string."""
-        if _CALL.match(line):
-            message = (
-                "The kernel calls a function (device_print, device_assert or a noinline helper), "
-                "which inline assembly cannot hold. Export it as `c`, or compile without it."
-            )
-            raise NotExportable(message)
+        if call := _CALL.match(line):
+            raise NotExportable(_why_no_call(call[1]))
         if _LOCAL_SHARED.match(line):
             message = "The kernel declares static shared memory, which cannot be exported inline."
             raise NotExportable(message)
@@ -118,10 +116,11 @@ class _Rewriter:
         number = self.statement.number(Operand("parameter", match["name"], size))
         lead = match["lead"] + self._renamed(match["guard"] or "")
         to = self._renamed(match["to"])
-        kind, bits = match["type"][0], int(match["type"][1:])
-        if bits == 8:
-            sign = "s" if kind == "s" else "u"
-            return f"{lead}cvt.{sign}16.{sign}8 {to}, {number};"
+        bits = int(match["type"][1:])
+        of_register = self.widths.get(match["to"].rstrip("0123456789"), bits)
+        if bits < of_register:
+            sign = "s" if match["type"][0] == "s" else "u"
+            return f"{lead}cvt.{sign}{of_register}.{sign}{bits} {to}, {number};"
         return f"{lead}mov.b{bits} {to}, {number};"
 
     def _plain(self, line: str) -> str:
@@ -158,13 +157,32 @@ class _Rewriter:
         return text.replace("%", "%%")
 
 
-def _declared(body: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for the registers that the kernel declares, and for no special register."""
-    patterns = []
+def _why_no_call(name: str | None) -> str:
+    if name in _PRINTING:
+        what = "The kernel prints or asserts (tl.device_print, tl.device_assert)"
+    elif name:
+        what = f"The kernel calls the function {name} (of a device library, or a noinline helper)"
+    else:
+        what = "The kernel calls a function"
+    return f"{what}, which inline assembly cannot hold. Export it as `c`, or compile without it."
+
+
+def _declared(body: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield the registers that the kernel declares, as it writes them (`%r<9>`), and their type."""
     for line in body:
         if declared := _REGISTERS.match(line):
             for word in declared["names"].split(","):
-                name = _NAME.match(word.strip())
-                if name is not None:
-                    patterns.append(re.escape(name[1]) + (r"(?:\d+|(?=<))" if name[2] else ""))
+                yield word.strip(), declared["type"]
+
+
+def _pattern(declared: Mapping[str, str]) -> re.Pattern[str]:
+    """Return a pattern for the registers in `declared`, and for no special register."""
+    names = filter(None, map(_NAME.match, declared))
+    patterns = [re.escape(name[1]) + (r"(?:\d+|(?=<))" if name[2] else "") for name in names]
     return re.compile(rf"(?:{'|'.join(patterns) or '(?!)'})(?!\w)")
+
+
+def _widths(declared: Mapping[str, str]) -> dict[str, int]:
+    """Return the bits of registers by the part of their names before the number."""
+    names = ((_NAME.match(word), kind) for word, kind in declared.items() if kind[1:].isdigit())
+    return {name[1].rstrip("0123456789"): int(kind[1:]) for name, kind in names if name}

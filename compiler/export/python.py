@@ -52,6 +52,7 @@ def _fp16(value: float) -> int:
 
 
 def _bf16(value: float) -> int:
+    """Return the bits of a bf16, cut off as Triton's own launcher does it."""
     return int.from_bytes(struct.pack("<f", value)[2:], "little")
 '''
 

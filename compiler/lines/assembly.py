@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from compiler.lines.place import Chain, Mapped, Place
+from compiler.lines.register import with_next_reads
 
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"(?:\s+"((?:[^"\\]|\\.)*)")?')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
@@ -36,7 +37,8 @@ def map_assembly(text: str) -> Mapped:
             operations.add(number)
             if chain:
                 chains[number] = chain
-    return Mapped(chains, frozenset(operations))
+    known = frozenset(operations)
+    return Mapped(with_next_reads(text.splitlines(), chains, known), known)
 
 
 def _misleading(text: str) -> Iterator[int]:

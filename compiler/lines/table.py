@@ -27,15 +27,20 @@ MAPS: Mapping[str, Callable[[str], Mapped]] = {
 """The artifacts that are mapped, in the order of the pipeline."""
 
 
-def table(artifacts: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return one entry per line of the user's that some artifact of `artifacts` stems from.
+def mapped(artifacts: Mapping[str, str]) -> dict[str, Mapped]:
+    """Return the line maps of those of `artifacts`, texts by stage, that are mapped."""
+    return {stage: MAPS[stage](text) for stage, text in artifacts.items() if stage in MAPS}
 
-    `artifacts` are texts by stage. Files are named as the user named them, without a folder of
-    ours; lines of Triton's own library do not occur.
+
+def table(maps: Mapping[str, Mapped]) -> list[dict[str, Any]]:
+    """Return one entry per line of the user's that some artifact stems from.
+
+    `maps` are those of the artifacts by stage. Files are named as the user named them, without a
+    folder of ours; lines of Triton's own library do not occur.
     """
     rows: dict[tuple[str, int], dict[str, list[int]]] = {}
-    for stage, read in MAPS.items():
-        for number, chain in read(artifacts.get(stage, "")).chains.items():
+    for stage, found in maps.items():
+        for number, chain in found.chains.items():
             for place in _of_user(chain):
                 row = rows.setdefault(place, {name: [] for name in MAPS})
                 row[stage].append(number)

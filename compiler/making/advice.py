@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from compiler.making.moved import BLOCK_POINTERS
+
 ADVICE: tuple[tuple[str, str], ...] = (
     (
         r"'(?:append|extend|insert|pop|remove)' is not in list",
@@ -18,8 +20,7 @@ ADVICE: tuple[tuple[str, str], ...] = (
     ),
     (
         r"Block pointers have been removed",
-        "Removed in Triton 3.9: use a tensor descriptor (tl.make_tensor_descriptor, "
-        "then .load and .store) or plain pointers; or compile with an older Triton.",
+        BLOCK_POINTERS,
     ),
     (
         r"`return` statements inside",
@@ -121,6 +122,10 @@ ADVICE: tuple[tuple[str, str], ...] = (
     (
         r"unsupported operand type\(s\) for",
         "Check that both operands are numbers or tensors.",
+    ),
+    (
+        r"invalid function identifier",
+        "Machine code knows ASCII names only: give the function one of letters, digits and _.",
     ),
     (
         r"type \w+ not supported in this architecture",

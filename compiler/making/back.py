@@ -13,7 +13,7 @@ from typing import Any
 
 from compiler import amdgcn_text, mlir_log
 from compiler.excerpt import diagnostic
-from compiler.making import bounds, hsaco, locations, ptxas, toolchain
+from compiler.making import attributes, bounds, hsaco, locations, ptxas, toolchain
 from compiler.making.failure import Failure
 
 Send = Callable[[dict[str, Any], bytes], None]
@@ -79,7 +79,7 @@ def back(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
     """
     language = header.get("language") or "ttir"
     text = body.decode()
-    bounds.check(text, language)
+    bounds.check(text, language, header)
     backend = toolchain.make_backend(toolchain.target_of(header["target"]))
     context = toolchain.new_context(backend)
     started = perf_counter()
@@ -95,7 +95,7 @@ def lowered(
     Raises `Failure`.
     """
     language = header.get("language") or "ttir"
-    options = backend.parse_options(header["options"] | _options_of(module, language))
+    options = backend.parse_options(header["options"] | attributes.options_of(module, language))
     stages = toolchain.stages_of(backend, options, gluon=language == "glir")
     metadata = {"target": backend.target, **vars(options)}
     files = header.get("files") or {}
@@ -136,15 +136,6 @@ def _parse(text: str, context: Any, language: str, places: dict[str, Any] | None
     except (RuntimeError, ValueError) as error:
         raise _failure(language, error) from error
     return module
-
-
-def _options_of(module: Any, language: str) -> dict[str, int]:
-    """TTGIR and Gluon IR carry their own warps and CTAs, which win over the request's."""
-    if language == "ttir":
-        return {}
-    named = {"num_warps": "ttg.num-warps", "num_ctas": "ttg.num-ctas"}
-    found = {option: module.get_int_attr(attribute) for option, attribute in named.items()}
-    return {option: value for option, value in found.items() if value is not None}
 
 
 def _names_of(names: list[str], language: str, header: dict[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from compiler.excerpt import USER_FILE, Diagnostic, Span, diagnostic, excerpt
 from compiler.making.facts import JitFunction
 from compiler.making.failure import Failure
+from compiler.making.jit import Aliases
 from compiler.making.outline import Outline
 from compiler.making.suggestions import did_you_mean
 
@@ -39,7 +40,11 @@ def _here(function: JitFunction, lines: Sequence[str]) -> Diagnostic:
 
 
 def unknown_kernel(
-    name: str | None, functions: Sequence[JitFunction], outline: Outline, lines: Sequence[str]
+    name: str | None,
+    functions: Sequence[JitFunction],
+    outline: Outline,
+    lines: Sequence[str],
+    aliases: Aliases,
 ) -> Failure:
     """Return the failure for a kernel that is not there, or that only lacks `@triton.jit`."""
     known = list(dict.fromkeys(function.name for function in functions))
@@ -59,7 +64,38 @@ def unknown_kernel(
         message = (
             f"there is no kernel {name!r}: no function in the source is decorated with @triton.jit"
         )
+    inner = ", ".join(nested(outline, aliases))
+    message += f" (inside functions and classes there are: {inner})" if inner else ""
     return Failure("unknown_kernel", "request", message, [diagnostic("error", "request", message)])
+
+
+def nested(outline: Outline, aliases: Aliases) -> dict[str, str]:
+    """Return the jit functions that are no names of the module, and what each is made inside.
+
+    One of a class is named `Class.kernel`, one of a function `kernel`.
+    """
+    found: dict[str, str] = {}
+    for unit in outline.units:
+        for node in unit.nodes:
+            if isinstance(node, ast.ClassDef):
+                jitted = [inner for inner in node.body if aliases.decorator_of(inner)]
+                found |= {
+                    f"{node.name}.{inner.name}": f"class {node.name}"
+                    for inner in jitted
+                    if isinstance(inner, ast.FunctionDef) and _is_static(inner)
+                }
+            elif isinstance(node, ast.FunctionDef):
+                inside = [inner for inner in ast.walk(node) if inner is not node]
+                found |= {
+                    inner.name: f"function {node.name}"
+                    for inner in inside
+                    if isinstance(inner, ast.FunctionDef) and aliases.decorator_of(inner)
+                }
+    return found
+
+
+def _is_static(function: ast.FunctionDef) -> bool:
+    return any(ast.unparse(node) == "staticmethod" for node in function.decorator_list)
 
 
 def _plain_functions(outline: Outline) -> dict[str, ast.FunctionDef]:
@@ -73,7 +109,13 @@ def _name_span(node: ast.FunctionDef) -> Span:
 
 
 def _lacks_jit(node: ast.FunctionDef, lines: Sequence[str]) -> Failure:
-    message = f"{node.name} is a plain Python function: a kernel needs the decorator @triton.jit"
+    others = ", ".join(f"@{ast.unparse(decorator)}"[:100] for decorator in node.decorator_list)
+    what = (
+        f"is decorated with {others}, which is not Triton's"
+        if others
+        else "is a plain Python function"
+    )
+    message = f"{node.name} {what}: a kernel needs the decorator @triton.jit"
     span = _name_span(node)
     hint = f"Write @triton.jit on the line above `def {node.name}`."
     found = diagnostic(

@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Any
 
 from compiler.excerpt import Diagnostic, diagnostic
-from compiler.making import choice, slicing, syntax
+from compiler.making import choice, imported, slicing, syntax
 from compiler.making.facts import JitFunction, facts
 from compiler.making.failure import Failure
 from compiler.making.files import reached_files
@@ -27,6 +27,7 @@ from compiler.making.outline import Outline, outline
 class _Source:
     """A parsed source."""
 
+    tree: ast.Module
     lines: list[str]
     outline: Outline
     aliases: Aliases
@@ -43,19 +44,26 @@ def cut(header: dict[str, Any], body: bytes, send: object = None) -> dict[str, A
     del send
     started = perf_counter()
     source = _read(body)
-    names = list(dict.fromkeys(function.name for function in source.functions))
+    files: dict[str, str] = header.get("files") or {}
+    names = [function.name for function in source.functions]
+    if header.get("inspect"):
+        names += imported.jit_functions(source.tree, files)
+    names = list(dict.fromkeys(names))
     stated = {f.name: facts(f, names, source.aliases) for f in source.functions}
     result: dict[str, Any] = {"kind": "result", "facts": {"kernels": list(stated.values())}}
-    for name, known in stated.items():
-        units = slicing.reach(source.outline, [name]).units
-        kept = slicing.sliced(source.lines, source.outline, units)
-        known["blanked"] = slicing.blanked_ranges(source.lines, kept)
-    files: dict[str, str] = header.get("files") or {}
     if header.get("inspect"):
+        for name, known in stated.items():
+            known["blanked"] = _blanked(source, name)
         result |= {"kernel": None, "slice": None, "files": {}, "complete": True, "notes": []}
     else:
         result |= _slice(source, header.get("kernel"), header.get("functions") or [], files)
     return result | {"ms": round((perf_counter() - started) * 1000, 3)}
+
+
+def _blanked(source: _Source, kernel: str) -> list[list[int]]:
+    units = slicing.reach(source.outline, [kernel]).units
+    kept = slicing.sliced(source.lines, source.outline, units)
+    return slicing.blanked_ranges(source.lines, kept)
 
 
 def _read(body: bytes) -> _Source:
@@ -69,7 +77,7 @@ def _read(body: bytes) -> _Source:
     lines = text.split("\n")
     aliases = Aliases(tree)
     outlined = outline(tree, lines, aliases)
-    return _Source(lines, outlined, aliases, _jit_functions(outlined, aliases))
+    return _Source(tree, lines, outlined, aliases, _jit_functions(outlined, aliases))
 
 
 def _jit_functions(outlined: Outline, aliases: Aliases) -> list[JitFunction]:
@@ -112,7 +120,9 @@ def _slice(
     if not _is_made_here(kernel, source):
         why = _made_unseen(kernel, source)
         if why is None:
-            raise choice.unknown_kernel(kernel, source.functions, source.outline, source.lines)
+            raise choice.unknown_kernel(
+                kernel, source.functions, source.outline, source.lines, source.aliases
+            )
         return _whole(kernel, source, files, why)
     found = slicing.reach(source.outline, [str(kernel), *passed])
     why = _why_incomplete(found, files)
@@ -151,21 +161,10 @@ def _made_unseen(kernel: str | None, source: _Source) -> str | None:
     hidden = reads & {"globals", "exec", "eval", "setattr"}
     if hidden and any("jit" in line for line in source.lines):
         return f"{kernel or 'the kernel'} may be made through {', '.join(sorted(hidden))}"
-    if kernel is None and any(
-        _nested_jit(unit.nodes, source.aliases) for unit in source.outline.units
-    ):
-        return "the kernel is made inside a function"
+    nested = choice.nested(source.outline, source.aliases)
+    if kernel in nested or (kernel is None and nested):
+        return f"the kernel is made inside {nested[kernel or next(iter(nested))]}"
     return None
-
-
-def _nested_jit(nodes: list[ast.stmt], aliases: Aliases) -> bool:
-    return any(
-        isinstance(inner, ast.FunctionDef) and aliases.decorator_of(inner) is not None
-        for node in nodes
-        if isinstance(node, ast.FunctionDef)
-        for inner in ast.walk(node)
-        if inner is not node
-    )
 
 
 def _why_incomplete(found: slicing.Reach, files: dict[str, str]) -> str | None:

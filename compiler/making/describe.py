@@ -15,28 +15,30 @@ from triton import knobs
 from compiler.making import toolchain
 
 _NUMBERS: dict[str, tuple[int, int | None]] = {
-    "num_warps": (1, 32), "num_ctas": (1, 16), "num_stages": (1, 16), "maxnreg": (16, 255),
-    "max_num_imprecise_acc_default": (0, None), "waves_per_eu": (0, 16), "kpack": (1, 2),
+    "num_warps": (1, 32), "num_ctas": (1, 16), "num_stages": (0, 16), "maxnreg": (16, 255),
+    "ptx_version": (60, 99), "min_shared_mem": (0, 1 << 20),
+    "waves_per_eu": (0, 16), "kpack": (1, 2),
 }  # fmt: skip
 _CHOICES: dict[str, list[Any]] = {
     "num_warps": [1, 2, 4, 8, 16, 32],
     "num_ctas": [1, 2, 4, 8, 16],
     "matrix_instr_nonkdim": [0, 4, 16, 32],
     "kpack": [1, 2],
+    "schedule_hint": ["none", "attention", "memory-bound-attention"],
 }
 _PUBLIC = {
     "cuda": (
-        "num_warps", "num_ctas", "num_stages", "maxnreg", "enable_fp_fusion", "enable_reflect_ftz",
-        "launch_cooperative_grid", "launch_pdl", "default_dot_input_precision",
-        "max_num_imprecise_acc_default", "debug", "sanitize_overflow",
+        "num_warps", "num_ctas", "num_stages", "maxnreg", "ptx_version", "min_shared_mem",
+        "enable_fp_fusion", "enable_reflect_ftz", "sched4reg", "clc", "launch_cooperative_grid",
+        "launch_pdl", "default_dot_input_precision", "debug", "sanitize_overflow",
     ),
     "hip": (
         "num_warps", "num_ctas", "num_stages", "waves_per_eu", "matrix_instr_nonkdim", "kpack",
         "schedule_hint", "allow_flush_denorm", "enable_fp_fusion", "launch_cooperative_grid",
-        "default_dot_input_precision", "debug", "sanitize_overflow",
+        "debug", "sanitize_overflow",
     ),
 }  # fmt: skip
-_OPTIONAL = {"maxnreg": "int", "max_num_imprecise_acc_default": "int"}
+_OPTIONAL = {"maxnreg": "int", "ptx_version": "int", "min_shared_mem": "int"}
 
 
 def describe(header: dict[str, Any], body: bytes = b"", send: object = None) -> dict[str, Any]:
@@ -78,6 +80,8 @@ def _record_digest() -> str:
 
 def _options(backend: str) -> dict[str, Any]:
     fields = {field.name: field for field in dataclasses.fields(toolchain.options_class(backend))}
+    if "schedule_hint" in fields and not fields["schedule_hint"].default:
+        del fields["schedule_hint"]  # from Triton 3.8 on nothing reads it
     return {name: _option(fields[name], backend) for name in _PUBLIC[backend] if name in fields}
 
 

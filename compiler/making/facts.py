@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from compiler.making import literal, names
@@ -20,7 +21,7 @@ class JitFunction:
     node: ast.FunctionDef
     decorator: JitDecorator
 
-    @property
+    @cached_property
     def reads(self) -> frozenset[str]:
         """The module-level names that its body looks up."""
         return names.looked_up([self.node]) - {self.node.name}
@@ -115,14 +116,9 @@ def _config(node: ast.expr, aliases: Aliases) -> dict[str, Any]:
         return {"expression": ast.unparse(node)}
     given = next((k.value for k in node.keywords if k.arg == "kwargs"), None)
     mapping = node.args[0] if node.args else given
-    constexprs = {}
-    if isinstance(mapping, ast.Dict):
-        pairs = zip(mapping.keys, mapping.values, strict=True)
-        constexprs = {
-            str(key.value): literal.described(value, aliases)
-            for key, value in pairs
-            if isinstance(key, ast.Constant)
-        }
+    constexprs = {
+        name: literal.described(value, aliases) for name, value in _pairs(mapping).items()
+    }
     positional = dict(
         zip(("num_warps", "num_stages", "num_ctas", "maxnreg"), node.args[1:], strict=False)
     )
@@ -131,6 +127,16 @@ def _config(node: ast.expr, aliases: Aliases) -> dict[str, Any]:
         "constexprs": constexprs,
         "options": {name: literal.described(value, aliases) for name, value in options.items()},
     }
+
+
+def _pairs(mapping: ast.expr | None) -> dict[str, ast.expr]:
+    """Return the entries of `{"BLOCK": 64}` or `dict(BLOCK=64)` whose names are written there."""
+    if isinstance(mapping, ast.Dict):
+        pairs = zip(mapping.keys, mapping.values, strict=True)
+        return {str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)}
+    if isinstance(mapping, ast.Call) and ast.unparse(mapping.func) == "dict":
+        return {keyword.arg: keyword.value for keyword in mapping.keywords if keyword.arg}
+    return {}
 
 
 def _heuristics(decorator: ast.expr | None) -> list[str]:

@@ -1,48 +1,91 @@
-"""Which of a request's further files a slice imports, directly or through one another."""
+"""Which of a request's further files a slice imports, and where among them the source stands."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import PurePosixPath
+
+PACKAGE = "kernel"
+
+_BESIDE = "here"
 
 
 def reached_files(text: str, files: dict[str, str]) -> dict[str, str]:
     """Return those of `files` that `text` imports, directly or not, and `__init__.py` files."""
     reached: dict[str, str] = {}
-    waiting = [("user.py", text)] if files else []
+    waiting = [(standing(text, files), text)] if files else []
     while waiting:
-        path, source = waiting.pop()
-        for module in _imported(source, PurePosixPath(path).parent):
+        folder, source = waiting.pop()
+        for module in _imported(source, folder):
             for name in _paths(module):
                 if name in files and name not in reached:
                     reached[name] = files[name]
-                    waiting.append((name, files[name]))
+                    waiting.append((PurePosixPath(name).parent.parts, files[name]))
     return dict(sorted(reached.items()))
 
 
-def _imported(source: str, folder: PurePosixPath) -> set[str]:
-    """Return the dotted modules that a text may import: `from a import b` may mean `a` or `a.b`."""
-    found: set[str] = set()
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        return found  # importing it will say so, with its line
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = ".".join(
-                [*_climbed(folder, node.level), *([node.module] if node.module else [])]
-            )
-            found |= {base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)}
-    return found
+def standing(text: str, files: dict[str, str]) -> tuple[str, ...]:
+    """Return the folder that `text` must stand in for its relative imports to find `files`.
 
-
-def _climbed(folder: PurePosixPath, level: int) -> tuple[str, ...]:
-    if not level:
+    The source is posted without a path; `from ..words import f` finds `package/words.py` from any
+    folder of `package`. Where nothing tells, it stands beside the uppermost files: `()`.
+    """
+    relative = [node for node in _import_froms(text) if node.level]
+    if not relative or not files:
         return ()
-    parts = folder.parts
-    return parts[: len(parts) - (level - 1)]
+    folders = {path.parts for name in files for path in PurePosixPath(name).parents}
+    climb = max(node.level for node in relative) - 1
+    candidates = {(*folder, *[_BESIDE] * depth) for folder in folders for depth in range(climb + 1)}
+    found = {folder: _found(relative, folder, files) for folder in candidates}
+    return min(candidates, key=lambda folder: (-found[folder], len(folder), folder))
+
+
+def package_of(text: str, files: dict[str, str]) -> str:
+    """Return the dotted package that `text` is a module of.
+
+    `kernel` is the name of the uppermost folder, for imports that climb up to it.
+    """
+    if not files:
+        return PACKAGE  # without reading the text, which takes as long as to execute it
+    folder = standing(text, files)
+    climb = max((node.level for node in _import_froms(text)), default=0)
+    return ".".join(folder if 0 < climb <= len(folder) else (PACKAGE, *folder))
+
+
+def _found(nodes: list[ast.ImportFrom], folder: tuple[str, ...], files: dict[str, str]) -> int:
+    """Return how many imports find a file when they stand in `folder`."""
+    modules = (_modules(node, folder) for node in nodes if node.level <= len(folder) + 1)
+    return sum(any(_file_of(module) & files.keys() for module in names) for names in modules)
+
+
+def _file_of(module: str) -> set[str]:
+    path = module.replace(".", "/")
+    return {f"{path}.py", f"{path}/__init__.py"}
+
+
+def _imported(source: str, folder: tuple[str, ...]) -> set[str]:
+    """Return the dotted modules that a text may import: `from a import b` may mean `a` or `a.b`."""
+    imports = (node for node in _nodes(source) if isinstance(node, ast.Import))
+    found = {alias.name for node in imports for alias in node.names}
+    return found.union(*(_modules(node, folder) for node in _import_froms(source)))
+
+
+def _import_froms(source: str) -> list[ast.ImportFrom]:
+    return [node for node in _nodes(source) if isinstance(node, ast.ImportFrom)]
+
+
+def _nodes(source: str) -> Iterator[ast.AST]:
+    try:
+        return ast.walk(ast.parse(source))
+    except SyntaxError:
+        return iter(())  # importing it will say so, with its line
+
+
+def _modules(node: ast.ImportFrom, folder: tuple[str, ...]) -> set[str]:
+    above = folder[: len(folder) - (node.level - 1)] if node.level else ()
+    base = ".".join([*above, *([node.module] if node.module else [])])
+    return {base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)}
 
 
 def _paths(module: str) -> list[str]:

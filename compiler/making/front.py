@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from compiler.excerpt import Diagnostic
-from compiler.making import bounds, diagnosis, locations, tagged, toolchain
+from compiler.making import bounds, diagnosis, locations, machine, tagged, toolchain
 from compiler.making.back import spent_ms
 from compiler.making.failure import Failure
 from compiler.making.kernel import find
@@ -51,6 +51,7 @@ def _front(
     started = perf_counter()
     whole = not header.get("complete", True)
     name = header.get("module", MODULE)
+    machine.pretend(toolchain.target_of(header["target"]))
     loaded = load(text, header.get("files") or {}, whole=whole, name=name)
     function = find(loaded, header.get("kernel"))
     specialization = specialize(function, header, loaded)
@@ -83,7 +84,7 @@ def _lower(
     started = perf_counter()
     module = _make_ir(function, specialization, backend, options, context, loaded)
     source = toolchain.virtual_paths(str(module))
-    bounds.check(source, "source")
+    bounds.check(source, "source", header)
     timings_ms = {"source": spent_ms(started)}
     send({"kind": "stage", "stage": "source", "ms": timings_ms["source"]}, source.encode())
     if header.get("stop_after") != "source" and not function.is_gluon():

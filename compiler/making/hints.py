@@ -7,7 +7,7 @@ import inspect
 import re
 from typing import Any
 
-from compiler.making import naming
+from compiler.making import moved, naming
 from compiler.making.advice import ADVICE
 from compiler.making.constructs import CONSTRUCTS
 from compiler.making.context import Advice, Context, Match
@@ -25,6 +25,10 @@ def hint(context: Context) -> str | None:
 
 
 def _constexpr_needed(_: Match, context: Context) -> str:
+    for name in _names_in(context.node):
+        value = context.values.get(name)
+        if isinstance(value, float) and value.is_integer():
+            return f"{name} is {value}, a float; sizes are integers: give it as {int(value)}."
     plain = [name for name in _names_in(context.node) if name in context.types]
     if plain:
         return (
@@ -64,6 +68,8 @@ def _keyword(match: Match, context: Context) -> str | None:
     target = getattr(called, "fn", called)
     if target is None:
         return None
+    if (gone := moved.advice(match[1])) is not None:
+        return gone
     try:
         names = [name for name in inspect.signature(target).parameters if not name.startswith("_")]
     except (TypeError, ValueError):

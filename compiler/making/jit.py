@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from compiler.making import reexport
+
 _TRITON = frozenset({"triton.jit", "triton.runtime.jit", "triton.runtime.jit.jit"})
 _GLUON = frozenset(
     {
@@ -35,9 +37,8 @@ class Aliases:
         for node in _module_level(tree.body):
             if isinstance(node, ast.Import):
                 self._add_import(node)
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                for alias in node.names:
-                    self._names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+            elif isinstance(node, ast.ImportFrom):
+                self._add_import_from(node)
             elif isinstance(node, ast.Assign) and len(node.targets) == 1:
                 self._add_assignment(node.targets[0], node.value)
 
@@ -48,6 +49,14 @@ class Aliases:
             else:
                 root = alias.name.split(".")[0]
                 self._names[root] = root
+
+    def _add_import_from(self, node: ast.ImportFrom) -> None:
+        for alias in node.names:
+            module = reexport.module_of(node, alias)
+            if module is not None:
+                self._names[alias.asname or alias.name] = module
+            elif node.module and not node.level:
+                self._names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
 
     def _add_assignment(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name) and self.is_jit(value):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compiler.excerpt import diagnostic
 from compiler.making import diagnosis, toolchain
 from compiler.making.failure import Failure
 from compiler.making.module import Loaded
@@ -17,16 +18,33 @@ def find(loaded: Loaded, name: str | None) -> Any:
     """
     functions = jit_functions(vars(loaded.module), loaded.module.__name__)
     if name is None:
-        return _only(functions)
-    if name in functions:
-        return functions[name]
+        return _only(functions, loaded)
+    found = functions.get(name) or _inner(loaded, name)
+    if found is not None:
+        return found
     for dropped in loaded.dropped:
         if name in dropped.names:
-            raise diagnosis.of_definition(dropped, name)
+            raise diagnosis.of_definition(dropped, name, loaded.dropped)
     known = ", ".join(functions) or "none"
     message = f"there is no jit function {name!r} in the source; it has: {known}"
-    message += did_you_mean(name, functions)
-    raise Failure("unknown_kernel", "frontend", message)
+    raise _unknown(message + did_you_mean(name, functions), loaded)
+
+
+def _inner(loaded: Loaded, name: str) -> Any:
+    """Return the jit function of a class (`Class.kernel`), or one that a function made."""
+    owner, _, attribute = name.partition(".")
+    if attribute:
+        found = unwrap(getattr(vars(loaded.module).get(owner), attribute, None))
+        return found if isinstance(found, toolchain.JITFunction) else None
+    values = jit_functions(vars(loaded.module), loaded.module.__name__).values()
+    made = {id(value): value for value in values if value.__name__ == name}
+    return next(iter(made.values())) if len(made) == 1 else None
+
+
+def _unknown(message: str, loaded: Loaded) -> Failure:
+    notes = diagnosis.of_dropped(loaded)
+    found = diagnostic("error", "frontend", message)
+    return Failure("unknown_kernel", "frontend", message, [found, *notes])
 
 
 def jit_functions(namespace: dict[str, Any], module: str) -> dict[str, Any]:
@@ -48,7 +66,7 @@ def unwrap(value: Any) -> Any:
     return value
 
 
-def _only(functions: dict[str, Any]) -> Any:
+def _only(functions: dict[str, Any], loaded: Loaded) -> Any:
     called = {
         other.__name__
         for function in functions.values()
@@ -59,8 +77,7 @@ def _only(functions: dict[str, Any]) -> Any:
     if len(kernels) == 1:
         return next(iter(kernels.values()))
     if not kernels:
-        message = "the source defines no @triton.jit function"
-        raise Failure("unknown_kernel", "frontend", message)
+        raise _unknown("running the source made no @triton.jit function", loaded)
     names = ", ".join(value.__name__ for value in kernels.values())
     message = f"the source has several kernels: {names}. Name one in `kernel`."
     raise Failure("ambiguous_kernel", "frontend", message)

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.excerpt import KERNEL_FOLDER, USER_FILE
+from compiler.making import reexport
+from compiler.making.files import PACKAGE, package_of
 from compiler.making.standin import StandIns
 
-PACKAGE = "kernel"
 MODULE = "user"
 
 _RUN_IN_WHOLE_TEXTS = (
@@ -90,7 +91,7 @@ def load(text: str, files: dict[str, str], *, whole: bool, name: str = MODULE) -
     path = f"{KERNEL_FOLDER}{name}.py" if name != MODULE else KERNEL_FOLDER + USER_FILE
     module = types.ModuleType(name)
     module.__file__ = path
-    module.__package__ = PACKAGE
+    module.__package__ = package_of(text, files)
     sys.modules[name] = module
     dropped += execute(text, path, module, whole=whole)
     return Loaded(module, dropped)
@@ -117,15 +118,18 @@ def execute(text: str, path: str, module: types.ModuleType, *, whole: bool) -> l
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - reported with what comes of it
             dropped.append(_dropped(path, statement, error))
+        reexport.stand_in(statement, module.__dict__)
     return dropped
 
 
 def _one_import_each(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Split `import a, b`, so that a missing `a` does not take `b` with it."""
+    """Split imports of several things, so that a missing one does not take the others with it."""
     for statement in body:
         if isinstance(statement, ast.Import) and len(statement.names) > 1:
             for alias in statement.names:
                 yield ast.copy_location(ast.Import([alias]), statement)
+        elif isinstance(statement, ast.ImportFrom) and len(statement.names) > 1:
+            yield from reexport.one_by_one(statement)
         else:
             yield statement
 

@@ -9,6 +9,7 @@ import sys
 
 import triton.language as tl
 
+from compiler.making import moved
 from compiler.making.context import Context, Match
 from compiler.making.suggestions import closest
 
@@ -26,6 +27,10 @@ def advice_on_name(name: str, known: set[str]) -> str | None:
         return f"{name} is not imported; inside a kernel use triton.language instead."
     if hasattr(tl, name):
         return f"Did you mean tl.{name}?"
+    if name == "type":
+        return (
+            "Python's type does not exist in kernels; tl.static_print(x.type) shows the type of x."
+        )
     if hasattr(builtins, name):
         return f"Python's {name} does not exist in kernels."
     return None
@@ -67,6 +72,9 @@ def of_module_attribute(match: Match, context: Context) -> str | None:
     """Return advice for `tl.` and a name that is not there."""
     module, name = match[1], match[2]
     owner = ast.unparse(context.node.value) if isinstance(context.node, ast.Attribute) else module
+    gone = moved.advice(name) if module in {"triton.language", "triton.language.math"} else None
+    if gone is not None:
+        return gone
     meant = closest(name, dir(sys.modules[module])) if module in sys.modules else None
     if meant is not None:
         return f"Did you mean {owner}.{meant}?"

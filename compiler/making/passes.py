@@ -50,7 +50,7 @@ def passes(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
     `body` cannot be parsed.
     """
     text, language = body.decode(), header["language"]
-    bounds.check(text, language)
+    bounds.check(text, language, header)
     backend = toolchain.make_backend(toolchain.target_of(header["target"]))
     options = backend.parse_options(header["options"])
     stages = toolchain.stages_of(backend, options, gluon=language == "glir")

@@ -15,14 +15,13 @@ from typing import Any
 
 from compiler import mlir_log
 from compiler.excerpt import KERNEL_FOLDER, Diagnostic, diagnostic
-from compiler.making import bounds, locations, repairs, toolchain
+from compiler.making import attributes, bounds, locations, repairs, toolchain
 from compiler.making.back import Send, lowered, spent_ms
 from compiler.making.entry import entry_of
 from compiler.making.failure import Failure
 
 _ALIAS_MISSING = "location alias was never defined"
-_VERIFIER = re.compile(r"'[\w.]+' op ")
-_THREADS_PER_WARP = "ttg.threads-per-warp"
+_VERIFIER = re.compile(r"'[\w.]+' op |\w+ has an invalid layout")
 
 
 @dataclass(frozen=True)
@@ -41,17 +40,17 @@ def posted(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
     adds `kernel`, `parameters` and `notes`. Raises `Failure`.
     """
     language, text = header["language"], body.decode()
-    bounds.check(text, language)
+    bounds.check(text, language, header)
     backend = toolchain.make_backend(toolchain.target_of(header["target"]))
     started = perf_counter()
     parsed = _parsed(text, backend, language)
     entry = entry_of(parsed.module, language)
-    _check_warps(parsed.module, backend.target, language)
+    attributes.check(parsed.module, backend.target, language)
     parse_ms = spent_ms(started)
     send({"kind": "stage", "stage": header["stage"], "ms": parse_ms}, parsed.text.encode())
     result = lowered(parsed.module, backend, header, send, parse_ms)
-    own = {"kernel": entry.name, "parameters": entry.parameters, "notes": parsed.notes}
-    return result | own
+    notes = [*parsed.notes, *attributes.contradictions(parsed.module, header)]
+    return result | {"kernel": entry.name, "parameters": entry.parameters, "notes": notes}
 
 
 def _parsed(text: str, backend: Any, language: str) -> _Module:
@@ -66,7 +65,7 @@ def _parsed(text: str, backend: Any, language: str) -> _Module:
             notes = [diagnostic("note", language, note) for note in attempt.notes]
             return _Module(module, attempt.text, notes)
     assert refused is not None
-    raise refused
+    raise _at_own_lines(refused, text, backend, language)
 
 
 def _parse(text: str, backend: Any, language: str) -> Any:
@@ -92,14 +91,15 @@ def _refusal(log: str, text: str, path: str, language: str) -> Failure:
     return Failure(slug, language, place + said, found)
 
 
-def _check_warps(module: Any, target: Any, language: str) -> None:
-    threads = module.get_int_attr(_THREADS_PER_WARP)
-    if threads is not None and threads != target.warp_size:
-        message = (
-            f"the module is made for warps of {threads} threads; "
-            f"{target.backend}:{target.arch} has warps of {target.warp_size}"
-        )
-        raise Failure("compile_error", language, message, [diagnostic("error", language, message)])
+def _at_own_lines(refused: Failure, text: str, backend: Any, language: str) -> Failure:
+    """Return `refused` told by the lines of `text`, not of what the IR was once made from."""
+    if refused.diagnostics[0]["file"] == f"user.{language}":
+        return refused
+    try:
+        _parse(repairs.without_locations(text), backend, language)
+    except Failure as failure:
+        return failure
+    return refused
 
 
 class _Kept:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler import ptxas_log
+from compiler.excerpt import diagnostic
 from compiler.making import tool, toolchain
 from compiler.making.failure import Failure
 
@@ -23,8 +24,8 @@ class Assembled:
 def assemble(ptx: str, make_cubin: Callable[..., Any], sources: dict[str, str]) -> Assembled:
     """Assemble `ptx` with the arguments of Triton's own `make_cubin`.
 
-    Raises `Failure` with slug `assembler_failed`, pointing at the line of PTX and at the user's
-    line of `sources` (texts by the path that `.file` names).
+    Raises `Failure` with the slug of `ptxas_log.slug_of`, pointing at the line of PTX and at the
+    user's line of `sources` (texts by the path that `.file` names).
     """
     with (
         tool.memory("ptx", ptx.encode()) as text,
@@ -47,4 +48,5 @@ def _failure(status: int, words: str, ptx: str, sources: dict[str, str]) -> Fail
         message = f"ptxas: {diagnostics[0]['message']}"
     else:
         message = f"ptxas ended with status {status}: {words.strip()[:500]}"
-    return Failure("assembler_failed", "cubin", message, diagnostics)
+    found = diagnostics or [diagnostic("error", "cubin", message)]
+    return Failure(ptxas_log.slug_of(status, words), "cubin", message, found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from compiler.excerpt import diagnostic
 from compiler.making import tagged
 from compiler.making.failure import Failure
 from compiler.making.module import Loaded
@@ -98,11 +99,13 @@ def _path(key: str, names: list[str]) -> Path:
 
 def _value(value: Any, loaded: Loaded) -> Any:
     def function(name: str) -> Any:
-        found = vars(loaded.module).get(name)
-        if found is None:
-            message = f"a constexpr names the function {name!r}, which the source does not define"
-            raise Failure("compile_error", "frontend", message)
-        return found
+        known = {key: item for key, item in vars(loaded.module).items() if callable(item)}
+        if name not in known:
+            message = f"`constexprs` names the function {name!r}, which the source does not define"
+            message += did_you_mean(name, known)
+            found = diagnostic("error", "request", message)
+            raise Failure("compile_error", "request", message, [found])
+        return known[name]
 
     return tagged.decode(value, function)
 

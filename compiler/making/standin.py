@@ -1,10 +1,12 @@
-"""Stands in for torch where it is not installed, so that annotations can mention it.
+"""Stands in for torch, so that annotations, constants and conditions can mention it.
 
-Nothing is computed with it: what would need a real answer raises, and is left out.
+Knows dtypes and which machine is compiled for. Nothing is computed with it: what would need a real
+answer raises, and is left out.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.abc
 import importlib.machinery
 import types
@@ -12,7 +14,13 @@ from typing import Any
 
 import triton.language as tl
 
+from compiler.making import dtypes, machine, versions
+
 LIBRARY = "torch"
+VERSION = "2.13.0"
+
+_PARTS = ("cuda", "version", "utils")
+_OTHERS = {"packaging": (), "packaging.version": ("Version", "InvalidVersion", "parse")}
 
 
 class Absent:
@@ -42,25 +50,51 @@ class Absent:
 
 
 class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports the stand-in, and its submodules, after every other finder has given up."""
+    """Imports the stand-ins, and their submodules, after every other finder has given up."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
-        """Return a spec for the library and what is under it."""
+        """Return a spec for torch and what is under it, and for `packaging.version`."""
         del path, target
-        if fullname.partition(".")[0] != LIBRARY:
+        if fullname.partition(".")[0] != LIBRARY and fullname not in _OTHERS:
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Fill the module: every attribute is absent, but for versions that code branches on."""
+        """Fill the module: every attribute is absent, but for what code branches on at import."""
         name = module.__name__
-        if name == LIBRARY:
-            vars(module)["version"] = types.SimpleNamespace(hip=None, cuda=None)
-            vars(module)["Tensor"] = type("Tensor", (), {})
+        if name in _OTHERS:
+            vars(module).update({word: getattr(versions, word) for word in _OTHERS[name]})
+            return
+        vars(module).update(_known(name))
 
         def absent(attribute: str) -> Absent:
             if attribute.startswith("__"):
                 raise AttributeError(attribute)
-            return Absent(f"{name}.{attribute}")
+            vars(module)[attribute] = found = Absent(f"{name}.{attribute}")
+            return found
 
         vars(module)["__getattr__"] = absent
+
+
+def _known(name: str) -> dict[str, Any]:
+    """Return what is known of a module of the library: of most of them nothing."""
+    if name == f"{LIBRARY}.cuda":
+        return machine.answers()
+    if name == f"{LIBRARY}.version":
+        return machine.versions()
+    if name == f"{LIBRARY}.utils._triton":
+        return machine.has_triton()
+    if name == f"{LIBRARY}.utils":
+        return {"_triton": importlib.import_module(f"{name}._triton")}
+    if name != LIBRARY:
+        return {}
+    parts = {part: importlib.import_module(f"{LIBRARY}.{part}") for part in _PARTS}
+    return {
+        **dtypes.named(),
+        **parts,
+        "__version__": VERSION,
+        "Tensor": type("Tensor", (), {}),
+        "dtype": dtypes.Dtype,
+        "finfo": dtypes.finfo,
+        "iinfo": dtypes.iinfo,
+    }

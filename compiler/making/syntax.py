@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from compiler.excerpt import Diagnostic, Span, diagnostic, excerpt
+from compiler.excerpt import USER_FILE, Diagnostic, Span, diagnostic, excerpt
 from compiler.making.failure import Failure
 
 _HINTS = (
@@ -34,7 +34,7 @@ _HINTS = (
 )  # fmt: skip
 
 _PASTED = (
-    (r"^\s*(%{1,2}|!)\w", "This looks like a notebook command: leave it out."),
+    (r"^\s*(%{1,2}|!)\w+(?!.* = )", "This looks like a notebook command: leave it out."),
     (
         r"^\s*(>>>|\.\.\.) ",
         "This looks like a copied Python prompt: leave out the >>> and ... marks.",
@@ -43,13 +43,26 @@ _PASTED = (
     (r"^\s*```", "This looks like a Markdown fence: leave out the ``` lines."),
 )
 
+_OTHER_TEXTS = (
+    (
+        r"^[ \t]*(?:module\b.*\{$|tt\.func\b|%[\w-]+ = \w+\.\w+)",
+        'There is MLIR in this text. Post it alone, as {"ir": {"language": "ttir", "text": ...}}.',
+    ),
+    (
+        r"^(?:In|Out) ?\[[\w ]*\]:",
+        "This looks like a notebook with its prose and output: post the code of its cells only.",
+    ),
+    (r"^```", "This looks like Markdown: post only the code between the ``` lines."),
+)
+"""What a whole text that is no Python may be."""
+
 
 def parse(text: str) -> ast.Module:
     """Parse Python text. Raises `Failure` (`syntax_error`) with line, column, excerpt and hint."""
     try:
         return ast.parse(text)
     except SyntaxError as error:
-        raise _failure(error, text) from error
+        raise failure_of(error, text) from error
     except ValueError as error:
         raise Failure("syntax_error", "request", str(error), [_plain(str(error))]) from error
     except RecursionError as error:
@@ -58,25 +71,30 @@ def parse(text: str) -> ast.Module:
 
 
 def _plain(message: str) -> Diagnostic:
-    return diagnostic("error", "request", message, hint=_hint(message, ""))
+    return diagnostic("error", "request", message, hint=_hint(message, "", ""))
 
 
-def _failure(error: SyntaxError, text: str) -> Failure:
+def failure_of(error: SyntaxError, text: str, file: str = USER_FILE) -> Failure:
+    """Return the failure (`syntax_error`) for what Python says of `text`, posted as `file`."""
     lines = text.split("\n")
     line = min(max(error.lineno or 1, 1), len(lines))
     column = max(error.offset or 1, 1)
     same_line = error.end_lineno == error.lineno and (error.end_offset or 0) > column
     end = error.end_offset if same_line else column + 1
-    span = Span("user.py", line, column, line, end)
+    span = Span(file, line, column, line, end)
     shown = excerpt(lines, span)
-    hint = _hint(error.msg, lines[line - 1])
+    hint = _hint(error.msg, lines[line - 1], text)
     found = diagnostic("error", "request", error.msg, hint=hint, span=span, excerpt=shown)
-    return Failure("syntax_error", "request", f"line {line}: {error.msg}", [found])
+    place = f"line {line}" if file == USER_FILE else f"{file}, line {line}"
+    return Failure("syntax_error", "request", f"{place}: {error.msg}", [found])
 
 
-def _hint(message: str, line: str) -> str | None:
+def _hint(message: str, line: str, text: str) -> str | None:
     for pattern, hint in _PASTED:
         if re.search(pattern, line):
+            return hint
+    for pattern, hint in _OTHER_TEXTS:
+        if re.search(pattern, text, re.MULTILINE):
             return hint
     for pattern, hint in _HINTS:
         if re.search(pattern, message):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @contextmanager
@@ -36,7 +39,18 @@ def run(command: list[str], outputs: dict[int, int]) -> int:
 
     `outputs` says which of our descriptors become its 1 and 2.
     """
+    return end_of(start(command, outputs))
+
+
+def start(
+    command: list[str], outputs: dict[int, int], environment: Mapping[str, str] = NOTHING
+) -> int:
+    """Start `command` as `run` does, and return its process id, which `end_of` must be given."""
     actions = [(os.POSIX_SPAWN_DUP2, ours, its) for its, ours in outputs.items()]
-    child = os.posix_spawn(command[0], command, {}, file_actions=actions)
-    _, status = os.waitpid(child, 0)
+    return os.posix_spawn(command[0], command, environment, file_actions=actions)
+
+
+def end_of(process: int) -> int:
+    """Wait for a program; return its status, or minus its signal."""
+    _, status = os.waitpid(process, 0)
     return os.waitstatus_to_exitcode(status)

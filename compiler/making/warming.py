@@ -10,7 +10,8 @@ from typing import Any
 
 from triton import knobs
 
-from compiler.making import toolchain
+from compiler.making import machine, reloading, standin, toolchain
+from compiler.making.absence import absence
 from compiler.making.back import back
 from compiler.making.cut import cut
 from compiler.making.describe import facts
@@ -20,9 +21,11 @@ PRELOADED = (
     "__future__", "abc", "ast", "bisect", "builtins", "collections", "collections.abc",
     "contextlib", "contextvars", "copy", "dataclasses", "datetime", "enum", "fractions",
     "functools", "gc", "hashlib", "heapq", "inspect", "io", "itertools", "json", "keyword",
-    "logging", "math", "numbers", "operator", "os", "os.path", "pathlib", "platform", "pprint",
+    "logging", "logging.config", "math", "numbers", "operator", "os", "os.path",
+    "pathlib", "pickle", "platform", "pprint",
     "random", "re", "statistics", "string", "struct", "sys", "textwrap", "threading", "time",
-    "traceback", "types", "typing", "unicodedata", "unittest", "uuid", "warnings", "weakref",
+    "traceback", "types", "typing", "unicodedata", "unittest",
+    "uuid", "warnings", "weakref",
     "triton.language", "triton.language.math", "triton.language.core", "triton.language.random",
     "triton.language.standard", "triton.language.semantic", "triton.language.target_info",
     "triton.language.extra", "triton.language.extra.libdevice", "triton.language.extra.cuda",
@@ -71,9 +74,10 @@ def warm_up() -> None:
     To be called once in a zygote, before it forks; leaves no thread and no file behind.
     """
     toolchain.keep_dumps_away()
-    for name in PRELOADED:
-        if importlib.util.find_spec(name.split(".")[0]) is not None:
-            _import_if_there(name)
+    with absence(standin.LIBRARY):
+        for name in PRELOADED:
+            if importlib.util.find_spec(name.split(".")[0]) is not None:
+                _import_if_there(name)
     for tool in (knobs.nvidia.ptxas, knobs.nvidia.ptxas_blackwell):
         tool.version.strip()
     facts()
@@ -83,6 +87,8 @@ def warm_up() -> None:
         _compile({**_TARGET, "arch": arch}, "cubin")
     _compile(_HIP, "hsaco")
     sys.meta_path[:] = finders
+    machine.forget()
+    reloading.keep("triton")
     gc.collect()
 
 

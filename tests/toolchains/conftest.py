@@ -38,7 +38,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
     running.start_store()
     running.start_service()
     running.start_worker()
-    running.wait_for_workers()
+    running.wait_for_workers(within_s=300)  # four toolchains try forty targets each
     yield running
     said = running.said()
     running.stop()

@@ -62,7 +62,8 @@ def _above(descriptor: int) -> int:
     return moved
 
 
-def _drop_capabilities() -> None:
+def drop_capabilities() -> None:
+    """Give up every capability of this thread, for good. Raises OSError."""
     header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), 8)
     nothing = ctypes.create_string_buffer(24)
     number = seccomp.machine().number("capset")
@@ -79,7 +80,7 @@ def enter(walls: Walls, parent_pid: int) -> None:
     layers: list[tuple[str, Callable[[], None]]] = [
         ("parent_death", lambda: libc.die_with_parent(parent_pid, signal.SIGKILL)),
         ("dumpable", lambda: libc.prctl(libc.PR_SET_DUMPABLE, 0)),
-        ("capabilities", _drop_capabilities),
+        ("capabilities", drop_capabilities),
         ("rlimits", lambda: limits.enter(profile.limits, may_fork=profile.may_run_tools)),
         ("no_new_privs", lambda: libc.prctl(libc.PR_SET_NO_NEW_PRIVS, 1)),
     ]

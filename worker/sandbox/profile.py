@@ -16,7 +16,9 @@ from worker.sandbox.limits import Limits
 
 _MIB = 1 << 20
 _TOOLS = ("ptxas", "ptxas-blackwell", "nvdisasm")
-_LIBRARIES = ("libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1")
+_LIBRARIES = (
+    "libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libgcc_s.so.1"
+)  # fmt: skip
 _LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
 
 

@@ -141,3 +141,14 @@ def test_amd_assembly_is_mapped(http: httpx.Client, post: Post) -> None:
     assert any("buffer_load" in assembly[n - 1] or "global_load" in assembly[n - 1]
                for n in row["amdgcn"])  # fmt: skip
     assert row["sass"] == []
+
+
+def test_nearly_all_of_amd_assembly_has_a_line(http: httpx.Client, post: Post) -> None:
+    compilation = compiled(post, "matmul", target="hip:gfx942")
+
+    lines = get(http, compilation, "lines").json()["lines"]
+
+    assembly = http.get(f"{compilation['url']}/artifacts/amdgcn").text
+    operations = MAPS["amdgcn"](assembly).operations
+    mapped = {number for row in lines for number in row["amdgcn"]}
+    assert len(mapped & operations) >= 0.9 * len(operations)

@@ -73,6 +73,18 @@ def test_without_a_cubin_there_is_no_sass(http: httpx.Client, post: Post) -> Non
     assert (answer.status_code, answer.json()["slug"]) == (404, "stage_not_reached")
 
 
+def test_a_gpu_that_the_disassembler_has_forgotten(http: httpx.Client, post: Post) -> None:
+    compilation = compiled(post, "vector_add", target="cuda:70")
+
+    answer = get(http, compilation, "artifacts/sass")
+    lines = get(http, compilation, "lines").json()["lines"]
+
+    assert (answer.status_code, answer.json()["slug"]) == (422, "not_derivable")
+    assert "no longer disassembles SM70" in answer.json()["detail"]
+    assert any(row["ptx"] for row in lines)
+    assert not any(row["sass"] for row in lines)
+
+
 @pytest.mark.parametrize("path", ["artifacts/sass", "lines", "passes", "exports/c"])
 def test_of_an_unknown_compilation(http: httpx.Client, path: str) -> None:
     answer = http.get(f"/v1/compilations/{'0' * 64}/{path}")

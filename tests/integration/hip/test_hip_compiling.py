@@ -73,6 +73,10 @@ def test_resources_are_those_of_the_assembly(post: Post) -> None:
     assert resources["spill_store_bytes"] == 4 * resources["vgpr_spills"]
     assert resources["shared_bytes"] == made["metadata"]["shared_bytes"] > 0
     assert resources["fits"] is True
+    occupancy = resources["occupancy"]
+    assert f"; Occupancy: {occupancy['waves_per_simd']:.0f}\n" in made["included"]["amdgcn"]
+    assert occupancy["warps_per_sm"] == 4 * occupancy["waves_per_simd"]
+    assert occupancy["limited_by"] in {"warps", "registers"}
 
 
 def test_a_kernel_with_too_much_local_memory_does_not_fit(post: Post) -> None:
@@ -85,6 +89,8 @@ def test_a_kernel_with_too_much_local_memory_does_not_fit(post: Post) -> None:
     assert made["state"] == "succeeded", made["problem"]
     assert made["resources"]["shared_bytes"] > 64 * 1024
     assert made["resources"]["fits"] is False
+    assert made["resources"]["occupancy"]["limited_by"] == "shared_memory"
+    assert "KB > 64 KB" in made["diagnostics"][-1]["message"]
 
 
 def test_the_abi_has_wavefronts_of_the_target(post: Post) -> None:

@@ -86,6 +86,43 @@ def test_warps_of_another_size_than_the_targets_are_refused(post: Post) -> None:
     assert failed["problem"]["slug"] in {"compile_error", "syntax_error"}
 
 
+def test_ir_that_carries_locations_is_told_by_its_own_lines(post: Post) -> None:
+    ttir_text = post(good("vector_add", include=["ttir"])).json()["included"]["ttir"]
+    text = ttir_text.replace("end = 1024", "end = 1000")
+
+    failed = post(ttir(text)).json()
+
+    assert failed["problem"]["slug"] == "compile_error"
+    error = failed["diagnostics"][0]
+    assert error["file"] == "user.ttir"
+    assert "tt.make_range {end = 1000" in text.split("\n")[error["line"] - 1]
+    assert "tt.make_range {end = 1000" in error["excerpt"]
+
+
+def test_ttir_under_the_name_of_ttgir_is_told_so(post: Post) -> None:
+    failed = post({"ir": {"language": "ttgir", "text": KEEP_ONE}, "target": "cuda:90"}).json()
+
+    assert failed["problem"]["slug"] == "compile_error"
+    assert '"language": "ttir"' in failed["problem"]["detail"]
+
+
+def test_what_a_module_says_otherwise_than_the_request_is_told(post: Post) -> None:
+    ttgir = post(good("vector_add", include=["ttgir"])).json()["included"]["ttgir"]
+    body = {"ir": {"language": "ttgir", "text": ttgir}, "target": "cuda:80", "stop_after": "llir"}
+
+    made = post(body | {"options": {"num_warps": 8}}).json()
+
+    assert made["state"] == "succeeded"
+    assert made["metadata"]["num_warps"] == 4
+    assert [(d["severity"], d["stage"]) for d in made["diagnostics"]] == [
+        ("note", "ttgir"),
+        ("warning", "ttgir"),
+    ]
+    note, warning = (d["message"] for d in made["diagnostics"])
+    assert note.startswith("the module says ttg.num-warps = 4, the options num_warps = 8")
+    assert warning.startswith("the module was made for cuda:90 and is compiled for cuda:80")
+
+
 def test_a_tensor_beyond_all_bounds_is_refused_before_any_pass(post: Post) -> None:
     huge = KEEP_ONE.replace("tt.return", "%c = arith.constant dense<0> : tensor<4194304xi32>")
 

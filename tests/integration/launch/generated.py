@@ -6,11 +6,12 @@ from typing import Any
 
 ANNOTATIONS = [
     "", "", "", "", ": tl.int32", ": tl.int64", ": 'i64'", ": tl.uint32", ": int", ": float",
-    ": tl.float32", ": 'fp16'", ": bool", ": tl.int1", ": tl.int8",
+    ": tl.float32", ": 'fp16'", ": bool", ": tl.int1", ": tl.int8", ": tl.int16", ": 'u8'",
+    ": tl.uint64", ": tl.float64", ": tl.bfloat16",
 ]  # fmt: skip
 POINTER_ANNOTATIONS = [
     "", "", "", "", ": '*fp32'", ": tl.const", ": 'const float*'", ": '*kfp16'",
-    ": tl.pointer_type(tl.float32)", ": tl.tensor",
+    ": tl.pointer_type(tl.float32)", ": tl.tensor", ": '*i64'", ": 'float*'",
 ]  # fmt: skip
 DTYPES = ["i1", "i8", "i32", "i64", "u8", "fp16", "bf16", "fp32", "fp64", "fp8e5", "fp8e4nv"]
 INTEGERS = [
@@ -66,11 +67,16 @@ def _parameter(source: random.Random, name: str) -> _Parameter:
 
 def _definition(source: random.Random, name: str, parameters: list[_Parameter]) -> list[str]:
     names = [parameter.name for parameter in parameters]
-    plain = [one for one in names if source.random() < 0.2]
-    unaligned = [one for one in names if source.random() < 0.2]
+    plain = _named_or_numbered(source, names)
+    unaligned = _named_or_numbered(source, names)
     written = ", ".join(f"{one.name}{one.annotation}{one.default}" for one in parameters)
     flags = f"do_not_specialize={plain!r}, do_not_specialize_on_alignment={unaligned!r}"
     return [f"@triton.jit({flags})", f"def {name}(*, {written}):", "    pass", ""]
+
+
+def _named_or_numbered(source: random.Random, names: list[str]) -> list[str | int]:
+    chosen = [one for one in names if source.random() < 0.2]
+    return [names.index(one) if source.random() < 0.3 else one for one in chosen]
 
 
 def _launch(source: random.Random, kernel: str, parameters: list[_Parameter]) -> Launch:
@@ -97,7 +103,9 @@ def _argument(source: random.Random, parameter: _Parameter) -> tuple[Any, Any]:
         return {"tuple": [item[0] for item in items]}, {"tuple": [item[1] for item in items]}
     if parameter.kind == "desc":
         return _descriptor(source)
-    if parameter.annotation:
+    if parameter.kind == "constexpr":
+        number = source.choice([64, -1, 2**62, 1.5, True, None])
+    elif parameter.annotation:
         number = _annotated(source, parameter.annotation)
     else:
         number = source.choice([*INTEGERS, True, False, 0.0, 1.0, 1.5, None])

@@ -39,9 +39,9 @@ class Ended:
 class Children:
     """A zygote and its children, for a test session."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, __file__]
-        environment = {"PYTHONPATH": str(ROOT), "HOME": "/nonexistent"}
+    def __init__(self, python: str | Path = sys.executable, root: Path = ROOT) -> None:
+        command = [python, root / Path(__file__).relative_to(ROOT)]
+        environment = {"PYTHONPATH": str(root), "HOME": "/nonexistent"}
         self._zygote = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
         )

@@ -30,6 +30,40 @@ def test_a_good_kernel_becomes_a_cubin(children: Children, kernel: Kernel) -> No
     assert set(compiled.back["timings_ms"]) == {"parse", "ttgir", "llir", "ptx", "cubin"}
 
 
+P2, P3 = ["x_ptr", "z_ptr"], ["x_ptr", "y_ptr", "z_ptr"]
+EXERCISES: dict[str, tuple[list[str], list[str], dict[str, int]]] = {
+    "add_ten": (P2, ["N0"], {"B0": 32}),
+    "add_ten_in_blocks": (P2, ["N0"], {"B0": 32}),
+    "outer_sum": (P3, ["N0", "N1"], {"B0": 32, "B1": 32}),
+    "outer_sum_in_blocks": (P3, ["N0", "N1"], {"B0": 32, "B1": 32}),
+    "outer_product_relu": (P3, ["N0", "N1"], {"B0": 32, "B1": 32}),
+    "product_relu_gradient": (
+        ["x_ptr", "y_ptr", "dz_ptr", "dx_ptr"],
+        ["N0", "N1"],
+        {"B0": 32, "B1": 32},
+    ),
+    "convolution": (
+        ["x_ptr", "k_ptr", "z_ptr"],
+        ["N0", "N1", "H", "W"],
+        {"KH": 4, "KW": 4, "B0": 1, "B1": 32},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_an_exercise_becomes_ptx(children: Children, name: str) -> None:
+    pointers, sizes, constexprs = EXERCISES[name]
+    signature = dict.fromkeys(pointers, "*fp32") | dict.fromkeys(sizes, "i32")
+    text = (KERNELS / "launch" / "puzzles.py").read_text()
+
+    compiled = compile_text(
+        children, text, "ptx", kernel=name, signature=signature, constexprs=constexprs
+    )
+
+    assert compiled.failure is None
+    assert f".entry {name}(" in compiled.stages["ptx"].decode()
+
+
 def test_a_whole_script_is_compiled_without_torch(children: Children) -> None:
     compiled = compile_kernel(
         children, read(KERNELS / "good" / "whole_script.py"), stop_after="ttir"

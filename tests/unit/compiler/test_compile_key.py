@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import json
 from typing import Any
 
 import pytest
@@ -156,6 +157,16 @@ def test_the_key_is_the_digest_of_labelled_parts_with_their_lengths():
     parts = b'7:version:json:1:15:level:json:13:"compilation"6:source:json:3:"x"'
 
     assert compile_key([("source", "x")]) == hashlib.sha256(parts).hexdigest()
+
+
+@given(json_values)
+@settings(max_examples=200)
+def test_a_part_is_written_as_the_standard_library_writes_json(part: Any):
+    text = json.dumps(part, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    written = text.encode("utf-8", "surrogatepass")
+    before = b'7:version:json:1:15:level:json:13:"compilation"4:part:json:%d:' % len(written)
+
+    assert compile_key([("part", part)]) == hashlib.sha256(before + written).hexdigest()
 
 
 def test_neighbouring_parts_do_not_run_together():

@@ -76,7 +76,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "infinity by overflow": (
         {"float": "1e400"},
         "/float",
-        '"1e400" is not a float; write a number, "inf", "-inf" or "nan"',
+        '"1e400" is too large for a float; infinity is written "inf"',
     ),
     "integer too large for a float": (
         {"float": 10**400},

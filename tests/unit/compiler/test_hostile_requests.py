@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from vector_add import TOOLCHAIN, VECTOR_ADD
 
+from compiler import limits
 from compiler.job import CompileJob
 from compiler.rejection import RequestRejected
 from compiler.request import CompileRequest
@@ -26,7 +27,9 @@ GENEROUS_S = 5
 def outcome(body: bytes) -> CompileJob | RequestRejected | ProblemRaised:
     """Return what becomes of a body; anything but these three is raised."""
     try:
-        return resolve(parse_body(body, CompileRequest), TOOLCHAIN, "")
+        request = parse_body(body, CompileRequest)
+        limits.check(request, limits.RequestLimits())
+        return resolve(request, TOOLCHAIN, "")
     except (RequestRejected, ProblemRaised) as refusal:
         return refusal
 

@@ -102,12 +102,42 @@ def test_clusters_need_hopper(target: str):
         resolve({"num_ctas": 2}, target)
 
     assert str(rejected.value) == (
-        f"/options/num_ctas: clusters (num_ctas > 1) need cuda:90 or later, not {target}"
+        "/options/num_ctas: clusters (num_ctas > 1) need cuda:90 or later, or hip:gfx1250, "
+        f"not {target}"
     )
 
 
-def test_clusters_are_there_from_hopper_on():
-    assert resolve({"num_ctas": 2}, "cuda:90")["num_ctas"] == 2
+@pytest.mark.parametrize("target", ["cuda:90", "cuda:120", "hip:gfx1250"])
+def test_clusters_are_there_from_hopper_on(target: str):
+    assert resolve({"num_ctas": 2}, target)["num_ctas"] == 2
+
+
+ONLY_SOMEWHERE: dict[str, tuple[str, Any, str, str, str]] = {
+    "cluster launch control": ("clc", True, "cuda:90", "cuda:100", "needs cuda:100 or later"),
+    "PTX version": ("ptx_version", 79, "cuda:90", "cuda:89", "needs 80 (PTX 8.0) at least, not 79"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "target", "other", "words"), ONLY_SOMEWHERE.values(), ids=ONLY_SOMEWHERE
+)
+def test_what_a_target_lacks_is_refused_for_it(
+    name: str, value: Any, target: str, other: str, words: str
+):
+    spec = OptionSpec(type="bool" if value is True else "int")
+
+    def resolved(target: str) -> dict[str, Any]:
+        parsed = parse_target(target)
+        table = TOOLCHAIN.options[parsed.backend] | {name: spec}
+        return resolve_options({name: value}, table, parsed)
+
+    with pytest.raises(RequestRejected) as rejected:
+        resolved(target)
+
+    [fault] = rejected.value.faults
+    assert fault.pointer == f"/options/{name}"
+    assert words in fault.message
+    assert resolved(other)[name] == value
 
 
 def test_a_float_option_has_one_spelling():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from compiler.ptxas_log import diagnostics, resources
+import pytest
+
+from compiler.ptxas_log import diagnostics, resources, slug_of
 
 VERBOSE = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'k' for 'sm_90a'
@@ -58,3 +60,17 @@ def test_a_fatal_error_without_a_line_is_kept() -> None:
 
     assert found["message"] == "Value 'sm_999' is not defined"
     assert found["line"] is None
+
+
+@pytest.mark.parametrize(
+    ("status", "log", "slug"),
+    [
+        (255, "ptxas k.ptx, line 3; error : Unknown symbol 'x'\n", "assembler_failed"),
+        (255, "ptxas error : Entry function 'k' uses too much shared data", "out_of_resources"),
+        (1, "ptxas fatal : Memory allocation failure", "memory_exceeded"),
+        (-6, "terminate called after throwing an instance of 'std::bad_alloc'", "memory_exceeded"),
+        (-11, "", "compiler_crashed"),
+    ],
+)
+def test_how_ptxas_ended_has_a_name(status: int, log: str, slug: str) -> None:
+    assert slug_of(status, log) == slug

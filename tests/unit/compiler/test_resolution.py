@@ -6,6 +6,8 @@ import pytest
 from vector_add import TOOLCHAIN, job
 
 from compiler.rejection import RequestRejected
+from compiler.resolution import specialized_job
+from compiler.specialization import Parameter, Specialization
 
 
 def test_a_job_holds_everything_resolved():
@@ -115,3 +117,10 @@ def test_a_wrong_target_does_not_hide_a_wrong_signature():
         job(target="sm_90", signature=[])
 
     assert [fault.pointer for fault in rejected.value.faults] == ["/signature", "/target"]
+
+
+def test_a_bool_that_a_launch_infers_gives_the_key_that_posting_it_gives():
+    posted = job(signature={"flag": "bool"}, constexprs={})
+    inferred = Specialization({"flag": Parameter(type="u1")})
+
+    assert specialized_job(posted, inferred).key == posted.key

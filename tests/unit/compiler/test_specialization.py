@@ -70,6 +70,21 @@ def test_the_string_of_triton_tools_compile_gives_parameters_by_position():
     assert read.named.keys() == {"EPS"}
 
 
+def test_constants_by_position_may_be_none_and_infinite():
+    read = parse_specialization("None, inf, -inf, nan", None, None)
+
+    assert [parameter.value for parameter in read.positional] == [
+        *(None, {"float": "inf"}, {"float": "-inf"}, {"float": "nan"})
+    ]
+
+
+def test_a_number_by_position_that_is_too_large_is_not_taken_for_infinity():
+    with pytest.raises(
+        RequestRejected, match=r'^/signature: position 0: "1e400" is too large for a float'
+    ):
+        parse_specialization("1e400", None, None)
+
+
 def test_commas_of_a_descriptor_do_not_separate_parameters():
     read = parse_specialization("tensordesc<fp16[64, 128]>, i32", None, None)
 
@@ -154,31 +169,31 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "infinity by position": (
         {"signature": "1e999"},
         "/signature",
-        'position 0: a number that is too large for a float; infinity is written {"float": "inf"}',
+        'position 0: "1e999" is too large for a float; infinity is written "inf"',
     ),
     "suffix by position": ({"signature": "i32:2"}, "/signature", f'position 0: "2" {SUFFIX}'),
     "many parameters": (
-        {"signature": {f"x{index}": "i32" for index in range(257)}},
+        {"signature": {f"x{index}": "i32" for index in range(1025)}},
         "/signature",
-        "more than 256 parameters",
+        "more than 1024 parameters",
     ),
     "many constexprs": (
-        {"constexprs": {f"X{index}": 1 for index in range(257)}},
+        {"constexprs": {f"X{index}": 1 for index in range(1025)}},
         "/constexprs",
-        "more than 256 parameters",
+        "more than 1024 parameters",
     ),
     "many in all": (
         {
-            "signature": {f"x{index}": "i32" for index in range(200)},
-            "constexprs": {f"X{index}": 1 for index in range(200)},
+            "signature": {f"x{index}": "i32" for index in range(800)},
+            "constexprs": {f"X{index}": 1 for index in range(800)},
         },
         "/signature",
-        "more than 256 parameters",
+        "more than 1024 parameters",
     ),
     "many by position": (
-        {"signature": "i32," * 256 + "i32"},
+        {"signature": "i32," * 1024 + "i32"},
         "/signature",
-        "more than 256 parameters",
+        "more than 1024 parameters",
     ),
     "long signature": (
         {"signature": " " * 65_537},
@@ -241,7 +256,7 @@ types = st.sampled_from(
 by_name = st.dictionaries(names, types, max_size=4)
 entries = st.one_of(
     types.filter(lambda written: isinstance(written, str)), integers.map(str), floats.map(repr),
-    st.booleans().map(str),
+    st.booleans().map(str), st.sampled_from(["None", "inf", "-inf", "nan"]),
 )  # fmt: skip
 by_position = st.lists(entries, max_size=4).map(", ".join)
 

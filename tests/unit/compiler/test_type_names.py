@@ -14,6 +14,11 @@ SPELLINGS = {
     "double": "fp64",
     "half": "fp16",
     "bool": "i1",
+    "u1": "i1",
+    "uint1": "i1",
+    "torch.bool": "i1",
+    "torch.long": "i64",
+    "int32_t": "i32",
     "int": "i32",
     "uint8": "u8",
     "tl.int64": "i64",
@@ -30,6 +35,13 @@ SPELLINGS = {
     "*kfloat16": "*kfp16",
     "*const fp16": "*kfp16",
     "**fp32": "**fp32",
+    "float*": "*fp32",
+    "fp32 *": "*fp32",
+    "tl.float32*": "*fp32",
+    "const float*": "*kfp32",
+    "const *fp32": "*kfp32",
+    "pointer<fp32>": "*fp32",
+    "const_pointer<fp32>": "*kfp32",
     "*i1": "*i1",
     "tensordesc<fp16[64,64]>": "tensordesc<fp16[64,64]>",
     "tensordesc< float16 [ 64 , 0128 ] >": "tensordesc<fp16[64,128]>",
@@ -49,8 +61,21 @@ def test_the_canonical_spelling_stays_as_it_is(canonical: str):
 @pytest.mark.parametrize(
     "written",
     [
-        *("", "*", "fp31", "float33", "tl", "tl.", "*k", "fp32*", "pointer<fp32>", "fp32 i32"),
+        *(
+            "",
+            "*",
+            "fp31",
+            "float33",
+            "tl",
+            "tl.",
+            "*k",
+            "const",
+            "const fp32",
+            "const **fp32",
+            "fp32 i32",
+        ),
         *("tensordesc", "tensordesc<fp16>", "tensordesc<fp16[]>", "tensordesc<fp16[64,]>"),
+        *("pointer<>", "pointer<pointer<fp32>>", "const_pointer<*fp32>", "*pointer<fp32>", "_t"),
         *("tensordesc<*fp16[64]>", "*tensordesc<fp16[64]>", "tensordesc<fp16[6x]>"),
         *("tensordesc<fp16[\N{FULLWIDTH DIGIT SIX}]>", "*" * 100_000 + "fp32", "void", "constexpr"),
     ],
@@ -66,9 +91,23 @@ def test_an_unknown_type_is_answered_with_what_can_be_written():
 
     assert str(unknown.value) == (
         '"*fp23" is not a Triton type. Did you mean `fp32`? Scalars are bf16 fp16 fp32 fp64 '
-        "fp8e4b15 fp8e4b8 fp8e4nv fp8e5 fp8e5b16 i1 i16 i32 i64 i8 u1 u16 u32 u64 u8; a pointer is "
+        "fp8e4b15 fp8e4b8 fp8e4nv fp8e5 fp8e5b16 i1 i16 i32 i64 i8 u16 u32 u64 u8; a pointer is "
         "written *fp32, a pointer to const *kfp32, a descriptor tensordesc<fp16[64,64]>."
     )
+
+
+def test_a_block_whose_extents_are_no_powers_of_2_is_told_which():
+    with pytest.raises(UnknownType) as unknown:
+        canonical_type("tensordesc<fp16[64,48]>")
+
+    assert str(unknown.value) == (
+        '"tensordesc<fp16[64,48]>" has a block whose extents are not all powers of 2: 48 is none'
+    )
+
+
+def test_a_suggestion_does_not_depend_on_case():
+    with pytest.raises(UnknownType, match="Did you mean `i32`"):
+        canonical_type("I32")
 
 
 def test_a_dtype_is_no_pointer():

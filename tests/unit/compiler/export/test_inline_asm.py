@@ -88,7 +88,24 @@ def test_a_byte_is_widened_as_the_load_said() -> None:
 
     lines = rewrite(read_entry(ptx), SIZES | {"add_kernel_param_1": 1}).lines
 
-    assert any("cvt.s16.s8 %%t_r5, %4;" in line for line in lines)
+    assert any("cvt.s32.s8 %%t_r5, %4;" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("load", "widened"),
+    [
+        ("ld.param.s32 \t%rd5, [add_kernel_param_3];", "cvt.s64.s32 %%t_rd5, %1;"),
+        ("ld.param.b32 \t%rd5, [add_kernel_param_3];", "cvt.u64.u32 %%t_rd5, %1;"),
+        ("ld.param.u8 \t%r5, [add_kernel_param_3];", "cvt.u32.u8 %%t_r5, %1;"),
+    ],
+)
+def test_a_load_into_a_wider_register_widens(load: str, widened: str) -> None:
+    assert widened in rewritten(with_body(load))
+
+
+def test_a_call_is_named() -> None:
+    with pytest.raises(NotExportable, match="calls the function __internal_accurate_pow"):
+        rewritten(with_body("call.uni (retval0), __internal_accurate_pow, (param0, param1);"))
 
 
 def test_the_address_of_a_tensor_map_is_an_operand() -> None:
@@ -105,8 +122,8 @@ def test_the_address_of_a_tensor_map_is_an_operand() -> None:
     assert not any("%%t_rd3" in line for line in statement.lines)
 
 
-def test_a_call_cannot_be_exported() -> None:
-    with pytest.raises(NotExportable, match="calls a function"):
+def test_a_kernel_that_prints_cannot_be_exported() -> None:
+    with pytest.raises(NotExportable, match="prints or asserts"):
         rewritten(with_body("call.uni (retval0), vprintf, (param0, param1);"))
 
 

@@ -81,7 +81,14 @@ def test_autotune_and_heuristics_are_blanked_but_stated() -> None:
         }
     ]
     assert [p["do_not_specialize"] for p in facts["parameters"]] == [False, True, False, False]
-    assert facts["blanked"] == [[3, 7]]
+
+
+def test_inspection_says_which_lines_a_kernel_does_not_reach() -> None:
+    text = HEAD + "@triton.autotune(\n    configs=[],\n    key=[])\n" + KERNEL + "k[(1,)](None)\n"
+
+    (facts,) = cut_text(text, inspect=True)["facts"]["kernels"]
+
+    assert facts["blanked"] == [[3, 5], [9, 9]]
 
 
 def test_a_guarded_import_is_kept_whole_only_if_it_is_reached() -> None:
@@ -199,6 +206,10 @@ def test_a_byte_order_mark_is_ignored() -> None:
         (">>> import triton\n", "prompt"),
         ("```python\nimport triton\n```\n", "Markdown"),
         ("print 'x'\n", "print(...)"),
+        (KERNEL + "--\nmodule {\n  tt.func public @k() {\n    %c-1_i32 = arith.x\n", "MLIR"),
+        ("%0 = tt.get_program_id x : i32\n", "MLIR"),
+        ("In [1]:\nimport triton\n\nIt's easy.\n", "notebook"),
+        ("# Kernels\nIt's easy:\n```python\nimport triton\n```\n", "Markdown"),
         ("x = 'abc\n", "not closed"),
     ],
 )
@@ -208,6 +219,14 @@ def test_pasted_text_that_is_no_python_gets_a_hint(text: str, hint: str) -> None
 
     assert caught.value.slug == "syntax_error"
     assert hint in str(caught.value.diagnostics[0]["hint"])
+
+
+def test_a_foreign_decorator_is_told_apart_from_none() -> None:
+    with pytest.raises(Failure) as caught:
+        cut_text("import mini as mt\n@mt.jit\ndef k(x):\n    pass\n")
+
+    assert caught.value.slug == "unknown_kernel"
+    assert "k is decorated with @mt.jit, which is not Triton's" in caught.value.message
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """What is done to posted IR that stops just short of parsing."""
 
-from compiler.making.repairs import attempts
+import pytest
+
+from compiler.making.repairs import attempts, without_locations
 
 WHOLE = """module {
   tt.return loc(#loc1)
@@ -78,3 +80,53 @@ def test_pointers_to_constant_memory_are_plain_pointers_to_an_older_triton():
     [_, mended] = attempts(text)
 
     assert mended.text == "tt.func @f(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>)"
+
+
+LOCATED = """#loc = loc("/kernel/user.py":4:1)
+  tt.func public @k(%x: !tt.ptr<f32> loc("a.py":1:2), %n: i32 loc("b"(#loc))) {
+    %0 = tt.get_program_id x : i32 loc(callsite("f"("a.py":1:2) at "g"("b (.py":3:4)))
+    tt.return loc(fused["a.py":1:2, #loc])
+  } loc(#loc)
+"""
+
+
+def test_all_locations_but_the_table_can_be_taken_out():
+    assert (
+        without_locations(LOCATED)
+        == """#loc = loc("/kernel/user.py":4:1)
+  tt.func public @k(%x: !tt.ptr<f32>, %n: i32) {
+    %0 = tt.get_program_id x : i32
+    tt.return
+  }
+"""
+    )
+
+
+OLD_BUFFERS = """  %a = amdg.buffer_load %p[%o], %m {contiguity = 8 : i32} : tensor<128x128xf16, #b>
+  amdg.buffer_store %v, %q[%o] : tensor<64xf32>
+"""
+NEW_BUFFERS = (
+    "  %a = amdg.buffer_load %p[%o], %m {contiguity = 8 : i32} : !tt.ptr<f16> -> "
+    """tensor<128x128xf16, #b>
+  amdg.buffer_store %v, %q[%o] : !tt.ptr<f32> -> tensor<64xf32>
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("posted", "mended"),
+    [(OLD_BUFFERS, NEW_BUFFERS), (NEW_BUFFERS, OLD_BUFFERS)],
+    ids=["of an older Triton", "of a newer Triton"],
+)
+def test_buffer_accesses_of_amd_are_written_the_other_way(posted: str, mended: str):
+    last = list(attempts(posted))[-1]
+
+    assert last.text == mended
+    assert "amdg.buffer_load" in last.notes[-1]
+
+
+@pytest.mark.parametrize(("posted", "mended"), [("0", "none"), ("non_mem_non_sideeffect", "1")])
+def test_the_mask_of_scheduling_barriers_is_written_the_other_way(posted: str, mended: str):
+    last = list(attempts(f"    rocdl.sched.barrier {posted}\n"))[-1]
+
+    assert last.text == f"    rocdl.sched.barrier {mended}\n"

@@ -1,0 +1,87 @@
+"""How large the parts of a request may be, each with a name that an error and a setting share.
+
+Sizes only: what the parts mean is resolved in `resolution`.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.inspection import InspectRequest
+from compiler.rejection import Fault, RequestRejected, pointer
+from compiler.request import CompileRequest
+from compiler.specialization import SEPARATOR
+
+
+class RequestTooLarge(RequestRejected):
+    """A part of the request is larger than its limit allows."""
+
+    slug = "too_large"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """Of one compilation; sizes are of UTF-8."""
+
+    source_bytes: int = 1 << 20
+    ir_bytes: int = 4 << 20
+    files: int = 64
+    files_bytes: int = 4 << 20
+    """Of all files together."""
+    parameters: int = 256
+    specialization_bytes: int = 64 << 10
+    """Of signature, hints, constexprs and specialization_data, each of them, as JSON."""
+
+
+def check(request: CompileRequest | InspectRequest, limits: RequestLimits) -> None:
+    """Measure the parts of a request.
+
+    Raises RequestTooLarge, and RequestRejected for too many of something.
+    """
+    _check_size("/source", "the source", [request.source or ""], limits.source_bytes)
+    if request.files:
+        _check_size("/files", "the files", request.files.values(), limits.files_bytes)
+    if isinstance(request, CompileRequest):
+        _check_compilation(request, limits)
+    _check_counts(request, limits)
+
+
+def _check_compilation(request: CompileRequest, limits: RequestLimits) -> None:
+    if request.ir is not None:
+        _check_size("/ir/text", "the IR", [request.ir.text], limits.ir_bytes)
+    for name in ("signature", "hints", "constexprs", "specialization_data"):
+        value = getattr(request, name)
+        if value is not None:
+            _check_size(f"/{name}", name, [json.dumps(value)], limits.specialization_bytes)
+
+
+def _check_counts(request: CompileRequest | InspectRequest, limits: RequestLimits) -> None:
+    faults = []
+    if request.files and len(request.files) > limits.files:
+        message = f"{len(request.files)} files; the limit is {limits.files}"
+        faults.append(Fault(pointer("files"), message))
+    if isinstance(request, CompileRequest):
+        count = _count(request.signature, request.constexprs or {})
+        if count > limits.parameters:
+            message = f"{count} parameters; the limit is {limits.parameters}"
+            faults.append(Fault(pointer("signature"), message))
+    if faults:
+        raise RequestRejected(*faults)
+
+
+def _count(signature: Any, constexprs: dict[str, Any]) -> int:
+    if isinstance(signature, str):
+        return len(SEPARATOR.split(signature)) + len(constexprs)
+    return len(constexprs.keys() | (signature if isinstance(signature, dict) else {}).keys())
+
+
+def _check_size(at: str, what: str, texts: Iterable[str], limit: int) -> None:
+    # four bytes are the most that a character takes: nearly always there is nothing to encode
+    texts = list(texts)
+    if 4 * sum(map(len, texts)) <= limit:
+        return
+    size = sum(len(text.encode(errors="surrogatepass")) for text in texts)
+    if size > limit:
+        message = f"{what}: {size:,} bytes; the limit is {limit:,} bytes"
+        raise RequestTooLarge(Fault(at, message))
