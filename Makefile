@@ -20,7 +20,7 @@ run: $(STAMP) ## start tritond on this machine and compile a first kernel
 	@$(PYTHON) examples/first_run.py
 
 test: $(STAMP) lint ## all tests that need no GPU (under 5 minutes on 2 cores)
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -n 2 --dist loadfile
 
 test-toolchains: $(STAMP) $(TRITONS) ## tests with Triton 3.6, 3.7, 3.8 beside 3.9 (200 MB each)
 	TRITOND_TEST_TOOLCHAINS=$$(echo $(abspath $(TRITONS)) | tr ' ' ':') \
@@ -37,6 +37,8 @@ test-gpu: $(VENV)/.gpu ## launches on a real NVIDIA GPU; fails where there is no
 	$(PYTHON) tests/gpu/make_cubins.py
 	$(PYTHON) -m pytest tests/gpu --require-gpu
 
+gpu: $(VENV)/.gpu ## what `make run` needs to launch kernels on this machine's NVIDIA GPUs
+
 lint: $(STAMP) ## formatting, lint, types, import contracts
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
@@ -51,8 +53,8 @@ bench: $(STAMP) ## the benchmarks of benchmarks/README.md
 	$(PYTHON) benchmarks/hit.py
 	$(PYTHON) benchmarks/compile.py
 
-sweep: $(STAMP) $(SWEEP)/.installed ## kernels of ten PyPI packages beside triton.compile (hours)
-	PYTHONPATH=benchmarks $(PYTHON) -m sweep
+sweep: $(STAMP) $(SWEEP)/.installed ## kernels of PyPI packages beside triton.compile (hours; SWEEP_ARGS="--most 20")
+	PYTHONPATH=benchmarks $(PYTHON) -m sweep $(SWEEP_ARGS)
 
 lock: ## write requirements.lock from a new environment
 	rm -rf .cache/lock && python3 -m venv .cache/lock
@@ -93,4 +95,4 @@ $(SWEEP)/.installed: benchmarks/sweep/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help run test test-torch test-toolchains test-exports test-gpu lint format bench sweep lock clean
+.PHONY: help run test test-torch test-toolchains test-exports test-gpu gpu lint format bench sweep lock clean

@@ -134,9 +134,10 @@ def _missing(kernel: str, fact: dict[str, Any]) -> str:
     name = fact["name"]
     if fact["constexpr"]:
         return f"constexpr parameter `{name}` of `{kernel}` has no value: add it to `constexprs`"
+    example = "*fp32:16" if name.lower().endswith("ptr") else "i32"
     return (
         f"parameter `{name}` of `{kernel}` has neither a type in `signature` "
-        f'nor a value in `constexprs`: add for example "{name}": "i32"'
+        f'nor a value in `constexprs`: add for example "{name}": "{example}"'
     )
 
 

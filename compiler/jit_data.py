@@ -35,8 +35,11 @@ class JitData:
     options: dict[str, Any] = field(default_factory=dict)
 
     def options_for(self, target: Target, table: dict[str, OptionSpec]) -> dict[str, Any]:
-        """Return the options that mean something for `target`, whose own are in `table`."""
-        if self.backend != target.backend:
+        """Return the options that mean something for `target`, whose own are in `table`.
+
+        Data that does not say its backend is taken to be made for that of the target.
+        """
+        if self.backend not in {None, target.backend}:
             return {}
         return {
             name: value
@@ -92,8 +95,14 @@ def _object(written: Any) -> dict[str, Any]:
 def _pairs(data: dict[str, Any], kind: str, names: list[str]) -> Iterator[tuple[str, Any]]:
     """Return (path, value) of every entry, such as `pair.1` for the index path [2, 1]."""
     keys, values = data.get(f"{kind}_keys") or [], data.get(f"{kind}_vals") or []
+    if len(keys) != len(values):
+        message = f"`{kind}_keys` has {len(keys)} entries, `{kind}_vals` has {len(values)}"
+        raise ValueError(message)
     for indices, value in zip(keys, values, strict=True):
         first, *rest = indices
+        if first not in range(len(names)):
+            message = f"`{kind}_keys` names parameter {first}, but `signature` has {len(names)}"
+            raise ValueError(message)
         yield ".".join([names[first], *(str(int(index)) for index in rest)]), value
 
 

@@ -6,8 +6,10 @@ Standard library only.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from compiler.excerpt import Diagnostic, Span, diagnostic, excerpt, file_in_kernel
+from compiler.lines.assembly import misleading_locations
 
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -82,22 +84,40 @@ def _complaint(
 
 
 def user_place(lines: list[str], number: int) -> Span | None:
-    """Return the user's line that PTX line `number` was made from: the nearest `.loc` above it."""
+    """Return the user's line that PTX line `number` was made from: the nearest `.loc` above it.
+
+    A `.loc` in the library is followed to the call that it was inlined at.
+    """
     files = {
         int(index): f"{folder}/{name}" if name else folder
         for index, folder, name in _FILE.findall("\n".join(lines))
     }
-    for text in reversed(lines[: max(number - 1, 0)]):
-        match = _LOC.match(text)
-        if match is None:
+    caller: list[int] = []
+    for position, called in _locations_above(lines, number):
+        if caller and position != caller:
             continue
-        numbers = [int(group) for group in match.groups() if group is not None]
-        for file, line, column in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
+        for file, line, column in filter(None, (position, called)):
             name = file_in_kernel(files.get(file, ""))
             if name is not None and line > 0:
                 return Span(name, line, max(column, 1))
-        return None
+        if not called:
+            return None
+        caller = called
     return None
+
+
+def _locations_above(lines: list[str], number: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield every `.loc` above line `number`, nearest first, and where it was inlined, if at all.
+
+    Each is file, line and column.
+    """
+    above = lines[: max(number - 1, 0)]
+    misleading = set(misleading_locations(above))
+    for at in range(len(above), 0, -1):
+        match = None if at in misleading else _LOC.match(above[at - 1])
+        if match is not None:
+            numbers = [int(group) for group in match.groups() if group is not None]
+            yield numbers[:3], numbers[3:]
 
 
 def _hint(message: str) -> str | None:

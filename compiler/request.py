@@ -122,7 +122,9 @@ class CompileRequest(BaseModel):
     include: list[Stage] = Field(
         default_factory=list, max_length=8, description="artifacts to inline in the answer"
     )
-    priority: Literal["interactive", "batch"] = "interactive"
+    priority: Literal["interactive", "batch"] = Field(
+        default="interactive", description="batch: behind everybody's interactive work"
+    )
     timeout_s: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_S, description="of the execution")] = 60
     refresh: bool = Field(default=False, description="compile again and replace")
 

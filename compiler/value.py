@@ -5,6 +5,7 @@ Inside: null, true, false and strings as they are; {"int": "1024"}, {"float": "0
 """
 
 import math
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -17,6 +18,9 @@ MAX_STRING_CHARS = 4096
 MAX_NUMBER_CHARS = 256
 MAX_TUPLE_ITEMS = 256
 MAX_DEPTH = 8
+# Python reads more as a number than anybody else does: 1_000, and digits of other scripts
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_FLOAT_CHARS = re.compile(r"[+\-.0-9a-zA-Z]+")
 INT_RANGE = range(-(2**63), 2**64)
 
 
@@ -94,9 +98,8 @@ def _float(number: float, at: str) -> Value:
 def _read_int(inner: Any, at: str) -> int:
     if isinstance(inner, int) and not isinstance(inner, bool):
         return inner
-    if isinstance(inner, str) and len(inner) <= 24:
-        with suppress(ValueError):  # said below, with the place
-            return int(inner)
+    if isinstance(inner, str) and len(inner) <= 24 and _INTEGER.fullmatch(inner):
+        return int(inner)
     raise RequestRejected(Fault(pointer_below(at, "int"), f"{shown(inner)} is not an integer"))
 
 
@@ -104,7 +107,7 @@ def _read_float(inner: Any, at: str) -> float:
     if isinstance(inner, int | float) and not isinstance(inner, bool):
         with suppress(OverflowError):  # said below, with the place
             return float(inner)
-    if isinstance(inner, str) and len(inner) <= 64:
+    if isinstance(inner, str) and len(inner) <= 64 and _FLOAT_CHARS.fullmatch(inner):
         with suppress(ValueError, OverflowError):  # said below, with the place
             number = float.fromhex(inner) if "0x" in inner else float(inner)
             if math.isinf(number) and any(digit in inner for digit in "0123456789"):

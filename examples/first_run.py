@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -11,7 +12,8 @@ from pathlib import Path
 import tritonc
 
 HERE = Path(__file__).parent
-URL = f"http://127.0.0.1:{os.environ.get('TRITOND_PORT', '8000')}"
+PORT = os.environ.get("TRITOND_PORT", "8000")
+URL = f"http://127.0.0.1:{PORT}"
 READY_TIMEOUT_S = 180
 TINY_KERNEL = (
     "import triton\nimport triton.language as tl\n\n@triton.jit\n"
@@ -23,6 +25,9 @@ TINY_KERNEL = (
 
 def main() -> int:
     """Return the exit status of tritond, which runs until this is interrupted."""
+    if is_taken():
+        print(f"Something is listening at {URL} already. Try another port: TRITOND_PORT=8001 make run")
+        return 1
     command = [sys.executable, "-m", "service.command", "up", "--data", str(HERE.parent / ".tritond")]
     tritond = subprocess.Popen(command, cwd=HERE.parent)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -33,6 +38,12 @@ def main() -> int:
     finally:
         status = tritond.wait()
     return status
+
+
+def is_taken() -> bool:
+    """Return whether a server of somebody else's has the port: it would answer in place of ours."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", int(PORT))) == 0
 
 
 def wait_until_ready(tritond: subprocess.Popen[bytes]) -> bool:
@@ -60,7 +71,8 @@ def show_first_compilation() -> None:
             include=["ttir", "ptx"],
         )
     print(f"\nexamples/vector_add.py for cuda:90: {compilation.state} ({compilation.cache})")
-    print(f"resources: {json.dumps(compilation.resources)}")
+    known = {name: value for name, value in compilation.resources.items() if value is not None}
+    print(f"resources: {json.dumps(known)}")
     for stage in ("ttir", "ptx"):
         lines = compilation.included[stage].splitlines()
         print(f"\n--- {stage}, the first lines of {len(lines)} ---", *lines[:12], sep="\n")

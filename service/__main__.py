@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import ipaddress
 import logging
 import sys
 
@@ -10,6 +9,7 @@ import uvicorn
 
 from service.application import create_app
 from service.caller import SCOPES
+from service.loopback import is_loopback
 from service.settings import ServiceSettings
 from store.api_keys import ApiKeys
 from store.connection import connect
@@ -17,16 +17,6 @@ from store.errors import StoreUnavailable
 
 GRACE_S = 3
 logger = logging.getLogger("service")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 async def prepare_keys(settings: ServiceSettings) -> bool:

@@ -32,7 +32,18 @@ DESCRIPTION = """Compile, cache and run Triton GPU kernels over HTTP.
 
 Post a kernel with its signature, constexprs and a target; get its TTIR, TTGIR, LLVM IR, PTX and
 cubin, its registers and spills, and errors that point at your own line. No GPU is needed.
+
+Post a launch, and the kernel runs on Triton's CPU interpreter or on a GPU: the answer is a verdict,
+findings at your own line, and timing. A kernel that does not compile, or is not right, is a result
+and no HTTP error; errors are problems (RFC 9457) that name the field.
 """
+TAGS = [
+    {"name": "compilations", "description": "Kernels compiled, by the key of what was posted."},
+    {"name": "artifacts", "description": "What compilers made of them, and what is made of that."},
+    {"name": "launches", "description": "Kernels run, compared and timed; each its caller's own."},
+    {"name": "batches", "description": "Up to 1,000 compilations or launches in one request."},
+    {"name": "system", "description": "What the deployment has, and how it is."},
+]
 
 ROUTES = (
     posting,
@@ -62,6 +73,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         title="tritond",
         version=VERSION,
         description=DESCRIPTION,
+        openapi_tags=TAGS,
         lifespan=lifespan(settings or ServiceSettings()),
         # each would be looked up for every request; GET /metrics is ours
         telemetry={"tracing": False, "metrics": False, "logs": False},

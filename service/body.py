@@ -1,5 +1,6 @@
 """Reading a request's body: bounded while it streams, and JSON or a problem."""
 
+import json
 import re
 from typing import Any, TypeVar
 
@@ -59,6 +60,11 @@ def parse_body(body: bytes, model: type[_Model]) -> _Model:
     except ValueError as error:
         raise ProblemRaised("invalid_json", f"The body is not JSON: {error}") from None
     return parse_value(data, model)
+
+
+def canonical_json(body: bytes) -> bytes:
+    """Return JSON that was parsed before with its fields in order and nothing between them."""
+    return json.dumps(from_json(body), sort_keys=True, separators=(",", ":")).encode()
 
 
 def parse_value(data: Any, model: type[_Model]) -> _Model:

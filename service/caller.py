@@ -30,11 +30,13 @@ class Callers:
     """Identifies callers, remembering each key for a few seconds.
 
     All are forgotten when a key is made or revoked, and nobody is remembered while word of that
-    cannot be heard: the first key ends anonymous access at once.
+    cannot be heard: the first key ends anonymous access at once. Without any key, everybody who
+    reaches a private service may do everything; another one, whose last key was revoked, nobody.
     """
 
-    def __init__(self, api_keys: ApiKeys) -> None:
+    def __init__(self, api_keys: ApiKeys, *, is_private: bool) -> None:
         self._api_keys = api_keys
+        self._is_private = is_private
         self._hears_of_changes = False
         self._generation = 0
         self._remembered: dict[str, tuple[float, Caller | None]] = {}
@@ -101,7 +103,7 @@ class Callers:
     async def _read(self, secret: str) -> Caller | None:
         if secret and (key := await self._api_keys.find(secret)):
             return Caller(key.id, frozenset(key.scopes), key.namespace)
-        return None if await self._api_keys.any() else ANONYMOUS
+        return None if not self._is_private or await self._api_keys.any() else ANONYMOUS
 
 
 def require(caller: Caller, *scopes: str) -> None:

@@ -6,9 +6,11 @@ import os
 import sys
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from service import VERSION
 from service.caller import SCOPES
-from service.settings import ServiceSettings
+from service.settings import ServiceSettings, wrong_settings
 from service.toolchain_command import add_toolchain_commands
 from service.up import PartEnded, up
 from store.api_keys import ApiKeys
@@ -18,9 +20,11 @@ from store.errors import StoreError
 
 def main() -> None:
     """Run the command; exit status 0 when told to stop, 1 on failure, 2 on wrong usage."""
-    arguments = _parser().parse_args()
     try:
+        arguments = _parser().parse_args()
         arguments.run(arguments)
+    except ValidationError as error:
+        sys.exit(f"tritond: {wrong_settings(error)}")
     except (StoreError, PartEnded) as error:
         sys.exit(f"tritond: {error}")
 
@@ -38,7 +42,9 @@ def _parser() -> argparse.ArgumentParser:
     api = commands.add_parser("api", help="the HTTP service, on TRITOND_REDIS_URL")
     _add_address(api)
     api.set_defaults(run=_api)
-    worker = commands.add_parser("worker", help="a compile worker, on TRITOND_REDIS_URL")
+    worker = commands.add_parser(
+        "worker", help="compiles, and launches on the CPU and the GPUs here"
+    )
     worker.set_defaults(run=_worker)
     _add_key_commands(commands.add_parser("key", help="API keys, on TRITOND_REDIS_URL"))
     toolchain = commands.add_parser("toolchain", help="what is compiled with, on TRITOND_REDIS_URL")

@@ -1,5 +1,6 @@
 """From a launch request to its job, and from a job to what its caller is answered."""
 
+import asyncio
 import random
 from dataclasses import dataclass
 from math import prod
@@ -40,8 +41,8 @@ async def submit_launch(
 
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
-    seeded = with_seeds(request, random.SystemRandom())
-    resolved = resolve_launch(seeded)
+    # in a thread: with many arguments this takes longer than other requests should wait
+    seeded, resolved = await asyncio.to_thread(_resolved, request)
     _check_outputs(resolved)
     await _check_tensors(shared, caller, resolved)
     compile_job = await _compile_job(shared, seeded, resolved, caller)
@@ -66,6 +67,11 @@ async def submit_launch(
         membership=membership,
     )
     await shared.launches.create(launch_id, caller.id)
+
+
+def _resolved(request: LaunchRequest) -> tuple[LaunchRequest, Resolved]:
+    seeded = with_seeds(request, random.SystemRandom())
+    return seeded, resolve_launch(seeded)
 
 
 async def wait_for_launch(shared: Shared, launch_id: str, wait_s: float) -> bytes:

@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 
 from service.caller import Callers
 from service.flights import Flights
+from service.loopback import is_loopback
 from service.memory import AnswerMemory, Meanings
 from service.metrics import Metrics
 from service.settings import ServiceSettings
@@ -99,7 +100,7 @@ def _shared(
         tensors=Tensors(redis, Blobs(cache, budget), settings.max_tensors_bytes),
         idempotency=Idempotency(redis),
         workers=workers.Workers(redis),
-        callers=Callers(ApiKeys(redis)),
+        callers=Callers(ApiKeys(redis), is_private=is_loopback(settings.host)),
         toolchains=Toolchains(workers.Toolchains(redis)),
         memory=memory,
         meanings=Meanings(settings.memory_meanings),

@@ -30,6 +30,18 @@ def body_of(model: type[BaseModel], examples: dict[str, Any]) -> dict[str, Any]:
     return {"required": True, "content": {"application/json": content}}
 
 
+def bytes_as(*media_types: str, status: int = 200) -> dict[int | str, dict[str, Any]]:
+    """Return the `responses` of a route that answers bytes; its `response_class` is Response."""
+    schema = {"type": "string", "format": "binary"}
+    return {status: {"content": {media_type: {"schema": schema} for media_type in media_types}}}
+
+
+def header(name: str, description: str) -> dict[str, Any]:
+    """Return the parameter of a route that reads a header by itself."""
+    schema = {"type": "string"}
+    return {"name": name, "in": "header", "description": description, "schema": schema}
+
+
 def describe_bodies(app: FastAPI, models: Iterable[type[BaseModel]]) -> None:
     """Add the schemas of `models` to the OpenAPI document of `app`."""
     bodies = tuple(models)

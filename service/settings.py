@@ -2,7 +2,7 @@
 
 from functools import cached_property
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from compiler.limits import RequestLimits
@@ -67,3 +67,9 @@ class ServiceSettings(BaseSettings):
             parameters=self.max_parameters,
             specialization_bytes=self.max_specialization_bytes,
         )
+
+
+def wrong_settings(error: ValidationError) -> str:
+    """Return which variables cannot be used, and why; their values are not shown."""
+    faults = error.errors(include_url=False, include_input=False)
+    return "; ".join(f"TRITOND_{str(fault['loc'][0]).upper()}: {fault['msg']}" for fault in faults)

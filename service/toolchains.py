@@ -48,7 +48,10 @@ class Toolchains:
         """
         default = await self.default()
         if default is None:
-            detail = "No compile worker has registered yet; start one with `tritond worker`"
+            detail = (
+                "No worker has registered yet. The one of `tritond up` takes a few seconds; "
+                "where there is none, start one with `tritond worker`"
+            )
             raise ProblemRaised("no_toolchain", detail)
         if version is None or version == default.triton:
             return default

@@ -47,7 +47,7 @@ def _written(query: bytes) -> str | None:
 
 def _seconds(written: str) -> float:
     try:
-        seconds = float(written)
+        seconds = float(written) if "_" not in written else -1.0  # float() reads 1_0 as 10
     except ValueError:
         seconds = -1.0
     if not seconds >= 0:  # also refuses nan

@@ -7,6 +7,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from compiler.launch.job import MAX_OUTPUT_BYTES
 from compiler.launching.environment import ENVIRONMENT, TORCH_ENVIRONMENT
 from store.errors import StoreUnavailable
@@ -18,7 +20,7 @@ from worker.outcome import Caps
 from worker.pool import Pool
 from worker.sandbox.profile import PROFILES
 from worker.sandbox_report import SandboxReport, self_test
-from worker.settings import WorkerSettings
+from worker.settings import WorkerSettings, wrong_settings
 
 ROOT = Path(__file__).parent.parent
 logger = logging.getLogger("worker")
@@ -103,6 +105,8 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     try:
         asyncio.run(serve(WorkerSettings()))
+    except ValidationError as error:
+        sys.exit(f"tritond worker: {wrong_settings(error)}")
     except (SandboxTooWeak, ZygoteError, StoreUnavailable) as error:
         sys.exit(f"tritond worker: {error}")
 

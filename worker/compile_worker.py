@@ -87,7 +87,7 @@ class CompileWorker:
         toolchains = [bench.toolchain for bench in benches]
         slots = self._slots(benches)
         launches = LaunchWorker(
-            launch_worker_of(self._name, toolchains[0], self._branches[0].level, self._slot_count),
+            launch_worker_of(self._name, toolchains[0], self._branches[0], self._slot_count),
             self._redis,
             self._blocking,
             self._children,

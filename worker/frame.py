@@ -43,7 +43,9 @@ def encode(nonce: bytes, header: dict[str, Any], body: bytes = b"") -> bytes:
     if len(nonce) != NONCE_BYTES:
         raise FrameError(f"a nonce has {NONCE_BYTES} bytes, not {len(nonce)}")
     try:
-        text = json.dumps(header, allow_nan=False, separators=(",", ":")).encode()
+        text = json.dumps(
+            header, allow_nan=False, separators=(",", ":"), ensure_ascii=False
+        ).encode(errors="replace")  # half of a surrogate pair is no character, and not UTF-8
     except (TypeError, ValueError, RecursionError) as error:
         raise FrameError(f"the header is not JSON: {error}") from error
     _check_sizes(len(text), len(body), MAX_HEADER_BYTES, MAX_BODY_BYTES)
@@ -68,7 +70,17 @@ def _parse_header(text: bytes) -> dict[str, Any]:
         raise FrameError(f"the header is not JSON: {error}") from error
     if not isinstance(header, dict):
         raise FrameError(f"the header is a JSON {type(header).__name__}, not an object")
+    if b"\\u" in text and not _is_unicode(header):
+        raise FrameError("the header holds half of a character, which UTF-8 cannot say")
     return header
+
+
+def _is_unicode(header: dict[str, Any]) -> bool:
+    try:
+        json.dumps(header, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class Decoder:

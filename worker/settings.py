@@ -4,14 +4,14 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 class WorkerSettings(BaseSettings):
     """Each field is the environment variable TRITOND_<NAME>."""
 
-    model_config = SettingsConfigDict(env_prefix="TRITOND_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="TRITOND_", env_ignore_empty=True, frozen=True)
 
     redis_url: str = "redis://127.0.0.1:6379/0"
     """Jobs, events, workers; must be `noeviction`."""
@@ -49,3 +49,9 @@ class WorkerSettings(BaseSettings):
     def other_pythons(self) -> list[Path]:
         """The interpreters that `toolchains` names."""
         return [Path(written) for written in self.toolchains.split(":") if written]
+
+
+def wrong_settings(error: ValidationError) -> str:
+    """Return which variables cannot be used, and why; their values are not shown."""
+    faults = error.errors(include_url=False, include_input=False)
+    return "; ".join(f"TRITOND_{str(fault['loc'][0]).upper()}: {fault['msg']}" for fault in faults)

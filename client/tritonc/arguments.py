@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     root.add_argument("--url", "--server", help="where the service is; overrides TRITOND_URL")
-    commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = root.add_subparsers(dest="command", metavar="COMMAND")
     _add_compile(commands.add_parser("compile", help="compile a kernel"))
     raw = argparse.RawDescriptionHelpFormatter
     launch = commands.add_parser(

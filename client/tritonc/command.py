@@ -41,7 +41,10 @@ def main(
     transport: BaseTransport | None = None,
 ) -> int:
     """Run one command and return its exit code; `transport` is the client's, for tests."""
-    given = arguments.parser().parse_args(argv)
+    parser = arguments.parser()
+    given = parser.parse_args(argv)
+    if given.command is None:
+        return _end(Exit.WRONG_REQUEST, parser.format_help())
     url = given.url or environment.get("TRITOND_URL") or DEFAULT_URL
     try:
         with Client(url, api_key=environment.get("TRITOND_API_KEY"), transport=transport) as client:

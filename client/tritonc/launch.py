@@ -154,8 +154,9 @@ class Launch:
 
     @property
     def good(self) -> bool:
-        """Whether it ran and nothing speaks against the kernel: `passed` or `not_checked`."""
-        return self.state == "completed" and self.verdict in GOOD
+        """Whether it ran, with all its cases, and nothing speaks against the kernel."""
+        ran = self.state == "completed" and not self.counts.get("failed")
+        return ran and self.verdict in GOOD
 
     def raise_unless_good(self) -> "Launch":
         """Return this launch if its verdict is good, and raise LaunchFailed if not."""

@@ -41,6 +41,7 @@ from compiler.value import MAX_DEPTH, pointer_below
 
 _KINDS = 'a number, true, false, null, a buffer {"shape", "dtype", ...}, {"value", "dtype"}, '
 _KINDS += '{"tuple": [...]}, {"view": {...}} or {"descriptor": {...}}'
+_MOST_WAITING = 32
 
 
 def bind_arguments(
@@ -76,6 +77,7 @@ class _Binder:
         self._raw = raw
         self._at = at
         self._entered: set[str] = set()
+        self._waiting = 0  # views for what they are of
         self.bound: dict[str, Argument] = {}
         self.allocations: list[Allocation] = []
 
@@ -142,7 +144,7 @@ class _Binder:
         if name not in self.bound and name in self._entered:
             message = f"{shown(of)} is not bound: it is wrong itself, or views form a circle"
             raise RequestRejected(Fault(at, message))
-        self.named(name)
+        self._first(name, at)
         found: Argument | None = self.bound[name]
         for index in path:
             found = _item(found, index)
@@ -150,6 +152,20 @@ class _Binder:
         if not isinstance(base, Buffer):
             raise RequestRejected(Fault(at, f"{shown(of)} is not a buffer that can be viewed"))
         return base
+
+    def _first(self, name: str, at: str) -> None:
+        """Bind what a view is of. Raises RequestRejected for a long chain of views."""
+        if self._waiting == _MOST_WAITING:
+            message = (
+                f"more than {_MOST_WAITING} views wait for one another; "
+                "write what they are of before them"
+            )
+            raise RequestRejected(Fault(at, message))
+        self._waiting += 1
+        try:
+            self.named(name)
+        finally:
+            self._waiting -= 1
 
 
 def _item(argument: Argument | None, index: str) -> Argument | None:

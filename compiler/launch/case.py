@@ -1,7 +1,7 @@
 """Cases: what each changes, merged over what the launch says, and checked as far as JSON shows."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ from compiler.rejection import Fault, RequestRejected, collecting, pointer
 
 MAX_WRITTEN_VALUES = 4 * MAX_VALUES
 """Of all cases together: each is read again for every case that keeps it."""
+MAX_ARGUMENTS = 10_000
+"""Of all cases together, the items of tuples included."""
 
 _NESTED = frozenset({"tuple", "descriptor", "base"})
 _WHOLE = frozenset({"shape", "dtype"})
@@ -44,7 +46,8 @@ def cases_of(request: LaunchRequest, max_bytes: int) -> list[Case]:
 
     The seeds must be there (see `with_seeds`). Raises RequestRejected with all faults.
     """
-    base = named_arguments(request.arguments, "/arguments")
+    base = named_arguments(request.arguments, ARGUMENTS)
+    _check_count(request)
     if not request.cases:
         return [_case(request, base, 0, CaseRequest(), "", max_bytes)]
     faults: list[Fault] = []
@@ -62,6 +65,27 @@ def cases_of(request: LaunchRequest, max_bytes: int) -> list[Case]:
     if faults:
         raise RequestRejected(*dict.fromkeys(faults))  # cases share what they do not change
     return cases
+
+
+def _check_count(request: LaunchRequest) -> None:
+    """Refuse more arguments than can be bound while others wait. Raises RequestRejected."""
+    own = _count(request.arguments)
+    changed = sum(_count(case.arguments) for case in request.cases)
+    if own * max(1, len(request.cases)) + changed > MAX_ARGUMENTS:
+        at = pointer("cases") if request.cases else ARGUMENTS
+        message = f"more than {MAX_ARGUMENTS} arguments, items of tuples and all cases included"
+        raise RequestRejected(Fault(at, message))
+
+
+def _count(arguments: Any) -> int:
+    named = arguments.values() if isinstance(arguments, dict) else arguments
+    return sum(_items(raw) for raw in named) if isinstance(named, Iterable) else 0
+
+
+def _items(raw: Any) -> int:
+    """Return 1 for an argument, and as much again for every item of a tuple."""
+    items = raw.get("tuple") if isinstance(raw, dict) else raw
+    return 1 + (sum(map(_items, items)) if isinstance(items, list) else 0)
 
 
 def _written_values(bound: BoundArguments) -> int:

@@ -198,13 +198,17 @@ def with_run(launch: Launch, run: CaseResult) -> Launch:
 def with_cases(launch: Launch, cases: Sequence[CaseResult]) -> Launch:
     """Return `launch` completed by its cases: the worst verdict, and how many had which.
 
-    Cases that could not run have a problem of their own; they fail the launch only when all do.
+    Cases that could not run have a problem of their own; they fail the launch only when all do, but
+    it has not passed with them: what was not run was not checked.
     """
     ran = [case.verdict for case in cases if case.verdict is not None]
+    verdict = worst(ran)
+    if verdict is Verdict.PASSED and len(ran) < len(cases):
+        verdict = Verdict.NOT_CHECKED
     return launch.model_copy(
         update={
             "state": "completed" if ran or not cases else "failed",
-            "verdict": worst(ran),
+            "verdict": verdict,
             "outputs": None,
             "deterministic": None,
             "timing": None,

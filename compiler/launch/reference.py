@@ -19,13 +19,17 @@ class Reference(Written):
     source: str | None = Field(
         default=None, min_length=1, description="defines `reference`, called with keywords"
     )
-    language: Literal["numpy", "torch"] = "numpy"
+    language: Literal["numpy", "torch"] = Field(
+        default="numpy", description="torch where a worker has it; see GET /v1/targets"
+    )
     compilation_key: Key | None = Field(default=None, description="of another kernel, instead")
     grid: JsonValue = Field(default=None, description="of that kernel; default: the launch's")
     rtol: _Tolerance | None = Field(default=None, description="default: per dtype")
     atol: _Tolerance | None = Field(default=None, description="default: per dtype")
-    equal_nan: bool = False
-    max_mismatched_ratio: Annotated[float, Field(ge=0, le=1)] = 0.0
+    equal_nan: bool = Field(default=False, description="NaN matches NaN")
+    max_mismatched_ratio: Annotated[
+        float, Field(ge=0, le=1, description="the share of elements that may be off")
+    ] = 0.0
 
     def merged(self, changes: "Reference") -> "Reference":
         """Return this reference with the fields that `changes` sets; one way to compute it only."""

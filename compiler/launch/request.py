@@ -46,14 +46,20 @@ class DeviceClass(Written):
 class TimingRequest(Written):
     """How to time the kernel; all repeats end after `max_ms`."""
 
-    warmup_repeats: Annotated[int, Field(ge=0, le=10_000)] = 10
-    min_repeats: Annotated[int, Field(ge=1, le=100_000)] = 20
-    max_ms: Annotated[float, Field(gt=0, le=60_000)] = 500
-    flush_l2: bool = True
-    fresh_inputs: bool = False
-    flops: Annotated[float, Field(ge=0, le=1e30)] | None = None
-    bytes_: Annotated[float, Field(ge=0, le=1e30)] | None = Field(default=None, alias="bytes")
-    samples: bool = False
+    warmup_repeats: Annotated[int, Field(ge=0, le=10_000, description="runs before the clock")] = 10
+    min_repeats: Annotated[int, Field(ge=1, le=100_000, description="timed runs at least")] = 20
+    max_ms: Annotated[float, Field(gt=0, le=60_000, description="of all timed runs")] = 500
+    flush_l2: bool = Field(default=True, description="overwrite the L2 cache before each run")
+    fresh_inputs: bool = Field(
+        default=False, description="give each repeat buffers that no run has touched before"
+    )
+    flops: Annotated[float, Field(ge=0, le=1e30)] | None = Field(
+        default=None, description="of one run, for flops_per_s"
+    )
+    bytes_: Annotated[float, Field(ge=0, le=1e30)] | None = Field(
+        default=None, alias="bytes", description="moved by one run, for bytes_per_s"
+    )
+    samples: bool = Field(default=False, description="answer the time of every repeat too")
 
 
 class TraceRequest(Written):
@@ -96,19 +102,32 @@ class LaunchRequest(Written):
     arguments: JsonValue = Field(
         default_factory=dict, description="by name; a list by position for IR"
     )
-    reference: Reference | None = None
-    cases: list[CaseRequest] = Field(default_factory=list, max_length=MAX_CASES)
-    stop_after_failures: Annotated[int, Field(ge=1)] | None = None
-    return_: dict[str, ReturnMode] = Field(
-        default_factory=dict, alias="return", max_length=MAX_ARGUMENTS
+    reference: Reference | None = Field(default=None, description="what the outputs should be")
+    cases: list[CaseRequest] = Field(
+        default_factory=list, max_length=MAX_CASES, description="each a run that changes the above"
     )
-    timing: TimingRequest | None = None
-    checks: list[Check] = Field(default_factory=list, max_length=4)
-    profile: bool = False
-    isolation: Literal["caller", "process"] = "caller"
+    stop_after_failures: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="end when so many cases are not good; default: run all"
+    )
+    return_: dict[str, ReturnMode] = Field(
+        default_factory=dict,
+        alias="return",
+        max_length=MAX_ARGUMENTS,
+        description="what to answer of each output; default: its summary",
+    )
+    timing: TimingRequest | None = Field(default=None, description="on GPUs only")
+    checks: list[Check] = Field(
+        default_factory=list, max_length=4, description="what else to look for, each in a run more"
+    )
+    profile: bool = Field(default=False, description="on GPUs: one run more under a profiler")
+    isolation: Literal["caller", "process"] = Field(
+        default="caller", description="process: a GPU process for this launch alone"
+    )
     trace: TraceRequest | None = Field(default=None, description="on the interpreter only")
     timeout_s: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_S, description="of execution")] = 30
     deadline_s: Annotated[
         float, Field(gt=0, le=MAX_DEADLINE_S, description="queue, compile and execution")
     ] = 300
-    priority: Literal["interactive", "batch"] = "interactive"
+    priority: Literal["interactive", "batch"] = Field(
+        default="interactive", description="batch: behind everybody's interactive work"
+    )

@@ -52,6 +52,8 @@ def resolve_launch(request: LaunchRequest, max_bytes: int = MAX_BYTES) -> Resolv
     faults: list[Fault] = list(_contradictions(request))
     with collecting(faults):
         device = read_device(request.device)
+        if device == AUTO and request.trace is not None:
+            device = INTERPRETER  # alone can trace
         faults += _device_faults(request, device)
     specialization = None
     if request.compilation is not None:
@@ -107,8 +109,11 @@ def _contradictions(request: LaunchRequest) -> Iterator[Fault]:
 
 
 def _device_faults(request: LaunchRequest, device: str | DeviceClass) -> Iterator[Fault]:
-    if request.trace is not None and device != INTERPRETER:
-        yield Fault("/trace", 'only the interpreter traces; add "device": "interpreter"')
+    if request.trace is not None:
+        if isinstance(device, DeviceClass):
+            yield Fault("/trace", 'only the interpreter traces; write "device": "interpreter"')
+        elif request.compilation is not None and request.compilation.ir is not None:
+            yield Fault("/trace", "only the interpreter traces, and it cannot run IR")
     if isinstance(device, DeviceClass) and request.compilation is not None:
         compiled = request.compilation.target
         with suppress(RequestRejected):  # said at /compilation/target
@@ -146,7 +151,7 @@ def _check_cases(resolved: Resolved) -> None:
     given = resolved.specialization
     for case in resolved.cases:
         values = grid_values(given, case.bound)
-        if case.grid.names <= values.keys() - {NUM_SMS}:
+        if case.grid.names <= (values.keys() | case.bound.arguments.keys()) - {NUM_SMS}:
             with collecting(faults):
                 case.grid.evaluate(values)
         if given is not None and not given.positional and not resolved.infers:

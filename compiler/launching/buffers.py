@@ -18,9 +18,7 @@ import numpy as np
 from compiler.launching import initial
 from compiler.launching.dtypes import Array, stored
 from compiler.launching.parts import part
-
-POISON = 0xFF
-"""The byte that memory holds before anybody wrote it: as a float a NaN, as an integer -1."""
+from compiler.launching.poison import poisoned
 
 Arguments = dict[str, Any]
 """Bound arguments by name, in canonical JSON form."""
@@ -104,7 +102,7 @@ def materialise(
     made = []
     for index, described in enumerate(allocations):
         layout = layouts.get((index, described["name"]))
-        memory = _poisoned(described["elements"], described["dtype"])
+        memory = poisoned(described["elements"], stored(described["dtype"]))
         if described["init"] is not None:
             _fill(memory, described, layout, body)
         output = bool(described["output"]) or index in written
@@ -119,11 +117,6 @@ def filled(described: dict[str, Any], layout: Leaf | None) -> Array:
     if described["init"] is not None and layout is not None:
         view(elements, layout)[...] = True
     return elements
-
-
-def _poisoned(count: int, dtype: str) -> Array:
-    kind = stored(dtype)
-    return np.full(count * kind.itemsize, POISON, np.uint8).view(kind)
 
 
 def _fill(memory: Array, described: dict[str, Any], layout: Leaf | None, body: bytes) -> None:
@@ -176,10 +169,3 @@ def _check_reach(memory: Array, layout: Leaf) -> None:
 def logical_bytes(memory: Array, layout: Leaf) -> bytes:
     """Return the elements of an argument in logical (C) order."""
     return np.ascontiguousarray(view(memory, layout)).tobytes()
-
-
-def unwritten(elements: Array) -> int:
-    """Return how many elements still hold the poison, bit for bit."""
-    size = elements.itemsize
-    octets = np.ascontiguousarray(elements).reshape(-1).view(np.uint8).reshape(-1, size)
-    return int((octets == POISON).all(axis=1).sum())

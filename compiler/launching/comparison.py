@@ -16,6 +16,7 @@ from compiler.launching import npy
 from compiler.launching.dtypes import Array, stored
 from compiler.launching.number import encode
 from compiler.launching.parts import shared_part
+from compiler.launching.poison import unwritten
 from compiler.launching.summary import pieces, shown, summary, values
 
 Send = Callable[[dict[str, Any], bytes], None]
@@ -98,7 +99,7 @@ def comparison(
     relative: list[Any] = [0]
     first = None
     for piece in pieces(actual.size):
-        left, right = shown(ours[piece], dtype), shown(theirs[piece], expected_dtype)
+        left, right = _made(ours[piece], dtype), shown(theirs[piece], expected_dtype)
         exact = left.dtype.kind != "f" and right.dtype.kind != "f"
         found = (_integers if exact else _floats)(left, right, tolerance)
         if first is None and found.mismatched.any():
@@ -116,6 +117,14 @@ def comparison(
         "nonfinite_mismatched": nonfinite,
         "first_mismatch": first,
     }
+
+
+def _made(elements: Array, dtype: str | None) -> Array:
+    """Return elements as numbers; booleans that nobody wrote as the byte they are, not as true."""
+    numbers = shown(elements, dtype)
+    if numbers.dtype != np.bool_ or elements.dtype == np.bool_:
+        return numbers
+    return np.where(unwritten(elements), elements, numbers.astype(elements.dtype))
 
 
 def _mismatch(place: int, shape: tuple[int, ...], actual: Any, expected: Any) -> dict[str, Any]:

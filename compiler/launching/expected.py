@@ -12,14 +12,15 @@ from compiler.launching.dtypes import Array, is_float
 from compiler.making.failure import Failure
 
 SLUG = "invalid_reference"
+_LARGEST_EXACT = 2**53
 
 
 def by_output(returned: Any, outputs: Sequence[Leaf]) -> dict[str, Array]:
     """Return the expected elements of every output that is to be compared.
 
     `returned` is a dict by output name, or the array of the only output; `None` in a dict leaves an
-    output out. An array must have its output's shape, and be of integers or booleans for an output
-    of integers; its own type is kept. Raises `Failure`.
+    output out. An array must have its output's shape, and be of whole numbers for an output of
+    integers; its own type is kept. Raises `Failure`.
     """
     named = _named(returned, outputs)
     known = {output.name: output for output in outputs}
@@ -67,8 +68,15 @@ def _checked(value: Any, output: Leaf) -> Array:
         advice = f": return an array, such as numpy.full({shape}, number)"
         raise _refused(f"{said}, whose shape is {shape}{advice if array.shape == () else ''}")
     if array.dtype.kind == "f" and not is_float(output.dtype):
-        raise _refused(f"{said}, which is {output.dtype}: return integers, as by .astype(int)")
+        if not _is_whole(array):
+            raise _refused(f"{said}, which is {output.dtype}: return integers, as by .astype(int)")
+        return array.astype(np.int64)
     return array.astype(np.float64) if array.dtype.itemsize > 8 else array
+
+
+def _is_whole(array: Array) -> bool:
+    """Whether floats are integers that none of them had to be rounded to."""
+    return bool(np.all((np.abs(array) <= _LARGEST_EXACT) & (np.trunc(array) == array)))
 
 
 def _of_objects(array: Array, value: Any, name: str) -> str:

@@ -119,7 +119,7 @@ def nobodys(access: Access, address: int, lanes: int, place: Place) -> Finding:
         f"argument: the pointer was made from something else, or its offset overflowed."
         f"{_also(lanes)}"
     )
-    return _finding("out_of_bounds", place, message, access)
+    return _finding("illegal_access", place, message, access)
 
 
 def misaligned(access: Access, slot: Slot, address: int, size: int, place: Place) -> Finding:

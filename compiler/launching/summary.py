@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from compiler.launching.buffers import unwritten
 from compiler.launching.dtypes import Array, readable
 from compiler.launching.number import LARGEST_EXACT, encode
+from compiler.launching.poison import unwritten
 
 MOST_VALUES = 65_536
 PIECE = 1 << 20
@@ -42,7 +42,7 @@ def summary(actual: Array, dtype: str, *, poisoned: bool) -> dict[str, Any]:
         finite = numbers[np.isfinite(numbers)]
         nan += int(np.isnan(numbers).sum())
         inf += int(np.isinf(numbers).sum())
-        missed += unwritten(flat[piece]) if poisoned else 0
+        missed += int(unwritten(flat[piece]).sum()) if poisoned else 0
         if finite.size:
             count += finite.size
             total += float(finite.sum(dtype=np.float64))

@@ -6,14 +6,14 @@ Inlined calls stand in the directive itself (`inlined_at`) or in its comment (`@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from compiler.lines.place import Chain, Mapped, Place
 from compiler.lines.register import with_next_reads
 
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"(?:\s+"((?:[^"\\]|\\.)*)")?')
-_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
-_INLINED_AT = re.compile(r"inlined_at\s+(\d+)\s+(\d+)")
+_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
+_INLINED_AT = re.compile(r"inlined_at\s+(\d+)\s+(\d+)\s+(\d+)")
 _COMMENT_CALL = re.compile(r"@\[\s*([^\s:\]]+):(\d+)")
 _INSTRUCTION = re.compile(r"\s+(?:\{\s*)?[@a-z]")
 _RESET = re.compile(r"\s*\.(?:section|file)\b|(?:\$L__|\.L)func_end")
@@ -21,16 +21,20 @@ _ASM_BEGIN = re.compile(r"\s*(?:// begin inline asm|;;?#ASMSTART|; begin inline 
 _ASM_END = re.compile(r"\s*(?:// end inline asm|;;?#ASMEND|; end inline asm)")
 
 
+Position = tuple[str, str, str]  # number of the file, line and column, as they are written
+
+
 def map_assembly(text: str) -> Mapped:
     """Return the line map of `text`."""
     files = _files(text)
     chains: dict[int, Chain] = {}
     operations: set[int] = set()
+    callers: dict[Position, Position] = {}
     chain: Chain = ()
-    misleading = set(_misleading(text))
+    misleading = set(misleading_locations(text.splitlines()))
     for number, line in enumerate(text.splitlines(), 1):
-        if _LOC.match(line):
-            chain = chain if number in misleading else _chain(line, files)
+        if match := _LOC.match(line):
+            chain = chain if number in misleading else _chain(match, files, callers)
         elif _RESET.match(line):
             chain = ()
         elif _INSTRUCTION.match(line):
@@ -41,22 +45,21 @@ def map_assembly(text: str) -> Mapped:
     return Mapped(with_next_reads(text.splitlines(), chains, known), known)
 
 
-def _misleading(text: str) -> Iterator[int]:
-    """Yield the lines of every `.loc` of an inline assembly but its first.
+def misleading_locations(lines: Sequence[str]) -> Iterator[int]:
+    """Yield the 1-based numbers of every `.loc` inside of an inline assembly.
 
     LLVM counts the lines of an inline assembly text on from the line of the source that it stems
     from, so a load that Triton writes as five lines of assembly seems to stand four lines below.
+    The `.loc` before it is the one that holds.
     """
-    within, seen = False, False
-    for number, line in enumerate(text.splitlines(), 1):
+    within = False
+    for number, line in enumerate(lines, 1):
         if _ASM_BEGIN.match(line):
-            within, seen = True, False
+            within = True
         elif _ASM_END.match(line):
             within = False
         elif within and _LOC.match(line):
-            if seen:
-                yield number
-            seen = True
+            yield number
 
 
 def _files(text: str) -> dict[str, str]:
@@ -64,13 +67,26 @@ def _files(text: str) -> dict[str, str]:
     return {m[1]: f"{m[2]}/{m[3]}" if m[3] else m[2] for m in found if m}
 
 
-def _chain(line: str, files: dict[str, str]) -> Chain:
-    match = _LOC.match(line)
-    assert match is not None
+def _chain(match: re.Match[str], files: dict[str, str], callers: dict[Position, Position]) -> Chain:
+    position = match[1], match[2], match[3]
     places = [(files.get(match[1]), match[2])]
-    if called := _INLINED_AT.findall(line):
-        places += [(files.get(number), at) for number, at in called]
+    if called := _INLINED_AT.search(match.string):
+        callers[position] = called[1], called[2], called[3]
+        places += [(files.get(file), line) for file, line, _ in _calls(position, callers)]
     else:
         by_name = {path.rpartition("/")[2]: path for path in files.values()}
-        places += [(by_name.get(name), at) for name, at in _COMMENT_CALL.findall(line)]
+        found = _COMMENT_CALL.findall(match.string)
+        places += [(by_name.get(name), at) for name, at in found]
     return tuple(Place(file, int(at)) for file, at in places if file and int(at))
+
+
+def _calls(position: Position, callers: dict[Position, Position]) -> Iterator[Position]:
+    """Yield where `position` was inlined, and where that was, as the latest directives say.
+
+    A directive only tells the innermost call; those around it have had a directive of their own.
+    """
+    seen: set[Position] = set()
+    while position in callers and position not in seen:
+        seen.add(position)
+        position = callers[position]
+        yield position

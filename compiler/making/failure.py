@@ -6,8 +6,11 @@ Must not know of frames, pools or HTTP.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from compiler.excerpt import Diagnostic
+
+MAX_TEXT_CHARS = 10_000
 
 
 class Failure(Exception):
@@ -19,5 +22,15 @@ class Failure(Exception):
         super().__init__(message)
         self.slug = slug
         self.stage = stage
-        self.message = message
-        self.diagnostics = list(diagnostics)
+        self.message = _bounded(message)
+        self.diagnostics = [
+            {key: _bounded(value) for key, value in diagnostic.items()}
+            for diagnostic in diagnostics
+        ]
+
+
+def _bounded(value: Any) -> Any:
+    """Cut texts that only the user's code bounds: an exception may say megabytes."""
+    if isinstance(value, str) and len(value) > MAX_TEXT_CHARS:
+        return f"{value[:MAX_TEXT_CHARS]}... ({len(value):,} characters)"
+    return value

@@ -116,7 +116,7 @@ def execute(text: str, path: str, module: types.ModuleType, *, whole: bool) -> l
             exec(code, module.__dict__)  # noqa: S102 - the front child exists to do this
         except MemoryError:
             raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - reported with what comes of it
+        except BaseException as error:  # noqa: BLE001 - reported with what comes of it
             dropped.append(_dropped(path, statement, error))
         reexport.stand_in(statement, module.__dict__)
     return dropped
@@ -170,9 +170,17 @@ def _dropped(path: str, statement: ast.stmt, error: BaseException) -> Dropped:
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
     }
-    kept = (
-        error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
-    )
-    return Dropped(
-        path, statement.lineno, frozenset(names), kept.with_traceback(error.__traceback__)
-    )
+    kept = _speakable(error).with_traceback(error.__traceback__)
+    return Dropped(path, statement.lineno, frozenset(names), kept)
+
+
+def _speakable(error: BaseException) -> Exception:
+    """Return `error`, or one that says the same where it is none that can be told of."""
+    try:
+        words = str(error)
+    except BaseException as raised:  # noqa: BLE001 - it is the user's own __str__
+        words = f"its text cannot be made, which raised {type(raised).__name__}"
+    else:
+        if isinstance(error, Exception):
+            return error
+    return RuntimeError(f"{type(error).__name__}: {words}")

@@ -11,6 +11,7 @@ import triton.language as tl
 
 from compiler.making import moved
 from compiler.making.context import Context, Match
+from compiler.making.standin import LIBRARY, Absent
 from compiler.making.suggestions import closest
 
 
@@ -57,6 +58,12 @@ def of_global(match: Match, context: Context) -> str:
         )
     if isinstance(value, (int, float, str, bool, tuple)):
         return f"Write `{name} = tl.constexpr({value!r})`, or pass it as a tl.constexpr parameter."
+    if isinstance(value, Absent):
+        file = value.__name__.replace(".", "/") + ".py"
+        return (
+            f"{name} is {value.__name__}, and {LIBRARY} is not installed here. If it is a module, "
+            f'post its file in `files` as "{file}".'
+        )
     return f"Pass {name} as a parameter, or make it a tl.constexpr if it is a constant."
 
 

@@ -20,6 +20,8 @@ LIBRARY = "torch"
 VERSION = "2.13.0"
 
 _PARTS = ("cuda", "version", "utils")
+# what other makers' plug-ins add to torch: code asks for it to know whose machine it is on
+_PLUGGED_IN = frozenset({"corex", "gcu", "hpu", "mlu", "musa", "npu", "ptpu", "txda"})
 _OTHERS = {"packaging": (), "packaging.version": ("Version", "InvalidVersion", "parse")}
 
 
@@ -55,7 +57,10 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
         """Return a spec for torch and what is under it, and for `packaging.version`."""
         del path, target
-        if fullname.partition(".")[0] != LIBRARY and fullname not in _OTHERS:
+        library, *parts = fullname.split(".")
+        if library != LIBRARY and fullname not in _OTHERS:
+            return None
+        if parts and parts[0] in _PLUGGED_IN:
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
@@ -68,8 +73,8 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         vars(module).update(_known(name))
 
         def absent(attribute: str) -> Absent:
-            if attribute.startswith("__"):
-                raise AttributeError(attribute)
+            if attribute.startswith("__") or (name == LIBRARY and attribute in _PLUGGED_IN):
+                raise AttributeError(f"module '{name}' has no attribute '{attribute}'")
             vars(module)[attribute] = found = Absent(f"{name}.{attribute}")
             return found
 

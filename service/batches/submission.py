@@ -75,7 +75,7 @@ def refusal(error: Exception) -> bytes:
     raised = as_raised(error)
     if raised is None:
         raise error
-    problem = problem_of(raised, None).model_dump(exclude_none=True)
+    problem = problem_of(raised, None).model_dump()
     retry_after_s = RETRY_AFTER_S.get(raised.slug)
     problem["retryable"] = retry_after_s is not None
     if retry_after_s is not None:

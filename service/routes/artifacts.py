@@ -6,9 +6,11 @@ from typing import Any
 import orjson
 from fastapi import APIRouter, Request, Response
 
-from compiler.target import MEDIA_TYPES
+from compiler.launch.npy import MAGIC as NPY_MAGIC
+from compiler.target import MEDIA_TYPES, Target, parse_target
 from service.etag import is_current, wants_nothing_that_exists
 from service.eviction import evicted
+from service.openapi import bytes_as
 from service.problems import ProblemRaised
 from service.routes.compilations import find_compilation
 from service.shared import Shared, shared
@@ -16,8 +18,17 @@ from service.shared import Shared, shared
 router = APIRouter(prefix="/v1", tags=["artifacts"])
 
 
-@router.head("/compilations/{key}/artifacts/{stage}", summary="Size and ETag of one stage")
-@router.get("/compilations/{key}/artifacts/{stage}", summary="The bytes of one stage")
+@router.head(
+    "/compilations/{key}/artifacts/{stage}",
+    summary="Size and ETag of one stage",
+    response_class=Response,
+)
+@router.get(
+    "/compilations/{key}/artifacts/{stage}",
+    summary="The bytes of one stage",
+    response_class=Response,
+    responses=bytes_as(*dict.fromkeys(MEDIA_TYPES.values())),
+)
 async def get_artifact(request: Request, key: str, stage: str) -> Response:
     """Answer the artifact; 404 names whether the stage does not exist or was not reached."""
     state = shared(request)
@@ -29,10 +40,10 @@ async def get_artifact(request: Request, key: str, stage: str) -> Response:
     if not answer.is_finished:
         detail = f"The compilation is {answer.state}; ask again, or wait with GET {key}?wait=S"
         raise ProblemRaised("not_finished", detail, headers={"Retry-After": "1"})
-    artifact = orjson.loads(answer.record)["artifacts"].get(stage)
+    compilation = orjson.loads(answer.record)
+    artifact = compilation["artifacts"].get(stage)
     if artifact is None:
-        detail = f"The compilation {answer.state} before {stage!r}, or was asked to stop before it"
-        raise ProblemRaised("stage_not_reached", detail)
+        raise _lacking(stage, answer.state, parse_target(compilation["target"]))
     headers = {"Cache-Control": "private, no-cache"}
     digest = artifact["digest"]
     response = await blob_response(request, state, digest, MEDIA_TYPES[stage], headers)
@@ -41,23 +52,48 @@ async def get_artifact(request: Request, key: str, stage: str) -> Response:
     return response
 
 
-@router.head("/blobs/{digest}", summary="Whether a blob is there, and its size")
-@router.get("/blobs/{digest}", summary="Bytes by their SHA-256 digest; they never change")
+def _lacking(stage: str, state: str, target: Target) -> ProblemRaised:
+    if stage not in target.stages:
+        known = ", ".join(target.stages)
+        return ProblemRaised("no_such_stage", f"{target} has no stage {stage!r}; it has {known}")
+    detail = f"The compilation {state} before {stage!r}, or was asked to stop before it"
+    return ProblemRaised("stage_not_reached", detail)
+
+
+@router.head(
+    "/blobs/{digest}", summary="Whether a blob is there, and its size", response_class=Response
+)
+@router.get(
+    "/blobs/{digest}",
+    summary="Bytes by their SHA-256 digest; they never change",
+    response_class=Response,
+    responses=bytes_as("application/octet-stream"),
+)
 async def get_blob(request: Request, digest: str) -> Response:
-    """Answer the blob `sha256:<hex>`."""
+    """Answer the blob `sha256:<hex>`; tensors are their callers' own, and not found here."""
     state = shared(request)
     await state.callers.identify(request, "compile")
     headers = {"Cache-Control": "private, max-age=31536000, immutable"}
-    response = await blob_response(request, state, digest, "application/octet-stream", headers)
+    media_type = "application/octet-stream"
+    response = await blob_response(request, state, digest, media_type, headers, withheld=NPY_MAGIC)
     if response is None:
         raise ProblemRaised("not_found", f"There is no blob {digest}; it may have been evicted")
     return response
 
 
 async def blob_response(
-    request: Request, state: Shared, digest: str, media_type: str, headers: dict[str, Any]
+    request: Request,
+    state: Shared,
+    digest: str,
+    media_type: str,
+    headers: dict[str, Any],
+    *,
+    withheld: bytes | None = None,
 ) -> Response | None:
-    """Return the blob in the coding that the client accepts, None when it is not there."""
+    """Return the blob in the coding that the client accepts, None when it is not there.
+
+    One that begins with `withheld` is as good as not there.
+    """
     is_zstd = _accepts_zstd(request.headers.get("accept-encoding", ""))
     etag = f'"{digest}-zstd"' if is_zstd else f'"{digest}"'
     headers = headers | {"ETag": etag, "Vary": "Accept-Encoding"}
@@ -68,7 +104,7 @@ async def blob_response(
         return Response(status_code=304, headers=headers)
     frame = await state.blobs.get_frame(digest)
     data = None if frame is None else await state.blobs.verified(frame, digest)
-    if data is None:
+    if data is None or (withheld is not None and data.startswith(withheld)):
         return None
     if is_zstd:
         headers["Content-Encoding"] = "zstd"

@@ -16,7 +16,7 @@ from service.body import parse_body, read_body
 from service.caller import Caller, require
 from service.openapi import body_of
 from service.problems import ProblemRaised
-from service.routes.events import event_stream
+from service.routes.events import RESUMED, STREAM, event_stream
 from service.routes.posting import WAIT
 from service.shared import Shared, shared
 from service.wait import requested_wait
@@ -94,7 +94,13 @@ async def delete_batch(request: Request, batch_id: str) -> Response:
     return _response(answer, 202 if cancelled else 200, {})
 
 
-@router.get("/{batch_id}/events", summary="item and finished, as they happen")
+@router.get(
+    "/{batch_id}/events",
+    summary="item and finished, as they happen",
+    response_class=Response,
+    responses=STREAM,
+    openapi_extra=RESUMED,
+)
 async def get_batch_events(request: Request, batch_id: str) -> StreamingResponse:
     """Stream the events later than `Last-Event-ID`: `item` with its index and state, `finished`."""
     state = shared(request)

@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from compiler.compilation import CompilationAnswer
 from compiler.record import cancelled_compilation
@@ -21,6 +21,7 @@ from service.wait import requested_wait
 from store.jobs.words import Cancellation
 
 router = APIRouter(prefix="/v1/compilations", tags=["compilations"])
+Include = Annotated[Sequence[str], Query()]
 ALL_STAGES = tuple(dict.fromkeys(stage for stages in STAGES.values() for stage in stages))
 
 
@@ -30,8 +31,8 @@ ALL_STAGES = tuple(dict.fromkeys(stage for stages in STAGES.values() for stage i
     response_model=CompilationAnswer,
     openapi_extra={"parameters": [WAIT]},
 )
-async def get_compilation(request: Request, key: str, include: str = "") -> Response:
-    """Answer 200 whatever the state; `include` lists artifacts to inline, by comma."""
+async def get_compilation(request: Request, key: str, include: Include = ()) -> Response:
+    """Answer 200 whatever the state; `include` lists artifacts to inline, by comma or repeated."""
     started = time.perf_counter()
     state = shared(request)
     caller = await state.callers.identify(request, "compile")
@@ -44,8 +45,8 @@ async def get_compilation(request: Request, key: str, include: str = "") -> Resp
     return Response(answer.body(), headers=headers, media_type="application/json")
 
 
-def _included_stages(include: str) -> list[str]:
-    stages = [stage for stage in include.split(",") if stage]
+def _included_stages(include: Sequence[str]) -> list[str]:
+    stages = [stage for stage in ",".join(include).split(",") if stage]
     for stage in stages:
         if stage not in ALL_STAGES:
             detail = f"include: there is no stage {stage!r}; there is {', '.join(ALL_STAGES)}"

@@ -17,6 +17,7 @@ from compiler.target import parse_target
 from service.answer import RETRY_AFTER_S, server_timing
 from service.caller import Caller
 from service.eviction import evicted
+from service.openapi import bytes_as
 from service.problems import ProblemRaised
 from service.routes.artifacts import blob_response
 from service.routes.compilations import find_compilation
@@ -30,14 +31,21 @@ from store.lanes import derive_lane
 router = APIRouter(prefix="/v1/compilations/{key}", tags=["artifacts"])
 
 _UNFINISHED: dict[int | str, dict[str, Any]] = {202: {"description": "Not yet; ask again"}}
+_EXPORTED = [kind.media_type for name, kind in KINDS.items() if name.startswith(EXPORTS)]
 _OPENAPI: dict[str, Any] = {"parameters": [WAIT]}
 
 
-@router.head("/artifacts/sass", summary="Size and ETag of the disassembly", responses=_UNFINISHED)
+@router.head(
+    "/artifacts/sass",
+    summary="Size and ETag of the disassembly",
+    response_class=Response,
+    responses=_UNFINISHED,
+)
 @router.get(
     "/artifacts/sass",
     summary="The machine code disassembled, with the source lines it stems from",
-    responses=_UNFINISHED,
+    response_class=Response,
+    responses=bytes_as(KINDS["sass"].media_type) | _UNFINISHED,
     openapi_extra=_OPENAPI,
 )
 async def get_sass(request: Request, key: str) -> Response:
@@ -70,7 +78,8 @@ async def get_passes(request: Request, key: str) -> Response:
 @router.get(
     "/exports/{format}",
     summary="The kernel to take away: c, cuda-inline, rust, python, triton-cache",
-    responses=_UNFINISHED,
+    response_class=Response,
+    responses=bytes_as(*_EXPORTED) | _UNFINISHED,
     openapi_extra=_OPENAPI,
 )
 async def get_export(request: Request, key: str, format: str) -> Response:  # noqa: A002

@@ -3,33 +3,52 @@
 A comment after every silence keeps proxies from closing the connection.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
+from service.openapi import bytes_as, header
 from service.posted import posted_job
 from service.problems import ProblemRaised
 from service.shared import Shared, shared
-from store.events import START, Event
+from store.events import FINISHED, START, Event
 
 _KEEP_ALIVE = b": still here\n\n"
+
+STREAM = bytes_as("text/event-stream")
+RESUMED: dict[str, Any] = {
+    "parameters": [header("Last-Event-ID", "the last event that came; those behind it follow")]
+}
+
+_END = Event("0-1", FINISHED, b'{"ending":"finished"}')
+ReadRecord = Callable[[str], Awaitable[bytes | None]]
 
 router = APIRouter(prefix="/v1/compilations", tags=["compilations"])
 
 
-@router.get("/{key}/events", summary="queued, started, stage and finished, as they happen")
+@router.get(
+    "/{key}/events",
+    summary="queued, started, stage and finished, as they happen",
+    response_class=Response,
+    responses=STREAM,
+    openapi_extra=RESUMED,
+)
 async def get_events(request: Request, key: str) -> StreamingResponse:
     """Stream the events later than `Last-Event-ID`, until the compilation is finished."""
     state = shared(request)
     caller = await state.callers.identify(request, "compile")
     await posted_job(state, caller, key)
-    return await event_stream(request, state, key)
+    return await event_stream(request, state, key, state.compilations.read)
 
 
-async def event_stream(request: Request, state: Shared, job_id: str) -> StreamingResponse:
+async def event_stream(
+    request: Request, state: Shared, job_id: str, read_record: ReadRecord | None = None
+) -> StreamingResponse:
     """Answer the events of a job or batch later than `Last-Event-ID`.
 
+    Events are forgotten before records are: where `read_record` finds one, its end is told.
     Raises ProblemRaised: 422 for an id that is none, 404 when no events are kept.
     """
     after = request.headers.get("last-event-id") or START
@@ -38,11 +57,23 @@ async def event_stream(request: Request, state: Shared, job_id: str) -> Streamin
     except ValueError as error:
         detail = f"Last-Event-ID: {error}"
         raise ProblemRaised("invalid_request", detail, parameter="Last-Event-ID") from None
-    if not known and after == START and not await state.following.is_alive(job_id):
+    if known or await state.events.read(job_id) or await state.following.is_alive(job_id):
+        return _streaming(state.following.follow(job_id, after))
+    if read_record is not None and await read_record(job_id) is not None:
+        return _streaming(_once(_END if after != _END.id else None))
+    if after == START:
         raise ProblemRaised("not_found", f"No events of {job_id} are kept")
-    stream = as_text(state.following.follow(job_id, after))
+    return _streaming(_once(None))
+
+
+def _streaming(events: AsyncIterator[Event | None]) -> StreamingResponse:
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
+    return StreamingResponse(as_text(events), headers=headers, media_type="text/event-stream")
+
+
+async def _once(event: Event | None) -> AsyncIterator[Event | None]:
+    if event is not None:
+        yield event
 
 
 async def as_text(events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]:

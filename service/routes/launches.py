@@ -14,13 +14,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from compiler.launch.launch import Launch, launch_url
 from compiler.launch.request import EXAMPLE, LaunchRequest
 from service.answer import FINISHED_STATES, RETRY_AFTER_S, server_timing
-from service.body import parse_body, read_body
+from service.body import canonical_json, parse_body, read_body
 from service.caller import Caller
 from service.launch_submission import cancel_launch, current_launch, submit_launch, wait_for_launch
-from service.openapi import body_of
+from service.openapi import body_of, bytes_as, header
 from service.problems import ProblemRaised
 from service.routes.artifacts import blob_response
-from service.routes.events import event_stream
+from service.routes.events import RESUMED, STREAM, event_stream
 from service.routes.posting import WAIT
 from service.shared import Shared, shared
 from service.wait import requested_wait
@@ -40,7 +40,7 @@ router = APIRouter(prefix=PATH, tags=["launches"])
     responses={200: {"model": Launch}, 202: {"model": Launch}},
     openapi_extra={
         "requestBody": body_of(LaunchRequest, {"vector add": EXAMPLE}),
-        "parameters": [WAIT],
+        "parameters": [WAIT, header("Idempotency-Key", "names this launch for 24 hours")],
     },
 )
 async def post_launch(request: Request) -> Response:
@@ -65,7 +65,7 @@ async def _submit_once(
     state: Shared, caller: Caller, key: str, launch_request: LaunchRequest, body: bytes
 ) -> str:
     """Return the launch that `key` stands for, submitted now if it is not there yet."""
-    launch_id = await _first_use(state, caller, key, secrets.token_hex(16), body)
+    launch_id = await _first_use(state, caller, key, secrets.token_hex(16), canonical_json(body))
     if await state.launches.find(launch_id, caller.id) is None:
         try:
             await submit_launch(state, launch_request, caller, launch_id)
@@ -154,7 +154,12 @@ async def get_launch(request: Request, launch_id: str) -> Response:
     return Response(record, headers=wait.headers, media_type="application/json")
 
 
-@router.delete("/{launch_id}", summary="Cancel a launch", response_model=Launch)
+@router.delete(
+    "/{launch_id}",
+    summary="Cancel a launch",
+    response_model=Launch,
+    responses={202: {"model": Launch}},
+)
 async def delete_launch(request: Request, launch_id: str) -> Response:
     """Answer 202, or 200 when it was over."""
     state = shared(request)
@@ -166,7 +171,12 @@ async def delete_launch(request: Request, launch_id: str) -> Response:
 
 
 @router.head("/{launch_id}/outputs/{argument}", include_in_schema=False)
-@router.get("/{launch_id}/outputs/{argument}", summary="An output tensor as .npy")
+@router.get(
+    "/{launch_id}/outputs/{argument}",
+    summary="An output tensor as .npy",
+    response_class=Response,
+    responses=bytes_as("application/x-npy"),
+)
 async def get_output(request: Request, launch_id: str, argument: str, case: int = 0) -> Response:
     """Answer the file of an output that was asked for as `tensor`."""
     state = shared(request)
@@ -185,7 +195,13 @@ async def get_trace(request: Request, launch_id: str, case: int = 0) -> Response
     return await _file(request, state, stored, f"{case}/", "application/json")
 
 
-@router.get("/{launch_id}/events", summary="queued, started, case and finished")
+@router.get(
+    "/{launch_id}/events",
+    summary="queued, started, case, finished, and finding when a fault was looked at again",
+    response_class=Response,
+    responses=STREAM,
+    openapi_extra=RESUMED,
+)
 async def get_launch_events(request: Request, launch_id: str) -> StreamingResponse:
     """Stream the events later than `Last-Event-ID`, until the launch is over."""
     state = shared(request)

@@ -9,6 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from compiler.target import STAGES
 from service import VERSION
+from service.openapi import bytes_as
 from service.shared import Shared, shared
 from store.lanes import compile_lane
 
@@ -90,12 +91,14 @@ async def _queue_lengths(state: Shared) -> dict[str, int]:
     return {lane: await state.jobs.queued(lane) for lane in lanes}
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", summary="This process is alive")
 async def get_health() -> dict[str, str]:
     """Answer at once, whatever the store does."""
     return {"status": "alive"}
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", summary="This process reaches the store")
 async def get_readiness(request: Request) -> dict[str, str]:
     """Answer 503 while the store cannot be reached; says nothing of workers."""
@@ -103,7 +106,12 @@ async def get_readiness(request: Request) -> dict[str, str]:
     return {"status": "ready"}
 
 
-@router.get("/metrics", summary="Prometheus metrics")
+@router.get(
+    "/metrics",
+    summary="Prometheus metrics",
+    response_class=Response,
+    responses=bytes_as("text/plain"),
+)
 async def get_metrics(request: Request) -> Response:
     """Answer counters of this process and gauges of the deployment."""
     state = shared(request)

@@ -4,6 +4,7 @@ from fastapi import APIRouter, Request, Response
 
 from compiler.launch.npy import NotNpy, check_npy
 from service.body import read_bytes
+from service.openapi import bytes_as
 from service.problems import ProblemRaised
 from service.routes.artifacts import blob_response
 from service.shared import shared
@@ -12,10 +13,18 @@ from store.tensors import TensorQuotaExceeded
 
 router = APIRouter(prefix="/v1/tensors", tags=["launches"])
 MEDIA_TYPE = "application/x-npy"
+NPY = bytes_as(MEDIA_TYPE)
 PRIVATE = {"Cache-Control": "private, no-cache"}
 
 
-@router.put("/{digest}", summary="Upload a .npy file", status_code=201)
+@router.put(
+    "/{digest}",
+    summary="Upload a .npy file",
+    status_code=201,
+    response_class=Response,
+    responses={200: {"description": "It was there already"}},
+    openapi_extra={"requestBody": {"required": True, "content": NPY[200]["content"]}},
+)
 async def put_tensor(request: Request, digest: str) -> Response:
     """Answer 201 for a new tensor, 200 for one that you have already."""
     state = shared(request)
@@ -31,11 +40,12 @@ async def put_tensor(request: Request, digest: str) -> Response:
         raise ProblemRaised("invalid_request", f"The body is no tensor: {error}") from None
     except TensorQuotaExceeded as error:
         raise ProblemRaised("too_large", str(error), limit=error.limit_bytes) from None
-    return Response(status_code=201 if is_new else 200, headers={"ETag": f'"{digest}"'})
+    headers = {"ETag": f'"{digest}"', "Location": f"{router.prefix}/{digest}"}
+    return Response(status_code=201 if is_new else 200, headers=headers)
 
 
-@router.head("/{digest}", summary="Whether a tensor is there")
-@router.get("/{digest}", summary="An uploaded tensor")
+@router.head("/{digest}", summary="Whether a tensor is there", response_class=Response)
+@router.get("/{digest}", summary="An uploaded tensor", response_class=Response, responses=NPY)
 async def get_tensor(request: Request, digest: str) -> Response:
     """Answer the .npy file."""
     state = shared(request)

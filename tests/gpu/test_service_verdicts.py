@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from tests.gpu.service import ROOT, given, launch_body, out, running
+from tests.gpu.serving import ROOT, given, launch_body, out, running
 
 BLOCK = {"BLOCK_SIZE": 1024}
 SUM = {"source": "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr\n"}

@@ -74,11 +74,11 @@ def _prepared(folder: Path, device: Any, *, poison: bool) -> tuple[Any, Any]:
     kernel = load(device, job.cubin, job.abi, job.grid)
     memory = PlainMemory(device)
     addresses = []
-    for one, size, content in zip(
-        job.allocations, contents.sizes_bytes, contents.initial, strict=True
+    for one, size, content, byte in zip(
+        job.allocations, contents.sizes_bytes, contents.initial, contents.poisons, strict=True
     ):
         addresses.append(memory.take(size, int(one["align_bytes"])))
-        memory.put(addresses[-1], size, content, poison=poison)
+        memory.put(addresses[-1], size, content, poison=byte if poison else None)
     (folder / PLACES).write_text(json.dumps(contents.places(addresses)))
     return kernel, _parameters(device, memory, job, addresses)
 

@@ -10,7 +10,7 @@ from worker.cuda.arguments import Packer
 from worker.cuda.bench import Bench
 from worker.cuda.contents import Bytes, Contents
 from worker.cuda.job import LaunchJob
-from worker.cuda.memory import POISON, Block
+from worker.cuda.memory import Block
 from worker.cuda.parameters import ParameterBlock
 from worker.cuda.scratch import scratch_of
 
@@ -43,9 +43,12 @@ class Buffers:
 
     def fill(self) -> None:
         """Write what the allocations start with, or the poison. Raises CudaError."""
-        for block, content in zip(self.blocks, self._contents.initial, strict=True):
+        contents = self._contents
+        for block, content, poison in zip(
+            self.blocks, contents.initial, contents.poisons, strict=True
+        ):
             if content is None:
-                self._memory.fill(block.address, block.size_bytes, POISON)
+                self._memory.fill(block.address, block.size_bytes, poison)
             else:
                 self._memory.write(block.address, content)
 
@@ -94,6 +97,7 @@ class Pristine:
 
     def __init__(self, bench: Bench, contents: Contents, restored: Collection[int]) -> None:
         self._memory = bench.memory
+        self._poisons = contents.poisons
         self._kept: dict[int, Block | None] = {}
         for index in restored:
             content = contents.initial[index]
@@ -113,6 +117,6 @@ class Pristine:
         for index, kept in self._kept.items():
             block = buffers.blocks[index]
             if kept is None:
-                self._memory.fill(block.address, block.size_bytes, POISON)
+                self._memory.fill(block.address, block.size_bytes, self._poisons[index])
             else:
                 self._memory.copy(block.address, kept.address, block.size_bytes)

@@ -12,6 +12,7 @@ import numpy as np
 from compiler.launching.buffers import Leaf, leaves, logical_bytes, materialise
 from compiler.launching.dtypes import stored
 from compiler.launching.finding import index_of
+from compiler.launching.poison import poison_of
 from worker.cuda.fault import Fault, JobFailed
 from worker.cuda.job import LaunchJob
 
@@ -29,6 +30,7 @@ class Contents:
                 int(allocation["elements"]) * kind.itemsize
                 for allocation, kind in zip(job.allocations, self._kinds, strict=True)
             ]
+            self.poisons = [poison_of(kind) for kind in self._kinds]
             self.initial = _initial(job)
             self.outputs = [leaf for leaf in leaves(dict(job.arguments)) if leaf.output]
         except (ValueError, KeyError, TypeError) as error:

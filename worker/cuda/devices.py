@@ -44,6 +44,11 @@ async def find_devices(command: LauncherCommand, timeout_s: float = 60.0) -> lis
 
 def main() -> None:
     """Print the facts of all GPUs as JSON. Runs in the process that may import CUDA."""
-    from worker.cuda.device import count, describe
-
+    try:
+        from worker.cuda.device import count, describe
+    except ModuleNotFoundError as missing:
+        sys.exit(
+            f"there is no module {missing.name!r} here; with a GPU, install the extra `gpu`: "
+            "pip install 'tritond[gpu]', or `make gpu` in a checkout"
+        )
     json.dump([describe(ordinal) for ordinal in range(count())], sys.stdout)

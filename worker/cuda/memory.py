@@ -17,8 +17,6 @@ from worker.cuda.mapping import Mapping, map_memory, unmap
 _CANARY = 0xA5
 _RED_ZONE_BYTES = 4096
 _POOL_BYTES = 1 << 30
-POISON = 0xFF
-"""Fills what a kernel has yet to write: NaN in every floating-point type that has one."""
 
 
 @dataclass(frozen=True, slots=True)

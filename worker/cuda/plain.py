@@ -9,7 +9,6 @@ from cuda.bindings import driver as cu
 
 from worker.cuda.device import Device
 from worker.cuda.driver import check
-from worker.cuda.memory import POISON
 
 _ALWAYS_ALIGNED_BYTES = 256
 
@@ -27,9 +26,9 @@ class PlainMemory:
         return (start + spare_bytes) // align_bytes * align_bytes if spare_bytes else start
 
     def put(
-        self, address: int, size_bytes: int, content: np.ndarray | None, *, poison: bool
+        self, address: int, size_bytes: int, content: np.ndarray | None, *, poison: int | None
     ) -> None:
-        """Write `content`; without any, the poison or nothing at all. Raises CudaError."""
+        """Write `content`; without any, bytes of `poison` or nothing. Raises CudaError."""
         if content is not None and content.nbytes:
             doing = "writing an argument"
             check(
@@ -37,8 +36,8 @@ class PlainMemory:
                 doing,
             )
             self.wait()
-        elif content is None and poison:
-            self.fill(address, size_bytes, POISON)
+        elif content is None and poison is not None:
+            self.fill(address, size_bytes, poison)
 
     def fill(self, address: int, size_bytes: int, byte: int) -> None:
         """Set memory, in the order of the stream. Raises CudaError."""

@@ -118,6 +118,7 @@ def kernel_problem(failure: LaunchFailure) -> Problem:
     first = failure.diagnostics[0] if failure.diagnostics else None
     detail = failure.message
     if first is not None and first.line is not None:
-        hint = f" {first.hint}" if first.hint else ""
+        end = "" if first.message.endswith((".", "!", "?")) else "."
+        hint = f"{end} {first.hint}" if first.hint else ""
         detail = f"{first.file}:{first.line}: {first.message}{hint}"
     return failure_problem(slug, detail[:MAX_MESSAGE_CHARS])

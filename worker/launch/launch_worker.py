@@ -16,6 +16,7 @@ from store.jobs.revocations import Revocations
 from store.jobs.words import Claim, Limits
 from store.lanes import interpreter_lane
 from store.launches import Launches
+from worker.branch import Branch
 from worker.compile import Bench
 from worker.launch.children import Children
 from worker.launch.launch_job import LaunchDesk, do_launch
@@ -71,14 +72,15 @@ class LaunchWorker:
         return Attempts(self._redis, self._blocking, f"{self._worker.id}.{number}", limits)
 
 
-def launch_worker_of(name: str, toolchain: Toolchain, level: str, slots: int) -> workers.Worker:
-    """Return how an interpreter's worker is registered."""
+def launch_worker_of(name: str, toolchain: Toolchain, branch: Branch, slots: int) -> workers.Worker:
+    """Return how the interpreter's worker is registered, whose children are those of `branch`."""
     return workers.Worker(
         id=f"{name}-launch",
         kind="launch",
         toolchain=toolchain.id,
         device=None,
-        sandbox=level,
+        sandbox=branch.level,
         slots=slots,
         busy=0,
+        sandbox_report=branch.report.to_dict(),
     )

@@ -86,6 +86,15 @@ def test_it_names_the_toolchain(compilation: dict[str, Any]) -> None:
     assert toolchain["sandbox"] in {"standard", "strict"}
 
 
+def test_every_worker_tells_what_its_sandbox_is_worth(
+    compilation: dict[str, Any], http: httpx.Client
+) -> None:
+    reports = http.get("/v1/system").json()["sandbox"]
+
+    level = compilation["toolchain"]["sandbox"]
+    assert {report["level"] for report in reports.values()} == {level}
+
+
 def test_each_artifact_is_described(compilation: dict[str, Any]) -> None:
     assert list(compilation["artifacts"]) == ["source", "ttir", "ttgir", "llir", "ptx", "cubin"]
     for stage, artifact in compilation["artifacts"].items():
@@ -151,7 +160,7 @@ def test_metadata_and_resources_are_known_without_a_gpu(compilation: dict[str, A
     assert resources["stack_bytes"] == 0
     assert resources["shared_bytes"] == metadata["shared_bytes"]
     assert resources["fits"] is True
-    assert set(resources["occupancy"]) == {"blocks_per_sm", "warps_per_sm", "ratio", "limited_by"}
+    assert set(resources["occupancy"]) >= {"blocks_per_sm", "warps_per_sm", "ratio", "limited_by"}
     assert 0 < resources["occupancy"]["ratio"] <= 1
 
 

@@ -87,17 +87,17 @@ def test_a_blob_never_changes(http: httpx.Client, compilation: dict[str, Any]) -
     assert "immutable" in blob.headers["cache-control"]
 
 
-def test_an_unknown_stage(http: httpx.Client, compilation: dict[str, Any]) -> None:
-    answer = http.get(f"{compilation['url']}/artifacts/assembly")
+@pytest.mark.parametrize("stage", ["assembly", "hsaco"])
+def test_a_stage_that_the_target_has_not(
+    http: httpx.Client, compilation: dict[str, Any], stage: str
+) -> None:
+    answer = http.get(f"{compilation['url']}/artifacts/{stage}")
 
     assert (answer.status_code, answer.json()["slug"]) == (404, "no_such_stage")
 
 
-@pytest.mark.parametrize("stage", ["cubin", "hsaco"])
-def test_a_stage_that_was_not_reached(
-    http: httpx.Client, compilation: dict[str, Any], stage: str
-) -> None:
-    answer = http.get(f"{compilation['url']}/artifacts/{stage}")
+def test_a_stage_that_was_not_reached(http: httpx.Client, compilation: dict[str, Any]) -> None:
+    answer = http.get(f"{compilation['url']}/artifacts/cubin")
 
     assert (answer.status_code, answer.json()["slug"]) == (404, "stage_not_reached")
 
@@ -122,6 +122,14 @@ def test_artifacts_are_included_in_a_get(http: httpx.Client, compilation: dict[s
     assert set(answer["included"]) == {"ttir", "ptx"}
     assert answer["cache"] is None
     assert ".visible .entry add_kernel" in answer["included"]["ptx"]
+
+
+def test_a_get_may_name_what_it_includes_one_by_one(
+    http: httpx.Client, compilation: dict[str, Any]
+) -> None:
+    answer = http.get(compilation["url"], params={"include": ["ttir", "ptx"]}).json()
+
+    assert set(answer["included"]) == {"ttir", "ptx"}
 
 
 def test_a_get_cannot_include_what_is_no_stage(

@@ -58,6 +58,14 @@ def test_probes_and_documentation_need_no_key(idle: Deployment, path: str) -> No
         assert http.get(path).status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_probes_may_ask_without_wanting_the_body(idle: Deployment, path: str) -> None:
+    with idle.client() as http:
+        answer = http.head(path)
+
+    assert (answer.status_code, answer.content) == (200, b"")
+
+
 def test_a_known_toolchain_without_a_worker_queues(callers: dict[str, httpx.Client]) -> None:
     first, second = post(callers["alice"], "queued 1"), post(callers["alice"], "queued 2")
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
+from store.connection import connect
+from store.keys import EVENTS
 from tests.integration.api import bodies
 from tests.integration.api.conftest import Post
+from tests.integration.api.running import Deployment
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,25 @@ def test_events_are_taken_up_behind_the_last_one_seen(post: Post, http: httpx.Cl
     rest = events_of(http, made["url"], after=events[3].id)
 
     assert rest == events[4:]
+
+
+def test_events_that_are_no_longer_kept_are_told_by_their_end(
+    system: Deployment, post: Post, http: httpx.Client
+) -> None:
+    made = post(bodies.vector_add("forgotten events")).json()
+    last = events_of(http, made["url"])[-1]
+    asyncio.run(forget_events(system.redis_url, made["key"]))
+
+    told = events_of(http, made["url"])
+
+    assert [(event.kind, event.data) for event in told] == [("finished", last.data)]
+    assert events_of(http, made["url"], after=last.id) == told  # it never saw the end
+    assert events_of(http, made["url"], after=told[0].id) == []
+
+
+async def forget_events(redis_url: str, key: str) -> None:
+    async with connect(redis_url) as redis:
+        assert await redis.delete(EVENTS + key) == 1
 
 
 def test_what_is_no_event_id_is_refused(post: Post, http: httpx.Client) -> None:

@@ -107,7 +107,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "unknown check": ({"checks": ["memchek"]}, "/checks/0"),
     "timing below zero": ({"timing": {"max_ms": -1}}, "/timing/max_ms"),
     "trace of no program": ({"trace": {"programs": []}}, "/trace/programs"),
-    "trace of a GPU": ({"device": "auto", "trace": {}}, "/trace"),
+    "trace of a GPU": ({"device": {"target": "cuda:90"}, "trace": {}}, "/trace"),
     "profile of the interpreter": ({"profile": True}, "/profile"),
     "no time": ({"timeout_s": 0}, "/timeout_s"),
     "too much time": ({"deadline_s": 1e9}, "/deadline_s"),

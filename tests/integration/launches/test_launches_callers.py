@@ -97,7 +97,9 @@ def test_a_caller_may_queue_so_many_launches(callers: dict[str, httpx.Client]) -
 
 def test_the_same_key_and_body_mean_the_same_launch(callers: dict[str, httpx.Client]) -> None:
     headers = {"idempotency-key": "twice"}
-    posts = [callers["alice"].post(PATH, json=bodies.vector_add(), headers=headers) for _ in "ab"]
+    body = bodies.vector_add()
+    reordered = dict(reversed(body.items()))
+    posts = [callers["alice"].post(PATH, json=one, headers=headers) for one in (body, reordered)]
 
     assert posts[0].json()["id"] == posts[1].json()["id"]
     assert posts[1].headers["location"] == posts[0].headers["location"]

@@ -1,4 +1,4 @@
-"""What docs/launches.md shows is what happens."""
+"""What docs/launches.md and docs/batches.md show is what happens."""
 
 from __future__ import annotations
 
@@ -8,18 +8,23 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from compiler.launch.request import LaunchRequest
 from compiler.launch.tolerance import default_tolerance
 from compiler.launch.verdict import Verdict
 from tests.integration.api.running import Deployment
 
-TEXT = (Path(__file__).parents[3] / "docs" / "launches.md").read_text()
+DOCS = Path(__file__).parents[3] / "docs"
+TEXT = (DOCS / "launches.md").read_text()
 EXAMPLE = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
 
 
-def test_its_examples_print_what_it_says(system: Deployment) -> None:
+@pytest.mark.parametrize("name", ["launches.md", "batches.md"])
+def test_its_examples_print_what_it_says(system: Deployment, name: str) -> None:
     namespace: dict[str, Any] = {}
-    examples = EXAMPLE.findall(TEXT)
+    text = (DOCS / name).read_text()
+    examples = EXAMPLE.findall(text)
 
     for code, printed in examples:
         output = io.StringIO()
@@ -27,7 +32,7 @@ def test_its_examples_print_what_it_says(system: Deployment) -> None:
             exec(code.replace("http://127.0.0.1:8000", system.url), namespace)
         assert output.getvalue() == printed
     namespace["http"].close()
-    assert len(examples) == TEXT.count("```python")
+    assert len(examples) == text.count("```python")
 
 
 def test_its_verdicts_are_all_in_their_order() -> None:

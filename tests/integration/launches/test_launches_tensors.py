@@ -40,7 +40,8 @@ def test_a_tensor_is_put_looked_at_and_deleted(http: httpx.Client) -> None:
     data = npy(np.arange(6, dtype=np.float32).reshape(2, 3))
     url = url_of(data)
 
-    assert [put(http, data).status_code, put(http, data).status_code] == [201, 200]
+    made, again = put(http, data), put(http, data)
+    assert (made.status_code, made.headers["location"], again.status_code) == (201, url, 200)
     got = http.get(url)
     assert (got.content, got.headers["content-type"]) == (data, "application/x-npy")
     looked_at = http.head(url)
@@ -52,6 +53,13 @@ def test_a_tensor_is_put_looked_at_and_deleted(http: httpx.Client) -> None:
     )  # fmt: skip
     assert [http.delete(url).status_code, http.delete(url).status_code] == [204, 404]
     assert (http.get(url).status_code, http.head(url).status_code) == (404, 404)
+
+
+def test_a_tensor_is_no_blob_that_others_may_read(http: httpx.Client) -> None:
+    data = npy(np.arange(7, dtype=np.float32))
+    put(http, data)
+
+    assert http.get(url_of(data).replace("tensors", "blobs")).status_code == 404
 
 
 def test_a_launch_reads_an_uploaded_tensor(launch: Launch, http: httpx.Client) -> None:

@@ -27,6 +27,7 @@ EARNED: dict[str, dict[str, Any]] = {
     "invalid_reference": kernel(
         "tl.store(out_ptr + lanes, 1.0)", reference="def reference(**_):\n    return 1 / 0\n"
     ),
+    "illegal_access": kernel("tl.store(out_ptr + (1 << 41), 1.0)"),
     "out_of_bounds": faulty(
         "writes_past_the_end",
         {"x_ptr": arange(100), "out_ptr": output(100), "n": 100},
@@ -161,7 +162,7 @@ def test_what_the_interpreter_cannot_do_needs_a_gpu(launch: Launch) -> None:
     )
     assert (answer["state"], answer["problem"]["slug"]) == ("failed", "needs_gpu")
     assert answer["problem"]["detail"].startswith(f"user.py:{line}: inline assembly")
-    assert "Launch it on a device with a GPU" in answer["problem"]["detail"]
+    assert "it needs a GPU. Launch it on a device with a GPU" in answer["problem"]["detail"]
 
 
 def test_a_kernel_that_the_source_lacks_is_named_with_those_it_has(launch: Launch) -> None:

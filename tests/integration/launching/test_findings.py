@@ -154,7 +154,11 @@ async def test_a_helper_s_access_is_found_at_the_helper_s_line(pool):
 async def test_an_invented_address_is_nobody_s(pool):
     arguments = {"x_ptr": Buffer((1,), "i64", {"kind": "full", "value": 4096}), "out_ptr": out(1)}
     finding = await found(pool, "reads_wild", arguments)
-    assert (finding["kind"], finding["argument"], finding["index"]) == ("out_of_bounds", None, None)
+    assert (finding["kind"], finding["argument"], finding["index"]) == (
+        "illegal_access",
+        None,
+        None,
+    )
     assert "address 0x1000, which belongs to no argument" in finding["message"]
 
 

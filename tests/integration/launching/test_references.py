@@ -107,6 +107,12 @@ async def test_an_output_is_left_out_by_none(pool):
     assert list(run.result["outputs"]) == ["y"]
 
 
+async def test_whole_floats_are_integers(pool):
+    arguments = {"x": Buffer((4,), "i32", {"kind": "arange"}), "z": out(4, dtype="i32")}
+    run = await refer(pool, "def reference(x):\n    return x * 2.0", arguments)
+    assert run.result["outputs"]["z"]["dtype"] == "int64"
+
+
 async def test_a_float_result_for_an_integer_output(pool):
     arguments = {"x": Buffer((4,), "i32", {"kind": "arange"}), "z": out(4, dtype="i32")}
     failure = await refused(pool, "def reference(x):\n    return x / 2", arguments)

@@ -51,6 +51,19 @@ def test_a_module_that_asks_torch_for_the_device_is_told_the_target(children: Ch
     assert stored(compile_text(children, HEAD + ASKS + KERNEL, arch=80)) == "8.000000e+00"
 
 
+def test_torch_has_no_parts_that_only_plug_ins_of_other_makers_add(children: Children) -> None:
+    asks = (
+        "import torch\n"
+        "VALUE = tl.constexpr(1.0 if hasattr(torch, 'npu') else 2.0)\n"
+        "try:\n"
+        "    import torch.musa\n"
+        "except ImportError:\n"
+        "    VALUE = tl.constexpr(VALUE.value + 1.0)\n"
+    )
+
+    assert stored(compile_text(children, HEAD + asks + KERNEL)) == "3.000000e+00"
+
+
 def test_a_module_that_asks_triton_for_the_device_is_told_the_target(children: Children) -> None:
     asks = (
         "target = triton.runtime.driver.active.get_current_target()\n"

@@ -221,3 +221,8 @@ def test_help_documents_the_exit_codes(capsys: pytest.CaptureFixture[str]):
     text = capsys.readouterr().out
     for line in ("0  done", "1  the kernel did not compile", "3  the service cannot be reached"):
         assert line in text
+
+
+def test_without_a_command_the_help_says_which_there_are(capsys: pytest.CaptureFixture[str]):
+    assert main([]) == 2
+    assert "run a kernel and say whether it is right" in capsys.readouterr().err

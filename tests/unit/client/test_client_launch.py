@@ -235,6 +235,12 @@ def test_a_verdict_that_is_not_good_is_an_answer_not_an_exception(
         done.raise_unless_good()
 
 
+def test_a_launch_is_not_good_when_a_case_could_not_run(client: Client, tritond: FakeTritond):
+    tritond.will_answer(launch(verdict="not_checked", counts={"passed": 1, "failed": 1}))
+
+    assert not client.launch(SOURCE, **ADD).good
+
+
 def test_a_launch_without_a_verdict_raises(client: Client, tritond: FakeTritond):
     problem = {"slug": "compile_error", "detail": "user.py:3: name 'tl' is not defined"}
     tritond.will_answer(launch("failed", problem=problem))

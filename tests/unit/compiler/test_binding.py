@@ -186,6 +186,8 @@ def test_a_parameter_without_type_or_value_is_missing():
         "parameter `n_elements` of `add_kernel` has neither a type in `signature` "
         'nor a value in `constexprs`: add for example "n_elements": "i32"'
     )
+    pointer = refused({"n_elements": "i32"}, {"BLOCK_SIZE": 16})
+    assert str(pointer).endswith('add for example "x_ptr": "*fp32:16"')
 
 
 def test_a_type_for_a_constexpr_is_refused():

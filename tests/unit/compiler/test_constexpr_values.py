@@ -66,12 +66,19 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
         'a number that is too large for a float; infinity is written {"float": "inf"}',
     ),
     "no integer": ({"int": "12.5"}, "/int", '"12.5" is not an integer'),
+    "digits of Python only": ({"int": "1_000"}, "/int", '"1_000" is not an integer'),
+    "digits of another script": ({"int": "١٢"}, "/int", '"١٢" is not an integer'),
     "boolean as integer": ({"int": True}, "/int", "true is not an integer"),
     "null as integer": ({"int": None}, "/int", "null is not an integer"),
     "no float": (
         {"float": "one"},
         "/float",
         '"one" is not a float; write a number, "inf", "-inf" or "nan"',
+    ),
+    "float in digits of Python only": (
+        {"float": "1_0.5"},
+        "/float",
+        '"1_0.5" is not a float; write a number, "inf", "-inf" or "nan"',
     ),
     "infinity by overflow": (
         {"float": "1e400"},

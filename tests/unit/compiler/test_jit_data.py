@@ -130,6 +130,37 @@ def test_what_no_hook_gives_is_refused(data: Any):
     assert all(fault.pointer.startswith("/specialization_data") for fault in refused.value.faults)
 
 
+def test_options_without_a_backend_are_those_of_the_target():
+    data = {name: value for name, value in HOOKED.items() if name != "target"}
+    data["options"] = {"num_warps": 8}
+
+    assert jit_key(data) == key(options={"num_warps": 8})
+
+
+WRONG = {
+    "fewer values": (
+        {"constant_vals": []},
+        "cannot be read: `constant_keys` has 1 entries, `constant_vals` has 0",
+    ),
+    "parameter 7": (
+        {"constant_keys": [[7]]},
+        "cannot be read: `constant_keys` names parameter 7, but `signature` has 3",
+    ),
+    "parameter -1": (
+        {"attrs_keys": [[-1], [0]]},
+        "cannot be read: `attrs_keys` names parameter -1, but `signature` has 3",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "message"), WRONG.values(), ids=WRONG)
+def test_a_refusal_says_what_does_not_fit(changes: dict[str, Any], message: str):
+    with pytest.raises(RequestRejected) as refused:
+        jit_key(HOOKED | changes)
+
+    assert [fault.message for fault in refused.value.faults] == [message]
+
+
 @pytest.mark.parametrize("name", ["signature", "hints", "constexprs"])
 def test_it_stands_alone(name: str):
     other = {"signature": {"x_ptr": "i32"}, "hints": {"x_ptr": []}, "constexprs": {"B": 1}}

@@ -51,6 +51,34 @@ def test_inlined_library_code_is_followed_to_the_users_call() -> None:
     assert (found["file"], found["line"], found["column"]) == ("user.py", 2, 4)
 
 
+def test_calls_within_the_library_are_followed_to_the_users() -> None:
+    ptx = (
+        '.file\t1 "/kernel/user.py"\n.file\t2 "/triton/language/standard.py"\n'
+        ".loc\t2 40 5, function_name $L__info_string0, inlined_at 1 2 4\n"
+        ".loc\t1 3 9\n"
+        ".loc\t2 30 7, function_name $L__info_string0, inlined_at 2 40 5\n"
+        "\tbad.op %r1;\n"
+    )
+
+    (found,) = diagnostics("ptxas k.ptx, line 6; error   : Unknown 'bad'\n", ptx, SOURCES)
+
+    assert (found["file"], found["line"], found["column"]) == ("user.py", 2, 4)
+
+
+def test_inline_assembly_of_several_lines_is_at_the_line_that_it_was_written_for() -> None:
+    ptx = (
+        '.file\t1 "/kernel/user.py"\n'
+        "\t.loc\t1 2 21\n\t// begin inline asm\n"
+        "\t.loc\t1 2 21\n\tmov.u64 %rd3, 0x0;\n"
+        "\t.loc\t1 3 21\n\tld.global.cg.L1::evict_first.b64 { %rd1 }, [ %rd2 + 0 ];\n"
+        "\t// end inline asm\n"
+    )
+
+    (found,) = diagnostics("ptxas k.ptx, line 7; error   : '.cg'\n", ptx, SOURCES)
+
+    assert (found["file"], found["line"]) == ("user.py", 2)
+
+
 def test_the_closing_line_of_ptxas_is_no_error_of_its_own() -> None:
     assert diagnostics("ptxas fatal   : Ptx assembly aborted due to errors\n", PTX, SOURCES) == []
 

@@ -2,6 +2,7 @@
 
 import orjson
 
+from compiler.problem import Problem
 from service.batches.answer import AnsweredItem, limit_results
 
 
@@ -30,6 +31,7 @@ def test_results_beyond_the_limit_are_problems_that_say_where_they_are():
     assert [item.status for item in items] == [200, 413, 413]
     problem = orjson.loads(items[1].problem)
     assert (problem["slug"], problem["limit"]) == ("too_large", 100)
+    assert problem.keys() == Problem.model_fields.keys()
     assert problem["detail"].endswith("GET this one at /v1/compilations/1")
     assert items[1].result == b"null"
 

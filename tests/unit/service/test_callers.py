@@ -28,8 +28,8 @@ class FakeApiKeys:
         return bool(self.keys)
 
 
-def callers(fake: FakeApiKeys) -> Callers:
-    return Callers(cast("ApiKeys", fake))
+def callers(fake: FakeApiKeys, *, is_private: bool = True) -> Callers:
+    return Callers(cast("ApiKeys", fake), is_private=is_private)
 
 
 async def identify(fake: FakeApiKeys, authorization: str | None, scope: str = "compile") -> Caller:
@@ -134,3 +134,11 @@ async def test_the_first_key_ends_anonymous_access_at_once():
 
     with pytest.raises(ProblemRaised, match="needs an API key"):
         await identifying.identify(request(), "compile")
+
+
+async def test_revoking_the_last_key_opens_a_service_to_nobody_but_its_own_machine():
+    private, public = (callers(FakeApiKeys(), is_private=private) for private in (True, False))
+
+    assert await private.identify(request({}), "admin") == ANONYMOUS
+    with pytest.raises(ProblemRaised, match="needs an API key"):
+        await public.identify(request({}), "admin")

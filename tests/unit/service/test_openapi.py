@@ -38,6 +38,48 @@ def test_what_is_posted_has_an_example(name: str):
     assert content["examples"]
 
 
+@pytest.mark.parametrize(
+    ("name", "media_type"),
+    [
+        ("GET /v1/compilations/{key}/artifacts/{stage}", "text/x-mlir"),
+        ("GET /v1/compilations/{key}/exports/{format}", "text/rust"),
+        ("GET /v1/compilations/{key}/events", "text/event-stream"),
+        ("GET /v1/blobs/{digest}", "application/octet-stream"),
+        ("GET /v1/launches/{launch_id}/outputs/{argument}", "application/x-npy"),
+        ("GET /v1/launches/{launch_id}/events", "text/event-stream"),
+        ("GET /v1/batches/{batch_id}/events", "text/event-stream"),
+        ("GET /v1/tensors/{digest}", "application/x-npy"),
+        ("GET /metrics", "text/plain"),
+    ],
+)
+def test_bytes_are_not_called_json(name: str, media_type: str):
+    content = OPERATIONS[name]["responses"]["200"]["content"]
+
+    assert media_type in content
+    assert "application/json" not in content
+
+
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [
+        ("POST /v1/launches", "Idempotency-Key"),
+        ("GET /v1/compilations/{key}/events", "Last-Event-ID"),
+        ("GET /v1/launches/{launch_id}/events", "Last-Event-ID"),
+    ],
+)
+def test_headers_that_mean_something_are_named(name: str, header: str):
+    parameters = OPERATIONS[name]["parameters"]
+
+    assert header in [parameter["name"] for parameter in parameters if parameter["in"] == "header"]
+
+
+@pytest.mark.parametrize("model", ["CompileRequest", "LaunchRequest", "TimingRequest", "Reference"])
+def test_every_field_of_a_request_is_described(model: str):
+    fields = DOCUMENT["components"]["schemas"][model]["properties"]
+
+    assert [name for name, field in fields.items() if not field.get("description")] == []
+
+
 def test_every_schema_that_is_named_is_there():
     def named(part: Any) -> set[str]:
         if isinstance(part, dict):

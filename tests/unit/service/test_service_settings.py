@@ -5,7 +5,7 @@ import os
 import pytest
 from pydantic import ValidationError
 
-from service.settings import ServiceSettings
+from service.settings import ServiceSettings, wrong_settings
 
 
 @pytest.fixture(autouse=True)
@@ -63,3 +63,15 @@ def test_the_admin_key_is_not_shown(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TRITOND_ADMIN_KEY", "s3cret-of-the-operator")
 
     assert "s3cret" not in repr(ServiceSettings())
+
+
+def test_wrong_ones_are_told_by_the_names_of_their_variables(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TRITOND_PORT", "eighty")
+    monkeypatch.setenv("TRITOND_MAX_WAIT_S", "-1")
+
+    with pytest.raises(ValidationError) as raised:
+        ServiceSettings()
+
+    port, wait = wrong_settings(raised.value).split("; ")
+    assert port.startswith("TRITOND_PORT: Input should be a valid integer")
+    assert wait == "TRITOND_MAX_WAIT_S: Input should be greater than or equal to 0"

@@ -29,7 +29,17 @@ def test_wait_is_clamped(query: str):
 
 @pytest.mark.parametrize(
     "query",
-    ["wait=", "wait=-1", "wait=-inf", "wait=nan", "wait=5s", "wait=true", "wait=0x10", "wait"],
+    [
+        "wait=",
+        "wait=-1",
+        "wait=-inf",
+        "wait=nan",
+        "wait=5s",
+        "wait=true",
+        "wait=0x10",
+        "wait=1_0",
+        "wait",
+    ],
 )
 def test_a_wait_that_is_no_number_of_seconds_is_refused(query: str):
     with pytest.raises(ProblemRaised) as raised:

@@ -64,3 +64,14 @@ def test_a_header_that_is_nested_too_deeply_is_refused():
 def test_a_header_that_json_cannot_say_is_not_sent():
     with pytest.raises(FrameError, match="the header is not JSON"):
         encode(NONCE, {"x": float("inf")})
+
+
+def test_half_of_a_character_is_sent_as_a_question_mark():
+    (arrived,) = Decoder().feed(encode(NONCE, {"message": "half \ud800, whole \U0001f4a5"}))
+    assert arrived.header == {"message": "half ?, whole \U0001f4a5"}
+
+
+def test_half_of_a_character_is_refused():
+    text = b'{"message":"\\ud800"}'
+    with pytest.raises(FrameError, match="half of a character"):
+        Decoder().feed(prefix(header=len(text)) + text)

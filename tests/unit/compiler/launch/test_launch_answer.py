@@ -74,12 +74,18 @@ def test_with_cases_the_worst_verdict_counts_and_details_are_theirs():
     assert (launch.outputs, launch.timing, launch.findings) == (None, None, None)
 
 
-def test_a_case_that_did_not_compile_does_not_fail_the_others():
+def test_a_case_that_did_not_compile_does_not_fail_the_others_but_nothing_passes_with_it():
     launch = with_cases(QUEUED, [run(None, problem=PROBLEM), run(index=1)])
 
-    assert (launch.state, launch.verdict) == ("completed", Verdict.PASSED)
+    assert (launch.state, launch.verdict) == ("completed", Verdict.NOT_CHECKED)
     assert launch.counts == {"failed": 1, "passed": 1}
     assert launch.problem is None
+
+
+def test_a_case_that_did_not_compile_hides_no_worse_verdict():
+    launch = with_cases(QUEUED, [run(None, problem=PROBLEM), run(Verdict.MISMATCH, 1)])
+
+    assert launch.verdict is Verdict.MISMATCH
 
 
 def test_when_no_case_could_run_the_launch_failed():

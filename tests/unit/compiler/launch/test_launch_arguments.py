@@ -247,6 +247,17 @@ def test_what_cannot_be_is_refused_with_its_place(name: str):
     assert message in said
 
 
+def test_a_long_chain_of_views_is_refused_unless_it_is_written_in_order():
+    chain = {"x": buffer([4])} | {f"v{n}": {"view": {"of": f"v{n - 1}"}} for n in range(1, 1000)}
+    chain["v0"] = {"view": {"of": "x"}}
+    backwards = dict(sorted(chain.items(), key=lambda item: -int(item[0][1:] or 0)))
+    in_order = dict(reversed(backwards.items()))
+
+    assert len(bind_arguments(in_order).arguments) == 1001
+    found = faults(lambda: bind_arguments(backwards))
+    assert "write what they are of before them" in found[0][1]
+
+
 def test_all_faults_are_found():
     found = faults(lambda: bound(x="a", y=buffer([1], "b"), n=2**64))
 

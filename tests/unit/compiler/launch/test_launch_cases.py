@@ -168,3 +168,18 @@ def test_values_are_bounded_over_all_cases():
 
     assert pointer == "/cases"
     assert "more than 262144 values; upload them" in message
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointer"),
+    [
+        ({"arguments": {"n": [[1] * 200] * 100}}, "/arguments"),
+        ({"arguments": {f"n{i}": 1 for i in range(200)}, "cases": [{}] * 100}, "/cases"),
+        ({"cases": [{"arguments": {"n": {"tuple": [1] * 200}}}] * 100}, "/cases"),
+    ],
+)
+def test_arguments_are_bounded_over_all_cases(changes: dict[str, Any], pointer: str):
+    [(at, message)] = faults(lambda: resolved(**changes))
+
+    assert at == pointer
+    assert "more than 10000 arguments" in message

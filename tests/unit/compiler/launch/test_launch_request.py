@@ -152,7 +152,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "grid of zero": ({"grid": ["n_elements // 1000"]}, "/grid/0", "is 0"),
     "grid of a case": ({"cases": [{"grid": ["1/2"]}]}, "/cases/0/grid/0", "write //"),
     "no output": ({"return": {"x_ptr": "values"}}, "/return/x_ptr", "outputs are output_ptr"),
-    "trace of a GPU": ({"trace": {}}, "/trace", '"device": "interpreter"'),
+    "trace of a GPU": (
+        {"device": {"target": "cuda:90"}, "trace": {}},
+        "/trace",
+        '"device": "interpreter"',
+    ),
+    "grid of a buffer": ({"grid": ["cdiv(x_ptr, 4)"]}, "/grid/0", "x_ptr"),
     "empty reference": ({"reference": {}}, "/reference", "give either `source`"),
     "two references": (
         {"reference": {"source": "x", "compilation_key": "0" * 64}},
@@ -199,8 +204,17 @@ def test_a_device_class_names_target_and_model():
     assert device == DeviceClass(target="cuda:90", model="NVIDIA H200")
 
 
-def test_the_interpreter_takes_a_trace():
-    assert resolved(device="interpreter", trace={}).device == "interpreter"
+@pytest.mark.parametrize("device", ["auto", "interpreter"])
+def test_a_launch_with_a_trace_is_the_interpreters(device: str):
+    assert resolved(device=device, trace={}).device == "interpreter"
+
+
+def test_ir_cannot_be_traced():
+    ir = {"ir": {"language": "ttir", "text": "module {}"}, "target": "cuda:90"}
+
+    found = faults(lambda: resolved(compilation=ir, arguments=[], grid=[1], trace={}))
+
+    assert found == [("/trace", "only the interpreter traces, and it cannot run IR")]
 
 
 def test_without_a_signature_it_is_inferred():

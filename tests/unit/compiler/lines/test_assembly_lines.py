@@ -85,6 +85,47 @@ def test_inline_assembly_has_the_line_that_it_was_written_for() -> None:
     assert places(PTX, "add.s32", 1) == (Place(USER, 11),)
 
 
+def test_inline_assembly_that_begins_with_a_comment_has_its_line_too() -> None:
+    text = (
+        "	.loc	1 18 13                         // user.py:18:13\n"
+        "	// begin inline asm\n"
+        "	// wait for regs: %r1\n"
+        "	.loc	1 19 13                         // user.py:19:13\n"
+        "	wgmma.wait_group.sync.aligned 0;\n"
+        "	// end inline asm\n"
+        "	mul.f32 	%r2, %r1, %r1;\n"
+        '	.file	1 "/kernel/user.py"\n'
+    )
+
+    assert places(text, "wgmma") == (Place(USER, 18),)
+    assert places(text, "mul.f32") == (Place(USER, 18),)
+
+
+DEEP_PTX = """\
+	.loc	2 202 13, function_name $L__info_string0, inlined_at 1 10 14 // standard.py:202:13
+	.loc	2 189 16, function_name $L__info_string0, inlined_at 2 202 13 // standard.py:189:16
+	add.s32 	%r2, %r1, 1;
+	.loc	2 202 13, function_name $L__info_string0, inlined_at 1 20 14 // standard.py:202:13
+	.loc	2 189 16, function_name $L__info_string0, inlined_at 2 202 13 // standard.py:189:16
+	sub.s32 	%r2, %r1, 1;
+	.loc	2 7 7, function_name $L__info_string0, inlined_at 2 7 7 // standard.py:7:7
+	mul.s32 	%r2, %r1, 1;
+	.file	1 "/kernel/user.py"
+	.file	2 "/triton/language/standard.py"
+"""
+
+
+def test_calls_of_the_library_within_the_library_are_followed_to_the_user() -> None:
+    at = Place(LIBRARY, 189), Place(LIBRARY, 202)
+
+    assert places(DEEP_PTX, "add.s32") == (*at, Place(USER, 10))
+    assert places(DEEP_PTX, "sub.s32") == (*at, Place(USER, 20))
+
+
+def test_a_call_that_names_itself_ends() -> None:
+    assert places(DEEP_PTX, "mul.s32") == (Place(LIBRARY, 7), Place(LIBRARY, 7))
+
+
 def test_line_0_is_no_place() -> None:
     assert places(PTX, "add.s32", 2) == ()
 

@@ -1,0 +1,1 @@
+"""Real kernels of packages on PyPI, compiled directly and over HTTP, and compared."""

