@@ -112,6 +112,11 @@ ADVICE: tuple[tuple[str, str], ...] = (
         "A loop runs once for the whole block: its bounds must be single values, not tensors.",
     ),
     (
+        r"has no form for arguments of type",
+        "Functions of libdevice take floating-point numbers of one type: convert with "
+        "x.to(tl.float32) or x.to(tl.float64).",
+    ),
+    (
         r"Cannot use /, #, or %|cannot add pointers together",
         "Check the types of both operands.",
     ),

@@ -41,7 +41,7 @@ def of_compilation(
     if isinstance(root, MemoryError) or any("MemoryError" in (f.said or "")[:12] for f in found):
         raise MemoryError
     if not found:
-        message = f"{type(error).__name__}: {error}"
+        message = wording.told(error)
         return Failure(
             "compile_error", "frontend", message, [diagnostic("error", "frontend", message)]
         )
@@ -102,7 +102,7 @@ def of_definition(dropped: Dropped, name: str, others: Sequence[Dropped] = ()) -
         text = "".join(linecache.getlines(KERNEL_FOLDER + unread))
         return syntax.failure_of(error, text, unread)
     missing = _missing_module(error)
-    message = f"{type(error).__name__}: {error}"
+    message = wording.told(error)
     slug = "slice_incomplete" if missing and missing not in _HOST_LIBRARIES else "compile_error"
     slug = refusal.SLUG if refusal.was_refused(error) else slug
     found = _at_module_level(cause, "error", message, _definition_hint(cause))
@@ -137,7 +137,7 @@ def of_dropped(loaded: Loaded) -> list[Diagnostic]:
     """Return a note for every statement that was left out because it raised."""
     notes = []
     for dropped in loaded.dropped[:_MOST_NOTES]:
-        message = f"this statement was left out: {type(dropped.error).__name__}: {dropped.error}"
+        message = f"this statement was left out: {wording.told(dropped.error)}"
         notes.append(_at_module_level(dropped, "note", message[:500], None))
     return notes
 

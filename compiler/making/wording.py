@@ -14,15 +14,25 @@ _CONSTEXPR = re.compile(r"constexpr\[(\d+)\]")
 _GLOBAL = re.compile(
     r"Cannot access global variable (\w+) from within @jit'ed function\..*", re.DOTALL
 )
+_INSTALLED = re.compile(r" \(/(?!kernel/)[^()]*\)$")
 _NOISE = (
     (re.compile(r"`?constexpr\[<class 'triton\.language\.core\.(\w+)'>\]`?"), r"a \1"),
     (re.compile(r"<class 'triton\.language\.core\.(\w+)'>"), r"\1"),
     (re.compile(r"<class '(\w+)'>"), r"\1"),
     (re.compile(r"\btriton\.language\.(?=u?int\d|b?float\d)"), "tl."),
     (re.compile(r"! Please make sure that the type stays consistent\.$"), ""),
+    (
+        re.compile(r"^(?:KeyError: )?\((tl\.\w+(?:, tl\.\w+)*),?\)$"),
+        r"the function has no form for arguments of type \1",
+    ),
 )
 _PLAIN = frozenset({"AssertionError", "ValueError", "TypeError", "NameError", "AttributeError",
                     "NotImplementedError", "RuntimeError"})  # fmt: skip
+
+
+def told(error: BaseException) -> str:
+    """Return the kind and words of an exception, without where Python lies on this machine."""
+    return f"{type(error).__name__}: {_INSTALLED.sub('', str(error))}"
 
 
 def cleaned(message: str | None) -> str:
