@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-PIPELINE_VERSION = 3
+PIPELINE_VERSION = 4
 """Raise it with every change to cut, front, back, sandbox policy or limits that can change
 an artifact: it is part of the toolchain id, so old results are left behind, never mixed."""
 

@@ -44,6 +44,7 @@ WORKER: Final = "tritond:worker:"  # <worker id>: JSON, lives as long as its hea
 WORKERS: Final = "tritond:workers"  # set of worker ids
 TOOLCHAINS: Final = "tritond:toolchains"  # hash toolchain id -> JSON
 DEFAULT_TOOLCHAIN: Final = "tritond:toolchain-default"  # toolchain id
+TARGETS_TRIED: Final = "tritond:targets-tried:"  # <what was tried, where>: targets, by blanks
 DEVICES: Final = "tritond:devices"  # set of device classes that were ever here
 REFERENCES: Final = "tritond:references"  # set of "<language> <toolchain id or device class>"
 TOOLS: Final = "tritond:tools"  # set of "<check or profile> <device class>"

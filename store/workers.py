@@ -14,6 +14,7 @@ from redis.asyncio import Redis
 from store import keys
 
 HEARTBEAT_LIFE_S: Final = 15
+TRIED_LIFE_S: Final = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,15 @@ class Toolchains:
     async def describe(self, toolchain_id: str) -> bytes | None:
         """Return the description of a toolchain, None for an unknown one."""
         return cast("bytes | None", await self._redis.hget(keys.TOOLCHAINS, toolchain_id))
+
+    async def tried(self, what: str) -> Sequence[str] | None:
+        """Return the targets that `what` was found to compile for, None when nobody tried."""
+        found: Any = await self._redis.get(keys.TARGETS_TRIED + what)
+        return None if found is None else found.decode().split()
+
+    async def note_tried(self, what: str, targets: Sequence[str]) -> None:
+        """Keep what trials of `what` found out, for `TRIED_LIFE_S`."""
+        await self._redis.set(keys.TARGETS_TRIED + what, " ".join(targets), ex=TRIED_LIFE_S)
 
     async def list(self) -> dict[str, bytes]:
         """Return the descriptions of all known toolchains by id."""

@@ -126,8 +126,8 @@ class CompileWorker:
 
     async def _bench(self, branch: Branch) -> Bench:
         """Find out what the toolchain is, offer it, and lay out what its jobs need."""
-        toolchain = await identify(branch.pool, branch.level)
         offered = workers.Toolchains(self._redis)
+        toolchain = await identify(branch.pool, branch.level, offered)
         await offered.offer(toolchain.id, toolchain.model_dump_json().encode())
         blobs = Blobs(self._cache, self._budget)
         fronts = Derived(self._cache, "front", self._budget)

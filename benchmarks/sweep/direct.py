@@ -23,7 +23,12 @@ class DirectCompiler:
         command = [cache / "venv/bin/python", program, self._results / "cache"]
         with (cache / "direct.log").open("a") as log:
             self._process = subprocess.Popen(
-                command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
+                command,
+                cwd=self._results,  # unsloth writes where it is imported
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
             )
         self._lock = Lock()
 

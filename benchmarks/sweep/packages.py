@@ -17,7 +17,7 @@ class Package:
     name: str
     version: str
     folders: tuple[str, ...]
-    held_out: bool = False  # nothing was repaired after a look at its kernels
+    held_out: bool = False  # nobody had looked at its kernels before the run in docs/sweep.md
 
 
 PACKAGES = (

@@ -89,6 +89,7 @@ def warm_up() -> None:
     sys.meta_path[:] = finders
     machine.forget()
     reloading.keep("triton")
+    reloading.keep_texts("triton.language")
     gc.collect()
 
 

@@ -40,9 +40,9 @@ async def compiler():
     await pool.close()
 
 
-async def front(pool, body="pass", deadline_s=20.0):
+async def front(pool, body="pass", deadline_s=20.0, before=""):
     header = {"task": "front", "kernel": "copy", "files": {}, "complete": True}
-    source = SOURCE.replace("BODY", body).encode()
+    source = SOURCE.replace("BODY", body).replace("@", f"{before}\n@").encode()
     job = header | SPECIALIZATION | COMMON
     return await pool.run("front", job, source, deadline_s=deadline_s)
 
@@ -70,6 +70,12 @@ async def test_two_children_make_the_same_bytes(compiler):
         for made in (first, second)
     ]
     assert cubins[0] == cubins[1]
+
+
+async def test_a_function_of_tritons_can_be_wrapped_where_no_file_can_be_read(compiler):
+    wraps = "integer = triton.constexpr_function(tl.core.get_int_dtype)"
+    made = await front(compiler, "wanted: tl.constexpr = integer(16, True)", before=wraps)
+    assert made.ending is Ending.OK, made
 
 
 async def test_python_smuggled_into_a_kernel_body_meets_the_same_walls(compiler):

@@ -88,3 +88,10 @@ async def test_workers_of_an_earlier_run_are_forgotten_until_they_are_heard_of(w
 
     await workers.beat(WORKER)
     assert await workers.list() == [WORKER]
+
+
+async def test_what_trials_found_is_kept_by_what_was_tried(toolchains):
+    await toolchains.note_tried("this one", ["cuda:90", "hip:gfx942"])
+
+    assert await toolchains.tried("this one") == ["cuda:90", "hip:gfx942"]
+    assert await toolchains.tried("another") is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import time
@@ -36,10 +37,21 @@ class Up(Process):
 Start = Callable[..., Up]
 
 
+@pytest.fixture(scope="module")
+def used_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder on which it ran before, so that it need not try the targets again."""
+    folder = tmp_path_factory.mktemp("used")
+    up = Up(folder, "first")
+    up.wait_until_ready()
+    up.stop()
+    return folder / "data"
+
+
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
+def start(tmp_path: Path, used_data: Path) -> Iterator[Start]:
     """Starts `tritond up` on one data folder; what still runs afterwards is ended."""
     started: list[Up] = []
+    shutil.copytree(used_data, tmp_path / "data")
 
     def start(name: str = "up", port: int | None = None) -> Up:
         started.append(Up(tmp_path, name, port))

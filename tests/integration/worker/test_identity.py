@@ -1,0 +1,61 @@
+"""A worker finds out once which targets it compiles for, and remembers it in the store."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from store.workers import Toolchains
+from worker.identity import identify
+from worker.outcome import Ending, Outcome
+
+OPTIONS = {"cuda": {"num_warps": {"type": "int", "default": 4}}, "hip": {}}
+
+
+@dataclass
+class FakePool:
+    """Stands in for children: describes `triton`, and compiles for one target."""
+
+    triton: str = "3.9.0"
+    facts: dict[str, Any] = field(default_factory=lambda: {"policy": "walls"})
+    tried: list[str] = field(default_factory=list)
+
+    async def run(self, _: str, header: dict[str, Any], __: bytes, **___: Any) -> Outcome:
+        if header["task"] == "describe":
+            said = {"triton": self.triton, "ptxas": "", "host_arch": "", "options": OPTIONS}
+            return ended(Ending.OK, {"kind": "result", **said})
+        target = header["target"]
+        self.tried.append(f"{target['backend']}:{target['arch']}")
+        return ended(Ending.OK if target["arch"] == 90 else Ending.SIGNAL)
+
+
+def ended(ending: Ending, result: dict[str, Any] | None = None) -> Outcome:
+    return Outcome(ending, "", (), result, None, b"", b"", None, None, None)
+
+
+@pytest.fixture
+def toolchains(redis):
+    return Toolchains(redis)
+
+
+async def identified(pool, toolchains):
+    return await identify(pool, "strict", toolchains)
+
+
+async def test_targets_are_tried_once(toolchains):
+    first, again = FakePool(), FakePool()
+
+    made = await identified(first, toolchains)
+
+    assert made.targets == ["cuda:90"]
+    assert "hip:gfx942" in first.tried
+    assert await identified(again, toolchains) == made
+    assert again.tried == []
+
+
+@pytest.mark.parametrize("other", [FakePool(triton="3.8.0"), FakePool(facts={"policy": "others"})])
+async def test_another_triton_or_other_walls_are_tried_again(toolchains, other):
+    await identified(FakePool(), toolchains)
+    await identified(other, toolchains)
+
+    assert other.tried
