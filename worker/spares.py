@@ -66,7 +66,11 @@ class Spares:
         self._running -= 1
         if well:
             self._pause_s = _FIRST_PAUSE_S
-        self.refill(profile)
+        if self._waiting.get(profile):
+            # a fork takes as long as all that may follow, such as an answer from the cache
+            self._loop.call_later(_QUIET_S, self.refill, profile)
+        else:
+            self.refill(profile)
 
     def refill(self, profile: str) -> None:
         """Order children of this profile until as many wait as are wanted."""
