@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import tritonc
@@ -50,12 +51,10 @@ def wait_until_ready(tritond: subprocess.Popen[bytes]) -> bool:
     """Return whether tritond came up with a toolchain before it ended or the time was over."""
     deadline = time.monotonic() + READY_TIMEOUT_S
     while tritond.poll() is None and time.monotonic() < deadline:
-        try:
-            with tritonc.Client(URL) as client:
-                if client.targets()["toolchains"]:
-                    return True
-        except tritonc.TritoncError:
-            pass  # not listening yet
+        # it refuses connections until it listens
+        with suppress(tritonc.TritoncError), tritonc.Client(URL) as client:
+            if client.targets()["toolchains"]:
+                return True
         time.sleep(0.2)
     return False
 

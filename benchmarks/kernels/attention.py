@@ -1,3 +1,5 @@
+"""Attention forward, as in use: blocks of keys and values with a running softmax."""
+
 import triton
 import triton.language as tl
 

@@ -1,3 +1,5 @@
+"""Matrix products, as in use."""
+
 import triton
 import triton.language as tl
 

@@ -1,3 +1,5 @@
+"""Normalizations of rows, as in use."""
+
 import triton
 import triton.language as tl
 

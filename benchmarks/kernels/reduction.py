@@ -1,3 +1,5 @@
+"""Reductions of rows and of whole arrays, as in use."""
+
 import triton
 import triton.language as tl
 

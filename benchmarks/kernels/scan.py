@@ -1,3 +1,5 @@
+"""Scans and sorts, as in use."""
+
 import triton
 import triton.language as tl
 

@@ -1,3 +1,5 @@
+"""Softmax of rows, as in use."""
+
 import triton
 import triton.language as tl
 

@@ -1,3 +1,5 @@
+"""Smaller kernels of transformers, as in use."""
+
 import triton
 import triton.language as tl
 

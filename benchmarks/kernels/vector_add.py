@@ -1,3 +1,5 @@
+"""The vector add of every tutorial."""
+
 import triton
 import triton.language as tl
 

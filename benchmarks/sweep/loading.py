@@ -20,7 +20,7 @@ def imported_bare(name: str) -> ModuleType:
 
 def executed(name: str) -> ModuleType:
     """Execute a module statement by statement, leaving out those that raise."""
-    with suppress(BaseException):
+    with suppress(BaseException):  # what it raises, SystemExit too, is why it is executed here
         imported_bare(name)
     path = Path(sys.path[0], *name.split(".")).with_suffix(".py")
     module = ModuleType(name)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 import httpx
@@ -56,12 +57,16 @@ def post(http: httpx.Client) -> Post:
 @pytest.fixture(scope="session")
 def idle(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """A service with API keys and a known toolchain, but no worker: jobs stay in its queue."""
-    deployment = Deployment(
-        tmp_path_factory.mktemp("idle"),
-        TRITOND_ADMIN_KEY=ADMIN_KEY,
-        TRITOND_MAX_QUEUE_LENGTH="6",
-        TRITOND_MAX_QUEUED_PER_CALLER="4",
-    )
+    folder = tmp_path_factory.mktemp("idle")
+    quotas = {"TRITOND_MAX_QUEUE_LENGTH": "6", "TRITOND_MAX_QUEUED_PER_CALLER": "4"}
+    with without_worker(system, folder, **quotas) as deployment:
+        yield deployment
+
+
+@contextmanager
+def without_worker(system: Deployment, folder: Path, **settings: str) -> Iterator[Deployment]:
+    """A service with API keys that knows the toolchains of `system`, but has no worker."""
+    deployment = Deployment(folder, TRITOND_ADMIN_KEY=ADMIN_KEY, **settings)
     deployment.start_store()
     asyncio.run(copy_toolchains(system.redis_url, deployment.redis_url))
     deployment.start_service()

@@ -77,3 +77,19 @@ def vector_add(elements: int = 100, **changes: Any) -> dict[str, Any]:
         "reference": SUM,
     }
     return launch(source("vector_add"), "add_kernel", **(usual | changes))
+
+
+COPY = """
+@triton.jit
+def kernel(x_ptr, z_ptr, N: tl.constexpr):
+    lanes = tl.arange(0, N)
+    tl.store(z_ptr + lanes, tl.load(x_ptr + lanes))
+"""
+
+
+def copy(elements: int = 8, dtype: str = "fp32", **changes: Any) -> dict[str, Any]:
+    """A launch that copies 0, 1, 2, ... of a type."""
+    arguments = {"x_ptr": arange(elements, dtype=dtype), "z_ptr": output(elements, dtype=dtype)}
+    body = written(COPY, arguments | changes.pop("arguments", {}), **changes)
+    body["compilation"]["constexprs"] = {"N": elements}
+    return body

@@ -12,8 +12,11 @@ import pytest
 
 from store.api_keys import ApiKeys
 from store.connection import connect
-from tests.integration.api.conftest import ADMIN_KEY, copy_toolchains
+from tests.integration.api.conftest import without_worker
 from tests.integration.api.running import Deployment
+from tests.integration.launches.bodies import written
+
+RETURNED = {"return": {"out_ptr": "values"}}
 
 
 class Launch(Protocol):
@@ -33,23 +36,25 @@ def launch(http: httpx.Client) -> Launch:
     return launch
 
 
+def values(launch: Launch, code: str, arguments: dict[str, Any], **changes: Any) -> Any:
+    """What `out_ptr` holds after the kernel that `code` defines."""
+    body = written(code, arguments, **RETURNED, **changes)
+    answer = launch(body)
+    assert answer["state"] == "completed", answer["problem"]
+    assert answer["findings"] == []
+    return answer["outputs"]["out_ptr"]["values"]
+
+
 @pytest.fixture(scope="session")
 def keyed(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """A service with API keys, a known toolchain and small quotas, but no worker: all queues."""
-    deployment = Deployment(
-        tmp_path_factory.mktemp("keyed"),
-        TRITOND_ADMIN_KEY=ADMIN_KEY,
-        TRITOND_MAX_TENSOR_BYTES="4096",
-        TRITOND_MAX_TENSORS_BYTES="6000",
-        TRITOND_MAX_QUEUED_PER_CALLER="3",
-    )
-    deployment.start_store()
-    asyncio.run(copy_toolchains(system.redis_url, deployment.redis_url))
-    deployment.start_service()
-    yield deployment
-    said = deployment.said()
-    deployment.stop()
-    assert "Traceback" not in said, said
+    quotas = {
+        "TRITOND_MAX_TENSOR_BYTES": "4096",
+        "TRITOND_MAX_TENSORS_BYTES": "6000",
+        "TRITOND_MAX_QUEUED_PER_CALLER": "3",
+    }
+    with without_worker(system, tmp_path_factory.mktemp("keyed"), **quotas) as deployment:
+        yield deployment
 
 
 @pytest.fixture(scope="session")

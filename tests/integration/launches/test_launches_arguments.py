@@ -8,19 +8,7 @@ import pytest
 
 from tests.integration.launches import bodies
 from tests.integration.launches.bodies import arange, output, uniform, written
-from tests.integration.launches.conftest import Launch
-
-VALUES = {"return": {"out_ptr": "values"}}
-
-
-def values(launch: Launch, code: str, arguments: dict[str, Any], **changes: Any) -> Any:
-    """What `out_ptr` holds after the kernel that `code` defines."""
-    body = written(code, arguments, **VALUES, **changes)
-    answer = launch(body)
-    assert answer["state"] == "completed", answer["problem"]
-    assert answer["findings"] == []
-    return answer["outputs"]["out_ptr"]["values"]
-
+from tests.integration.launches.conftest import RETURNED, Launch, values
 
 COPY = """
 @triton.jit
@@ -60,7 +48,7 @@ def test_random_numbers_are_from_their_range_and_equal_everywhere(
     launch: Launch, init: dict[str, Any], low: float, high: float
 ) -> None:
     x = {"shape": [4], "dtype": "fp32", "init": init}
-    body = written(COPY, {"x_ptr": x, "out_ptr": output(4)}, **VALUES,
+    body = written(COPY, {"x_ptr": x, "out_ptr": output(4)}, **RETURNED,
                    reference="def reference(x_ptr):\n    return x_ptr")  # fmt: skip
 
     answer = launch(body)
@@ -83,7 +71,7 @@ def test_bf16_is_rounded_to_nearest_as_a_gpu_does(launch: Launch) -> None:
     x = {"shape": [4], "dtype": "fp32", "init": {"kind": "full", "value": 1.01171875}}
     reference = "def reference(x_ptr):\n    return x_ptr"
 
-    answer = launch(written(COPY, {"x_ptr": x, "out_ptr": output(4, dtype="bf16")}, **VALUES,
+    answer = launch(written(COPY, {"x_ptr": x, "out_ptr": output(4, dtype="bf16")}, **RETURNED,
                             reference=reference))  # fmt: skip
 
     assert answer["outputs"]["out_ptr"]["values"] == [1.015625] * 4
@@ -111,7 +99,7 @@ def test_a_scalar_has_the_type_of_its_annotation(launch: Launch) -> None:
 
 
 def test_a_scalar_has_the_type_of_the_signature(launch: Launch) -> None:
-    body = written(STORE, {"out_ptr": output(1, dtype="i64"), "n": 100_000}, **VALUES)
+    body = written(STORE, {"out_ptr": output(1, dtype="i64"), "n": 100_000}, **RETURNED)
     body["compilation"]["signature"] = {"out_ptr": "*i64", "n": "i64"}
 
     assert launch(body)["outputs"]["out_ptr"]["values"] == [10_000_000_000]
@@ -130,36 +118,6 @@ def test_a_64_bit_scalar_keeps_every_bit(launch: Launch) -> None:
     stored = values(launch, code, {"out_ptr": output(1, dtype="i64"), "n": n})
 
     assert stored == ["9007199254740993"]
-
-
-def test_a_positional_signature_with_constants_is_understood(launch: Launch) -> None:
-    body = bodies.vector_add(100)
-    del body["compilation"]["constexprs"]
-    body["compilation"]["signature"] = "*fp32:16, *fp32:16, *fp32:16, i32, 32"
-
-    assert launch(body)["verdict"] == "passed"
-
-
-@pytest.mark.parametrize(
-    ("signature", "slug", "said"),
-    [
-        ("*fp32, *fp32, *fp32, i32:16, 32", "hint_violated", "n_elements"),
-        ("*fp16, *fp32, *fp32, i32, 32", "invalid_argument", "x_ptr: must be of type *fp16"),
-        ("*fp32, *fp32, *fp32, i32, 32, 7", "extra_argument", "6 entries"),
-    ],
-)
-def test_a_positional_signature_that_arguments_break_is_the_launchs_problem(
-    launch: Launch, signature: str, slug: str, said: str
-) -> None:
-    body = bodies.vector_add(100)
-    del body["compilation"]["constexprs"]
-    body["compilation"]["signature"] = signature
-
-    answer = launch(body)
-
-    assert (answer["state"], answer["verdict"]) == ("failed", None)
-    assert answer["problem"]["slug"] == slug
-    assert said in answer["problem"]["detail"]
 
 
 def test_a_constexpr_may_be_given_among_the_arguments(launch: Launch) -> None:
@@ -212,112 +170,6 @@ def test_an_argument_that_the_kernel_lacks_is_named_with_what_was_meant(launch: 
     assert "Did you mean `n_elements`?" in problem["detail"]
 
 
-def test_none_is_none_in_the_kernel(launch: Launch) -> None:
-    code = """
-@triton.jit
-def kernel(x_ptr, out_ptr):
-    if x_ptr is None:
-        tl.store(out_ptr, 7.0)
-    else:
-        tl.store(out_ptr, tl.load(x_ptr))
-"""
-    assert values(launch, code, {"x_ptr": None, "out_ptr": output(1)}) == [7]
-    assert values(launch, code, {"x_ptr": arange(1), "out_ptr": output(1)}) == [0]
-
-
-def test_a_tuple_holds_buffers_numbers_and_none(launch: Launch) -> None:
-    code = """
-@triton.jit
-def kernel(pair, out_ptr):
-    x_ptr, n, nothing = pair
-    tl.store(out_ptr, tl.load(x_ptr + 1) + n)
-"""
-    pair = {"tuple": [arange(2), 40, None]}
-
-    assert values(launch, code, {"pair": pair, "out_ptr": output(1)}) == [41]
-
-
-def test_an_output_in_a_tuple_is_called_by_its_place(launch: Launch) -> None:
-    code = """
-@triton.jit
-def kernel(pair):
-    tl.store(pair[1], tl.load(pair[0]) + 1)
-"""
-    reference = "def reference(pair):\n    return {'pair.1': pair[0] + 1}\n"
-    body = written(code, {"pair": {"tuple": [arange(1), output(1)]}}, reference=reference)
-
-    answer = launch(body)
-
-    assert answer["verdict"] == "passed"
-    assert answer["outputs"].keys() == {"pair.1"}
-
-
-def test_a_view_aliases_the_memory_of_another_argument(launch: Launch) -> None:
-    code = """
-@triton.jit
-def kernel(x_ptr, tail_ptr, out_ptr):
-    tl.store(x_ptr + 3, 50.0)
-    tl.store(out_ptr, tl.load(tail_ptr + 1))
-"""
-    arguments = {
-        "x_ptr": arange(4, output=True),
-        "tail_ptr": {"view": {"of": "x_ptr", "offset": 2, "shape": [2], "strides": [1]}},
-        "out_ptr": output(1),
-    }
-
-    assert values(launch, code, arguments) == [50]
-
-
-def test_an_output_with_contents_is_changed_in_place_and_given_to_the_reference(
-    launch: Launch,
-) -> None:
-    body = bodies.launch(
-        bodies.source("faulty"), "accumulates", {"out_ptr": arange(8, output=True)}, {"BLOCK": 8},
-        reference="def reference(out_ptr, **_):\n    return out_ptr + 1\n",
-    )  # fmt: skip
-
-    assert launch(body)["verdict"] == "passed"
-
-
-def test_strides_and_offset_count_elements(launch: Launch) -> None:
-    code = """
-@triton.jit
-def kernel(x_ptr, stride, out_ptr):
-    lanes = tl.arange(0, 4)
-    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes * stride))
-"""
-    x = arange(4, strides=[3], offset=5)
-
-    assert values(launch, code, {"x_ptr": x, "stride": 3, "out_ptr": output(4)}) == [0, 1, 2, 3]
-
-
-def test_a_transposed_output_is_answered_in_its_own_shape(launch: Launch) -> None:
-    code = """
-@triton.jit
-def kernel(out_ptr):
-    lanes = tl.arange(0, 8)
-    tl.store(out_ptr + lanes, lanes)
-"""
-    out = {"shape": [2, 4], "strides": [1, 2], "dtype": "fp32", "output": True}
-
-    assert values(launch, code, {"out_ptr": out}) == [[0, 2, 4, 6], [1, 3, 5, 7]]
-
-
-def test_a_host_descriptor_loads_blocks_and_pads(launch: Launch) -> None:
-    code = """
-@triton.jit
-def kernel(desc, out_ptr):
-    block = desc.load([2, 0])
-    lanes = tl.arange(0, 4)[:, None] * 4 + tl.arange(0, 4)[None, :]
-    tl.store(out_ptr + lanes, block)
-"""
-    desc = {"descriptor": {"base": arange(4, 4), "block_shape": [4, 4], "padding": "zero"}}
-
-    block = values(launch, code, {"desc": desc, "out_ptr": output(4, 4)})
-
-    assert block == [[8, 9, 10, 11], [12, 13, 14, 15], [0] * 4, [0] * 4]
-
-
 def test_a_function_and_a_type_may_be_constexprs(launch: Launch) -> None:
     text = bodies.source("chosen")
     arguments = {"x_ptr": arange(32), "z_ptr": output(32), "n": 32}
@@ -360,74 +212,6 @@ def test_a_grid_that_only_the_source_shows_to_be_wrong_is_the_launchs_problem(
 
     assert answer["problem"]["slug"] == "invalid_argument"
     assert "Did you mean `BLOCK_SIZE`?" in answer["problem"]["detail"]
-
-
-def test_a_finished_compilation_is_launched_by_its_key(launch: Launch, post: Any) -> None:
-    compilation = bodies.vector_add(128)["compilation"]
-    pointers = dict.fromkeys(("x_ptr", "y_ptr", "output_ptr"), "*fp32:16")
-    compiled = post(compilation | {"signature": pointers | {"n_elements": "i32:16"}}).json()
-    body = bodies.vector_add(128)
-    del body["compilation"]
-
-    answer = launch(body | {"compilation_key": compiled["key"]})
-
-    assert compiled["state"] == "succeeded"
-    assert answer["verdict"] == "passed"
-
-
-def test_arguments_that_break_a_hint_of_a_compilation_are_refused(http: Any, post: Any) -> None:
-    compilation = bodies.vector_add(128)["compilation"]
-    pointers = dict.fromkeys(("x_ptr", "y_ptr", "output_ptr"), "*fp32:16")
-    compiled = post(compilation | {"signature": pointers | {"n_elements": "i32:16"}}).json()
-    body = bodies.vector_add(100) | {"compilation_key": compiled["key"]}
-    del body["compilation"]
-
-    answer = http.post("/v1/launches", json=body)
-
-    assert (answer.status_code, answer.json()["slug"]) == (422, "hint_violated")
-    assert answer.json()["errors"][0]["pointer"] == "/arguments/n_elements"
-
-
-def hooked(**changes: Any) -> dict[str, Any]:
-    """A vector add specialized by what a hook of Triton's JIT printed for 128 elements."""
-    names = ["x_ptr", "y_ptr", "output_ptr", "n_elements", "BLOCK_SIZE"]
-    data = {
-        "name": "user.add_kernel",
-        "signature": dict(zip(names, ["*fp32", "*fp32", "*fp32", "i32", "constexpr"], strict=True)),
-        "constant_keys": [[4]],
-        "constant_vals": [32],
-        "attrs_keys": [[3]],
-        "attrs_vals": [[["tt.divisibility", 16]]],
-        "options": {"num_warps": 4},
-    }
-    body = bodies.vector_add(**changes)
-    del body["compilation"]["constexprs"]
-    body["compilation"]["specialization_data"] = data
-    return body
-
-
-def test_what_a_jit_hook_printed_is_a_specialization_too(launch: Launch) -> None:
-    assert launch(hooked(elements=128))["verdict"] == "passed"
-
-
-def test_what_a_jit_hook_printed_is_a_promise(http: Any) -> None:
-    answer = http.post("/v1/launches", json=hooked(elements=100))
-
-    assert (answer.status_code, answer.json()["slug"]) == (422, "hint_violated")
-    assert "/arguments/n_elements: is 100, not a multiple of 16" in answer.json()["detail"]
-
-
-def test_the_hints_of_a_signature_by_position_are_checked_once_the_source_is_read(
-    launch: Launch,
-) -> None:
-    body = bodies.vector_add(100)
-    del body["compilation"]["constexprs"]
-    body["compilation"]["signature"] = "*fp32:16, *fp32:16, *fp32:16, i32:16, 32"
-
-    problem = launch(body)["problem"]
-
-    assert problem["slug"] == "hint_violated"
-    assert "n_elements: is 100" in problem["detail"]
 
 
 def test_uniform_values_differ_by_argument_only_where_seeds_do(launch: Launch) -> None:

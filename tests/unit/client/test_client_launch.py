@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from fake_tritond import KEY, OUT_OF_BOUNDS, FakeTritond, compilation, launch, output
+from fake_tritond import KEY, FakeTritond, compilation, launch, output
 from tritonc import (
     AsyncClient,
     Client,
@@ -13,7 +13,6 @@ from tritonc import (
     LaunchFailed,
     ServerUnavailable,
     WaitExpired,
-    array,
     buffers,
     launch_request,
 )
@@ -89,76 +88,6 @@ def test_a_function_is_a_reference_with_the_modules_it_uses():
 def test_a_lambda_is_refused_as_a_reference():
     with pytest.raises(TypeError, match="write the reference as a `def`"):
         launch_request(SOURCE, **ADD, reference=lambda x, **_: x)
-
-
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [
-        (None, None),
-        (0.5, 0.5),
-        (2**60, {"int": str(2**60)}),
-        (float("inf"), {"float": "inf"}),
-        ((1, 2), {"tuple": [1, 2]}),
-        (np.float32(0.5), 0.5),
-        (np.int64(7), 7),
-        (np.bool_(True), True),
-        ({"value": 2**60, "dtype": "u64"}, {"value": str(2**60), "dtype": "u64"}),
-        (
-            buffers.full(2, float("-inf")),
-            {"shape": [2], "dtype": "fp32", "init": {"kind": "full", "value": "-Infinity"}},
-        ),
-    ],
-)
-def test_an_argument_is_written_so_that_no_json_reader_loses_it(value: object, written: object):
-    request = launch_request(SOURCE, arguments={"a": value}, grid=[1])
-
-    assert request.body["arguments"] == {"a": written}
-
-
-def test_an_argument_that_json_cannot_say_is_named(client: Client, tritond: FakeTritond):
-    with pytest.raises(TypeError, match=r"argument 'a': .* is a object, which JSON cannot say"):
-        client.launch(SOURCE, arguments={"a": object()}, grid=[1])
-
-    assert tritond.requests == []
-
-
-def test_an_array_is_uploaded_once(client: Client, tritond: FakeTritond):
-    tritond.will_refuse(404, "not_found")
-    tritond.will_send(b"", status=201)
-    tritond.will_answer(launch())
-    x = np.arange(4, dtype=np.float32)
-
-    client.launch(SOURCE, arguments={"x": x, "again": x}, grid=[1])
-
-    digest = array(x).digest
-    asked = [(request.method, request.url.path) for request in tritond.requests]
-    tensor = f"/v1/tensors/{digest}"
-    assert asked == [("HEAD", tensor), ("PUT", tensor), ("POST", "/v1/launches")]
-    assert tritond.requests[1].content == array(x).content
-    assert tritond.sent(2)["arguments"]["x"] == {
-        "shape": [4],
-        "dtype": "fp32",
-        "init": {"kind": "tensor", "digest": digest},
-    }
-
-
-def test_an_array_that_is_there_is_not_sent(client: Client, tritond: FakeTritond):
-    tritond.will_send(b"")
-    tritond.will_answer(launch())
-
-    client.launch(SOURCE, arguments={"x": np.zeros(3)}, grid=[1])
-
-    assert [request.method for request in tritond.requests] == ["HEAD", "POST"]
-
-
-def test_arrays_in_cases_are_uploaded_too(client: Client, tritond: FakeTritond):
-    tritond.will_send(b"")
-    tritond.will_answer(launch())
-
-    client.launch(SOURCE, **ADD, cases=[{"name": "zeros", "arguments": {"x": np.zeros(3)}}])
-
-    (case,) = tritond.sent(1)["cases"]
-    assert case["arguments"]["x"]["init"]["digest"] == array(np.zeros(3)).digest
 
 
 def test_a_lost_answer_is_asked_for_again_under_the_same_key(client: Client, tritond: FakeTritond):
@@ -299,59 +228,3 @@ async def test_the_async_client_launches_too(tritond: FakeTritond):
     assert done.good
     assert cancelled.state == "cancelled"
     assert [request.method for request in tritond.requests] == ["POST", "POST", "GET", "DELETE"]
-
-
-def test_a_report_reads_like_a_compilers_output(client: Client, tritond: FakeTritond):
-    told = launch(
-        verdict="out_of_bounds",
-        findings=[OUT_OF_BOUNDS],
-        outputs={"z": output(mismatched=9, unwritten=8)},
-        seeds={"x": 5},
-    )
-    tritond.will_answer(told)
-
-    assert client.launch(SOURCE, **ADD).render("add.py") == (
-        "add.py:2: out_of_bounds: program (0, 0, 0) reads x_ptr[1000], 1 element past its end\n"
-        "    @triton.jit\n"
-        "z: 9 of 1000 elements differ; first at [3]: 1.5, expected 2; "
-        "largest error 0.5 (rtol 0.0001, atol 1e-05)\n"
-        "z: never written: 8 of 1000 elements\n"
-        "seeds: x 5\n"
-        "verdict: out_of_bounds on the interpreter (61 ms)"
-    )
-
-
-def test_a_report_shows_the_line_of_a_reference_that_failed(client: Client, tritond: FakeTritond):
-    said = {"kind": "invalid_reference", "message": "ValueError: shapes", "line": 2}
-    told = launch(verdict="invalid_reference", findings=[said | {"file": "reference.py"}])
-    tritond.will_answer(told)
-    reference = "def reference(x, **_):\n    return x + y\n"
-
-    assert str(client.launch(SOURCE, **ADD, reference=reference)).startswith(
-        "reference.py:2: invalid_reference: ValueError: shapes\n    return x + y\n"
-    )
-
-
-def test_a_report_tells_each_case(client: Client, tritond: FakeTritond):
-    case = {"index": 0, "name": None, "verdict": "passed", "outputs": {}, "findings": []}
-    bad = case | {"name": "odd", "verdict": "mismatch", "outputs": {"z": output(mismatched=1)}}
-    counts = {"passed": 1, "mismatch": 1}
-    tritond.will_answer(launch(verdict="mismatch", cases=[case, bad], counts=counts))
-
-    lines = str(client.launch(SOURCE, **ADD)).splitlines()
-
-    assert lines[0] == "case 0: passed"
-    assert lines[1] == "case 1 (odd): mismatch"
-    assert lines[2].startswith("  z: 1 of 1000 elements differ")
-    assert lines[3] == "verdict: mismatch on the interpreter (61 ms); 1 passed, 1 mismatch"
-
-
-def test_a_report_tells_the_time_that_was_measured(client: Client, tritond: FakeTritond):
-    timing = {"median_us": 9.8, "p20_us": 9.5, "p80_us": 10, "repeats": 100, "noisy": True}
-    device = {"target": "cuda:90", "model": "NVIDIA H200", "interpreter": False}
-    tritond.will_answer(launch(device=device, timing=timing | {"bytes_per_s": 1.2e11}))
-
-    assert str(client.launch(SOURCE, **ADD)).splitlines() == [
-        "time: median 9.8 us, p20 9.5 us, p80 10 us, 120 GB/s (100 repeats; noisy)",
-        "verdict: passed on the NVIDIA H200 (61 ms)",
-    ]
