@@ -41,6 +41,7 @@ TITLES = {
     "no_such_stage": "There is no such stage",
     "stage_not_reached": "The compilation did not reach this stage",
     "method_not_allowed": "The method is not allowed here",
+    "misdirected": "This service does not go by that name",
     "not_finished": "The work is not finished",
     "evicted": "The artifact has left the cache",
     "not_derivable": "This cannot be derived from the compilation",

@@ -9,6 +9,7 @@ from compiler.problem import Problem
 from compiler.request import CompileRequest
 from service import VERSION
 from service.batches.batch import BatchRequest
+from service.browser import BrowserMiddleware
 from service.lifespan import lifespan
 from service.openapi import describe_bodies
 from service.problems import install_handlers
@@ -18,6 +19,7 @@ from service.routes import (
     batches,
     compilations,
     derived,
+    documentation,
     events,
     inspect,
     launches,
@@ -57,6 +59,7 @@ ROUTES = (
     batches,
     system,
     page,
+    documentation,
 )
 BODIES: tuple[type[BaseModel], ...] = (
     CompileRequest,
@@ -69,17 +72,21 @@ BODIES: tuple[type[BaseModel], ...] = (
 
 def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     """Return the application; without `settings` they are read from the environment."""
+    settings = settings or ServiceSettings()
     app = FastAPI(
         title="tritond",
         version=VERSION,
         description=DESCRIPTION,
         openapi_tags=TAGS,
-        lifespan=lifespan(settings or ServiceSettings()),
+        lifespan=lifespan(settings),
+        docs_url=None,  # both come from elsewhere on the net; `routes.documentation` does not
+        redoc_url=None,
         # each would be looked up for every request; GET /metrics is ours
         telemetry={"tracing": False, "metrics": False, "logs": False},
         redirect_slashes=False,  # it would name the scheme and host that a proxy hides
         responses={422: {"model": Problem, "description": "What is wrong, field by field"}},
     )
+    app.add_middleware(BrowserMiddleware, bound=settings.host, names=settings.host_names)
     app.add_middleware(RequestIdMiddleware)
     install_handlers(app)
     app.router.routes.append(posting.plain_route)

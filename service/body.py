@@ -21,9 +21,12 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
     """Return the body of a JSON request.
 
     Raises ProblemRaised: 413 as soon as it is larger than `limit_bytes`, 415 if it says it is
-    something else than JSON.
+    something else than JSON or nothing at all: such a body any web page could send from here.
     """
-    content_type = request.headers.get("content-type", "application/json")
+    content_type = request.headers.get("content-type")
+    if content_type is None:
+        detail = "There is no Content-Type; send the body as application/json, in UTF-8"
+        raise ProblemRaised("unsupported_media_type", detail)
     charset = _CHARSET.search(content_type)
     is_utf_8 = charset is None or charset[1].lower() in {"utf-8", "utf8", "us-ascii"}
     if not _JSON_TYPE.fullmatch(content_type) or not is_utf_8:

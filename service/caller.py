@@ -60,6 +60,10 @@ class Callers:
         require(caller, *scopes)
         return caller
 
+    async def is_open(self) -> bool:
+        """Whether anybody is served without a key."""
+        return self._is_private and await self._find("") is not None
+
     def forget(self) -> None:
         """Forget everybody: API keys have changed."""
         self._generation += 1

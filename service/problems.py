@@ -27,6 +27,7 @@ STATUS = {
     "evicted": 410,
     "too_large": 413,
     "unsupported_media_type": 415,
+    "misdirected": 421,
     "invalid_request": 422,
     "hint_violated": 422,
     "not_derivable": 422,

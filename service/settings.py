@@ -21,6 +21,8 @@ class ServiceSettings(BaseSettings):
     host: str = "127.0.0.1"
     """Any address but loopback needs an API key to exist."""
     port: int = Field(default=8000, ge=0, le=65535)
+    allowed_hosts: str = ""
+    """Names, separated by commas, that requests may be sent to where no API key is needed."""
     admin_key: SecretStr | None = None
     """A first API key with every scope, so that a service can start on any address."""
     max_body_bytes: int = Field(default=8 << 20, ge=1 << 10)
@@ -55,6 +57,12 @@ class ServiceSettings(BaseSettings):
     """Answers kept in this process, in front of the store."""
     memory_meanings: int = Field(default=50_000, ge=0)
     """Requests whose compile key is kept in this process, so that they are not read again."""
+
+    @cached_property
+    def host_names(self) -> tuple[str, ...]:
+        """The names of `allowed_hosts`, in lower case."""
+        names = (name.strip().lower() for name in self.allowed_hosts.split(","))
+        return tuple(filter(None, names))
 
     @cached_property
     def request_limits(self) -> RequestLimits:

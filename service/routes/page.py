@@ -17,8 +17,8 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
-_FOLDER = files("service").joinpath("page")
-_CONTENT = {name: _FOLDER.joinpath(name).read_bytes() for name in MEDIA_TYPES}
+PAGE_FOLDER = files("service").joinpath("page")
+_CONTENT = {name: PAGE_FOLDER.joinpath(name).read_bytes() for name in MEDIA_TYPES}
 
 
 @router.head("/")
@@ -28,6 +28,7 @@ async def get_page() -> Response:
     return _answer("index.html")
 
 
+@router.head("/page/{name}")
 @router.get("/page/{name}")
 async def get_file(name: str) -> Response:
     """Answer the page's style or script."""

@@ -6,15 +6,17 @@ from asgi import request
 from service.body import read_body
 from service.problems import ProblemRaised
 
+JSON = {"Content-Type": "application/json"}
 
-async def refusal(headers: dict[str, str], *chunks: bytes, limit_bytes: int = 10) -> ProblemRaised:
+
+async def refusal(headers: dict[str, str]) -> ProblemRaised:
     with pytest.raises(ProblemRaised) as raised:
-        await read_body(request(headers, chunks=chunks or (b"{}",)), limit_bytes)
+        await read_body(request(headers, chunks=(b"{}",)), 10)
     return raised.value
 
 
 async def test_a_body_is_put_together_from_its_chunks():
-    body = await read_body(request(chunks=(b'{"a"', b": ", b"1}")), 10)
+    body = await read_body(request(JSON, chunks=(b'{"a"', b": ", b"1}")), 10)
 
     assert body == b'{"a": 1}'
 
@@ -28,8 +30,12 @@ async def test_json_is_read_under_its_names(content_type: str):
     assert await read_body(request({"Content-Type": content_type}, chunks=(b"{}",)), 10) == b"{}"
 
 
-async def test_a_body_that_does_not_say_what_it_is_is_read_as_json():
-    assert await read_body(request(chunks=(b"{}",)), 10) == b"{}"
+async def test_a_body_that_does_not_say_what_it_is_is_refused():
+    """A page of another site may send that without asking; JSON it may not."""
+    raised = await refusal({})
+
+    assert raised.slug == "unsupported_media_type"
+    assert "There is no Content-Type" in str(raised)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +54,7 @@ async def test_what_says_it_is_something_else_is_refused(content_type: str):
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd", "identity, gzip"])
 async def test_a_compressed_body_is_refused_with_what_would_be_read(coding: str):
-    raised = await refusal({"Content-Encoding": coding})
+    raised = await refusal(JSON | {"Content-Encoding": coding})
 
     assert raised.slug == "unsupported_media_type"
     assert str(raised) == f"Content-Encoding is {coding!r}; send the body as it is"
@@ -56,13 +62,13 @@ async def test_a_compressed_body_is_refused_with_what_would_be_read(coding: str)
 
 
 async def test_the_largest_body_is_read():
-    body = await read_body(request({"Content-Length": "10"}, chunks=(b"x" * 10,)), 10)
+    body = await read_body(request(JSON | {"Content-Length": "10"}, chunks=(b"x" * 10,)), 10)
 
     assert len(body) == 10
 
 
 async def test_a_body_that_says_it_is_too_large_is_not_read():
-    never_read = request({"Content-Length": "11"}, chunks=())
+    never_read = request(JSON | {"Content-Length": "11"}, chunks=())
 
     with pytest.raises(ProblemRaised) as raised:
         await read_body(never_read, 10)
@@ -75,7 +81,7 @@ async def test_a_body_that_says_it_is_too_large_is_not_read():
 
 async def test_a_body_is_read_no_further_than_its_limit():
     chunks = (b"x" * 6, b"x" * 6, b"never read")
-    reading = request(chunks=chunks)
+    reading = request(JSON, chunks=chunks)
 
     with pytest.raises(ProblemRaised) as raised:
         await read_body(reading, 10)
@@ -86,9 +92,11 @@ async def test_a_body_is_read_no_further_than_its_limit():
 
 @pytest.mark.parametrize("declared", ["9" * 5000, "99999999999999999999"])
 async def test_an_absurd_length_is_too_large(declared: str):
-    assert (await refusal({"Content-Length": declared})).slug == "too_large"
+    assert (await refusal(JSON | {"Content-Length": declared})).slug == "too_large"
 
 
 @pytest.mark.parametrize("declared", ["", "-5", "\N{SUPERSCRIPT TWO}", "two", "1e9"])
 async def test_a_length_that_is_no_number_counts_for_nothing(declared: str):
-    assert await read_body(request({"Content-Length": declared}, chunks=(b"{}",)), 10) == b"{}"
+    assert (
+        await read_body(request(JSON | {"Content-Length": declared}, chunks=(b"{}",)), 10) == b"{}"
+    )

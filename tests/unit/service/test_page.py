@@ -14,7 +14,7 @@ from service.settings import ServiceSettings
 async def get(path: str) -> httpx.Response:
     app: Any = create_app(ServiceSettings())
     transport = httpx.ASGITransport(app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://tritond") as http:
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
         return await http.get(path)
 
 
@@ -48,3 +48,38 @@ async def test_other_files_are_not_served():
     assert (await get("/page/..%2fsettings.py")).status_code == 404
     assert (await get("/page/__init__.py")).status_code == 404
     assert set(MEDIA_TYPES) == {"index.html", "style.css", "script.js"}
+
+
+DOCUMENTATION = ["/docs", "/redoc"]
+
+
+@pytest.mark.parametrize("path", DOCUMENTATION)
+async def test_the_documentation_loads_only_what_is_here(path: str):
+    page = await get(path)
+
+    assert page.headers["content-type"].startswith("text/html")
+    loaded = re.findall(r'(?:src|href|spec-url)="([^"]+)"', page.text)
+    assert loaded
+    for address in loaded:
+        assert address == "data:," or (await get(address)).status_code == 200, address
+    assert "://" not in page.text
+    assert not re.search(r"<script(?![^>]* src=)", page.text), "an inline script"
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTATION, "/docs/docs.js", "/docs/swagger-ui-bundle.js"])
+async def test_the_documentation_runs_no_script_from_elsewhere(path: str):
+    headers = (await get(path)).headers
+    policy = dict(
+        directive.strip().split(" ", 1)
+        for directive in headers["content-security-policy"].split(";")
+    )
+
+    assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    assert policy["script-src"] == policy["connect-src"] == "'self'"
+    assert "http" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+async def test_other_files_of_the_package_are_not_served():
+    assert (await get("/docs/favicon.png")).status_code == 404
+    assert (await get("/docs/..%2f__init__.py")).status_code == 404
