@@ -5,7 +5,7 @@ on every read: bytes that do not match their digest are deleted and were never t
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, cast
 
 import zstandard
@@ -68,6 +68,21 @@ class Blobs:
             pipeline.set(key, frame, ex=None if self._budget else LIFE_S)
         await pipeline.execute()
         return digests
+
+    async def allow(self, digests: Iterable[str], namespace: str) -> None:
+        """Let callers of `namespace` read blobs by their digests alone; see `may_read`."""
+        pipeline = self._cache.pipeline(transaction=False)
+        for name in (keys.BLOB_READERS + digest for digest in digests):
+            pipeline.sadd(name, namespace)
+            pipeline.expire(name, LIFE_S)
+        await pipeline.execute()
+
+    async def may_read(self, digest: str, namespace: str) -> bool:
+        """Whether a compilation of `namespace` made or uses this blob, and it is still there."""
+        pipeline = self._cache.pipeline(transaction=False)
+        pipeline.sismember(keys.BLOB_READERS + digest, namespace)
+        pipeline.exists(keys.BLOB + digest)
+        return all(await pipeline.execute())
 
     async def get(self, digest: str) -> bytes | None:
         """Return the bytes that `digest` names, None when they are missing or damaged."""

@@ -52,6 +52,7 @@ API_KEYS: Final = "tritond:api-keys"  # hash SHA-256 of the secret -> JSON
 
 # --- Cache (may be evicted) --------------------------------------------------------------------
 BLOB: Final = "tritond:blob:"  # <digest>: zstd frame
+BLOB_READERS: Final = "tritond:blob-readers:"  # <digest>: set of namespaces, goes with the blob
 COMPILATION: Final = "tritond:compilation:"  # <compile key>: hash record, request, blobs
 MEANING: Final = "tritond:meaning:"  # <digest of a request>: "<compile key> <stages to include>"
 CACHE_USED: Final = "tritond:cache-used"  # zset cache key -> last use, s

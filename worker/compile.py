@@ -43,6 +43,8 @@ class Bench:
     blobs: Blobs
     fronts: Derived
     backs: Derived
+    share_namespaces: bool = False
+    """Whether what an equal slice or TTIR gave is taken from other namespaces, too."""
 
 
 async def compile_kernel(
@@ -122,7 +124,7 @@ class _Way:
 
     async def front(self, cut: CutReport, binding: Binding) -> FrontReport:
         header = self.front_header(cut, binding)
-        key = front_key([("slice", cut.slice), *header.items(), self._toolchain()])
+        key = front_key([("slice", cut.slice), *header.items(), *self._place()])
         # a child that saw more than the slice may have been told by it what to say
         report = await self._known_front(key) if cut.complete else None
         if report is None:
@@ -143,7 +145,7 @@ class _Way:
             "locations": front.locations.model_dump(),
             **self._common(),
         }
-        key = back_key([("ir", ir), *header.items(), self._toolchain()])
+        key = back_key([("ir", ir), *header.items(), *self._place()])
         report = await self._known_back(key)
         if report is None:
             # the source is for excerpts in messages only: the back end never runs it
@@ -160,7 +162,7 @@ class _Way:
             **self._common(),
         }
         text = ir.text.encode()
-        key = back_key([("posted", text), *header.items(), self._toolchain()])
+        key = back_key([("posted", text), *header.items(), *self._place()])
         record = await self._known(self.bench.backs, key, "posted")
         report = PostedReport.model_validate_json(record) if record else None
         if report is None:
@@ -210,8 +212,10 @@ class _Way:
             value["stdout"] = self.progress.stdout
         self.progress.reusable.append(Reusable(level, key, json.dumps(value).encode(), made))
 
-    def _toolchain(self) -> tuple[str, str]:
-        return "toolchain_id", self.job.toolchain_id
+    def _place(self) -> tuple[tuple[str, str], ...]:
+        """Return where results are shared: with the same toolchain, in the same namespace."""
+        namespace = "" if self.bench.share_namespaces else self.job.namespace
+        return ("toolchain_id", self.job.toolchain_id), ("namespace", namespace)
 
     def _common(self) -> dict[str, Any]:
         target = self.job.target

@@ -93,16 +93,17 @@ async def _make(
             await compile_kernel(job, desk.bench, progress, announce, refresh=claim.refresh)
         except CompilationFailed as failed:
             failure = failed
-    digests = await _put(progress, desk.bench.blobs)
+    digests = await _put(progress, desk.bench.blobs, job.namespace)
     made = made_compilation(job, desk.bench.toolchain, progress, digests, started, failure)
     return made, progress, digests
 
 
-async def _put(progress: Progress, blobs: Blobs) -> dict[str, str]:
-    """Store the stages that are not from the store, and return the digests of all."""
+async def _put(progress: Progress, blobs: Blobs, namespace: str) -> dict[str, str]:
+    """Store the stages that are not from the store, let `namespace` read all; return digests."""
     new = {stage: data for stage, data in progress.stages.items() if stage not in progress.digests}
     put = await blobs.put_many(list(new.values()))
     digests = progress.digests | dict(zip(new, put, strict=True))
+    await blobs.allow(digests.values(), namespace)
     return {stage: digests[stage] for stage in progress.stages}
 
 

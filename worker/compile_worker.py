@@ -59,6 +59,7 @@ class CompileWorker:
         self._children = children
         self._slot_count = settings.slots
         self._lease_s = settings.lease_s
+        self._share_namespaces = settings.share_namespaces
         self._redis = connect(settings.redis_url)
         self._blocking = connect_blocking(settings.redis_url)
         self._cache = connect(settings.cache_url) if settings.cache_url else self._redis
@@ -132,7 +133,8 @@ class CompileWorker:
         blobs = Blobs(self._cache, self._budget)
         fronts = Derived(self._cache, "front", self._budget)
         backs = Derived(self._cache, "back", self._budget)
-        return Bench(branch.pool, toolchain, blobs, fronts, backs)
+        share = self._share_namespaces
+        return Bench(branch.pool, toolchain, blobs, fronts, backs, share_namespaces=share)
 
     def _slots(self, benches: Sequence[Bench]) -> Slots:
         compilations = Compilations(self._cache, self._budget)

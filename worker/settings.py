@@ -21,6 +21,8 @@ class WorkerSettings(BaseSettings):
     """What records and blobs may take; kept by us where the cache shares the jobs' server."""
     toolchains: str = ""
     """Pythons of further environments with another Triton, separated by ":"."""
+    share_namespaces: bool = False
+    """Whether slices and TTIR that were compiled in one namespace spare another the work."""
     slots: int = Field(default_factory=lambda: len(os.sched_getaffinity(0)), ge=1, le=1024)
     """Jobs that run at the same time; default: one a core."""
     lease_s: float = Field(default=15, ge=1, le=600)

@@ -6,7 +6,6 @@ from typing import Any
 import orjson
 from fastapi import APIRouter, Request, Response
 
-from compiler.launch.npy import MAGIC as NPY_MAGIC
 from compiler.target import MEDIA_TYPES, Target, parse_target
 from service.etag import is_current, wants_nothing_that_exists
 from service.eviction import evicted
@@ -70,12 +69,14 @@ def _lacking(stage: str, state: str, target: Target) -> ProblemRaised:
     responses=bytes_as("application/octet-stream"),
 )
 async def get_blob(request: Request, digest: str) -> Response:
-    """Answer the blob `sha256:<hex>`; tensors are their callers' own, and not found here."""
+    """Answer an artifact of a compilation of your namespace by its `sha256:<hex>`."""
     state = shared(request)
-    await state.callers.identify(request, "compile")
+    caller = await state.callers.identify(request, "compile")
     headers = {"Cache-Control": "private, max-age=31536000, immutable"}
     media_type = "application/octet-stream"
-    response = await blob_response(request, state, digest, media_type, headers, withheld=NPY_MAGIC)
+    response = None
+    if await state.blobs.may_read(digest, caller.namespace):
+        response = await blob_response(request, state, digest, media_type, headers)
     if response is None:
         raise ProblemRaised("not_found", f"There is no blob {digest}; it may have been evicted")
     return response
@@ -87,13 +88,8 @@ async def blob_response(
     digest: str,
     media_type: str,
     headers: dict[str, Any],
-    *,
-    withheld: bytes | None = None,
 ) -> Response | None:
-    """Return the blob in the coding that the client accepts, None when it is not there.
-
-    One that begins with `withheld` is as good as not there.
-    """
+    """Return the blob in the coding that the client accepts, None when it is not there."""
     is_zstd = _accepts_zstd(request.headers.get("accept-encoding", ""))
     etag = f'"{digest}-zstd"' if is_zstd else f'"{digest}"'
     headers = headers | {"ETag": etag, "Vary": "Accept-Encoding"}
@@ -104,7 +100,7 @@ async def blob_response(
         return Response(status_code=304, headers=headers)
     frame = await state.blobs.get_frame(digest)
     data = None if frame is None else await state.blobs.verified(frame, digest)
-    if data is None or (withheld is not None and data.startswith(withheld)):
+    if data is None:
         return None
     if is_zstd:
         headers["Content-Encoding"] = "zstd"

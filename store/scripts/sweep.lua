@@ -11,6 +11,9 @@ while left > budget and evicted < tonumber(ARGV[2]) do
   end
   local size = tonumber(redis.call("HGET", K.CACHE_SIZES, key) or "0")
   redis.call("UNLINK", key)
+  if string.sub(key, 1, #K.BLOB) == K.BLOB then
+    redis.call("UNLINK", K.BLOB_READERS .. string.sub(key, #K.BLOB + 1))
+  end
   redis.call("HDEL", K.CACHE_SIZES, key)
   left = redis.call("DECRBY", K.CACHE_BYTES, size)
   evicted, freed = evicted + 1, freed + size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -61,6 +61,26 @@ def idle(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     quotas = {"TRITOND_MAX_QUEUE_LENGTH": "6", "TRITOND_MAX_QUEUED_PER_CALLER": "4"}
     with without_worker(system, folder, **quotas) as deployment:
         yield deployment
+
+
+@pytest.fixture(scope="session")
+def teams(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], httpx.Client]]:
+    """A service with API keys and a worker; ask it with the client of alice, bob or eve."""
+    deployment = Deployment(tmp_path_factory.mktemp("teams"), TRITOND_ADMIN_KEY=ADMIN_KEY)
+    deployment.start_store()
+    deployment.start_service()
+    deployment.start_worker()
+    secrets = asyncio.run(make_keys(deployment.redis_url))
+    deployment.wait_for_workers()
+    with ExitStack() as stack:
+        clients = {
+            name: stack.enter_context(deployment.client(authorization=f"Bearer {secret}"))
+            for name, secret in secrets.items()
+        }
+        yield clients.__getitem__
+    said = deployment.said()
+    deployment.stop()
+    assert "Traceback" not in said, said
 
 
 @contextmanager

@@ -119,7 +119,9 @@ class Deployment:
         return "".join(log.read_text() for log in sorted(self.folder.glob("*.log")))
 
     def _worker_count(self) -> int:
-        counts: dict[str, int] = httpx.get(f"{self.url}/v1/system").json()["workers"]
+        key = self._settings.get("TRITOND_ADMIN_KEY", "")
+        with self.client(**({"authorization": f"Bearer {key}"} if key else {})) as http:
+            counts: dict[str, int] = http.get("/v1/system").json()["workers"]
         return counts["compile"]
 
     def _start(self, module: str, **settings: str) -> Process:

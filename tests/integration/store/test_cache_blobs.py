@@ -5,7 +5,9 @@ import os
 import pytest
 import zstandard
 
+from store import keys
 from store.blobs import Blobs, digest_of
+from store.budget import Budget
 
 
 @pytest.fixture
@@ -70,3 +72,27 @@ async def test_putting_a_blob_again_repairs_it(blobs, cache):
     await blobs.put(b"good bytes")
 
     assert await blobs.get(digest) == b"good bytes"
+
+
+async def test_a_blob_is_read_by_digest_in_the_namespaces_that_made_it(blobs):
+    digest = await blobs.put(b"made by a team")
+    assert not await blobs.may_read(digest, "team")
+
+    await blobs.allow([digest], "team")
+
+    assert await blobs.may_read(digest, "team")
+    assert not await blobs.may_read(digest, "")
+    assert not await blobs.may_read(digest, "other")
+
+
+async def test_who_might_read_a_blob_is_forgotten_with_it(cache):
+    budget = Budget(cache, 0)
+    blobs = Blobs(cache, budget)
+    digest = await blobs.put(b"evicted")
+    await blobs.allow([digest], "team")
+
+    await budget.sweep()
+
+    assert not await cache.exists(keys.BLOB_READERS + digest)
+    await blobs.put(b"evicted")
+    assert not await blobs.may_read(digest, "team")
