@@ -2,7 +2,8 @@
 
 Answers need no store at all. Only finished successes are kept; they are dropped when their key is
 invalidated, and all of them when word of invalidations can no longer be heard. Meanings only spare
-reading a request again; they are never wrong, as a request and a toolchain always give one key.
+reading a request again; they are never wrong, as a request and an offer of toolchains always give
+one key.
 """
 
 from collections import OrderedDict
@@ -20,7 +21,7 @@ class Remembered:
 
 
 class AnswerMemory:
-    """Least recently used answers by the digest of (caller's namespace, toolchain, body)."""
+    """Least recently used answers by the digest of (namespace, offer of toolchains, body)."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
@@ -29,9 +30,9 @@ class AnswerMemory:
         self._digests_of_key: dict[str, set[bytes]] = {}
 
     @staticmethod
-    def digest(namespace: str, toolchain_id: str, body: bytes) -> bytes:
+    def digest(namespace: str, offer: str, body: bytes) -> bytes:
         """Return the digest under which an answer to `body` is kept."""
-        return sha256(f"{namespace}\0{toolchain_id}\0".encode() + body).digest()
+        return sha256(f"{namespace}\0{offer}\0".encode() + body).digest()
 
     def get(self, digest: bytes) -> Remembered | None:
         """Return the answer kept under `digest`, now the most recently used."""

@@ -5,7 +5,12 @@ changes under its id.
 """
 
 import asyncio
+import json
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 
 from compiler.rejection import Fault, RequestRejected
 from compiler.toolchain import Toolchain
@@ -15,66 +20,91 @@ from store import workers
 MAX_AGE_S = 2.0
 
 
-class Toolchains:
-    """Known toolchains and the deployment's default."""
+@dataclass(frozen=True)
+class Offer:
+    """What a request is compiled with, as it stood at one moment: one request sees one offer."""
 
-    def __init__(self, stored: workers.Toolchains) -> None:
-        self._stored = stored
-        self._known: dict[str, Toolchain] = {}
-        self._default_id: str | None = None
-        self._read_at = float("-inf")
-        self._reading = asyncio.Lock()
+    default: Toolchain | None = None
+    known: Sequence[Toolchain] = ()
+    """All of them, the last one offered last."""
 
-    async def all(self) -> list[Toolchain]:
-        """Return every toolchain that was registered and not forgotten."""
-        await self._refresh()
-        return list(self._known.values())
+    @cached_property
+    def digest(self) -> str:
+        """Names what each version stands for: under another digest it may be another toolchain."""
+        by_version = {toolchain.triton: toolchain.id for toolchain in self.known}
+        default = self.default.id if self.default else ""
+        return sha256(json.dumps([default, sorted(by_version.items())]).encode()).hexdigest()
 
-    async def default(self) -> Toolchain | None:
-        """Return the deployment's default, or None while no worker has ever registered."""
-        await self._refresh()
-        return self._known.get(self._default_id or "")
-
-    async def find(self, toolchain_id: str) -> Toolchain | None:
-        """Return the toolchain with this id, or None when it was never registered, or forgotten."""
-        await self._refresh()
-        return self._known.get(toolchain_id)
-
-    async def choose(self, version: str | None) -> Toolchain:
+    def choose(self, version: str | None) -> Toolchain:
         """Return the toolchain for a request that names Triton `version`, or none.
 
-        Raises RequestRejected for a version the deployment does not offer, ProblemRaised (503)
-        while there is no toolchain at all.
+        Of several with this version, the one that a worker offered last. Raises RequestRejected
+        for a version the deployment does not offer, ProblemRaised (503) while there is no
+        toolchain at all.
         """
-        default = await self.default()
-        if default is None:
+        if self.default is None:
             detail = (
                 "No worker has registered yet. The one of `tritond up` takes a few seconds; "
                 "where there is none, start one with `tritond worker`"
             )
             raise ProblemRaised("no_toolchain", detail)
-        if version is None or version == default.triton:
-            return default
-        for toolchain in self._known.values():
+        if version is None or version == self.default.triton:
+            return self.default
+        for toolchain in reversed(self.known):
             if toolchain.triton == version:
                 return toolchain
-        offered = ", ".join(sorted({toolchain.triton for toolchain in self._known.values()}))
+        offered = ", ".join(sorted({toolchain.triton for toolchain in self.known}))
         message = f"Triton {version} is not offered here; there is {offered}"
         raise RequestRejected(Fault("/triton", message))
 
-    async def _refresh(self) -> None:
+
+class Toolchains:
+    """Known toolchains and the deployment's default."""
+
+    def __init__(self, stored: workers.Toolchains) -> None:
+        self._stored = stored
+        self._offer = Offer()
+        self._read_at = float("-inf")
+        self._reading = asyncio.Lock()
+
+    async def all(self) -> Sequence[Toolchain]:
+        """Return every toolchain that was registered and not forgotten."""
+        return (await self.offer()).known
+
+    async def default(self) -> Toolchain | None:
+        """Return the deployment's default, or None while no worker has ever registered."""
+        return (await self.offer()).default
+
+    async def find(self, toolchain_id: str) -> Toolchain | None:
+        """Return the toolchain with this id, or None when it was never registered, or forgotten."""
+        known = (await self.offer()).known
+        return next((toolchain for toolchain in known if toolchain.id == toolchain_id), None)
+
+    async def choose(self, version: str | None) -> Toolchain:
+        """Return the toolchain for a request that names Triton `version`, or none.
+
+        Raises RequestRejected, ProblemRaised; see `Offer.choose`.
+        """
+        return (await self.offer()).choose(version)
+
+    async def offer(self) -> Offer:
+        """Return what is offered now."""
         if self._is_fresh():
-            return
+            return self._offer
         async with self._reading:
-            if self._is_fresh():
-                return  # another request read it while this one waited
-            default_id = await self._stored.default()  # first: what it names is in the list then
-            self._known = {
-                identity: self._known.get(identity) or Toolchain.model_validate_json(description)
-                for identity, description in (await self._stored.list()).items()
-            }
-            self._default_id = default_id
-            self._read_at = time.monotonic()
+            if not self._is_fresh():  # else another request read it while this one waited
+                self._offer = await self._read()
+                self._read_at = time.monotonic()
+        return self._offer
+
+    async def _read(self) -> Offer:
+        default_id = await self._stored.default()  # first: what it names is in the list then
+        before = {toolchain.id: toolchain for toolchain in self._offer.known}
+        known = {
+            identity: before.get(identity) or Toolchain.model_validate_json(description)
+            for identity, description in (await self._stored.list()).items()
+        }
+        return Offer(known.get(default_id or ""), tuple(known.values()))
 
     def _is_fresh(self) -> bool:
-        return self._default_id is not None and time.monotonic() - self._read_at < MAX_AGE_S
+        return self._offer.default is not None and time.monotonic() - self._read_at < MAX_AGE_S

@@ -129,7 +129,9 @@ class Toolchains:
 
     async def offer(self, toolchain_id: str, description: bytes) -> None:
         """Describe a toolchain; the first one ever offered becomes the default."""
+        turn: Any = await self._redis.incr(keys.TOOLCHAIN_TURN)
         pipeline = self._redis.pipeline(transaction=True)
+        pipeline.zadd(keys.TOOLCHAINS_OFFERED, {toolchain_id: turn})
         pipeline.hset(keys.TOOLCHAINS, toolchain_id, description)
         pipeline.set(keys.DEFAULT_TOOLCHAIN, toolchain_id, nx=True)
         await pipeline.execute()
@@ -148,9 +150,12 @@ class Toolchains:
         await self._redis.set(keys.TARGETS_TRIED + what, " ".join(targets), ex=TRIED_LIFE_S)
 
     async def list(self) -> dict[str, bytes]:
-        """Return the descriptions of all known toolchains by id."""
+        """Return the descriptions of all known toolchains by id, the last one offered last."""
         found: Any = await self._redis.hgetall(keys.TOOLCHAINS)
-        return {key.decode(): value for key, value in sorted(found.items())}
+        offered: Any = await self._redis.zrange(keys.TOOLCHAINS_OFFERED, 0, -1)
+        turns = {name: turn for turn, name in enumerate(offered)}
+        ordered = sorted(found.items(), key=lambda item: (turns.get(item[0], -1), item[0]))
+        return {name.decode(): description for name, description in ordered}
 
     async def default(self) -> str | None:
         """Return the id of the default toolchain, None before any worker was ever there."""
@@ -166,4 +171,8 @@ class Toolchains:
 
     async def forget(self, toolchain_id: str) -> bool:
         """Remove a toolchain that nobody offers any more; False when it is unknown."""
-        return bool(await self._redis.hdel(keys.TOOLCHAINS, toolchain_id))
+        pipeline = self._redis.pipeline(transaction=True)
+        pipeline.hdel(keys.TOOLCHAINS, toolchain_id)
+        pipeline.zrem(keys.TOOLCHAINS_OFFERED, toolchain_id)
+        removed, _ = await pipeline.execute()
+        return bool(removed)

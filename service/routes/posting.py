@@ -25,6 +25,7 @@ from service.memory import AnswerMemory, Meaning, Remembered
 from service.openapi import body_of
 from service.shared import Shared, shared
 from service.submission import find_or_enqueue
+from service.toolchains import Offer
 from service.wait import requested_wait
 
 PATH = "/v1/compilations"
@@ -54,8 +55,8 @@ async def post_compilation(request: Request) -> Response:
     caller = await state.callers.identify(request, "compile")
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_body_bytes)
-    default = await state.toolchains.default()
-    digest = AnswerMemory.digest(caller.namespace, default.id if default else "", body)
+    offer = await state.toolchains.offer()
+    digest = AnswerMemory.digest(caller.namespace, offer.digest, body)
     if remembered := state.memory.get(digest):
         state.metrics.remembered.inc()
         state.compilations.used(remembered.key)
@@ -65,7 +66,7 @@ async def post_compilation(request: Request) -> Response:
     if answer is None:
         # whoever comes after a refresh or purge must not get what was read before it
         equal = digest, caller.id, generation
-        ask = partial(_ask, state, caller, digest, body)
+        ask = partial(_ask, state, caller, offer, digest, body)
         answer = await state.flights.share(equal, wait.seconds, ask)
     response = answer_response(answer, started, wait.headers)
     is_lasting = answer.cache == "hit" and answer.state == "succeeded"
@@ -89,22 +90,23 @@ async def _known_hit(state: Shared, digest: bytes) -> Answer | None:
     return Answer(meaning.key, "succeeded", hit.record, "hit", included=hit.included)
 
 
-async def _ask(state: Shared, caller: Caller, digest: bytes, body: bytes, wait_s: float) -> Answer:
+async def _ask(
+    state: Shared, caller: Caller, offer: Offer, digest: bytes, body: bytes, wait_s: float
+) -> Answer:
     name = f"{VERSION}:{KEY_VERSION}:{digest.hex()}"
     if hit := await state.compilations.meant(name):
         state.meanings.put(digest, Meaning(hit.key, tuple(hit.included)))
         return Answer(hit.key, "succeeded", hit.record, "hit", included=hit.included)
     request = parse_body(body, CompileRequest)
     limits.check(request, state.settings.request_limits)
-    toolchain = await state.toolchains.choose(request.triton)
+    toolchain = offer.choose(request.triton)
     job = resolve(request, toolchain, caller.namespace)
     answer = await find_or_enqueue(state, job, toolchain, request, caller, wait_s)
     if request.refresh:
         state.memory.forget(job.key)  # word of it may come later than the answer
     elif answer.cache == "hit":
         state.meanings.put(digest, Meaning(job.key, tuple(request.include)))
-        if request.triton is None:  # which toolchain a version stands for may change
-            state.compilations.note_meaning(name, job.key, request.include)
+        state.compilations.note_meaning(name, job.key, request.include)
     return answer
 
 

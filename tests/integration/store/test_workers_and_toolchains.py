@@ -95,3 +95,17 @@ async def test_what_trials_found_is_kept_by_what_was_tried(toolchains):
 
     assert await toolchains.tried("this one") == ["cuda:90", "hip:gfx942"]
     assert await toolchains.tried("another") is None
+
+
+async def test_the_toolchain_that_was_offered_last_is_listed_last(toolchains):
+    for name in ("b", "a", "c", "b"):
+        await toolchains.offer(name, b"{}")
+
+    assert list(await toolchains.list()) == ["a", "c", "b"]
+
+
+async def test_a_forgotten_toolchain_loses_its_turn(toolchains, redis):
+    await toolchains.offer("a", b"{}")
+    await toolchains.forget("a")
+
+    assert await redis.zcard("tritond:toolchains-offered") == 0
