@@ -1,6 +1,7 @@
 """A toolchain: one Triton with its assemblers and our pipeline, as workers describe it.
 
-Its id stands in every key, so whatever can change an artifact must change the id.
+Its id stands in every key, so whatever can change an artifact must change the id: Triton and its
+tools, the options, the walls around children, and our own code (see `pipeline`).
 """
 
 import hashlib
@@ -8,10 +9,6 @@ import json
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
-
-PIPELINE_VERSION = 4
-"""Raise it with every change to cut, front, back, sandbox policy or limits that can change
-an artifact: it is part of the toolchain id, so old results are left behind, never mixed."""
 
 
 class OptionSpec(BaseModel):
@@ -43,6 +40,6 @@ class Toolchain(BaseModel):
 
 
 def toolchain_id(description: dict[str, Any]) -> str:
-    """Return the id of what `describe` reported: 16 hex digits over its canonical JSON."""
-    text = json.dumps([PIPELINE_VERSION, description], sort_keys=True, separators=(",", ":"))
+    """Return the id of what `describe` and its zygote reported: 16 hex digits over its JSON."""
+    text = json.dumps(description, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import signal
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -17,7 +17,7 @@ from worker.compile_worker import CompileWorker
 from worker.launch.children import Children, is_torch_here
 from worker.nursery import Toolchain, ZygoteError
 from worker.outcome import Caps
-from worker.pool import Pool
+from worker.pool import Outdated, Pool
 from worker.sandbox.profile import PROFILES
 from worker.sandbox_report import SandboxReport, self_test
 from worker.settings import WorkerSettings, wrong_settings
@@ -33,7 +33,8 @@ class SandboxTooWeak(Exception):
 async def serve(settings: WorkerSettings) -> None:
     """Be a worker until SIGTERM or SIGINT.
 
-    Raises SandboxTooWeak, ZygoteError, StoreUnavailable when it cannot begin.
+    Raises SandboxTooWeak, ZygoteError, StoreUnavailable when it cannot begin, Outdated when it
+    cannot go on.
     """
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -50,9 +51,11 @@ async def serve(settings: WorkerSettings) -> None:
         limits={"back": limits["back"]},
         job_header={"ir_bounds": settings.ir_bounds},
     )
-    children = _children(replace(compiling, limits=limits), settings.slots)
+    outdated = _Outdated(stopped)
+    children = _children(replace(compiling, limits=limits), settings.slots, outdated)
     others = [replace(compiling, python=python) for python in settings.other_pythons]
-    pools = [_pool(compiling, settings.slots), *(_pool(other, 1) for other in others)]
+    first = _pool(compiling, settings.slots, outdated)
+    pools = [first, *(_pool(other, 1, outdated) for other in others)]
     try:
         await asyncio.gather(*(pool.start() for pool in [*pools, *children.pools]))
         branches = [await _branch(pool, unsafe=unsafe) for pool in pools]
@@ -60,23 +63,41 @@ async def serve(settings: WorkerSettings) -> None:
             await worker.run_until(stopped)
     finally:
         await asyncio.gather(*(pool.close() for pool in [*pools, *children.pools]))
+    if outdated.found:
+        raise Outdated
 
 
-def _pool(toolchain: Toolchain, spares: int) -> Pool:
-    return Pool(toolchain, spares=dict.fromkeys(("cut", "front", "back"), spares))
+@dataclass
+class _Outdated:
+    """Has the worker give its jobs back and leave, once a pool found other code on the disk."""
+
+    stopped: asyncio.Event
+    found: bool = False
+
+    def __call__(self) -> None:
+        self.found = True
+        self.stopped.set()
 
 
-def _children(toolchain: Toolchain, slots: int) -> Children:
+def _pool(toolchain: Toolchain, spares: int, outdated: _Outdated) -> Pool:
+    wanted = dict.fromkeys(("cut", "front", "back"), spares)
+    return Pool(toolchain, spares=wanted, on_outdated=outdated)
+
+
+def _children(toolchain: Toolchain, slots: int, outdated: _Outdated) -> Children:
     # expected float64 is twice an output
     caps = Caps(result_bytes=2 * MAX_OUTPUT_BYTES + (32 << 20))
     kernels = replace(toolchain, tasks_module="compiler.launching.tasks", environment=ENVIRONMENT)
     torch = replace(
         toolchain, tasks_module="compiler.launching.torch_tasks", environment=TORCH_ENVIRONMENT
     )
+    # a launch runs its kernel and its reference at once
+    spares = {"cut": slots, "front": 2 * slots}
     return Children(
-        # a launch runs its kernel and its reference at once
-        kernels=Pool(kernels, spares={"cut": slots, "front": 2 * slots}, caps=caps),
-        torch=Pool(torch, spares={"front": 1}, caps=caps) if is_torch_here() else None,
+        kernels=Pool(kernels, spares=spares, caps=caps, on_outdated=outdated),
+        torch=Pool(torch, spares={"front": 1}, caps=caps, on_outdated=outdated)
+        if is_torch_here()
+        else None,
     )
 
 

@@ -9,7 +9,7 @@ import json
 import platform
 from typing import Any
 
-from compiler.toolchain import PIPELINE_VERSION, OptionSpec, Toolchain, toolchain_id
+from compiler.toolchain import OptionSpec, Toolchain, toolchain_id
 from store.workers import Toolchains
 from worker.pool import Pool
 from worker.trials import CANDIDATES, TRIAL_DEADLINE_S, compiling_targets
@@ -24,7 +24,7 @@ async def identify(pool: Pool, sandbox: str, known: Toolchains) -> Toolchain:
     if described.result is None:
         raise RuntimeError(f"the toolchain does not describe itself: {described.detail}")
     facts = {name: value for name, value in described.result.items() if name != "kind"}
-    facts["policy"] = pool.facts["policy"]
+    facts |= {name: pool.facts[name] for name in ("policy", "pipeline")}
     what = _named(facts)
     targets = [*(await known.tried(what) or await compiling_targets(pool, facts["options"]))]
     if not targets:
@@ -49,5 +49,5 @@ async def identify(pool: Pool, sandbox: str, known: Toolchains) -> Toolchain:
 
 def _named(facts: dict[str, Any]) -> str:
     """Return a name for this toolchain, these candidates and walls, on this machine."""
-    tried = [PIPELINE_VERSION, CANDIDATES, platform.uname(), facts]
+    tried = [CANDIDATES, platform.uname(), facts]
     return hashlib.sha256(json.dumps(tried, sort_keys=True).encode()).hexdigest()

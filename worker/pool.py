@@ -7,9 +7,10 @@ Runs in the worker, which never imports triton: that is the zygote's business.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from worker import PIPELINE
 from worker.nursery import Nursery, Toolchain, ZygoteError
 from worker.outcome import Caps, Ending, Outcome
 from worker.process import OnStage
@@ -22,6 +23,16 @@ _LONGEST_PAUSE_S = 5.0
 _log = logging.getLogger(__name__)
 
 
+class Outdated(ZygoteError):
+    """A zygote would run other code than this process does, under its toolchain's id."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the files of tritond were changed while it ran, so it would compile with other code "
+            "than it registered with; start it again"
+        )
+
+
 class Pool:
     """Children of one tool chain, some of them waiting ready for the next jobs."""
 
@@ -31,11 +42,16 @@ class Pool:
         *,
         spares: Mapping[str, int] | None = None,
         caps: Caps | None = None,
+        on_outdated: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take `spares`, how many children of each profile wait for jobs (default: one each)."""
+        """Take `spares`, how many children of each profile wait for jobs (default: one each).
+
+        `on_outdated` is called when another zygote would run other code than this process.
+        """
         self._toolchain = toolchain
         self._wanted = dict.fromkeys(PROFILES, 1) if spares is None else dict(spares)
         self._caps = caps or Caps()
+        self._on_outdated = on_outdated
         self._nursery: Nursery | None = None
         self._spares: Spares | None = None
         self._up = asyncio.Event()
@@ -46,7 +62,7 @@ class Pool:
     def facts(self) -> dict[str, Any]:
         """What the zygote says of itself.
 
-        Python, policy, landlock_abi, namespaces, unsafe, warm_ms; {} without one.
+        Python, policy, pipeline, landlock_abi, namespaces, unsafe, warm_ms; {} without one.
         """
         return self._nursery.facts if self._nursery is not None else {}
 
@@ -58,12 +74,15 @@ class Pool:
     async def start(self) -> None:
         """Start the zygote and order the spares.
 
-        Raises ZygoteError when it does not start or cannot wall in.
+        Raises ZygoteError when it does not start, cannot wall in, or is `Outdated`.
         """
         if self._toolchain.unsafe:
             _log.warning("the sandbox is OFF: jobs can read files, use the network, start programs")
         nursery = Nursery(self._caps, self._on_lost)
         await nursery.open(self._toolchain)
+        if nursery.facts["pipeline"] != PIPELINE:
+            await nursery.close()
+            raise Outdated
         self._nursery = nursery
         self._spares = Spares(self._wanted, nursery.order)
         self._up.set()
@@ -137,5 +156,9 @@ class Pool:
             self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
             try:
                 await self.start()
+            except Outdated as error:
+                _log.error("%s", error)
+                self._on_outdated()
+                return
             except ZygoteError as error:
                 _log.warning("%s", error)

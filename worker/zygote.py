@@ -22,6 +22,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
+from compiler.pipeline import pipeline_digest
 from worker import child, control
 from worker.sandbox import landlock, libc, namespaces
 from worker.sandbox.apply import Walls, prepare
@@ -197,6 +198,7 @@ def _prepare(settings: Settings) -> tuple[ModuleType, dict[str, Walls], dict[str
     facts = {
         "python": platform.python_version(),
         "policy": policy_digest(profiles),
+        "pipeline": pipeline_digest(),  # last: all that children will run is loaded by now
         "landlock_abi": None if settings.unsafe else landlock.abi(),
         "unsafe": settings.unsafe,
         "warm_ms": round((time.monotonic() - started) * 1000, 1),

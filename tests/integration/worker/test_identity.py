@@ -17,7 +17,7 @@ class FakePool:
     """Stands in for children: describes `triton`, and compiles for one target."""
 
     triton: str = "3.9.0"
-    facts: dict[str, Any] = field(default_factory=lambda: {"policy": "walls"})
+    facts: dict[str, Any] = field(default_factory=lambda: {"policy": "walls", "pipeline": "code"})
     tried: list[str] = field(default_factory=list)
 
     async def run(self, _: str, header: dict[str, Any], __: bytes, **___: Any) -> Outcome:
@@ -53,9 +53,18 @@ async def test_targets_are_tried_once(toolchains):
     assert again.tried == []
 
 
-@pytest.mark.parametrize("other", [FakePool(triton="3.8.0"), FakePool(facts={"policy": "others"})])
-async def test_another_triton_or_other_walls_are_tried_again(toolchains, other):
-    await identified(FakePool(), toolchains)
-    await identified(other, toolchains)
+@pytest.mark.parametrize(
+    "other",
+    [
+        FakePool(triton="3.8.0"),
+        FakePool(facts={"policy": "others", "pipeline": "code"}),
+        FakePool(facts={"policy": "walls", "pipeline": "other code"}),
+    ],
+    ids=["Triton", "walls", "code"],
+)
+async def test_another_triton_other_walls_or_other_code_is_another_toolchain(toolchains, other):
+    known = await identified(FakePool(), toolchains)
+    found = await identified(other, toolchains)
 
+    assert found.id != known.id
     assert other.tried

@@ -1,8 +1,13 @@
 """A pool gives every job a child of its own, tells how it ended, and is ready for the next."""
 
 import asyncio
+import os
+import py_compile
+import shutil
+import signal
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +15,7 @@ import pytest_asyncio
 
 from worker.nursery import Toolchain, ZygoteError
 from worker.outcome import Caps, Ending
-from worker.pool import Pool
+from worker.pool import Outdated, Pool
 from worker.sandbox.limits import Limits
 
 ROOT = Path(__file__).parents[3]
@@ -154,3 +159,55 @@ async def test_without_a_zygote_a_job_waits_no_longer_than_its_deadline():
     pool = Pool(TOOLCHAIN)
     with pytest.raises(ZygoteError, match=r"no zygote within 0\.1 s"):
         await run(pool, "echo", deadline_s=0.1)
+
+
+@pytest.fixture
+def release(tmp_path):
+    """The packages and the tasks of these tests, as another installation has them."""
+    for package in ("compiler", "worker", "tests/integration/worker"):
+        leave = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=leave)
+    return tmp_path
+
+
+def edit(release):
+    with (release / "compiler/binding.py").open("a") as file:
+        file.write("# edited\n")
+
+
+async def test_a_zygote_that_would_run_other_code_is_not_taken(release):
+    edit(release)
+
+    with pytest.raises(Outdated, match="start it again"):
+        await Pool(replace(TOOLCHAIN, root=release)).start()
+
+
+async def test_a_pool_whose_files_were_changed_starts_no_other_zygote(release, caplog):
+    outdated = asyncio.Event()
+    pool = Pool(replace(TOOLCHAIN, root=release), on_outdated=outdated.set)
+    await pool.start()
+    assert (await run(pool, "echo")).ending is Ending.OK
+
+    edit(release)
+    os.kill(pool.zygote_pid, signal.SIGKILL)
+
+    async with asyncio.timeout(20):
+        await outdated.wait()
+    await pool.close()
+    assert "the files of tritond were changed while it ran" in caplog.text
+
+
+async def test_bytecode_of_an_older_text_is_not_run(release):
+    """Of the same size, written in the same second: Python itself could not tell."""
+    tasks = release / "compiler/launching/said.py"
+    tasks.write_text("TASKS = {'say': lambda header, body, send: {'kind': 'result', 'says': 1}}\n")
+    written = tasks.stat()
+    py_compile.compile(str(tasks))
+    tasks.write_text(tasks.read_text().replace("1", "2"))
+    os.utime(tasks, ns=(written.st_atime_ns, written.st_mtime_ns))
+
+    pool = Pool(replace(TOOLCHAIN, root=release, tasks_module="compiler.launching.said"))
+    await pool.start()
+    outcome = await run(pool, "say")
+    await pool.close()
+    assert outcome.result["says"] == 2

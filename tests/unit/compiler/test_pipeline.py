@@ -1,0 +1,142 @@
+"""The digest of the code: equal for one release wherever it lies, different for any other code."""
+
+import compileall
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from compiler.pipeline import LAUNCHES_ONLY, PACKAGES, ROOT, pipeline_digest
+from tests.unit.compiler.imports import reached
+
+MAKES_COMPILATIONS = [
+    "compiler.making.tasks",
+    "worker.zygote",
+    "worker.compile_job",
+    "worker.derive_job",
+    "worker.inspect_job",
+    "worker.identity",
+]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The release, as another installation has it."""
+    for package in PACKAGES:
+        shutil.copytree(
+            ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    return tmp_path
+
+
+def test_an_installed_release_has_the_digest_of_its_checkout(copy: Path) -> None:
+    assert pipeline_digest(copy) == pipeline_digest()
+
+
+def write_again(root: Path) -> None:
+    for path in root.rglob("*.py"):
+        os.utime(path, (0, 0))
+
+
+def compile_all(root: Path) -> None:
+    assert compileall.compile_dir(root, quiet=2)
+
+
+def end_lines_as_windows_does(root: Path) -> None:
+    for path in root.rglob("*.py"):
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+
+
+def leave_an_editor_s_file(root: Path) -> None:
+    (root / "compiler/making/.#cut.py").symlink_to("nowhere")
+    (root / "compiler/making/cut.py.orig").write_text("old")
+
+
+def change_what_only_launches_run(root: Path) -> None:
+    for folder in LAUNCHES_ONLY:
+        with next((root / folder).rglob("*.py")).open("a") as file:
+            file.write("x = 1\n")
+
+
+def lie_beside_the_service(root: Path) -> None:
+    (root / "service").mkdir()
+    (root / "service/new.py").write_text("x = 1\n")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        write_again,
+        compile_all,
+        end_lines_as_windows_does,
+        leave_an_editor_s_file,
+        change_what_only_launches_run,
+        lie_beside_the_service,
+    ],
+)
+def test_what_changes_no_compilation_changes_no_digest(
+    copy: Path, change: Callable[[Path], None]
+) -> None:
+    change(copy)
+
+    assert pipeline_digest(copy) == pipeline_digest()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "compiler/making/cut.py",
+        "compiler/making/front.py",
+        "compiler/binding.py",
+        "compiler/lines/assembly.py",
+        "compiler/export/c.py",
+        "worker/compile.py",
+        "worker/made.py",
+        "worker/sandbox/syscalls.py",
+        "worker/child.py",
+    ],
+)
+def test_one_character_of_code_changes_the_digest(copy: Path, path: str) -> None:
+    text = (copy / path).read_text()
+    (copy / path).write_text(text.replace("import", "Import", 1))
+
+    assert pipeline_digest(copy) != pipeline_digest()
+
+
+def test_a_file_more_less_or_renamed_changes_the_digest(copy: Path) -> None:
+    (copy / "compiler/making/new.py").write_text("")
+    more = pipeline_digest(copy)
+    (copy / "compiler/making/new.py").rename(copy / "compiler/making/newer.py")
+    renamed = pipeline_digest(copy)
+    (copy / "compiler/making/newer.py").unlink()
+    (copy / "compiler/making/cut.py").unlink()
+    less = pipeline_digest(copy)
+
+    assert len({pipeline_digest(), more, renamed, less}) == 4
+
+
+def test_what_moves_from_one_file_to_the_next_changes_the_digest(copy: Path) -> None:
+    (copy / "compiler/making/a.py").write_text("x = 1\n")
+    (copy / "compiler/making/b.py").write_text("")
+    before = pipeline_digest(copy)
+    (copy / "compiler/making/a.py").write_text("")
+    (copy / "compiler/making/b.py").write_text("x = 1\n")
+
+    assert pipeline_digest(copy) != before
+
+
+def test_without_sources_there_is_no_digest(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="no sources of tritond"):
+        pipeline_digest(tmp_path)
+
+
+def test_all_that_makes_compilations_is_covered() -> None:
+    """What it imports, directly or not; the store only keeps what it is given."""
+    left_out = tuple(folder.replace("/", ".") for folder in LAUNCHES_ONLY)
+    found = reached(MAKES_COMPILATIONS)
+
+    assert {"compiler.binding", "compiler.lines.assembly", "worker.sandbox.apply"} <= found
+    assert {name.partition(".")[0] for name in found} <= {*PACKAGES, "store"}
+    assert not [name for name in found if f"{name}.".startswith(tuple(f"{n}." for n in left_out))]
