@@ -4,9 +4,10 @@ Nothing here knows what is stored. A connection made by `connect` must not run b
 its answers have a deadline. One made by `connect_blocking` has none, and never retries by itself.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from redis import exceptions
 from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
@@ -19,16 +20,17 @@ from store.errors import StoreUnavailable
 ANSWER_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 5.0
 MAX_CONNECTIONS = 64
+MAX_BLOCKING_CONNECTIONS = 10_000  # redis-py allows 100 if it is not told
 RETRIES = 2
 
-_UNAVAILABLE = (
-    exceptions.ConnectionError,
-    exceptions.TimeoutError,
-    exceptions.ReadOnlyError,
-    exceptions.OutOfMemoryError,
-)  # Refusals that redis-py knows only as ResponseError: the append-only file cannot be written, a
-# replica lost its primary, a script runs for too long.
-_REFUSALS = ("MISCONF", "MASTERDOWN", "NOREPLICAS", "BUSY ")
+_OUR_MISTAKES: Final = frozenset(
+    {"ERR", "WRONGTYPE", "NOSCRIPT", "NOGROUP", "BUSYGROUP", "CROSSSLOT"}
+)
+"""The codes of answers that mean a wrong command. Every other code means that a right one is
+refused for now: BUSY, MISCONF, OOM, READONLY, LOADING, NOAUTH, NOPERM, MASTERDOWN and others."""
+_KILLED: Final = "Script killed by user"
+_IN_PIPELINE: Final = "of pipeline caused error: "  # redis-py puts the command before the answer
+_CODE: Final = re.compile(r"\W*([A-Z]+)\b")
 
 
 @contextmanager
@@ -36,12 +38,22 @@ def unavailable() -> Iterator[None]:
     """Turn what redis-py raises when the server is away or refuses into `StoreUnavailable`."""
     try:
         yield
-    except _UNAVAILABLE as error:
+    except (exceptions.ConnectionError, exceptions.TimeoutError) as error:
         raise StoreUnavailable(f"The store is not available: {error}") from error
     except exceptions.ResponseError as error:
-        if str(error).startswith(_REFUSALS):
-            raise StoreUnavailable(f"The store refuses to work: {error}") from error
-        raise
+        if not is_refusal(error):
+            raise
+        raise StoreUnavailable(f"The store refuses to work: {error}") from error
+
+
+def is_refusal(error: exceptions.ResponseError) -> bool:
+    """Return whether the server refused a command that was right, so that it is worth a retry."""
+    said = str(error).rpartition(_IN_PIPELINE)[2]
+    code = error.status_code
+    if code is None:
+        found = _CODE.match(said)
+        code = found[1] if found else "ERR"
+    return code not in _OUR_MISTAKES or _KILLED in said
 
 
 class _Pipeline(Pipeline):
@@ -84,11 +96,11 @@ def connect(url: str, *, max_connections: int = MAX_CONNECTIONS) -> Server:
 def connect_blocking(url: str) -> Server:
     """Return a client for subscriptions and blocking reads: no deadline for answers, no retry.
 
-    Each blocked reader and each subscription holds one connection, so their number is not bounded
-    here.
+    Each blocked reader and each subscription of a process holds one connection.
     """
     pool: ConnectionPool = ConnectionPool.from_url(
         url,
+        max_connections=MAX_BLOCKING_CONNECTIONS,
         socket_timeout=None,
         socket_connect_timeout=CONNECT_TIMEOUT_S,
         retry=Retry(NoBackoff(), 0),

@@ -19,9 +19,10 @@ TURNS: Final = "tritond:turns:"  # <priority>:<lane>: hash caller -> its job in 
 ROUNDS: Final = "tritond:rounds:"  # <priority>:<lane>: hash caller -> round of its last job
 BACKLOG: Final = "tritond:backlog:"  # <priority>:<lane>:<caller>: zset of jobs without a turn
 QUEUED: Final = "tritond:queued:"  # <lane>: zset of all queued jobs in expected order
-LANES: Final = "tritond:lanes"  # set of <priority>:<lane>, each with a stream
+WAKE: Final = "tritond:wake:"  # <lane>: list of one token, while jobs wait and nobody was woken
 LEASES: Final = "tritond:leases"  # zset job id -> end of its lease, ms
 DEADLINES: Final = "tritond:deadlines"  # zset queued job id -> queue deadline, ms
+REAPER: Final = "tritond:reaper"  # the process that reaps for all, lives as long as its term
 TOKEN: Final = "tritond:token"  # noqa: S105  (counter of fencing tokens)
 
 # --- Launches and what they are made of (must never be evicted) -------------------------------

@@ -35,3 +35,8 @@ def torch_lane(lane: str) -> str:
 def derive_lane(toolchain_id: str) -> str:
     """Return the lane of what is derived with this toolchain from its compilations."""
     return f"{DERIVE}{toolchain_id}"
+
+
+def kind_of(lane: str) -> str:
+    """Return what the jobs of a lane are: compile, inspect, launch or derive."""
+    return lane.partition(":")[0]

@@ -2,10 +2,12 @@
 
 Publications made while the connection is down are gone: `on_connect` and `on_loss` exist so that
 the listener can make up for them. Both callbacks and `on_message` run in the event loop and must
-not block.
+not block. Whatever the server refuses is a loss, too: it is tried again until it is accepted.
 """
 
 import asyncio
+import contextlib
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -13,9 +15,16 @@ from redis import exceptions
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 
+from store.errors import StoreUnavailable
+
 SILENCE_S: Final = 5.0
 PONG_S: Final = 5.0
+SUBSCRIBE_S: Final = 10.0
 RETRY_S: Final = 0.2
+LONGEST_RETRY_S: Final = 2.0
+_LOST = (exceptions.RedisError, StoreUnavailable, TimeoutError, OSError)
+
+logger = logging.getLogger(__name__)
 
 
 def ignore() -> None:
@@ -39,29 +48,45 @@ class Subscription:
         self._on_message = on_message
         self._on_connect = on_connect
         self._on_loss = on_loss
+        self._connected = False
+
+    @property
+    def connected(self) -> bool:
+        """Whether publications are heard now."""
+        return self._connected
 
     async def run(self) -> None:
         """Listen until cancelled, connecting again after every loss."""
+        pause_s = RETRY_S
         while True:
             pubsub = self._blocking.pubsub()
-            subscribed = False
             try:
-                await pubsub.subscribe(self._channel)
-                subscribed = await self._confirmed(pubsub)
+                async with asyncio.timeout(SUBSCRIBE_S):
+                    await pubsub.subscribe(self._channel)
+                await self._confirm(pubsub)
+                pause_s = RETRY_S
                 await self._listen(pubsub)
-            except (exceptions.ConnectionError, exceptions.TimeoutError, OSError):
-                if subscribed:
-                    self._on_loss()
+            except _LOST as error:
+                if pause_s == RETRY_S:  # once for each time that it is away
+                    logger.warning("%s is not heard: %s", self._channel, error)
             finally:
-                await pubsub.aclose()  # type: ignore[no-untyped-call]
-            await asyncio.sleep(RETRY_S)
+                self._end()
+                with contextlib.suppress(*_LOST):  # what is closed is lost already
+                    await pubsub.aclose()  # type: ignore[no-untyped-call]
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_RETRY_S)
 
-    async def _confirmed(self, pubsub: PubSub) -> bool:
+    def _end(self) -> None:
+        was_connected, self._connected = self._connected, False
+        if was_connected:
+            self._on_loss()
+
+    async def _confirm(self, pubsub: PubSub) -> None:
         message = await pubsub.get_message(timeout=PONG_S)
         if message is None or message["type"] != "subscribe":
             raise exceptions.ConnectionError(f"No confirmation of the subscription: {message}.")
+        self._connected = True
         self._on_connect()
-        return True
 
     async def _listen(self, pubsub: PubSub) -> None:
         """Hand on messages; a silent connection is asked for a sign of life."""
@@ -71,9 +96,17 @@ class Subscription:
             if message is not None:
                 pinged = False
                 if message["type"] == "message":
-                    self._on_message(message["data"])
+                    self._hand_on(message["data"])
             elif pinged:
                 raise exceptions.ConnectionError("The server does not answer on a subscription.")
             else:
                 await pubsub.ping()
                 pinged = True
+
+    def _hand_on(self, message: bytes) -> None:
+        try:
+            self._on_message(message)
+        except (
+            Exception
+        ):  # of another version, or not ours: the next one must be heard all the same
+            logger.exception("a message on %s cannot be read: %.200r", self._channel, message)

@@ -19,7 +19,7 @@ from store.compilations import Compilations
 from store.errors import StoreUnavailable
 from store.events import Events
 from store.jobs.attempts import Attempts
-from store.jobs.words import KEPT_S, Claim, Lapse
+from store.jobs.words import KEPT_S, Claim
 from worker.announcer import announcing
 from worker.compile import Bench, compile_kernel
 from worker.made import made_compilation
@@ -29,11 +29,6 @@ logger = logging.getLogger(__name__)
 
 SUCCESS_KEPT_S = 60
 """A success lives in the cache; its result only bridges the moment until it is written there."""
-
-LAPSED = {
-    Lapse.EXHAUSTED: "Three workers in a row were lost while they compiled this. Post it again.",
-    Lapse.OVERDUE: "No worker took this job in time. Post it again when workers are there.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,22 +108,8 @@ async def _finish(claim: Claim, desk: Desk, record: bytes, *, reusable: bool, ke
     )
 
 
-async def end_lapsed(claim: Claim, attempts: Attempts, toolchain: Toolchain | None) -> None:
-    """Finish a job that no worker will do, with a record that says why."""
-    job = CompileJob.model_validate_json(claim.payload)
-    record = lapsed_compilation(job, toolchain, claim.lapse or Lapse.EXHAUSTED)
-    body = record.model_dump_json().encode()
-    await attempts.finish(claim.id, claim.token, body, reusable=False, keep_s=KEPT_S)
-
-
 def mistaken_compilation(job: CompileJob, toolchain: Toolchain) -> Compilation:
     """Return the failed compilation of a job that the worker itself made a mistake with."""
     detail = "The worker made a mistake; its log holds the details under the key."
     problem = failure_problem("worker_lost", detail)
-    return new_compilation(job, toolchain, "failed").model_copy(update={"problem": problem})
-
-
-def lapsed_compilation(job: CompileJob, toolchain: Toolchain | None, lapse: Lapse) -> Compilation:
-    """Return the failed compilation of a job that lapsed."""
-    problem = failure_problem("worker_lost", LAPSED[lapse])
     return new_compilation(job, toolchain, "failed").model_copy(update={"problem": problem})

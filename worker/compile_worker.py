@@ -13,6 +13,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
+from compiler.lapsed import EXHAUSTED, lapsed_record
 from compiler.toolchain import Toolchain
 from store import workers
 from store.blobs import Blobs
@@ -23,10 +24,10 @@ from store.derived import Derived
 from store.events import Events
 from store.invalidation import invalidate
 from store.jobs.attempts import Attempts
+from store.jobs.reaping import reap_for_all
 from store.jobs.revocations import Revocations
 from store.jobs.words import Claim, Limits
-from store.lanes import DERIVE, INSPECT, compile_lane, derive_lane, inspect_lane
-from worker import lapse
+from store.lanes import DERIVE, INSPECT, compile_lane, derive_lane, inspect_lane, kind_of
 from worker.branch import Branch
 from worker.compile import Bench
 from worker.compile_job import Desk, do_job
@@ -38,7 +39,7 @@ from worker.launch.gpu_worker import GpuWorker
 from worker.launch.launch_worker import LaunchWorker, launch_worker_of
 from worker.settings import WorkerSettings
 from worker.slots import Slots
-from worker.upkeep import HEARTBEAT_S, REAP_S, SWEEP_S, every
+from worker.upkeep import HEARTBEAT_S, SWEEP_S, every, leave, once_available
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ class CompileWorker:
         shares_server = settings.cache_url is None
         self._budget = Budget(self._cache, settings.cache_budget_bytes) if shares_server else None
         self._registry = workers.Workers(self._redis)
-        self._reaper = self._attempts("reaper")
+        self._drain_s = settings.drain_s
 
     async def __aenter__(self) -> Self:
         """Open nothing yet: connections open at their first command."""
@@ -83,8 +84,28 @@ class CompileWorker:
             await client.aclose()
 
     async def run_until(self, stopped: asyncio.Event) -> None:
-        """Offer the toolchains and do jobs; on `stopped`, give unfinished jobs back and leave."""
-        benches = [await self._bench(branch) for branch in self._branches]
+        """Offer the toolchains and do jobs; on `stopped` take no more, finish them, and leave.
+
+        What is not done within the settings' `drain_s` is given back.
+        """
+        if (benches := await self._benches(stopped)) is not None:
+            await self._work_until(stopped, benches)
+
+    async def _benches(self, stopped: asyncio.Event) -> list[Bench] | None:
+        """Prepare for work as soon as the store is there; None when told to stop before."""
+
+        async def prepare() -> list[Bench]:
+            return [await once_available(partial(self._bench, each)) for each in self._branches]
+
+        preparing = asyncio.create_task(prepare())
+        stopping = asyncio.create_task(stopped.wait())
+        await asyncio.wait({preparing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        preparing.cancel()
+        stopping.cancel()
+        await asyncio.gather(preparing, stopping, return_exceptions=True)
+        return None if preparing.cancelled() else preparing.result()
+
+    async def _work_until(self, stopped: asyncio.Event, benches: Sequence[Bench]) -> None:
         toolchains = [bench.toolchain for bench in benches]
         slots = self._slots(benches)
         launches = LaunchWorker(
@@ -95,23 +116,33 @@ class CompileWorker:
             benches[0],
             self._lease_s,
         )
+        gpus = self._gpus(benches[0])
+        reaper = self._attempts(f"{self._name}.reaper")
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(slots.run()),
                 group.create_task(launches.run()),
-                group.create_task(self._gpus(benches[0]).run()),
+                group.create_task(gpus.run()),
                 group.create_task(Revocations(self._blocking, slots.revoke).run()),
                 group.create_task(every(HEARTBEAT_S, partial(self._beat, toolchains, slots))),
-                group.create_task(every(REAP_S, partial(self._reap, toolchains))),
+                group.create_task(reap_for_all(reaper, _lapsed)),
             ]
             if self._budget is not None:
                 tasks.append(group.create_task(every(SWEEP_S, self._budget.sweep)))
             versions = ", ".join(toolchain.triton for toolchain in toolchains)
             logger.info("ready: Triton %s, %d slots", versions, slots.count)
             await stopped.wait()
+            await self._drain(slots, launches, gpus)
             for task in tasks:
                 task.cancel()
-        await self._registry.leave(self._name)
+        await leave(self._registry, self._name)
+
+    async def _drain(self, *parts: Slots | LaunchWorker | GpuWorker) -> None:
+        try:
+            async with asyncio.timeout(self._drain_s):
+                await asyncio.gather(*(part.drain() for part in parts))
+        except TimeoutError:
+            logger.info("jobs that are not done after %g s are given back", self._drain_s)
 
     def _gpus(self, bench: Bench) -> GpuWorker:
         compilations = Compilations(self._cache, self._budget)
@@ -155,11 +186,11 @@ class CompileWorker:
             else:
                 await do_job(claim, Desk(attempts, compilations, events, forget, bench))
 
-        return Slots(self._attempts, list(by_lane), do, self._slot_count, self._lease_s)
+        return Slots(self._attempts(self._name), list(by_lane), do, self._slot_count, self._lease_s)
 
-    def _attempts(self, part: object) -> Attempts:
+    def _attempts(self, consumer: str) -> Attempts:
         limits = Limits(lease_ms=int(self._lease_s * 1000))
-        return Attempts(self._redis, self._blocking, f"{self._name}.{part}", limits)
+        return Attempts(self._redis, self._blocking, consumer, limits)
 
     async def _beat(self, toolchains: Sequence[Toolchain], slots: Slots) -> None:
         own = self._branches[0]
@@ -176,9 +207,6 @@ class CompileWorker:
         )
         await self._registry.beat(worker)
 
-    async def _reap(self, toolchains: Sequence[Toolchain]) -> None:
-        """End what nobody will do, also of toolchains that are not ours."""
-        ours = {toolchain.id: toolchain for toolchain in toolchains}
-        for claim in await self._reaper.reap():
-            toolchain = ours.get(claim.lane.partition(":")[2])
-            await lapse.end(claim, self._reaper, toolchain)
+
+def _lapsed(claim: Claim) -> bytes:
+    return lapsed_record(kind_of(claim.lane), claim.id, claim.payload, claim.lapse or EXHAUSTED)

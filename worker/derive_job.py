@@ -13,7 +13,7 @@ from store.errors import StoreUnavailable
 from store.jobs.attempts import Attempts
 from store.jobs.words import KEPT_S, Claim
 from worker.compile import Bench
-from worker.compile_job import LAPSED, SUCCESS_KEPT_S
+from worker.compile_job import SUCCESS_KEPT_S
 from worker.derive import MADE, DerivationFailed, derive
 
 logger = logging.getLogger(__name__)
@@ -58,15 +58,6 @@ async def _derive(job: DeriveJob, bench: Bench, kept: Derived) -> bytes:
         logger.exception("deriving %s", job.key)
         detail = "The worker made a mistake; its log holds the details under the key."
         raise DerivationFailed("derivation_failed", detail) from error
-
-
-async def end_lapsed_derivation(claim: Claim, attempts: Attempts) -> None:
-    """Finish a derivation that no worker will do, with an outcome that says why."""
-    assert claim.lapse is not None
-    job = DeriveJob.model_validate_json(claim.payload)
-    failure = DerivationFailed("derivation_failed", LAPSED[claim.lapse])
-    record = _failed(job.what, failure).model_dump_json().encode()
-    await attempts.finish(claim.id, claim.token, record, reusable=False, keep_s=KEPT_S)
 
 
 def _failed(what: str, failure: DerivationFailed) -> Derivation:

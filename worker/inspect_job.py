@@ -14,7 +14,7 @@ from compiler.value import written_value
 from store.derived import Derived
 from store.jobs.attempts import Attempts
 from store.jobs.words import KEPT_S, Claim
-from worker.compile_job import LAPSED, SUCCESS_KEPT_S
+from worker.compile_job import SUCCESS_KEPT_S
 from worker.outcome import Ending, Outcome
 from worker.pool import Pool
 from worker.report import FailureReport, Malformed, read_report
@@ -41,13 +41,6 @@ async def do_inspection(claim: Claim, attempts: Attempts, pool: Pool, kept: Deri
     counts = await attempts.finish(claim.id, claim.token, record, reusable=reusable, keep_s=keep_s)
     if counts and reusable:
         await kept.write(job.key, record, {})
-
-
-async def end_lapsed_inspection(claim: Claim, attempts: Attempts) -> None:
-    """Finish an inspection that no worker will do, with a record that says why."""
-    assert claim.lapse is not None
-    record = _failed("worker_lost", LAPSED[claim.lapse], []).model_dump_json().encode()
-    await attempts.finish(claim.id, claim.token, record, reusable=False, keep_s=KEPT_S)
 
 
 def _inspection(outcome: Outcome) -> Inspection:

@@ -1,7 +1,7 @@
-"""The slots of a worker: each takes a job when it is free, and no job before.
+"""The slots of a worker: one claimer takes a job when a slot is free, and no job before.
 
 A running job is kept by renewing its lease; it is stopped when the lease is lost or nobody wants
-it any more.
+it any more. A store that is away is waited for: the claimer never ends by it.
 """
 
 import asyncio
@@ -9,14 +9,18 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from pydantic import ValidationError
+
 from store.errors import StoreUnavailable
 from store.jobs.attempts import Attempts
 from store.jobs.words import Claim, Heartbeat, Revocation
 
 WAIT_S = 5.0
 RENEWALS_PER_LEASE = 5
-STORE_PAUSE_S = 1.0
+STORE_PAUSE_S = 0.5
+LONGEST_STORE_PAUSE_S = 5.0
 
+DoJob = Callable[[Claim, Attempts], Coroutine[Any, Any, None]]
 logger = logging.getLogger(__name__)
 
 
@@ -25,17 +29,20 @@ class Slots:
 
     def __init__(
         self,
-        open_attempts: Callable[[int], Attempts],
+        attempts: Attempts,
         lanes: Sequence[str],
-        do_job: Callable[[Claim, Attempts], Coroutine[Any, Any, None]],
+        do_job: DoJob,
         count: int,
         lease_s: float,
     ) -> None:
         self.count = count
         self._renew_s = lease_s / RENEWALS_PER_LEASE
-        self._open_attempts = open_attempts
+        self._attempts = attempts
         self._lanes = lanes
         self._do_job = do_job
+        self._free = asyncio.Semaphore(count)
+        self._draining = asyncio.Event()
+        self._drained = asyncio.Event()
         self._running: dict[tuple[str, int], asyncio.Task[None]] = {}
 
     @property
@@ -49,61 +56,107 @@ class Slots:
         if task is not None:
             task.cancel()
 
+    async def drain(self) -> None:
+        """Take no further job, and return when those that run have ended, as `run` does."""
+        self._draining.set()
+        await self._drained.wait()
+
     async def run(self) -> None:
-        """Take and do jobs until cancelled; unfinished ones are given back."""
-        async with asyncio.TaskGroup() as tasks:
-            for number in range(self.count):
-                tasks.create_task(self._serve(self._open_attempts(number)))
+        """Take and do jobs until cancelled, when unfinished ones are given back, or drained."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                taking = group.create_task(self._take(group))
+                await self._draining.wait()
+                taking.cancel()
+        finally:
+            self._drained.set()
 
-    async def _serve(self, attempts: Attempts) -> None:
+    async def _take(self, group: asyncio.TaskGroup) -> None:
+        pause_s = STORE_PAUSE_S
         while True:
+            await self._free.acquire()
+            self._free.release()  # only a claim takes it, and only this task claims
             try:
-                claim = await attempts.claim(self._lanes)
-                if claim is None:
-                    await attempts.wait_for_work(WAIT_S)
-                else:
-                    await self._hold(claim, attempts)
+                claim = await self._claim()
+                if claim is not None:
+                    group.create_task(self._hold(claim))
+                if claim is None or not self._free.locked():
+                    await self._attempts.wait_for_work(WAIT_S)
+                pause_s = STORE_PAUSE_S
             except StoreUnavailable as error:
-                logger.warning("%s", error)
-                await asyncio.sleep(STORE_PAUSE_S)
+                logger.warning("no job is taken: %s", error)
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_STORE_PAUSE_S)
 
-    async def _hold(self, claim: Claim, attempts: Attempts) -> None:
-        task = asyncio.create_task(self._do_job(claim, attempts))
+    async def _claim(self) -> Claim | None:
+        """Claim a job and the slot for it; a claim that is under way is not cut off."""
+        claiming = asyncio.create_task(self._attempts.claim(self._lanes))
+        try:
+            claim = await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            claimed = (await asyncio.gather(claiming, return_exceptions=True))[0]
+            if isinstance(claimed, Claim):
+                await self._give_back(claimed)
+            raise
+        if claim is not None:
+            await self._free.acquire()
+        return claim
+
+    async def _hold(self, claim: Claim) -> None:
+        task = asyncio.create_task(self._do_job(claim, self._attempts))
         self._running[claim.id, claim.token] = task
         try:
-            await self._renew_while_running(task, claim, attempts)
+            await self._renew_while_running(task, claim)
+            await self._conclude(task, claim)
         except asyncio.CancelledError:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            await _give_back(claim, attempts)
+            await self._give_back(claim)
             raise
         finally:
             del self._running[claim.id, claim.token]
+            self._free.release()
+
+    async def _conclude(self, task: asyncio.Task[None], claim: Claim) -> None:
+        """See to it that a job which was not handed in is soon with somebody else."""
         if task.cancelled():
             logger.info("job %s was revoked", claim.id)
-        elif error := task.exception():
-            # the lease runs out and another worker gets the job; three such ends are its error
-            logger.error("job %s could not be handed in: %s", claim.id, error)
+            return
+        error = task.exception()
+        if isinstance(error, StoreUnavailable):
+            logger.warning("job %s could not be handed in: %s", claim.id, error)
+            await asyncio.sleep(STORE_PAUSE_S)
+            await self._give_back(claim)
+        elif error is not None:
+            # three such ends are its error
+            if isinstance(error, ValidationError):
+                logger.error("job %s cannot be read here: %d faults", claim.id, error.error_count())
+            else:
+                logger.error("job %s could not be done", claim.id, exc_info=error)
+            await self._abandon(claim)
 
-    async def _renew_while_running(
-        self, task: asyncio.Task[None], claim: Claim, attempts: Attempts
-    ) -> None:
+    async def _renew_while_running(self, task: asyncio.Task[None], claim: Claim) -> None:
         while True:
             done, _ = await asyncio.wait([task], timeout=self._renew_s)
             if done:
                 return
             try:
-                answer = await attempts.renew(claim.id, claim.token)
+                answer = await self._attempts.renew(claim.id, claim.token)
             except StoreUnavailable as error:
                 logger.warning("lease of %s not renewed: %s", claim.id, error)
                 continue
             if answer is not Heartbeat.OK:
                 task.cancel()
 
+    async def _give_back(self, claim: Claim) -> None:
+        try:
+            await self._attempts.release(claim.id, claim.token)
+        except StoreUnavailable as error:
+            # then the end of its lease gives it back
+            logger.warning("job %s not given back: %s", claim.id, error)
 
-async def _give_back(claim: Claim, attempts: Attempts) -> None:
-    try:
-        await attempts.release(claim.id, claim.token)
-    except StoreUnavailable as error:
-        # then the end of its lease gives it back
-        logger.warning("job %s not given back: %s", claim.id, error)
+    async def _abandon(self, claim: Claim) -> None:
+        try:
+            await self._attempts.abandon(claim.id, claim.token)
+        except StoreUnavailable as error:
+            logger.warning("job %s not given up: %s", claim.id, error)

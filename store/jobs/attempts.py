@@ -2,21 +2,21 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from redis.asyncio import Redis
 
-from store import scripts
+from store import keys, scripts
 from store.errors import StoreUnavailable
 from store.jobs.words import Claim, Heartbeat, Lapse, Limits, Priority
 
-CONSUMER_IDLE_MS: Final = 600_000
 REAPED_AT_ONCE: Final = 100
 ANSWER_GRACE_S: Final = 5.0
+TERMS_PER_LEASE: Final = 3
 
 
 class Attempts:
-    """Attempts at jobs by one consumer (a worker's id, or a reaper's)."""
+    """Attempts at jobs by one consumer: a process that works, or that reaps."""
 
     def __init__(
         self, redis: Redis, blocking: Redis, consumer: str, limits: Limits | None = None
@@ -24,37 +24,41 @@ class Attempts:
         self._blocking = blocking
         self._consumer = consumer
         self._limits = limits or Limits()
-        self._seen: dict[bytes, bytes] = {}
+        self._tokens: list[str] = []
+        self._more = True
         self._claim = scripts.load(redis, "claim", shared="lane")
         self._renew = scripts.load(redis, "renew", shared="lane")
         self._finish = scripts.load(redis, "finish", shared="lane")
         self._release = scripts.load(redis, "release", shared="lane")
+        self._abandon = scripts.load(redis, "abandon", shared="lane")
         self._reap = scripts.load(redis, "reap", shared="lane")
+
+    @property
+    def term_ms(self) -> int:
+        """How long the elected reaper may be silent."""
+        return max(1, self._limits.lease_ms // TERMS_PER_LEASE)
 
     async def claim(self, lanes: Sequence[str]) -> Claim | None:
         """Take the next job of `lanes`, the first preferred; interactive before all batch.
 
         If the connection breaks before the answer is here, the job waits for its lease to end.
         """
-        claim, *rest = await self._claim(args=[self._consumer, self._limits.lease_ms, *lanes])
-        if claim is not None:
-            return _claim(claim)
-        (seen,) = rest
-        self._seen = dict(zip(seen[::2], seen[1::2], strict=True))
-        return None
+        more, *found = await self._claim(args=[self._consumer, self._limits.lease_ms, *lanes])
+        self._more = bool(more)
+        self._tokens = [keys.WAKE + lane for lane in lanes]
+        return _claim(found[0]) if found else None
 
     async def wait_for_work(self, timeout_s: float) -> None:
-        """Return when a job may have come since the last `claim` found none, or in `timeout_s`.
+        """Return when a job may be there since the last `claim`, or in `timeout_s`; then claim.
 
-        It may return early, and does when nothing was ever claimed; then claim again.
+        Of all who wait for the lanes of a job one is woken. It returns at once when the last
+        `claim` left jobs behind, or nothing was ever claimed.
         """
-        if not self._seen:
+        if self._more:
             return
-        block_ms = max(1, int(timeout_s * 1000))
         try:
             async with asyncio.timeout(timeout_s + ANSWER_GRACE_S):
-                streams: dict[Any, Any] = dict(self._seen)
-                await self._blocking.xread(streams, count=1, block=block_ms)
+                await self._blocking.blpop(self._tokens, timeout=timeout_s)
         except TimeoutError as error:
             raise StoreUnavailable("The store did not end a blocking read in time.") from error
 
@@ -77,11 +81,20 @@ class Attempts:
         """Give the job back because this worker stops; False: the attempt no longer counts."""
         return bool(await self._release(args=[job_id, token]))
 
-    async def reap(self) -> list[Claim]:
+    async def abandon(self, job_id: str, token: int) -> bool:
+        """End the lease at once, because this attempt cannot be brought to an end.
+
+        The delivery counts: after too many of them a reaper ends the job. False: the attempt no
+        longer counts.
+        """
+        return bool(await self._abandon(args=[job_id, token]))
+
+    async def reap(self) -> list[Claim] | None:
         """Queue jobs again whose worker is gone; return those that only an error record can end.
 
-        Call it every second or so in any number of processes. The returned claims have `lapse` set
-        and must be finished within a lease, else another reaper gets them.
+        One of all processes that call it reaps for all; None: that is another one for now, which is
+        followed when it has been silent for `term_ms`. The returned claims have `lapse` set and
+        must be finished within a lease, else the next reap returns them again.
         """
         limits = self._limits
         answer = await self._reap(
@@ -90,26 +103,32 @@ class Attempts:
                 limits.lease_ms,
                 limits.deliveries,
                 REAPED_AT_ONCE,
-                CONSUMER_IDLE_MS,
+                self.term_ms,
             ]
         )
-        return [_claim(item) for item in answer]
+        return None if answer is None else [_claim(item) for item in answer]
 
 
-def _claim(answer: Sequence[bytes]) -> Claim:
+def _claim(answer: Sequence[bytes | None]) -> Claim:
+    """Return what a script claimed. What another version wrote may lack fields: they are empty."""
     reason, job_id, lane, priority, payload, token, attempt, deliveries, refresh, *times = answer
     deadline_ms, submitted_ms, started_ms = times
+    is_batch = priority != Priority.INTERACTIVE.value.encode()
     return Claim(
-        id=job_id.decode(),
-        lane=lane.decode(),
-        priority=Priority(priority.decode()),
-        payload=payload,
-        token=int(token),
-        attempt=int(attempt),
-        deliveries=int(deliveries),
+        id=_text(job_id),
+        lane=_text(lane),
+        priority=Priority.BATCH if is_batch else Priority.INTERACTIVE,
+        payload=payload or b"",
+        token=int(token or 0),
+        attempt=int(attempt or 0),
+        deliveries=int(deliveries or 0),
         refresh=refresh == b"1",
-        deadline_at_ms=int(deadline_ms),
-        submitted_at_ms=int(submitted_ms),
-        started_at_ms=int(started_ms),
+        deadline_at_ms=int(deadline_ms or 0),
+        submitted_at_ms=int(submitted_ms or 0),
+        started_at_ms=int(started_ms or 0),
         lapse=Lapse(reason.decode()) if reason else None,
     )
+
+
+def _text(found: bytes | None) -> str:
+    return (found or b"").decode(errors="replace")

@@ -1,7 +1,6 @@
 -- A worker that is free takes the next job, interactive ones of all its lanes first, and one only.
 -- KEYS none. ARGV 1 consumer, 2 lease in ms, 3... lanes, the preferred first.
--- Answers {{reason, id, fields of CLAIM ...}}, or when nothing is queued {nil, {stream, last id,
--- ...}}: the ids to wait behind, read in the same instant, so that no wake-up is lost.
+-- Answers {more, {reason, id, fields of CLAIM ...}}, where `more` is 1 when jobs are left, or {0}.
 
 local consumer, lease_ms = ARGV[1], tonumber(ARGV[2])
 
@@ -13,7 +12,7 @@ local function take(at, entry, id)
     redis.call("XDEL", K.STREAM .. at, entry)
     return nil
   end
-  local round = tonumber(redis.call("ZSCORE", K.QUEUED .. job.lane, id) or "0") - BASE[job.priority]
+  local round = tonumber(redis.call("ZSCORE", K.QUEUED .. job.lane, id) or "0") - (BASE[job.priority] or 0)
   if round > tonumber(redis.call("HGET", K.ROUNDS .. at, "") or "0") then
     redis.call("HSET", K.ROUNDS .. at, "", round)
   end
@@ -28,7 +27,7 @@ end
 
 local function next_of(at)
   while redis.call("EXISTS", K.STREAM .. at) == 1 do
-    local read = redis.call("XREADGROUP", "GROUP", GROUP, consumer, "COUNT", 1,
+    local read = redis.call("XREADGROUP", "GROUP", GROUP, CONSUMER, "COUNT", 1,
       "STREAMS", K.STREAM .. at, ">")
     if not read then
       return nil
@@ -41,28 +40,26 @@ local function next_of(at)
   end
 end
 
-local function last_id(at)
-  if redis.call("EXISTS", K.STREAM .. at) == 0 then
-    return "0-0"
-  end
-  local info = redis.call("XINFO", "STREAM", K.STREAM .. at)
-  for i = 1, #info, 2 do
-    if info[i] == "last-generated-id" then
-      return info[i + 1]
+-- Whether jobs are left that another worker, or this one, may claim; if so the next one is woken.
+local function leave()
+  local more = 0
+  for i = 3, #ARGV do
+    if redis.call("ZCARD", K.QUEUED .. ARGV[i]) > 0 then
+      wake(ARGV[i])
+      more = 1
+    else
+      redis.call("DEL", K.WAKE .. ARGV[i])
     end
   end
+  return more
 end
 
-local seen = {}
 for _, priority in ipairs({ "interactive", "batch" }) do
   for i = 3, #ARGV do
-    local at = priority .. ":" .. ARGV[i]
-    local claim = next_of(at)
+    local claim = next_of(priority .. ":" .. ARGV[i])
     if claim then
-      return { claim }
+      return { leave(), claim }
     end
-    seen[#seen + 1] = K.STREAM .. at
-    seen[#seen + 1] = last_id(at)
   end
 end
-return { false, seen }
+return { 0 }

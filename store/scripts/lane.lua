@@ -5,8 +5,14 @@
 -- (its turn). Its other jobs wait in its backlog. When its entry is claimed or withdrawn, the next
 -- job of its backlog goes to the tail of the stream. A queued job without an entry is in the
 -- backlog of *every* caller who wants it, so a join is never worse than a submit of one's own.
+--
+-- Wake-ups: idle workers wait for a token of their lanes, and whoever takes it claims. A script that
+-- makes a job claimable calls `wake`; a claim that leaves jobs behind wakes the next. So each job wakes
+-- one worker, and a token that is lost with a worker costs a wait of `wait_for_work`.
 
 local GROUP = "workers"
+-- One for all: who has a job is told by its lease, and a group with one consumer is cheap to ask.
+local CONSUMER = "worker"
 -- Where the scores in QUEUED begin: all interactive jobs come before all batch jobs.
 local BASE = { interactive = 0, batch = 2 ^ 52 }
 
@@ -37,7 +43,12 @@ end
 local function ensure_stream(at)
   if redis.call("EXISTS", K.STREAM .. at) == 0 then
     redis.call("XGROUP", "CREATE", K.STREAM .. at, GROUP, "0", "MKSTREAM")
-    redis.call("SADD", K.LANES, at)
+  end
+end
+
+local function wake(lane)
+  if redis.call("EXISTS", K.WAKE .. lane) == 0 then
+    redis.call("RPUSH", K.WAKE .. lane, "1")
   end
 end
 
@@ -47,6 +58,7 @@ local function give_turn(id, at, caller)
   local entry = redis.call("XADD", K.STREAM .. at, "*", "id", id)
   redis.call("HSET", K.TURNS .. at, caller, id)
   redis.call("HSET", K.JOB .. id, "entry", entry, "stream", at, "owner", caller)
+  wake(string.match(at, ":(.*)"))
   for _, other in ipairs(redis.call("SMEMBERS", K.CALLERS .. id)) do
     redis.call("ZREM", K.BACKLOG .. at .. ":" .. other, id)
   end
@@ -120,7 +132,7 @@ local function take_back(id, job)
   redis.call("HSET", K.JOB .. id, "state", "queued", "entry", "", "token", "")
 end
 
--- Starts an attempt. The job's entry, if it has one, is pending for `consumer`.
+-- Starts an attempt of the worker or reaper `consumer`.
 local function start(id, consumer, lease_ms, now)
   local token = redis.call("INCR", K.TOKEN)
   local attempt = redis.call("HINCRBY", K.JOB .. id, "attempt", 1)

@@ -2,22 +2,43 @@
 -- others; after too many deliveries, or past its queue deadline, it is claimed for the reaper, who
 -- finishes it with an error.
 -- KEYS none. ARGV 1 consumer (the reaper), 2 lease in ms for its claims, 3 most deliveries, 4 most
--- jobs at once, 5 ms after which an idle consumer with nothing pending is forgotten.
--- Answers {{reason, id, fields of CLAIM ...}, ...}, the reason being "exhausted" or "overdue".
+-- jobs at once, 5 ms of a term: one process reaps for all, until it has been silent for that long.
+-- Answers {{reason, id, fields of CLAIM ...}, ...}, the reason being "exhausted" or "overdue", or nil
+-- when another process reaps.
 
 local reaper, lease_ms = ARGV[1], tonumber(ARGV[2])
 local most_deliveries, limit = tonumber(ARGV[3]), ARGV[4]
 local now = now_ms()
 local claims = {}
 
+local elected = redis.call("GET", K.REAPER)
+if elected and elected ~= reaper then
+  return nil
+end
+redis.call("SET", K.REAPER, reaper, "PX", ARGV[5])
+
 local function claim_for_reaper(reason, id)
   start(id, reaper, lease_ms, now)
   claims[#claims + 1] = claimed(reason, id)
 end
 
-for _, id in ipairs(redis.call("ZRANGEBYSCORE", K.LEASES, "-inf", now, "LIMIT", 0, limit)) do
+-- A job of which nothing is left that could be told to anybody, or tried again.
+local function is_broken(id, job)
+  if job.lane and job.priority and BASE[job.priority] then
+    return false
+  end
+  redis.call("ZREM", K.LEASES, id)
+  redis.call("ZREM", K.DEADLINES, id)
+  redis.call("DEL", K.JOB .. id, K.CALLERS .. id)
+  return true
+end
+
+local function end_lease(id)
   local job = fields(id, "lane", "priority", "entry", "stream", "token", "deadline_ms",
     "deliveries", "reason")
+  if is_broken(id, job) then
+    return
+  end
   redis.call("PUBLISH", K.REVOKED, "lost " .. job.token .. " " .. id)
   take_back(id, job)
   if job.reason then -- a reaper had it and died
@@ -30,21 +51,19 @@ for _, id in ipairs(redis.call("ZRANGEBYSCORE", K.LEASES, "-inf", now, "LIMIT", 
   end
 end
 
-for _, id in ipairs(redis.call("ZRANGEBYSCORE", K.DEADLINES, "-inf", now, "LIMIT", 0, limit)) do
-  dequeue(id, fields(id, "lane", "priority", "entry", "stream", "owner"))
-  redis.call("HSET", K.JOB .. id, "reason", "overdue")
-  claim_for_reaper("overdue", id)
+local function end_wait(id)
+  local job = fields(id, "lane", "priority", "entry", "stream", "owner")
+  if not is_broken(id, job) then
+    dequeue(id, job)
+    redis.call("HSET", K.JOB .. id, "reason", "overdue")
+    claim_for_reaper("overdue", id)
+  end
 end
 
-for _, at in ipairs(redis.call("SMEMBERS", K.LANES)) do
-  for _, info in ipairs(redis.call("XINFO", "CONSUMERS", K.STREAM .. at, GROUP)) do
-    local consumer = {}
-    for i = 1, #info, 2 do
-      consumer[info[i]] = info[i + 1]
-    end
-    if consumer.pending == 0 and consumer.idle > tonumber(ARGV[5]) then
-      redis.call("XGROUP", "DELCONSUMER", K.STREAM .. at, GROUP, consumer.name)
-    end
-  end
+for _, id in ipairs(redis.call("ZRANGEBYSCORE", K.LEASES, "-inf", now, "LIMIT", 0, limit)) do
+  end_lease(id)
+end
+for _, id in ipairs(redis.call("ZRANGEBYSCORE", K.DEADLINES, "-inf", now, "LIMIT", 0, limit)) do
+  end_wait(id)
 end
 return claims

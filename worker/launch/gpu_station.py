@@ -8,7 +8,6 @@ import contextlib
 import logging
 from collections.abc import Coroutine
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from store import workers
@@ -30,7 +29,7 @@ from worker.launch.gpu import GpuDesk
 from worker.launch.launch_job import LaunchDesk, do_launch
 from worker.launch.second_look import Suspect, Suspects, look_again, not_looked
 from worker.slots import Slots
-from worker.upkeep import HEARTBEAT_S, every
+from worker.upkeep import HEARTBEAT_S, every, leave
 
 SLOTS_PER_GPU = 4
 """A GPU runs one job at a time; meanwhile others compile, compute references and compare."""
@@ -66,6 +65,10 @@ class GpuStation:
         self._idle = asyncio.Event()
         self._idle.set()
         self._looks: set[asyncio.Task[None]] = set()
+        self._lanes = shop.children.lanes(device_lane(self._target, self._model))
+        limits = Limits(lease_ms=int(shop.lease_s * 1000))
+        attempts = Attempts(shop.redis, shop.blocking, name, limits)
+        self._slots = Slots(attempts, self._lanes, self._do, SLOTS_PER_GPU, shop.lease_s)
 
     async def run(self) -> None:
         """Work until cancelled, or until the GPU is drained."""
@@ -81,25 +84,27 @@ class GpuStation:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await workers.Workers(self._shop.redis).leave(self._name)
+            await leave(workers.Workers(self._shop.redis), self._name)
         if not work.cancelled() and (error := work.exception()):
             raise error
 
+    async def drain(self) -> None:
+        """Take no further launch, and return when those that run have ended."""
+        await self._slots.drain()
+
     async def _work(self) -> None:
-        lanes = self._shop.children.lanes(device_lane(self._target, self._model))
-        slots = Slots(self._attempts, lanes, self._do, SLOTS_PER_GPU, self._shop.lease_s)
-        logger.info("GPU %d: %s", self._desk.ordinal, lanes[0])
+        logger.info("GPU %d: %s", self._desk.ordinal, self._lanes[0])
         async with asyncio.TaskGroup() as group:
-            group.create_task(slots.run())
-            group.create_task(Revocations(self._shop.blocking, slots.revoke).run())
-            group.create_task(every(HEARTBEAT_S, partial(self._beat, slots)))
+            group.create_task(self._slots.run())
+            group.create_task(Revocations(self._shop.blocking, self._slots.revoke).run())
+            group.create_task(every(HEARTBEAT_S, self._beat))
 
     @property
     def _state(self) -> DeviceState:
         ordinal = self._desk.ordinal
         return next(d for d in self._desk.launchers.devices if d.ordinal == ordinal)
 
-    async def _beat(self, slots: Slots) -> None:
+    async def _beat(self) -> None:
         state = self._state
         if state.drained is not None:
             return
@@ -111,8 +116,8 @@ class GpuStation:
             toolchain=None,
             device=f"{self._target} {self._model}",
             sandbox="launcher",
-            slots=slots.count,
-            busy=slots.busy,
+            slots=self._slots.count,
+            busy=self._slots.busy,
             sandbox_report={"level": "launcher", "layers": list(layers), "missing": missing},
             references=self._shop.children.languages,
             tools=list(state.tools),
@@ -164,11 +169,6 @@ class GpuStation:
         with contextlib.suppress(TimeoutError):  # then they are given back as well
             async with asyncio.timeout(GRACE_S):
                 await self._idle.wait()
-
-    def _attempts(self, number: int) -> Attempts:
-        limits = Limits(lease_ms=int(self._shop.lease_s * 1000))
-        consumer = f"{self._name}.{number}"
-        return Attempts(self._shop.redis, self._shop.blocking, consumer, limits)
 
 
 async def _logged(look: Coroutine[Any, Any, None]) -> None:

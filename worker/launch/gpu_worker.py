@@ -49,6 +49,7 @@ class GpuWorker:
         self._name = name
         self._shop = Shop(redis, blocking, children, bench, lease_s)
         self._compilations = compilations
+        self._stations: list[GpuStation] = []
 
     async def run(self) -> None:
         """Do launches until cancelled; return at once where there is no GPU."""
@@ -62,11 +63,15 @@ class GpuWorker:
             await launchers.start()
             async with asyncio.TaskGroup() as group:
                 waking = group.create_task(finished.run())
-                stations = [self._station(gpu, launchers, finished) for gpu in gpus]
-                await asyncio.gather(*(station.run() for station in stations))
+                self._stations = [self._station(gpu, launchers, finished) for gpu in gpus]
+                await asyncio.gather(*(station.run() for station in self._stations))
                 waking.cancel()
         finally:
             await launchers.close()
+
+    async def drain(self) -> None:
+        """Take no further launch, and return when those that run have ended."""
+        await asyncio.gather(*(station.drain() for station in self._stations))
 
     def _station(self, gpu: dict[str, Any], launchers: Launchers, finished: Finished) -> GpuStation:
         ordinal = gpu["ordinal"]

@@ -18,7 +18,7 @@ from store.blobs import Blobs
 from store.errors import StoreUnavailable
 from store.events import Events
 from store.jobs.attempts import Attempts
-from store.jobs.words import Claim, Lapse
+from store.jobs.words import Claim
 from store.launches import LIFE_S, Launches
 from worker.compile import Bench
 from worker.cuda.launchers import DeviceDrained
@@ -84,18 +84,6 @@ async def do_launch(claim: Claim, desk: LaunchDesk) -> None:
 def failed_launch(job: LaunchJob, problem: Problem) -> Launch:
     """Return a launch that could not be done."""
     return new_launch(job, "failed").model_copy(update={"problem": problem})
-
-
-async def end_lapsed_launch(claim: Claim, attempts: Attempts) -> None:
-    """Finish a launch that no worker will do, with a record that says why."""
-    job = LaunchJob.model_validate_json(claim.payload)
-    detail = "No worker took this launch within its deadline_s."
-    problem = failure_problem("deadline_exceeded", detail)
-    if claim.lapse is Lapse.EXHAUSTED:
-        detail = "Three workers in a row were lost while they ran this launch."
-        problem = failure_problem("worker_lost", detail)
-    record = failed_launch(job, problem).model_dump_json().encode()
-    await attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=LIFE_S)
 
 
 class _Way:

@@ -21,7 +21,7 @@ from worker.compile import Bench
 from worker.launch.children import Children
 from worker.launch.launch_job import LaunchDesk, do_launch
 from worker.slots import Slots
-from worker.upkeep import HEARTBEAT_S, every
+from worker.upkeep import HEARTBEAT_S, every, leave
 
 
 class LaunchWorker:
@@ -37,28 +37,33 @@ class LaunchWorker:
         lease_s: float,
     ) -> None:
         self._worker = worker
+        lanes = children.lanes(interpreter_lane(bench.toolchain.id))
+        limits = Limits(lease_ms=int(lease_s * 1000))
+        attempts = Attempts(redis, blocking, worker.id, limits)
+        self._slots = Slots(attempts, lanes, self._do, worker.slots, lease_s)
         self._redis = redis
         self._blocking = blocking
         self._children = children
         self._bench = bench
-        self._lease_s = lease_s
 
     async def run(self) -> None:
         """Do launches until cancelled."""
-        lanes = self._children.lanes(interpreter_lane(self._bench.toolchain.id))
-        slots = Slots(self._attempts, lanes, self._do, self._worker.slots, self._lease_s)
         registry = workers.Workers(self._redis)
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(slots.run())
-                group.create_task(Revocations(self._blocking, slots.revoke).run())
-                group.create_task(every(HEARTBEAT_S, partial(self._beat, registry, slots)))
+                group.create_task(self._slots.run())
+                group.create_task(Revocations(self._blocking, self._slots.revoke).run())
+                group.create_task(every(HEARTBEAT_S, partial(self._beat, registry)))
         finally:
-            await registry.leave(self._worker.id)
+            await leave(registry, self._worker.id)
 
-    async def _beat(self, registry: workers.Workers, slots: Slots) -> None:
+    async def drain(self) -> None:
+        """Take no further launch, and return when those that run have ended."""
+        await self._slots.drain()
+
+    async def _beat(self, registry: workers.Workers) -> None:
         languages = self._children.languages
-        await registry.beat(replace(self._worker, busy=slots.busy, references=languages))
+        await registry.beat(replace(self._worker, busy=self._slots.busy, references=languages))
 
     async def _do(self, claim: Claim, attempts: Attempts) -> None:
         launches = Launches(self._redis)
@@ -66,10 +71,6 @@ class LaunchWorker:
         bench = self._bench
         desk = LaunchDesk(attempts, launches, events, bench.blobs, bench, self._children)
         await do_launch(claim, desk)
-
-    def _attempts(self, number: int) -> Attempts:
-        limits = Limits(lease_ms=int(self._lease_s * 1000))
-        return Attempts(self._redis, self._blocking, f"{self._worker.id}.{number}", limits)
 
 
 def launch_worker_of(name: str, toolchain: Toolchain, branch: Branch, slots: int) -> workers.Worker:

@@ -177,7 +177,6 @@ async def test_a_finished_job_leaves_nothing_behind(redis, submit, worker):
         *(f"tritond:{kind}:job-{n}" for n in range(3) for kind in ("result", "events")),
         f"tritond:stream:interactive:{LANE}",
         f"tritond:rounds:interactive:{LANE}",
-        "tritond:lanes",
         "tritond:token",
     }
     assert await redis.hkeys(f"tritond:rounds:interactive:{LANE}") == [b""]
@@ -281,14 +280,115 @@ async def test_a_stream_entry_without_its_job_is_skipped(redis, submit, worker):
     assert await redis.xlen(f"tritond:stream:interactive:{LANE}") == 1
 
 
-async def test_idle_consumers_are_forgotten(redis, submit, worker, monkeypatch):
+async def test_any_number_of_workers_is_one_consumer_of_a_stream(redis, submit, worker):
+    for n in range(5):
+        await submit(f"job-{n}")
+        await worker(f"worker-{n}").claim([LANE])
+
+    consumers = await redis.xinfo_consumers(f"tritond:stream:interactive:{LANE}", "workers")
+    assert len(consumers) == 1
+
+
+async def wait_idly(attempts):
+    """Wait as an idle worker does, and claim once woken."""
+    assert await attempts.claim([LANE]) is None
+    await attempts.wait_for_work(30)
+    return await attempts.claim([LANE])
+
+
+async def test_a_new_job_wakes_one_worker(redis, submit, worker):
+    idle = [asyncio.create_task(wait_idly(worker(f"idle-{n}"))) for n in range(8)]
+    await asyncio.sleep(0.1)
+    await redis.config_resetstat()
+
     await submit("vector-add")
-    claim = await worker("short-lived").claim([LANE])
-    await worker("busy").claim([LANE])
-    await worker().finish("vector-add", claim.token, b"ok", reusable=False, keep_s=60)
-    monkeypatch.setattr("store.jobs.attempts.CONSUMER_IDLE_MS", 10)
+
+    done, waiting = await asyncio.wait(idle, timeout=0.3)
+    assert [task.result().id for task in done] == ["vector-add"]
+    assert len(waiting) == 7
+    for task in waiting:
+        task.cancel()
+
+
+async def test_each_of_many_new_jobs_wakes_a_worker(submit, worker):
+    idle = [asyncio.create_task(wait_idly(worker(f"idle-{n}"))) for n in range(8)]
+    await asyncio.sleep(0.1)
+
+    await asyncio.gather(*(submit(f"job-{n}") for n in range(8)))
+
+    claims = await asyncio.wait_for(asyncio.gather(*idle), 5)
+    assert sorted(claim.id for claim in claims) == [f"job-{n}" for n in range(8)]
+
+
+async def test_a_claim_that_leaves_jobs_behind_wakes_the_next_worker(submit, worker):
+    """Two jobs of one caller: the second has its turn when the first is claimed."""
+    idle = [asyncio.create_task(wait_idly(worker(f"idle-{n}"))) for n in range(2)]
+    await asyncio.sleep(0.1)
+
+    await submit("first")
+    await submit("second")
+
+    claims = await asyncio.wait_for(asyncio.gather(*idle), 5)
+    assert {claim.id for claim in claims} == {"first", "second"}
+
+
+async def test_no_wake_up_is_left_when_all_jobs_are_claimed(redis, submit, worker):
+    await submit("vector-add")
+    await worker().claim([LANE])
+
+    assert await redis.keys("tritond:wake:*") == []
+
+
+async def test_one_process_reaps_for_all(submit, worker):
+    assert await worker("elected").reap() == []
+    await submit("overdue", deadline_ms=1)
+    await asyncio.sleep(0.02)
+
+    assert await worker("other").reap() is None
+    assert [claim.id for claim in await worker("elected").reap()] == ["overdue"]
+
+
+async def test_a_reaper_that_is_silent_is_followed(worker):
+    await worker("gone", lease_ms=60).reap()
+
     await asyncio.sleep(0.05)
 
-    await worker("reaper").reap()
+    assert await worker("next", lease_ms=60).reap() == []
 
-    assert await redis.xinfo_consumers(f"tritond:stream:interactive:{LANE}", "workers") == []
+
+async def test_an_abandoned_attempt_counts_as_a_delivery(submit, worker):
+    await submit("vector-add")
+    claim = await worker("clueless").claim([LANE])
+
+    assert await worker("clueless").abandon("vector-add", claim.token)
+
+    assert await worker("reaper").reap() == []
+    again = await worker("other").claim([LANE])
+    assert (again.id, again.deliveries) == ("vector-add", 2)
+    assert not await worker("clueless").abandon("vector-add", claim.token)
+
+
+async def test_a_job_that_nobody_can_bring_to_an_end_ends_with_the_reaper(submit, worker):
+    await submit("poison")
+    for _ in range(3):
+        claim = await worker().claim([LANE])
+        await worker().abandon("poison", claim.token)
+        lapsed = await worker("reaper").reap()
+
+    assert [(claim.id, claim.lapse) for claim in lapsed] == [("poison", "exhausted")]
+
+
+async def test_a_job_of_which_fields_are_missing_stops_nobody(redis, submit, worker):
+    """As another version may have written it, or a lost server left it."""
+    await submit("odd", caller="eve")
+    await submit("vector-add")
+    await redis.hdel("tritond:job:odd", "refresh", "submitted_ms", "payload", "priority")
+
+    claims = [await worker().claim([LANE]), await worker().claim([LANE])]
+
+    assert [claim.id for claim in claims] == ["odd", "vector-add"]
+    assert claims[0].payload == b""
+    await redis.zadd("tritond:leases", {"odd": 0, "vector-add": 0})
+    assert await worker("reaper").reap() == []
+    assert not await redis.exists("tritond:job:odd")
+    assert (await worker().claim([LANE])).id == "vector-add"

@@ -30,6 +30,7 @@ def random_step(random: Random) -> tuple[str, tuple[object, ...]]:
         (2, "finish", (recent, random.random() < 0.3)),
         (1, "release", (recent,)),
         (1, "renew", (recent,)),
+        (1, "abandon", (recent,)),
         (2, "cancel", (job_id, caller)),
         (1, "expire_lease", (job_id,)),
         (1, "expire_deadline", (job_id,)),
@@ -110,6 +111,11 @@ class Model:
             answer = await self.attempts["worker-1"].renew(claim.id, claim.token)
             assert (answer == Heartbeat.OK) == self.counts(claim)
 
+    async def abandon(self, n):
+        for claim in self.claims[-1 - n :][:1]:
+            answer = await self.attempts["worker-1"].abandon(claim.id, claim.token)
+            assert answer == self.counts(claim)
+
     async def cancel(self, job_id, caller):
         answer = await self.jobs.cancel(job_id, caller, b"cancelled")
         ended_before = answer in (Cancellation.FINISHED, Cancellation.NOT_FOUND)
@@ -144,7 +150,7 @@ class Model:
             assert await self.attempts["worker-1"].finish(
                 job_id, token, b"", reusable=False, keep_s=60
             )
-        for prefix in (keys.JOB, keys.CALLERS, keys.TURNS, keys.BACKLOG, keys.QUEUED):
+        for prefix in (keys.JOB, keys.CALLERS, keys.TURNS, keys.BACKLOG, keys.QUEUED, keys.WAKE):
             assert await self.redis.keys(prefix + "*") == []
         assert not await self.redis.exists(keys.LEASES, keys.DEADLINES)
         for stream in await self.redis.keys(keys.STREAM + "*"):
@@ -163,8 +169,19 @@ class Model:
         deadlines = {member.decode() for member in await self.redis.zrange(keys.DEADLINES, 0, -1)}
         assert leases == set(self.valid)
         assert deadlines == alive - leases
+        await self.check_wake_ups(alive - leases)
         for job_id in alive:
             await self.check_job(job_id, job_id in leases)
+
+    async def check_wake_ups(self, queued):
+        """Nobody sleeps while there is work: a lane with queued jobs has its token."""
+        for lane in LANES:
+            jobs = {
+                member.decode() for member in await self.redis.zrange(keys.QUEUED + lane, 0, -1)
+            }
+            assert jobs <= queued
+            if jobs:
+                assert await self.redis.llen(keys.WAKE + lane) == 1
 
     async def check_job(self, job_id, running):
         raw = await self.redis.hgetall(keys.JOB + job_id)
