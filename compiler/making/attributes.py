@@ -50,7 +50,10 @@ def contradictions(module: Any, header: dict[str, Any]) -> list[Diagnostic]:
         for name, value in _said(module).items()
         if options.get(name, value) != value
     ]
-    made_for = _TARGET.search(module.str_nodebug().partition("\n")[0])
+    # aliases of layouts stand before the module's own line
+    lines = module.str_nodebug().splitlines()
+    own_line = next((line for line in lines if line.startswith(("module", '"builtin.module"'))), "")
+    made_for = _TARGET.search(own_line)
     asked_for = f"{header['target']['backend']}:{header['target']['arch']}"
     if language != "ttir" and made_for is not None and made_for[1] != asked_for:
         message = (

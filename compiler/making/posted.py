@@ -48,8 +48,9 @@ def posted(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
     attributes.check(parsed.module, backend.target, language)
     parse_ms = spent_ms(started)
     send({"kind": "stage", "stage": header["stage"], "ms": parse_ms}, parsed.text.encode())
-    result = lowered(parsed.module, backend, header, send, parse_ms)
+    # before the lowering, which changes what the module says of itself
     notes = [*parsed.notes, *attributes.contradictions(parsed.module, header)]
+    result = lowered(parsed.module, backend, header, send, parse_ms)
     return result | {"kernel": entry.name, "parameters": entry.parameters, "notes": notes}
 
 

@@ -106,9 +106,11 @@ def test_ttir_under_the_name_of_ttgir_is_told_so(post: Post) -> None:
     assert '"language": "ttir"' in failed["problem"]["detail"]
 
 
-def test_what_a_module_says_otherwise_than_the_request_is_told(post: Post) -> None:
+@pytest.mark.parametrize("stop_after", ["ttgir", "llir"])
+def test_what_a_module_says_otherwise_than_the_request_is_told(post: Post, stop_after: str) -> None:
     ttgir = post(good("vector_add", include=["ttgir"])).json()["included"]["ttgir"]
-    body = {"ir": {"language": "ttgir", "text": ttgir}, "target": "cuda:80", "stop_after": "llir"}
+    ir = {"language": "ttgir", "text": ttgir}
+    body = {"ir": ir, "target": "cuda:80", "stop_after": stop_after}
 
     made = post(body | {"options": {"num_warps": 8}}).json()
 
