@@ -4,11 +4,11 @@ Runs in the worker parent: it moves bytes between children and never looks into 
 What an equal slice or equal TTIR gave before is taken from the cache instead.
 """
 
-import json
 import time
 from dataclasses import dataclass
 from typing import Any
 
+from compiler.back_options import told_and_untold
 from compiler.binding import Binding, BindingFailed, bind, bind_unseen, with_defaults
 from compiler.compilation import Diagnostic, Parameter
 from compiler.job import CompileJob
@@ -19,10 +19,11 @@ from compiler.value import function_names
 from store.blobs import Blobs
 from store.derived import Derived
 from worker.child_task import ChildTasks, OnStage
-from worker.outcome import Stage
+from worker.ending import lie
 from worker.pool import Pool
-from worker.progress import CompilationFailed, Progress, Reusable
+from worker.progress import CompilationFailed, Progress
 from worker.report import (
+    OPTION_ASKED,
     STAGES_OF_TASK,
     BackReport,
     CutReport,
@@ -30,6 +31,7 @@ from worker.report import (
     KernelFacts,
     PostedReport,
 )
+from worker.shelf import Asks, Shelf
 
 Header = dict[str, Any]
 
@@ -56,7 +58,7 @@ async def compile_kernel(
     """
     deadline = time.monotonic() + job.timeout_s
     tasks = ChildTasks(bench.pool, bench.toolchain, job, progress, on_stage, deadline)
-    way = _Way(job, bench, progress, tasks, refresh=refresh)
+    way = _Way(job, bench, progress, tasks, _shelf(tasks, bench, refresh=refresh))
     if job.ir is not None:
         await way.posted(job.ir)
         return
@@ -73,7 +75,7 @@ async def front_work(job: CompileJob, bench: Bench, progress: Progress) -> tuple
     """
     deadline = time.monotonic() + job.timeout_s
     tasks = ChildTasks(bench.pool, bench.toolchain, job, progress, lambda _: None, deadline)
-    way = _Way(job, bench, progress, tasks, refresh=False)
+    way = _Way(job, bench, progress, tasks, _shelf(tasks, bench, refresh=False))
     cut = await way.cut()
     return way.front_header(cut, way.bind(cut)), cut.slice.encode()
 
@@ -84,7 +86,7 @@ class _Way:
     bench: Bench
     progress: Progress
     tasks: ChildTasks
-    refresh: bool
+    shelf: Shelf
 
     async def cut(self) -> CutReport:
         functions = function_names(self.job.specialization_json)
@@ -124,17 +126,44 @@ class _Way:
 
     async def front(self, cut: CutReport, binding: Binding) -> FrontReport:
         header = self.front_header(cut, binding)
-        key = front_key([("slice", cut.slice), *header.items(), *self._place()])
-        # a child that saw more than the slice may have been told by it what to say
-        report = await self._known_front(key) if cut.complete else None
-        if report is None:
-            report = await self.tasks.run("front", header, cut.slice.encode(), FrontReport)
-            if cut.complete:
-                self._keep(self.bench.fronts, key, "front", report)
+        report = await self._front_untold(cut, header) or await self._front_of(cut, header)
+        if report is Asks.TO_BE_TOLD:
+            raise lie("front", "it was told all options and asks for one")
         self.progress.kernel = report.kernel
-        self.progress.timings_ms["frontend"] = sum(report.timings_ms.values())
+        self.progress.timings_ms["frontend"] = sum(
+            ms for name, ms in report.timings_ms.items() if not self._is_behind(name)
+        )
         self.progress.diagnostics += report.notes
         self.progress.parameters = with_defaults(binding.parameters, report.constexprs)
+        return report
+
+    async def _front_untold(self, cut: CutReport, header: Header) -> FrontReport | None:
+        """Return what a front end makes that is not told what only back ends read, if it can."""
+        if "gluon" in cut.slice:
+            return None  # its language begins with num_warps; to be told at once saves a child
+        told, untold = told_and_untold(self.job.options)
+        report = await self._front_of(cut, header | {"options": told, "untold": untold})
+        return None if report is Asks.TO_BE_TOLD else report
+
+    async def _front_of(self, cut: CutReport, header: Header) -> FrontReport | Asks:
+        key = front_key([("slice", cut.slice), *_all_but_stop(header), *self._place()])
+        # a child that saw more than the slice may have been told by it what to say
+        known = await self.shelf.front(key) if cut.complete else None
+        if known is not None:
+            return known
+        stdout = self.progress.stdout
+        try:
+            report = await self.tasks.run("front", header, cut.slice.encode(), FrontReport)
+        except CompilationFailed as failure:
+            if failure.slug != OPTION_ASKED:
+                raise
+            self.progress.stdout = stdout
+            self.progress.stages.clear()
+            if cut.complete:
+                self.shelf.keep_asks(key)
+            return Asks.TO_BE_TOLD
+        if cut.complete:
+            self.shelf.keep_front(key, report)
         return report
 
     async def back(self, front: FrontReport) -> None:
@@ -145,14 +174,14 @@ class _Way:
             "locations": front.locations.model_dump(),
             **self._common(),
         }
-        key = back_key([("ir", ir), *header.items(), *self._place()])
-        report = await self._known_back(key)
+        key = back_key([("ir", ir), *_all_but_stop(header), *self._place()])
+        report = await self.shelf.back(key, "back", BackReport)
         if report is None:
             # the source is for excerpts in messages only: the back end never runs it
             files = {"files": self.job.texts}
             report = await self.tasks.run("back", header | files, ir, BackReport)
-            self._keep(self.bench.backs, key, "back", report)
-        self._take(report)
+            self.shelf.keep_back(key, "back", report)
+        self._take(report, front.language)
 
     async def posted(self, ir: IrText) -> None:
         header = {
@@ -162,55 +191,36 @@ class _Way:
             **self._common(),
         }
         text = ir.text.encode()
-        key = back_key([("posted", text), *header.items(), *self._place()])
-        record = await self._known(self.bench.backs, key, "posted")
-        report = PostedReport.model_validate_json(record) if record else None
+        key = back_key([("posted", text), *_all_but_stop(header), *self._place()])
+        report = await self.shelf.back(key, "posted", PostedReport)
         if report is None:
             files = {"files": self.job.texts}
             report = await self.tasks.run("posted", header | files, text, PostedReport)
-            self._keep(self.bench.backs, key, "posted", report)
+            self.shelf.keep_back(key, "posted", report)
         self.progress.kernel = report.kernel
         self.progress.diagnostics += report.notes
         self.progress.parameters = tuple(
             Parameter(**item.model_dump(), role="runtime", value=None) for item in report.parameters
         )
-        self._take(report)
+        self._take(report, ir.language)
 
-    def _take(self, report: BackReport) -> None:
-        self.progress.timings_ms |= report.timings_ms
-        self.progress.metadata = report.metadata
-        self.progress.resources = report.resources
+    def _take(self, report: BackReport, language: str) -> None:
+        """Take over what the report says of the stage to stop after."""
+        # IR that is not lowered at all has its facts under its language
+        at = self.job.stop_after if self.job.stop_after in report.facts else language
+        facts = report.facts.get(at)
+        if facts is None:
+            raise lie("back", f"nothing is said of {at}")
+        self.progress.timings_ms |= {
+            name: ms for name, ms in report.timings_ms.items() if not self._is_behind(name)
+        }
+        self.progress.metadata = facts.metadata
+        self.progress.resources = facts.resources
 
-    async def _known_front(self, key: str) -> FrontReport | None:
-        record = await self._known(self.bench.fronts, key, "front")
-        if record is None:
-            return None
-        self.progress.stdout += json.loads(record)["stdout"]
-        return FrontReport.model_validate_json(record)
-
-    async def _known_back(self, key: str) -> BackReport | None:
-        record = await self._known(self.bench.backs, key, "back")
-        return BackReport.model_validate_json(record) if record else None
-
-    async def _known(self, level: Derived, key: str, task: str) -> bytes | None:
-        if self.refresh:
-            return None
-        hit = await level.hit(key, tuple(STAGES_OF_TASK[task]))
-        if hit is None:
-            return None
-        self.progress.stages |= hit.included
-        self.progress.digests |= hit.blobs
-        times = json.loads(hit.record)["timings_ms"]
-        for stage, data in hit.included.items():
-            self.tasks.on_stage(Stage(stage, times.get(stage, 0.0), data))
-        return hit.record
-
-    def _keep(self, level: Derived, key: str, task: str, report: FrontReport | BackReport) -> None:
-        made = tuple(stage for stage in self.progress.stages if stage in STAGES_OF_TASK[task])
-        value = report.model_dump(mode="json")
-        if task == "front":
-            value["stdout"] = self.progress.stdout
-        self.progress.reusable.append(Reusable(level, key, json.dumps(value).encode(), made))
+    def _is_behind(self, name: str) -> bool:
+        """Return whether a time is that of a stage that this job does not go on to."""
+        order = self.job.target.stages
+        return name in order[order.index(self.job.stop_after) + 1 :]
 
     def _place(self) -> tuple[tuple[str, str], ...]:
         """Return where results are shared: with the same toolchain, in the same namespace."""
@@ -228,6 +238,15 @@ class _Way:
             },
             "stop_after": self.job.stop_after,
         }
+
+
+def _all_but_stop(header: Header) -> list[tuple[str, Any]]:
+    """Return what a child is given but for the stage to stop after: see `Shelf`."""
+    return [(name, value) for name, value in header.items() if name != "stop_after"]
+
+
+def _shelf(tasks: ChildTasks, bench: Bench, *, refresh: bool) -> Shelf:
+    return Shelf(tasks.job, tasks.progress, tasks.on_stage, bench.fronts, bench.backs, refresh)
 
 
 def _misfit(error: BindingFailed, facts: KernelFacts | None) -> Diagnostic:

@@ -17,6 +17,8 @@ STAGES_OF_TASK = {
     "back": frozenset({"ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"}),
     "posted": frozenset(MEDIA_TYPES),
 }
+OPTION_ASKED = "option_asked"
+"""The slug of a front child that must be told all options; no failure of the compilation."""
 Timings = dict[str, float]
 
 
@@ -86,11 +88,17 @@ class FrontReport(Report):
     timings_ms: Timings
 
 
-class BackReport(Report):
-    """Of a back child, which ran no user code."""
+class Lowered(Report):
+    """What is known of a kernel at one stage."""
 
     metadata: dict[str, Any]
     resources: dict[str, int] | None
+
+
+class BackReport(Report):
+    """Of a back child, which ran no user code; `facts` by stage, that it began with included."""
+
+    facts: dict[str, Lowered]
     timings_ms: Timings
 
 
@@ -127,6 +135,7 @@ class FailureReport(Report):
         "out_of_resources",
         "memory_exceeded",
         "sandbox_violation",
+        "option_asked",
     ]
     stage: str | None
     message: str

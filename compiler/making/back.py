@@ -36,6 +36,13 @@ class _Lowering:
     timings_ms: dict[str, float] = field(default_factory=dict)
     resources: dict[str, int] | None = None
     parameter_sizes_bytes: list[int] | None = None
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def note(self, stage: str) -> None:
+        """Keep what is known now: all that is to say of a lowering that ends with `stage`."""
+        said = {name: self.metadata.get(name) for name in SAID}
+        metadata = said | {"parameter_sizes_bytes": self.parameter_sizes_bytes}
+        self.facts[stage] = {"metadata": metadata, "resources": self.resources}
 
     def lower(self, name: str, module: Any) -> Any:
         """Run one stage, send its artifact and return it. Raises `Failure`."""
@@ -92,6 +99,7 @@ def lowered(
 ) -> dict[str, Any]:
     """Lower a parsed module as `header` (see `back`) says, and return the task's result.
 
+    Its `facts` are, by stage, the metadata and resources that ending there would have given.
     Raises `Failure`.
     """
     language = header.get("language") or "ttir"
@@ -101,13 +109,15 @@ def lowered(
     files = header.get("files") or {}
     lowering = _Lowering(stages, metadata, send, {f"/kernel/{path}": files[path] for path in files})
     lowering.timings_ms["parse"] = parse_ms
-    for name in _names_of(list(stages), language, header):
-        module = lowering.lower(name, module)
+    last = language
+    lowering.note(last)
+    for last in _names_of(list(stages), language, header):
+        module = lowering.lower(last, module)
+        lowering.note(last)
     return {
         "kind": "result",
-        "metadata": {name: lowering.metadata.get(name) for name in SAID}
-        | {"parameter_sizes_bytes": lowering.parameter_sizes_bytes},
-        "resources": lowering.resources,
+        **lowering.facts[last],
+        "facts": lowering.facts,
         "timings_ms": lowering.timings_ms,
     }
 

@@ -19,6 +19,7 @@ from compiler.making.failure import Failure
 from compiler.making.kernel import find
 from compiler.making.module import MODULE, Loaded, load
 from compiler.making.specialization import Specialization, specialize
+from compiler.making.untold import Untold
 
 Send = Callable[[dict[str, Any], bytes], None]
 
@@ -34,19 +35,26 @@ class _Made:
 def front(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
     """Execute the slice, send the stages `source` and `ttir`, and return what the back end needs.
 
-    `complete: false` in the header marks a text that was not cut. Raises `Failure`.
+    `complete: false` in the header marks a text that was not cut; `untold` names options that are
+    not among `options` and keep their values to the parent. Raises `Failure`, ASKED where one of
+    those was read.
     """
-    with warnings.catch_warnings(record=True) as caught:
+    untold = Untold(header.get("untold") or [])
+    with untold.noticed(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            return _front(header, body.decode(), send, caught)
+            return _front(header, body.decode(), send, caught, untold)
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
 
 
 def _front(
-    header: dict[str, Any], text: str, send: Send, caught: list[warnings.WarningMessage]
+    header: dict[str, Any],
+    text: str,
+    send: Send,
+    caught: list[warnings.WarningMessage],
+    untold: Untold,
 ) -> dict[str, Any]:
     started = perf_counter()
     whole = not header.get("complete", True)
@@ -56,7 +64,7 @@ def _front(
     function = find(loaded, header.get("kernel"))
     specialization = specialize(function, header, loaded)
     load_ms = spent_ms(started)
-    made = _lower(function, specialization, header, send, loaded)
+    made = _lower(function, specialization, header, send, loaded, untold)
     return {
         "kind": "result",
         "kernel": function.__name__,
@@ -76,20 +84,24 @@ def _lower(
     header: dict[str, Any],
     send: Send,
     loaded: Loaded,
+    untold: Untold,
 ) -> _Made:
     backend = toolchain.make_backend(toolchain.target_of(header["target"]))
-    options = backend.parse_options(dict(header["options"]))
+    parsed = backend.parse_options(dict(header["options"]))
+    options = untold.hidden(parsed)
     stages = toolchain.stages_of(backend, options, gluon=function.is_gluon())
     context = toolchain.new_context(backend)
     started = perf_counter()
     module = _make_ir(function, specialization, backend, options, context, loaded)
+    untold.check()
     source = toolchain.virtual_paths(str(module))
     bounds.check(source, "source", header)
     timings_ms = {"source": spent_ms(started)}
     send({"kind": "stage", "stage": "source", "ms": timings_ms["source"]}, source.encode())
     if header.get("stop_after") != "source" and not function.is_gluon():
         started = perf_counter()
-        module = _make_ttir(stages["ttir"], module, {"target": backend.target, **vars(options)})
+        metadata = {"target": backend.target, **untold.told(parsed)}
+        module = _make_ttir(stages["ttir"], module, metadata)
         ttir = toolchain.virtual_paths(str(module)).encode()
         timings_ms["ttir"] = spent_ms(started)
         send({"kind": "stage", "stage": "ttir", "ms": timings_ms["ttir"]}, ttir)

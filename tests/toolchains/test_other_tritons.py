@@ -87,6 +87,36 @@ def test_every_stage_equals_that_of_its_own_triton_compile(
         assert len(base64.b64decode(made["included"]["cubin"])) == len(expected["cubin"])
 
 
+@pytest.mark.parametrize("target", ["cuda:90", "hip:gfx942"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_front_end_shared_between_options_makes_what_its_own_triton_makes(
+    client: httpx.Client, pythons: dict[str, str], tmp_path: Path, version: str, target: str
+) -> None:
+    if version not in pythons:
+        pytest.skip(f"Triton {version} is not installed")
+    options = {"num_warps": 8, "num_stages": 1, "enable_fp_fusion": True}
+    body = good("matmul", include=CUDA[:4]) | {"target": target}
+    first = compile_with(client, version, body)
+    second = compile_with(client, version, body | {"options": options})
+    assert second["timings_ms"]["frontend"] == first["timings_ms"]["frontend"]
+
+    kernel = read(KERNELS / "good" / "matmul.py")
+    given = [item for item in second["parameters"] if item["role"] == "constexpr"]
+    request = {
+        "source": kernel.text,
+        "kernel": second["kernel"],
+        "signature": kernel.request["signature"],
+        "constexprs": {parameter["name"]: parameter["value"] for parameter in given},
+        "hints": kernel.request.get("hints", {}),
+        "options": options,
+        "target": TARGETS[target],
+    }
+    expected = run_directly(request, tmp_path, pythons[version])
+
+    for stage in CUDA[:4]:
+        assert second["included"][stage] == expected[stage].decode(), stage
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_abi_of_a_descriptor_fits_the_version(
     client: httpx.Client, pythons: dict[str, str], version: str

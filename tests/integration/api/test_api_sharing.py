@@ -9,6 +9,7 @@ from tests.integration.api import bodies
 from tests.integration.api.conftest import Post
 
 STAGES = ["source", "ttir", "ttgir", "llir", "ptx", "cubin"]
+STAGES_BACK = {"ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"}
 
 
 def test_refresh_compiles_again_and_replaces(post: Post) -> None:
@@ -57,6 +58,117 @@ def test_different_options_or_targets_share_no_back_end(
 
     assert second["key"] != first["key"]
     assert second["timings_ms"]["ptx"] != first["timings_ms"]["ptx"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"num_warps": 8}, {"num_stages": 1}, {"maxnreg": 64}, {"num_ctas": 2}, {"ptx_version": 84}],
+    ids=str,
+)
+def test_options_that_only_the_back_end_reads_share_the_front_end(
+    post: Post, options: dict[str, object]
+) -> None:
+    first = post(bodies.good("matmul")).json()
+    second = post(bodies.good("matmul", options=options)).json()
+
+    assert (second["state"], second["cache"]) == ("succeeded", "miss")
+    # the time of a front end is of the compile that ran it
+    assert second["timings_ms"]["frontend"] == first["timings_ms"]["frontend"]
+    assert second["timings_ms"]["ttgir"] != first["timings_ms"]["ttgir"]
+
+
+@pytest.mark.parametrize("options", [{"debug": True}, {"sanitize_overflow": False}], ids=str)
+def test_options_that_the_front_end_reads_do_not(post: Post, options: dict[str, object]) -> None:
+    first = post(bodies.good("matmul")).json()
+    second = post(bodies.good("matmul", options=options)).json()
+
+    assert second["timings_ms"]["frontend"] != first["timings_ms"]["frontend"]
+
+
+WARPS = {
+    "Triton's own function": "tl.extra.cuda.num_warps()",
+    "a builtin of the user's": "asked()",
+    "one that forgives every error": "forgiven()",
+    "all options at once": "everything()",
+}
+
+
+@pytest.mark.parametrize("call", WARPS.values(), ids=list(WARPS))
+def test_a_kernel_that_reads_such_an_option_sees_its_own(post: Post, call: str) -> None:
+    source = f"""import dataclasses
+import triton
+import triton.language as tl
+
+@tl.core.builtin
+def asked(_semantic=None):
+    return tl.constexpr(_semantic.builder.options.num_warps)
+
+@tl.core.builtin
+def forgiven(_semantic=None):
+    try:
+        return tl.constexpr(_semantic.builder.options.num_warps)
+    except:
+        return tl.constexpr(1)
+
+@tl.core.builtin
+def everything(_semantic=None):
+    return tl.constexpr(dataclasses.asdict(_semantic.builder.options)["num_warps"])
+
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr, {call})
+"""
+    body = {"source": source, "signature": {"x_ptr": "*i32"}, "target": "cuda:90"}
+
+    for warps in (4, 8, 2, 8):
+        options = {"num_warps": warps}
+        # another key each time, so that what is shared is between front ends
+        asking = body | {"options": options, "source": f"{source}\n# {warps}", "include": ["ttir"]}
+        made = post(asking | {"timeout_s": 30 + warps}).json()
+
+        assert made["state"] == "succeeded", made["diagnostics"]
+        assert f"arith.constant {warps} : i32" in made["included"]["ttir"]
+        assert made["stdout"] == ""
+
+
+@pytest.mark.parametrize("target", ["cuda:90", "hip:gfx942"])
+def test_shorter_requests_are_answered_from_a_longer_one(post: Post, target: str) -> None:
+    body = bodies.good("fused_softmax", target=target)
+    longer = post(body).json()
+    requests = [body | {"stop_after": stage} for stage in list(longer["artifacts"])[:-1]]
+
+    shorter = [post(request).json() for request in requests]
+    afresh = [post(request | {"refresh": True}).json() for request in requests]
+
+    for answer, answer_afresh in zip(shorter, afresh, strict=True):
+        assert (answer["cache"], answer_afresh["cache"]) == ("miss", "miss")
+        times, times_afresh = answer.pop("timings_ms"), answer_afresh.pop("timings_ms")
+        # nothing but the cut was done again, and nothing else is said than by doing all of it
+        for stage in times.keys() & STAGES_BACK:
+            assert times[stage] == longer["timings_ms"][stage] != times_afresh[stage]
+        assert times.keys() == times_afresh.keys()
+        assert answer | {"created_at": ""} == answer_afresh | {"created_at": ""}
+
+
+def test_a_longer_request_goes_on_behind_a_shorter_one(post: Post) -> None:
+    shorter = post(bodies.good("scan", stop_after="ttgir")).json()
+    longer = post(bodies.good("scan")).json()
+
+    assert longer["state"] == "succeeded"
+    assert list(longer["artifacts"]) == STAGES
+    assert longer["timings_ms"]["frontend"] == shorter["timings_ms"]["frontend"]
+    assert longer["resources"]["registers"] > 0
+
+
+def test_posted_ir_is_answered_from_a_longer_request_too(post: Post) -> None:
+    text = post(bodies.good("vector_add", include=["ttir"])).json()["included"]["ttir"]
+    body = {"ir": {"language": "ttir", "text": text}, "target": "cuda:90"}
+    longer = post(body).json()
+    shorter = post(body | {"stop_after": "ptx"}).json()
+
+    assert shorter["timings_ms"]["ptx"] == longer["timings_ms"]["ptx"]
+    assert list(shorter["artifacts"]) == ["ttir", "ttgir", "llir", "ptx"]
+    assert shorter["resources"]["registers"] is None
 
 
 @pytest.mark.parametrize(
