@@ -5,6 +5,8 @@ Says nothing of HTTP: which slug is which status is the service's table.
 
 from pydantic import BaseModel, ConfigDict
 
+from compiler.clipping import MESSAGE_CHARS, clipped
+
 PROBLEM_BASE = "urn:tritond:problem:"
 
 TITLES = {
@@ -89,11 +91,11 @@ class Problem(BaseModel):
 
 
 def failure_problem(slug: str, detail: str, parameter: str | None = None) -> Problem:
-    """Return the problem of a failed compilation."""
+    """Return the problem of a failed compilation, a long `detail` clipped."""
     return Problem(
         type=PROBLEM_BASE + slug,
         title=TITLES[slug],
-        detail=detail,
+        detail=clipped(detail, MESSAGE_CHARS),
         slug=slug,
         retryable=slug in RETRYABLE,
         parameter=parameter,

@@ -11,7 +11,14 @@ from worker.ending import failure_of, lie, reported
 from worker.outcome import Ending, Outcome, Stage
 from worker.pool import Pool
 from worker.progress import Progress
-from worker.report import FailureReport, Malformed, Report, read_report, read_stages
+from worker.report import (
+    STAGES_OF_TASK,
+    FailureReport,
+    Malformed,
+    Report,
+    read_report,
+    read_stages,
+)
 
 OnStage = Callable[[Stage], None]
 PROFILES = {"posted": "back"}
@@ -57,5 +64,10 @@ class ChildTasks:
         remaining_s = max(self.deadline - time.monotonic(), 0.001)
         profile = PROFILES.get(task, task)
         return await self.pool.run(
-            profile, header, body, deadline_s=remaining_s, on_stage=self.on_stage
+            profile,
+            header,
+            body,
+            deadline_s=remaining_s,
+            stages=STAGES_OF_TASK[task],
+            on_stage=self.on_stage,
         )

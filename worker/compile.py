@@ -214,7 +214,7 @@ class _Way:
         self.progress.timings_ms |= {
             name: ms for name, ms in report.timings_ms.items() if not self._is_behind(name)
         }
-        self.progress.metadata = facts.metadata
+        self.progress.metadata = facts.metadata.model_dump()
         self.progress.resources = facts.resources
 
     def _is_behind(self, name: str) -> bool:

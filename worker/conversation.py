@@ -2,16 +2,25 @@
 
 Pure: bytes and exit statuses in, verdicts out.
 
-The order is fixed: `ready` (or `sandbox`), maybe `touched`, then with the job's nonce any number of
-stages and exactly one `result` or `failure`. Anything else is garbage.
+The order is fixed: `ready` (or `sandbox`), maybe `touched`, then with the job's nonce each of the
+stages that the job makes at most once, and exactly one `result` or `failure`. Anything else is
+garbage: nobody hears of it.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from worker import frame
 from worker.outcome import Ending, Stage, Usage
+
+MOST_STAGE_HEADER_MEMBERS = 3
+MOST_MS = 86_400_000.0
+"""A day: nothing that is timed takes longer."""
+MOST_CPU_S = 1e9
+MOST_RSS_BYTES = 1 << 50
+LONGEST_DETAIL = 200
+"""Of what a child said, in a log or a message."""
 
 
 class Conversation:
@@ -24,11 +33,21 @@ class Conversation:
         self.touched = False
         self.usage: Usage | None = None
         self.sandbox_error: str | None = None
-        self.nonce: bytes | None = None
-        """Of the job, once there is one."""
+        self._nonce: bytes | None = None
+        self._awaited: set[str] = set()
         self._on_touched = on_touched
         self._on_stage = on_stage
         self._decoder = frame.Decoder()
+
+    def begin(self, nonce: bytes, stages: Collection[str]) -> None:
+        """Note the nonce of the job, and the names of the stages that it may send."""
+        self._nonce = nonce
+        self._awaited = set(stages)
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a job."""
+        return self._nonce is not None
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes that the child wrote.
@@ -40,7 +59,7 @@ class Conversation:
                 raise frame.FrameError("a frame after the last one")
             if said.nonce == frame.NO_JOB:
                 self._accept_before_job(said)
-            elif said.nonce != self.nonce or not self.ready:
+            elif said.nonce != self._nonce or not self.ready:
                 raise frame.FrameError("a frame with the nonce of no job of this child")
             else:
                 self._accept(said)
@@ -57,17 +76,17 @@ class Conversation:
         if kind == "ready" and not self.ready and self.sandbox_error is None:
             self.ready = True
         elif kind == "sandbox" and not self.ready and self.sandbox_error is None:
-            self.sandbox_error = str(said.header.get("message"))
+            self.sandbox_error = str(said.header.get("message"))[:LONGEST_DETAIL]
         elif kind == "touched" and self.ready and not self.touched and not self.stages:
             self.touched = True
             self._on_touched()
         else:
-            raise frame.FrameError(f"a frame of kind {kind!r} that belongs to no job")
+            raise frame.FrameError(f"a frame of kind {_quoted(kind)} that belongs to no job")
 
     def _accept(self, said: frame.Frame) -> None:
         kind = said.header.get("kind")
         if kind == "stage":
-            stage = _stage(said)
+            stage = self._stage(said)
             self.stages.append(stage)
             self._on_stage(stage)
         elif kind in ("result", "failure"):
@@ -76,7 +95,18 @@ class Conversation:
                 _check_failure(said.header)
             self.last = said.header
         else:
-            raise frame.FrameError(f"a frame of unknown kind {kind!r}")
+            raise frame.FrameError(f"a frame of unknown kind {_quoted(kind)}")
+
+    def _stage(self, said: frame.Frame) -> Stage:
+        name, ms = said.header.get("stage"), said.header.get("ms")
+        if not isinstance(name, str) or ms is None or not _is_number(ms, MOST_MS):
+            raise frame.FrameError("a stage frame needs a name (`stage`) and a time (`ms`)")
+        if len(said.header) > MOST_STAGE_HEADER_MEMBERS:
+            raise frame.FrameError("a stage frame has a name and a time, and nothing else")
+        if name not in self._awaited:
+            raise frame.FrameError(f"the stage {_quoted(name)}, which is not awaited (any more)")
+        self._awaited.remove(name)
+        return Stage(name, float(ms), said.body)
 
     def verdict(self, status: int | None) -> tuple[Ending, str]:
         """Return the ending and its reason for a child that left with this wait status (None.
@@ -104,11 +134,13 @@ class Conversation:
         return (Ending.OK, "") if self.last["kind"] == "result" else (Ending.FAILURE, "")
 
 
-def _stage(said: frame.Frame) -> Stage:
-    name, ms = said.header.get("stage"), said.header.get("ms")
-    if not isinstance(name, str) or not isinstance(ms, int | float):
-        raise frame.FrameError("a stage frame needs a name (`stage`) and a time (`ms`)")
-    return Stage(name, float(ms), said.body)
+def _is_number(said: Any, most: float) -> bool:
+    is_number = isinstance(said, int | float) and not isinstance(said, bool)
+    return is_number and 0 <= said <= most  # which neither NaN nor an infinity is
+
+
+def _quoted(said: object) -> str:
+    return repr(said if not isinstance(said, str) else said[:LONGEST_DETAIL])[:LONGEST_DETAIL]
 
 
 def _usage(said: object) -> Usage | None:
@@ -117,7 +149,9 @@ def _usage(said: object) -> Usage | None:
     It is for statistics only.
     """
     match said:
-        case {"cpu_s": float(cpu_s), "max_rss_bytes": int(max_rss_bytes)}:
+        case {"cpu_s": float(cpu_s), "max_rss_bytes": int(max_rss_bytes)} if _is_number(
+            cpu_s, MOST_CPU_S
+        ) and _is_number(max_rss_bytes, MOST_RSS_BYTES):
             return Usage(cpu_s, max_rss_bytes)
     return None
 

@@ -7,6 +7,7 @@ nothing is guessed. Runs on the standard library alone, on both sides.
 """
 
 import json
+import math
 import struct
 from typing import Any, NamedTuple, NoReturn
 
@@ -63,9 +64,16 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("a number is larger than a double can say")
+    return number
+
+
 def _parse_header(text: bytes) -> dict[str, Any]:
     try:
-        header = json.loads(text.decode("utf-8"), parse_constant=_no_constant)
+        header = json.loads(text.decode("utf-8"), parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise FrameError(f"the header is not JSON: {error}") from error
     if not isinstance(header, dict):

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from compiler.compilation import Diagnostic
 from compiler.inspection import InspectedKernel, Inspection, InspectJob
+from compiler.kept_diagnostics import kept_diagnostics
 from compiler.problem import failure_problem
 from compiler.value import written_value
 from store.derived import Derived
@@ -59,7 +60,7 @@ def _inspection(outcome: Outcome) -> Inspection:
 
 def _failed(slug: str, detail: str, diagnostics: list[Diagnostic]) -> Inspection:
     problem = failure_problem(slug, detail)
-    return Inspection(state="failed", diagnostics=diagnostics, problem=problem)
+    return Inspection(state="failed", diagnostics=kept_diagnostics(diagnostics), problem=problem)
 
 
 def _as_written(kernel: InspectedKernel) -> InspectedKernel:

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from compiler.abi import abi_of
+from compiler.clipping import STDOUT_CHARS, clipped
 from compiler.compilation import Artifact, Compilation, Resources
 from compiler.fit import Asked, fits, warnings
 from compiler.job import CompileJob
+from compiler.kept_diagnostics import kept_diagnostics
 from compiler.multiprocessor import shared_limit_bytes
 from compiler.occupancy import Needs, occupancy
 from compiler.problem import failure_problem
@@ -32,6 +34,7 @@ def made_compilation(
     """
     progress.timings_ms["total"] = (time.monotonic() - started) * 1000
     failed = failure.diagnostics if failure else []
+    told = kept_diagnostics([*failed, *progress.diagnostics])
     made: dict[str, Any] = {
         "state": "failed" if failure else "succeeded",
         "kernel": progress.kernel or job.kernel,
@@ -41,8 +44,8 @@ def made_compilation(
         },
         "parameters": list(progress.parameters),
         "timings_ms": {name: round(ms, 3) for name, ms in progress.timings_ms.items()},
-        "diagnostics": [*failed, *progress.diagnostics],
-        "stdout": progress.stdout,
+        "diagnostics": told,
+        "stdout": clipped(progress.stdout, STDOUT_CHARS),
     }
     if failure is not None:
         made["problem"] = failure_problem(failure.slug, str(failure), failure.parameter)

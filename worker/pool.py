@@ -7,7 +7,7 @@ Runs in the worker, which never imports triton: that is the zygote's business.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from worker import PIPELINE
@@ -96,11 +96,13 @@ class Pool:
         body: bytes,
         *,
         deadline_s: float,
+        stages: Collection[str] = (),
         on_stage: OnStage | None = None,
     ) -> Outcome:
         """Run one job in a child of its own and return how it ended.
 
-        Never raises for anything the child does.
+        `stages` are the names that it may send bytes under, each once; a child that sends others
+        is ended. Never raises for anything the child does.
 
         Raises FrameError when the job is too big to send, ZygoteError when no zygote came
         up within the deadline. When the caller is cancelled the child is killed.
@@ -109,7 +111,9 @@ class Pool:
         child = spares.take(profile)
         outcome = None
         try:
-            child.start({**self._toolchain.job_header, **header}, body, deadline_s, on_stage)
+            child.start(
+                {**self._toolchain.job_header, **header}, body, deadline_s, stages, on_stage
+            )
             spares.job_started(profile)
             outcome = await asyncio.shield(child.outcome)
         finally:

@@ -9,7 +9,7 @@ import contextlib
 import fcntl
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from worker import frame
@@ -27,13 +27,25 @@ OnStage = Callable[[Stage], None]
 class _Output:
     """The first bytes of one stream."""
 
-    def __init__(self, descriptor: int, kept_bytes: int) -> None:
+    def __init__(self, descriptor: int, most_bytes: int) -> None:
         self.descriptor = descriptor
-        self.kept = bytearray()
-        self._kept_bytes = kept_bytes
+        self._kept = bytearray()
+        self._most_bytes = most_bytes
+        self._size_bytes = 0
 
     def take(self, data: bytes) -> None:
-        self.kept += data[: self._kept_bytes - len(self.kept)]
+        self._size_bytes += len(data)
+        self._kept += data[: self._most_bytes - len(self._kept)]
+
+    def clear(self) -> None:
+        self._kept.clear()
+        self._size_bytes = 0
+
+    @property
+    def kept(self) -> bytes:
+        missing = self._size_bytes - len(self._kept)
+        said = f"\n[{missing} more bytes were not kept]\n" if missing else ""
+        return bytes(self._kept) + said.encode()
 
 
 class ChildProcess:
@@ -95,15 +107,20 @@ class ChildProcess:
             _kill_tree(pidfd)
 
     def start(
-        self, header: dict[str, Any], body: bytes, deadline_s: float, on_stage: OnStage | None
+        self,
+        header: dict[str, Any],
+        body: bytes,
+        deadline_s: float,
+        stages: Collection[str],
+        on_stage: OnStage | None,
     ) -> None:
-        """Send the job; `outcome` will say how it ended.
+        """Send the job, which may make each of `stages` once; `outcome` will say how it ended.
 
         Raises FrameError when it is too big to send.
         """
         nonce = os.urandom(frame.NONCE_BYTES)
         self._unsent = memoryview(frame.encode(nonce, header, body))
-        self._said.nonce = nonce
+        self._said.begin(nonce, stages)
         self._on_stage = on_stage
         expired = Ending.DEADLINE, f"still running after {deadline_s:g} s"
         self._timers.append(self._loop.call_later(deadline_s, self.kill, *expired))
@@ -147,8 +164,8 @@ class ChildProcess:
                 stages=tuple(self._said.stages),
                 result=last if ending is Ending.OK else None,
                 failure=last if ending is Ending.FAILURE else None,
-                stdout=bytes(self._outputs[0].kept),
-                stderr=bytes(self._outputs[1].kept),
+                stdout=self._outputs[0].kept,
+                stderr=self._outputs[1].kept,
                 signal=os.WTERMSIG(status) if status and os.WIFSIGNALED(status) else None,
                 exit_status=None if status is None else os.waitstatus_to_exitcode(status),
                 usage=usage,
@@ -166,7 +183,7 @@ class ChildProcess:
         except BrokenPipeError:
             self._unsent = memoryview(b"")  # it is dead; its exit status will say how
         self._loop.remove_writer(self._job)
-        if self._said.nonce is not None:
+        if self._said.begun:
             self._close_job()
 
     def _read_result(self) -> bool:
@@ -210,7 +227,7 @@ class ChildProcess:
         for output in self._outputs:
             while self._read_output(output):
                 pass
-            output.kept.clear()
+            output.clear()
         self._output_bytes = 0
         if self._on_touched is not None:
             self._on_touched()

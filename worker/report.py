@@ -1,14 +1,19 @@
 """What children report, checked before it is believed: a child that ran user code can say anything.
 
-What does not fit these shapes is no result. What fits may still be a lie about its own source.
+What does not fit these shapes is no result. What fits may still be a lie about its own source, but
+it is of a bounded size: texts that explain are clipped, everything else is refused.
 """
 
-from typing import Any, Literal, TypeVar
+import json
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from compiler.clipping import MESSAGE_CHARS, clipped
 from compiler.compilation import Diagnostic
+from compiler.kept_diagnostics import kept_diagnostics
 from compiler.target import BINARY_STAGES, MEDIA_TYPES
+from worker.conversation import MOST_MS
 from worker.outcome import Outcome
 
 STAGES_OF_TASK = {
@@ -19,7 +24,31 @@ STAGES_OF_TASK = {
 }
 OPTION_ASKED = "option_asked"
 """The slug of a front child that must be told all options; no failure of the compilation."""
-Timings = dict[str, float]
+MOST_VALUE_BYTES = 128 << 10
+"""Of constexprs or metadata, as JSON."""
+MOST_COUNT = 2**53
+"""The largest integer that every reader of JSON understands."""
+
+
+def _is_small(value: Any) -> Any:
+    size = len(json.dumps(value, allow_nan=False))
+    if size > MOST_VALUE_BYTES:
+        raise ValueError(f"{size} bytes of JSON, more than {MOST_VALUE_BYTES}")
+    return value
+
+
+def _message(text: str) -> str:
+    text.encode()  # raises for half of a character, which no answer could be written with
+    return clipped(text, MESSAGE_CHARS)
+
+
+Name = Annotated[str, Field(max_length=4096)]
+Count = Annotated[int, Field(ge=0, le=MOST_COUNT)]
+Ms = Annotated[float, Field(ge=0, le=MOST_MS)]
+Timings = Annotated[dict[Annotated[str, Field(max_length=64)], Ms], Field(max_length=64)]
+Message = Annotated[str, AfterValidator(_message)]
+Diagnostics = Annotated[list[Diagnostic], AfterValidator(kept_diagnostics)]
+Values = Annotated[dict[Name, Any], AfterValidator(_is_small)]
 
 
 class Malformed(Exception):
@@ -61,61 +90,79 @@ class Facts(Report):
 class CutReport(Report):
     """Of a cut child, which ran no user code; `kernel` is null where only running can tell."""
 
-    kernel: str | None
+    kernel: Name | None
     slice: str
     files: dict[str, str]
     complete: bool
     facts: Facts
-    notes: list[Diagnostic]
-    ms: float
+    notes: Diagnostics
+    ms: Ms
 
 
 class Locations(Report):
     """Of all block arguments: texts, and for each block which of them."""
 
     table: list[str]
-    blocks: list[list[int]]
+    blocks: list[list[Count]]
 
 
 class FrontReport(Report):
     """Of a front child, which ran user code. `language` is what the back end begins with."""
 
-    kernel: str
+    kernel: Name
     language: Literal["ttir", "glir"]
     locations: Locations
-    constexprs: dict[str, Any]
-    notes: list[Diagnostic] = Field(max_length=1000)
+    constexprs: Values
+    notes: Diagnostics
     timings_ms: Timings
+
+
+class Metadata(Report):
+    """What the back end found out, in Triton's words; null where no stage has said it."""
+
+    name: Name | None
+    num_warps: Count | None
+    num_ctas: Count | None = None
+    shared: Count | None
+    tmem_size: Count | None = None
+    global_scratch_size: Count | None = None
+    global_scratch_align: Count | None = None
+    profile_scratch_size: Count | None = None
+    profile_scratch_align: Count | None = None
+    tensordesc_meta: Annotated[list[Any] | None, AfterValidator(_is_small)] = None
+    launch_cooperative_grid: bool | None = None
+    launch_pdl: bool | None = None
+    parameter_sizes_bytes: Annotated[list[Count] | None, Field(max_length=4096)] = None
 
 
 class Lowered(Report):
     """What is known of a kernel at one stage."""
 
-    metadata: dict[str, Any]
-    resources: dict[str, int] | None
+    metadata: Metadata
+    resources: Annotated[dict[Name, Count], Field(max_length=32)] | None
 
 
 class BackReport(Report):
     """Of a back child, which ran no user code; `facts` by stage, that it began with included."""
 
-    facts: dict[str, Lowered]
+    facts: Annotated[dict[Name, Lowered], Field(max_length=16)]
     timings_ms: Timings
 
 
 class PostedParameter(Report):
     """One parameter of the kernel of posted IR."""
 
-    name: str
-    type: str
-    hints: list[str]
+    name: Name
+    type: Name
+    hints: list[Annotated[str, Field(max_length=64)]] = Field(max_length=16)
 
 
 class PostedReport(BackReport):
     """Of a back child that was given posted IR."""
 
-    kernel: str
-    parameters: list[PostedParameter]
-    notes: list[Diagnostic]
+    kernel: Name
+    parameters: list[PostedParameter] = Field(max_length=4096)
+    notes: Diagnostics
 
 
 class FailureReport(Report):
@@ -137,9 +184,9 @@ class FailureReport(Report):
         "sandbox_violation",
         "option_asked",
     ]
-    stage: str | None
-    message: str
-    diagnostics: list[Diagnostic] = Field(max_length=1000)
+    stage: Annotated[str, Field(max_length=64)] | None
+    message: Message
+    diagnostics: Diagnostics
 
 
 _Report = TypeVar("_Report", bound=Report)

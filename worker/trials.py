@@ -11,6 +11,7 @@ from typing import Any
 from compiler.target import parse_target
 from worker.outcome import Ending
 from worker.pool import Pool
+from worker.report import STAGES_OF_TASK
 
 TRIAL_DEADLINE_S = 30.0
 CUDA = (60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121)
@@ -66,5 +67,7 @@ async def _compiles(pool: Pool, name: str, options: Mapping[str, Mapping[str, An
         },
         "stop_after": target.stages[-1],
     }
-    outcome = await pool.run("back", header, _TRIAL, deadline_s=TRIAL_DEADLINE_S)
+    outcome = await pool.run(
+        "back", header, _TRIAL, deadline_s=TRIAL_DEADLINE_S, stages=STAGES_OF_TASK["posted"]
+    )
     return outcome.ending is Ending.OK

@@ -67,10 +67,10 @@ async def attack(pool):
     """Return a function that runs hostile source; after it the next job must be fine."""
     profiles = set()
 
-    async def run(source, profile="front", deadline_s=10.0, **header):
+    async def run(source, profile="front", deadline_s=10.0, stages=(), **header):
         profiles.add(profile)
         job = {"task": "execute", **header}
-        return await pool.run(profile, job, source.encode(), deadline_s=deadline_s)
+        return await pool.run(profile, job, source.encode(), deadline_s=deadline_s, stages=stages)
 
     yield run
     for profile in profiles:

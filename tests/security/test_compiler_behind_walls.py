@@ -10,6 +10,7 @@ from tests.security.conftest import ROOT
 from worker.nursery import Toolchain
 from worker.outcome import Ending
 from worker.pool import Pool
+from worker.report import STAGES_OF_TASK
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -44,12 +45,14 @@ async def front(pool, body="pass", deadline_s=20.0, before=""):
     header = {"task": "front", "kernel": "copy", "files": {}, "complete": True}
     source = SOURCE.replace("BODY", body).replace("@", f"{before}\n@").encode()
     job = header | SPECIALIZATION | COMMON
-    return await pool.run("front", job, source, deadline_s=deadline_s)
+    stages = STAGES_OF_TASK["front"]
+    return await pool.run("front", job, source, deadline_s=deadline_s, stages=stages)
 
 
 async def back(pool, ttir, locations=None, deadline_s=20.0):
     header = {"task": "back", "kernel": "copy", "locations": locations, **COMMON}
-    return await pool.run("back", header, ttir, deadline_s=deadline_s)
+    stages = STAGES_OF_TASK["back"]
+    return await pool.run("back", header, ttir, deadline_s=deadline_s, stages=stages)
 
 
 async def test_a_kernel_is_compiled_to_a_cubin_behind_all_walls(compiler):

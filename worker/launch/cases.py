@@ -218,7 +218,7 @@ class Cases:
             "deterministic": ran.deterministic,
             "timing": ran.timing,
             "profile": ran.profile,
-            "findings": [*ran.findings, *([failure] if failure else [])],
+            "findings": self._kept.findings([*ran.findings, *([failure] if failure else [])]),
         }
         return result.model_copy(update=update)
 

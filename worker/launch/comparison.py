@@ -47,7 +47,11 @@ async def compare(
     body, places = laid_out(parts)
     asked = {name: _asked(name, run, places, expected, reference, returned) for name in actual}
     outcome = await pool.run(
-        "cut", {"task": "compare", "outputs": asked}, body, deadline_s=COMPARE_DEADLINE_S
+        "cut",
+        {"task": "compare", "outputs": asked},
+        body,
+        deadline_s=COMPARE_DEADLINE_S,
+        stages={f"tensor:{name}" for name in asked},
     )
     if outcome.result is None:
         said = (outcome.failure or {}).get("message", "")

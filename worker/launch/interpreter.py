@@ -10,7 +10,7 @@ from compiler.launch.bound import Buffer
 from compiler.launch.launch import Finding
 from compiler.problem import Problem, failure_problem
 from worker.launch.deadline import Deadline
-from worker.launch.report import MAX_MESSAGE_CHARS, InterpretReport, LaunchFailure
+from worker.launch.report import InterpretReport, LaunchFailure
 from worker.launch.run import Ran, Run, arguments_header, size_bytes
 from worker.outcome import Ending, Outcome
 from worker.pool import Pool
@@ -38,7 +38,13 @@ async def interpret(
         **arguments_header(run, len(source)),
     }
     limit_s = deadline.limit_s(timeout_s)
-    outcome = await pool.run("front", header, source + run.uploads, deadline_s=limit_s)
+    outcome = await pool.run(
+        "front",
+        header,
+        source + run.uploads,
+        deadline_s=limit_s,
+        stages={"trace", *(f"output:{name}" for name in run.bound.outputs)},
+    )
     if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
         raise deadline.passed
     ran = Ran(stdout=outcome.stdout.decode(errors="replace"))
@@ -81,7 +87,7 @@ def _take_failure(ran: Ran, failure: LaunchFailure) -> None:
             message = "The run needs more memory than a process of a launch may have."
             ran.findings.append(Finding(kind="out_of_memory", message=message))
         case "compiler_crashed":
-            _crashed(ran, failure.message[:MAX_MESSAGE_CHARS])
+            _crashed(ran, failure.message)
         case _:
             ran.problem = kernel_problem(failure)
 
@@ -121,4 +127,4 @@ def kernel_problem(failure: LaunchFailure) -> Problem:
         end = "" if first.message.endswith((".", "!", "?")) else "."
         hint = f"{end} {first.hint}" if first.hint else ""
         detail = f"{first.file}:{first.line}: {first.message}{hint}"
-    return failure_problem(slug, detail[:MAX_MESSAGE_CHARS])
+    return failure_problem(slug, detail)

@@ -1,9 +1,10 @@
 """What a launch keeps beside its record: files of outputs and traces, and what it printed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 
-from compiler.launch.launch import Output, launch_url
+from compiler.clipping import clipped
+from compiler.launch.launch import Finding, Output, launch_url
 from store.blobs import Blobs
 from store.launches import Launches
 from worker.launch.run import Run
@@ -11,6 +12,12 @@ from worker.launch.run import Run
 MAX_VALUES = 131_072
 """Elements that a launch answers as `values`, of all its cases together."""
 MAX_STDOUT_CHARS = 256 << 10
+MAX_FINDINGS = 500
+MAX_FINDING_CHARS = 256 << 10
+"""Of all texts of all findings of a launch, of all its cases together."""
+FINDINGS_OF_ANY_CASE = 3
+"""So many are kept of each case whatever the cases before it found, their messages clipped."""
+SHORT_MESSAGE_CHARS = 300
 
 
 class Kept:
@@ -23,6 +30,8 @@ class Kept:
         self._digests: dict[str, str] = {}
         self._values_left = MAX_VALUES
         self._stdout = ""
+        self._findings_left = MAX_FINDINGS
+        self._finding_chars_left = MAX_FINDING_CHARS
 
     @property
     def stdout(self) -> str:
@@ -32,7 +41,22 @@ class Kept:
     def printed(self, text: str) -> None:
         """Add what a case printed."""
         if len(self._stdout) < MAX_STDOUT_CHARS:
-            self._stdout += text[: MAX_STDOUT_CHARS - len(self._stdout)]
+            self._stdout += clipped(text, MAX_STDOUT_CHARS - len(self._stdout))
+
+    def findings(self, found: Sequence[Finding]) -> list[Finding]:
+        """Return what is kept of the findings of one case, and one that says how many are not."""
+        kept: list[Finding] = []
+        for number, finding in enumerate(found):
+            if self._findings_left <= 0 or self._finding_chars_left <= 0:
+                if number >= FINDINGS_OF_ANY_CASE:
+                    missing = f"{len(found) - number} more findings were not kept."
+                    return [*kept, Finding(kind="warning", message=missing)]
+                short = clipped(finding.message, SHORT_MESSAGE_CHARS)
+                finding = finding.model_copy(update={"message": short})
+            self._findings_left -= 1
+            self._finding_chars_left -= len(finding.message)
+            kept.append(finding)
+        return kept
 
     def granted(self, returned: Mapping[str, str], run: Run) -> dict[str, str]:
         """Return what each output of `run` is answered as: no more values than there may be."""

@@ -6,13 +6,13 @@ expected, as its author may anyway; it cannot make a kernel pass whose outputs i
 
 from dataclasses import dataclass
 
+from compiler.clipping import MESSAGE_CHARS, clipped
 from compiler.launch.bound import Buffer
 from compiler.launch.launch import Finding
 from compiler.launch.reference import Reference
 from worker.launch.children import Children
 from worker.launch.deadline import Deadline
 from worker.launch.report import (
-    MAX_MESSAGE_CHARS,
     ExpectedOutput,
     LaunchFailure,
     ReferenceReport,
@@ -48,7 +48,13 @@ async def expect(
         **arguments_header(run, len(source)),
     }
     limit_s = deadline.limit_s(timeout_s)
-    outcome = await pool.run("front", header, source + run.uploads, deadline_s=limit_s)
+    outcome = await pool.run(
+        "front",
+        header,
+        source + run.uploads,
+        deadline_s=limit_s,
+        stages={f"expected:{name}" for name in run.bound.outputs},
+    )
     if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
         raise deadline.passed
     try:
@@ -77,7 +83,7 @@ def no_reference(message: str, line: int | None = None) -> Expected:
         kind="invalid_reference",
         file="reference.py" if line is not None else None,
         line=line,
-        message=message[:MAX_MESSAGE_CHARS],
+        message=clipped(message, MESSAGE_CHARS),
     )
     return Expected({}, {}, finding)
 

@@ -9,12 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from compiler.compilation import Diagnostic
 from compiler.launch.launch import Comparison, Finding, Summary
-from worker.report import Report
+from worker.report import Diagnostics, Message, Report
 
 MAX_FINDINGS = 64
-MAX_MESSAGE_CHARS = 8000
 
 _ITEM_BYTES = {
     "bool": 1,
@@ -24,7 +22,6 @@ _ITEM_BYTES = {
 _Integer = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Indices = Annotated[list[_Integer], Field(max_length=8)]
 _Name = Annotated[str, Field(max_length=1024)]
-_Message = Annotated[str, Field(max_length=MAX_MESSAGE_CHARS)]
 
 
 class LaunchFailure(Report):
@@ -43,8 +40,8 @@ class LaunchFailure(Report):
         "invalid_reference",
         "needs_gpu",
     ]
-    message: str
-    diagnostics: list[Diagnostic] = Field(max_length=MAX_FINDINGS)
+    message: Message
+    diagnostics: Diagnostics
 
 
 class FoundThing(Report):
@@ -57,7 +54,7 @@ class FoundThing(Report):
     file: _Name | None
     line: _Integer | None
     program: _Indices | None
-    message: _Message
+    message: Message
 
     def as_finding(self) -> Finding:
         """Return the finding as launches answer it."""
@@ -101,7 +98,7 @@ class ExpectedOutput(Report):
         "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
         "float16", "float32", "float64",
     ]  # fmt: skip
-    shape: list[_Integer]
+    shape: _Indices
 
     @property
     def size_bytes(self) -> int:
@@ -112,7 +109,7 @@ class ExpectedOutput(Report):
 class ReferenceReport(Report):
     """Of a child that ran the user's reference."""
 
-    outputs: dict[str, ExpectedOutput]
+    outputs: dict[_Name, ExpectedOutput] = Field(max_length=256)
 
 
 class ComparedOutput(Report):

@@ -173,7 +173,8 @@ async def interpret(pool, source, kernel, arguments, *, grid=(1,), deadline_s=30
         "grid": [*grid, 1, 1][:3],
         **more,
     }
-    outcome = await pool.run("front", header, text.encode(), deadline_s=deadline_s)
+    stages = {"trace", *(f"output:{name}" for name in arguments)}
+    outcome = await pool.run("front", header, text.encode(), deadline_s=deadline_s, stages=stages)
     return Interpreted(outcome, bound)
 
 
@@ -189,5 +190,6 @@ async def refer(pool, text, arguments, **more):
         "constexprs": {name: constexpr(v) for name, v in more.pop("constexprs", {}).items()},
         **more,
     }
-    outcome = await pool.run("front", header, text.encode(), deadline_s=30)
+    stages = {f"expected:{name}" for name in arguments}
+    outcome = await pool.run("front", header, text.encode(), deadline_s=30, stages=stages)
     return Interpreted(outcome, bound)

@@ -33,7 +33,10 @@ async def pool():
 async def run(pool, task, body=b"", *, profile="front", deadline_s=10, **more):
     on_stage = more.pop("on_stage", None)
     header = {"task": task, **more}
-    return await pool.run(profile, header, body, deadline_s=deadline_s, on_stage=on_stage)
+    stages = ("source", "ttir", "cubin")
+    return await pool.run(
+        profile, header, body, deadline_s=deadline_s, stages=stages, on_stage=on_stage
+    )
 
 
 @pytest.mark.parametrize("size", [0, 1, 70_000, 5 << 20])

@@ -18,7 +18,7 @@ EXITED, CRASHED, KILLED = 0, 1 << 8, 9
 @pytest.fixture
 def child():
     conversation = Conversation(on_touched=lambda: None, on_stage=lambda _: None)
-    conversation.nonce = NONCE
+    conversation.begin(NONCE, ["ttir"])
     return conversation
 
 
@@ -38,7 +38,7 @@ def test_a_failure_is_a_failure_with_the_stages_before_it(child):
 def test_stages_are_announced_as_they_arrive():
     announced = []
     child = Conversation(on_touched=lambda: None, on_stage=announced.append)
-    child.nonce = NONCE
+    child.begin(NONCE, ["ttir"])
     child.feed(READY + STAGE)
     assert [stage.name for stage in announced] == ["ttir"]
 
