@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 
 _BYTES_PER_REGISTER = 4
-_METADATA = re.compile(r"\.amdgpu_metadata\n(.*?)\.end_amdgpu_metadata", re.DOTALL)
-_NUMBER = re.compile(r"^\s*(?:- )?\.(\w+):\s+(\d+)$", re.MULTILINE)
-_OCCUPANCY = re.compile(r"^; Occupancy: (\d+)$", re.MULTILINE)
-_ARGUMENT_BYTES = re.compile(r"^ {6,}(?:- )?\.size:\s+(\d+)$", re.MULTILINE)
+_NUMBER = re.compile(r"^[ \t]*(?:- )?\.(\w+):[ \t]+(\d{1,12})$", re.MULTILINE)
+_OCCUPANCY = re.compile(r"^; Occupancy: (\d{1,9})$", re.MULTILINE)
+_ARGUMENT_BYTES = re.compile(r"^ {6,}(?:- )?\.size:[ \t]+(\d{1,12})$", re.MULTILINE)
 _NAMES = {
     "vgpr": "vgpr_count",
     "agpr": "agpr_count",
@@ -48,5 +47,7 @@ def parameter_sizes_bytes(amdgcn: str) -> list[int]:
 
 
 def _metadata(amdgcn: str) -> str:
-    match = _METADATA.search(amdgcn)
-    return match[1] if match else ""
+    metadata, is_whole, _ = amdgcn.partition(".amdgpu_metadata\n")[2].partition(
+        ".end_amdgpu_metadata"
+    )
+    return metadata if is_whole else ""

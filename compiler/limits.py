@@ -11,7 +11,7 @@ from typing import Any
 from compiler.inspection import InspectRequest
 from compiler.rejection import Fault, RequestRejected, pointer
 from compiler.request import CompileRequest
-from compiler.specialization import SEPARATOR
+from compiler.specialization import positions
 
 
 class RequestTooLarge(RequestRejected):
@@ -72,7 +72,7 @@ def _check_counts(request: CompileRequest | InspectRequest, limits: RequestLimit
 
 def _count(signature: Any, constexprs: dict[str, Any]) -> int:
     if isinstance(signature, str):
-        return len(SEPARATOR.split(signature)) + len(constexprs)
+        return len(positions(signature)) + len(constexprs)
     return len(constexprs.keys() | (signature if isinstance(signature, dict) else {}).keys())
 
 

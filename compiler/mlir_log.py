@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from compiler.excerpt import Diagnostic, Span, diagnostic, excerpt, file_in_kernel
 
@@ -16,24 +17,20 @@ STAGES = frozenset(
     {"request", "frontend", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"}
 )
 MOST_DIAGNOSTICS = 20
+MOST_READ = 200
+"""Different complaints: a log that has more is not read to its end."""
 LONGEST_MESSAGE = 1000
+LONGEST_LINE = 4000
 LONGEST_LOG = 1 << 20
+LONGEST_NUMBER = 9
+"""Digits of a line or a column."""
 
-_AT = re.compile(
-    r'^(?:loc\()?"?(?P<file>[^\s":][^":\n]*)"?:(?P<line>\d+):(?P<column>\d+)\)?: '
-    r"(?P<kind>error|warning|remark|note): (?P<message>.*)$"
-)
-_NOWHERE = re.compile(
-    r"^(?:<unknown>:0|loc\(unknown\)): (?P<kind>error|warning|remark|note): (?P<message>.*)$"
-)
-_LLVM = re.compile(r"^(?:LLVM ERROR|fatal error|error): (?P<message>.+)$")
-_ASSERTION = re.compile(
-    r"^(?:.*?: )?(?P<where>[^\s:]+:\d+): .*Assertion [`'](?P<message>.*)' failed"
-)
-_PIPELINE = re.compile(r"Pipeline failed while executing (?P<passes>\[[^\]]*\]|`\w+`)")
-_PASS = re.compile(r"`(\w+)`")
+_KINDS = ("error", "warning", "remark", "note")
+_NOWHERE = frozenset({"<unknown>:0", "loc(unknown)"})
+_LLVM = ("LLVM ERROR: ", "fatal error: ", "error: ")
+_PIPELINE = "Pipeline failed while executing "
 _EMPTY = ("Failures have been detected while processing an MLIR pass pipeline",)
-_IR_DUMP = re.compile(r"^(?:see current operation: |\s*\"?[\w.]+\"?\(|module|#|//)")
+_IR_DUMP = re.compile(r"see current operation: |\s*\"?[\w.]+\"?\(|module|#|//")
 
 _HINTS = (
     (
@@ -54,6 +51,20 @@ _HINTS = (
 )
 
 
+class _Said(NamedTuple):
+    """A line that complains: where, as written, and of what."""
+
+    place: str
+    kind: str
+    message: str
+
+
+class _Place(NamedTuple):
+    file: str
+    line: int
+    column: int
+
+
 def diagnostics(log: str, sources: Mapping[str, str], stage: str) -> list[Diagnostic]:
     """Return what `log` complains of, errors at the user's lines where it tells them.
 
@@ -61,51 +72,112 @@ def diagnostics(log: str, sources: Mapping[str, str], stage: str) -> list[Diagno
     way.
     """
     stage = stage if stage in STAGES else "frontend" if stage == "source" else "ttgir"
-    found: list[Diagnostic] = []
+    lines = {path: text.split("\n") for path, text in sources.items()}
+    found: dict[tuple[object, ...], Diagnostic] = {}
     for line in log[:LONGEST_LOG].splitlines():
-        said = _read(line, sources, stage)
-        if said is not None and said not in found:
-            found.append(said)
-    if any(said["severity"] == "error" and _tells_something(said) for said in found):
-        found = [said for said in found if _tells_something(said)]
-    errors_first = sorted(found, key=lambda said: said["severity"] != "error")
-    return errors_first[:MOST_DIAGNOSTICS]
+        said = _read(line[:LONGEST_LINE], lines, stage)
+        if said is not None:
+            found.setdefault(tuple(said.values()), said)
+        if len(found) >= MOST_READ:
+            break
+    return _worth_telling(list(found.values()))[:MOST_DIAGNOSTICS]
 
 
 def failing_pass(log: str) -> str | None:
     """Return the name of the pass that MLIR says it was executing, the innermost of nested ones."""
-    match = _PIPELINE.search(log)
-    names = _PASS.findall(match["passes"]) if match else []
+    said = log.partition(_PIPELINE)[2].partition("\n")[0]
+    said = said.partition("]")[0] if said.startswith("[") else "`".join(said.split("`")[:3])
+    names = [name for name in said.split("`")[1::2] if _is_word(name)]
     return names[-1] if names else None
 
 
-def _read(line: str, sources: Mapping[str, str], stage: str) -> Diagnostic | None:
-    if match := _AT.match(line):
-        return _located(match, sources, stage)
-    if match := _NOWHERE.match(line):
-        return _plain(_severity(match["kind"]), stage, match["message"])
-    if match := _ASSERTION.match(line):
-        where = match["where"].rpartition("/")[2]  # the folders are of whoever built Triton
-        return _plain("error", stage, f"Triton's own check failed: {match['message']} ({where})")
-    if match := _LLVM.match(line):
-        return _plain("error", stage, f"LLVM: {match['message']}")
+def _worth_telling(found: list[Diagnostic]) -> list[Diagnostic]:
+    """Return `found`, errors first; without what says nothing, if anything says something."""
+    if any(said["severity"] == "error" and _tells_something(said) for said in found):
+        found = [said for said in found if _tells_something(said)]
+    return sorted(found, key=lambda said: said["severity"] != "error")
+
+
+def _read(line: str, sources: Mapping[str, list[str]], stage: str) -> Diagnostic | None:
+    said = _said(line)
+    if said is not None:
+        if said.place in _NOWHERE:
+            return _plain(_severity(said.kind), stage, said.message)
+        place = _place(said.place)
+        if place is not None:
+            return _located(place, said, sources, stage)
+    if (failed := _assertion(line)) is not None:
+        return _plain("error", stage, f"Triton's own check failed: {failed}")
+    for start in _LLVM:
+        if line.startswith(start):
+            return _plain("error", stage, f"LLVM: {line.removeprefix(start)}")
     return None
 
 
-def _located(match: re.Match[str], sources: Mapping[str, str], stage: str) -> Diagnostic | None:
-    if match["message"].startswith("Pipeline failed while executing"):
-        name = failing_pass(match["message"])
+def _said(line: str) -> _Said | None:
+    """Read "<place>: <kind>: <message>", at the first kind that the line names."""
+    marks = [(at, kind) for kind in _KINDS if (at := line.find(f": {kind}: ")) >= 0]
+    if not marks:
+        return None
+    at, kind = min(marks)
+    return _Said(line[:at], kind, line[at + len(f": {kind}: ") :])
+
+
+def _place(text: str) -> _Place | None:
+    """Read `file:line:column`, in quotes or in `loc(...)` or both."""
+    if text.startswith("loc("):
+        text = text.removeprefix("loc(").removesuffix(")")
+    file, _, numbers = text.partition(":")
+    if file.startswith('"'):
+        file = file.removeprefix('"').removesuffix('"')
+    line, _, column = numbers.partition(":")
+    if (
+        not file
+        or file[0].isspace()
+        or '"' in file
+        or not (_is_number(line) and _is_number(column))
+    ):
+        return None
+    return _Place(file, int(line), int(column))
+
+
+def _assertion(line: str) -> str | None:
+    """Read "<program>: <file>:<line>: <function>: Assertion `<words>' failed."."""
+    end = line.rfind("' failed")
+    start = max(line.rfind("Assertion `", 0, end), line.rfind("Assertion '", 0, end))
+    if end < 0 or start < 0:
+        return None
+    for part in line[:start].split(": "):
+        file, _, number = part.rpartition(":")
+        if file and _is_number(number) and not (":" in file or " " in file):
+            # the folders are of whoever built Triton
+            return f"{line[start + 11 : end]} ({file.rpartition('/')[2]}:{number})"
+    return None
+
+
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and text.isascii() and len(text) <= LONGEST_NUMBER
+
+
+def _is_word(text: str) -> bool:
+    return bool(text) and text.replace("_", "a").isalnum()
+
+
+def _located(
+    place: _Place, said: _Said, sources: Mapping[str, list[str]], stage: str
+) -> Diagnostic | None:
+    if said.message.startswith(_PIPELINE):
+        name = failing_pass(said.message)
         return _plain("note", stage, f"while running the pass {name}") if name else None
-    file = file_in_kernel(match["file"])
+    file = file_in_kernel(place.file)
     if file is None:
-        return _plain(_severity(match["kind"]), stage, match["message"])
-    text = sources.get(match["file"])
-    line, column = int(match["line"]), max(int(match["column"]), 1)
-    span = Span(file, line, column)
-    shown = excerpt(text.split("\n"), span) if text is not None else None
-    message = match["message"][:LONGEST_MESSAGE]
+        return _plain(_severity(said.kind), stage, said.message)
+    text = sources.get(place.file)
+    span = Span(file, place.line, max(place.column, 1))
+    shown = excerpt(text, span) if text is not None else None
+    message = said.message[:LONGEST_MESSAGE]
     return diagnostic(
-        _severity(match["kind"]), stage, message, hint=_hint(message), span=span, excerpt=shown
+        _severity(said.kind), stage, message, hint=_hint(message), span=span, excerpt=shown
     )
 
 

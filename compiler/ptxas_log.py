@@ -5,23 +5,31 @@ Standard library only.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
 from compiler.excerpt import Diagnostic, Span, diagnostic, excerpt, file_in_kernel
 from compiler.lines.assembly import misleading_locations
 
-_REGISTERS = re.compile(r"Used (\d+) registers")
-_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_SHARED = re.compile(r"(\d+) bytes smem")
+MOST_COMPLAINTS = 20
+LONGEST_LOG = 1 << 18
+_REGISTERS = re.compile(r"Used (\d{1,9}) registers")
+_FRAME = re.compile(
+    r"(?<!\d)(\d{1,12}) bytes stack frame, (\d{1,12}) bytes spill stores, "
+    r"(\d{1,12}) bytes spill loads"
+)
+_SHARED = re.compile(r"(?<!\d)(\d{1,12}) bytes smem")
 _ERROR = re.compile(
-    r"^ptxas\S* (?P<file>\S+), line (?P<line>\d+); "
+    r"^ptxas\S* (?P<file>\S+), line (?P<line>\d{1,9}); "
     r"(?P<severity>error|fatal|warning)\s*: (?P<message>.*)$",
     re.MULTILINE,
 )
 _FATAL = re.compile(r"^ptxas\S* (?P<severity>error|fatal)\s*: (?P<message>.*)$", re.MULTILINE)
-_LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
-_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.MULTILINE)
+_NUMBERS = r"\s+(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})"
+_LOC = re.compile(rf"\s*\.loc{_NUMBERS}")
+_INLINED_AT = re.compile(rf"inlined_at{_NUMBERS}")
+_FILE = re.compile(r'\s*\.file\s+(\d{1,9})\s+"([^"]*)"(?:\s+"([^"]*)")?')
 _TOO_MUCH = re.compile(r"uses too (?:much|many) |too much shared data")
 _NO_MEMORY = re.compile(r"Memory allocation failure|bad_alloc|[Oo]ut of memory")
 _ABORTED = "Ptx assembly aborted due to errors"
@@ -59,10 +67,11 @@ def diagnostics(log: str, ptx: str, sources: dict[str, str]) -> list[Diagnostic]
     """
     lines = ptx.split("\n")
     found: list[Diagnostic] = []
-    for match in _ERROR.finditer(log):
+    log = log[:LONGEST_LOG]
+    for match in itertools.islice(_ERROR.finditer(log), MOST_COMPLAINTS):
         number = int(match["line"])
         found += _complaint(match["message"], number, match["severity"], lines, sources)
-    for match in _FATAL.finditer(log):
+    for match in itertools.islice(_FATAL.finditer(log), MOST_COMPLAINTS):
         if _ABORTED not in match["message"]:
             found.append(diagnostic("error", "cubin", match["message"].strip(), hint=_hint(log)))
     return found
@@ -90,7 +99,7 @@ def user_place(lines: list[str], number: int) -> Span | None:
     """
     files = {
         int(index): f"{folder}/{name}" if name else folder
-        for index, folder, name in _FILE.findall("\n".join(lines))
+        for index, folder, name in (match.groups() for match in map(_FILE.match, lines) if match)
     }
     caller: list[int] = []
     for position, called in _locations_above(lines, number):
@@ -116,8 +125,11 @@ def _locations_above(lines: list[str], number: int) -> Iterator[tuple[list[int],
     for at in range(len(above), 0, -1):
         match = None if at in misleading else _LOC.match(above[at - 1])
         if match is not None:
-            numbers = [int(group) for group in match.groups() if group is not None]
-            yield numbers[:3], numbers[3:]
+            inlined = _INLINED_AT.search(match.string, match.end())
+            yield (
+                list(map(int, match.groups())),
+                list(map(int, inlined.groups())) if inlined else [],
+            )
 
 
 def _hint(message: str) -> str | None:

@@ -28,9 +28,13 @@ HINTS = ("divisible_by_16", "equal_to_1", "pointer_range_32")
 MAX_PARAMETERS = 1024
 Type = str | list[Any]  # a Triton type name, or a list of them for a tuple (see `tuple_type`)
 
+MOST_FAULTS = 50
+"""Of one part of a request; finding what was meant takes its time."""
+
 _MAX_SIGNATURE_CHARS = 1 << 16
+_MAX_COMMAS = 4 * MAX_PARAMETERS
 # commas inside tensordesc<fp16[64,64]> do not separate; the bound keeps a hostile text linear
-SEPARATOR = re.compile(rf",(?![^<>]{{0,{MAX_TYPE_CHARS}}}>)")
+_SEPARATOR = re.compile(rf",(?![^<>]{{0,{MAX_TYPE_CHARS}}}>)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +142,19 @@ def _check_sizes(signature: Any, hints: dict[str, Any], constexprs: dict[str, An
         raise RequestRejected(Fault("/signature", message))
 
 
+def positions(signature: str) -> list[str]:
+    """Return the entries of a signature by position. Raises RequestRejected for far too many."""
+    if signature.count(",") > _MAX_COMMAS:
+        message = f"more than {MAX_PARAMETERS} parameters"
+        raise RequestRejected(Fault("/signature", message))
+    return _SEPARATOR.split(signature) if signature.strip() else []
+
+
 def _parse_names(signature: dict[str, Any], faults: list[Fault]) -> dict[str, Parameter]:
     named = {}
     for name, written in signature.items():
+        if len(faults) >= MOST_FAULTS:
+            break
         if not name.isidentifier():
             at = pointer("signature", name)
             faults.append(Fault(at, f"{shown(name)} is not a parameter name"))
@@ -163,8 +177,9 @@ def _usual_type(written: str) -> Parameter | None:
 
 def _parse_positions(signature: str, faults: list[Fault]) -> tuple[Parameter, ...]:
     parameters = []
-    entries = SEPARATOR.split(signature) if signature.strip() else []
-    for index, written in enumerate(entries):
+    for index, written in enumerate(positions(signature)):
+        if len(faults) >= MOST_FAULTS:
+            break
         try:
             parameters.append(_parse_position(written.strip()))
         except RequestRejected as rejected:

@@ -1,24 +1,37 @@
 """One task of a compilation in a child of its own: run, checked, and its failure named."""
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from compiler.compilation import Diagnostic
 from compiler.job import CompileJob
 from compiler.toolchain import Toolchain
-from worker.ending import failure_of, lie, reported
+from worker.ending import (
+    explains_itself_in_log,
+    failure_of,
+    lie,
+    reported,
+    stage_under_way,
+)
 from worker.outcome import Ending, Outcome, Stage
 from worker.pool import Pool
 from worker.progress import Progress
 from worker.report import (
     STAGES_OF_TASK,
     FailureReport,
+    LogReport,
     Malformed,
     Report,
     read_report,
     read_stages,
 )
+
+LOG_DEADLINE_S = 10.0
+
+logger = logging.getLogger(__name__)
 
 OnStage = Callable[[Stage], None]
 PROFILES = {"posted": "back"}
@@ -53,12 +66,32 @@ class ChildTasks:
             self.progress.stages |= read_stages(task, outcome)
             if outcome.result is not None:
                 return read_report(model, outcome.result)
+            failure = None
             if outcome.failure is not None:
                 failure = read_report(FailureReport, outcome.failure)
-                raise reported(failure, outcome, self.job)
         except Malformed as error:
             raise lie(task, str(error)) from None
-        raise failure_of(task, outcome, self.job, self.progress.stages)
+        logged = await self._logged(task, outcome, failure)
+        if failure is not None:
+            raise reported(failure, outcome, logged)
+        raise failure_of(task, outcome, self.job, self.progress.stages, logged)
+
+    async def _logged(
+        self, task: str, outcome: Outcome, failure: FailureReport | None
+    ) -> list[Diagnostic]:
+        """Return what the log complains of, read in a child: its author may be hostile."""
+        if not outcome.stderr.strip() or not explains_itself_in_log(task, outcome):
+            return []
+        stage = stage_under_way(task, self.job, self.progress.stages)
+        if failure is not None:
+            stage = failure.stage or "ttir"
+        header = {"task": "log", "stage": stage, "files": self.job.texts}
+        read = await self.pool.run("cut", header, outcome.stderr, deadline_s=LOG_DEADLINE_S)
+        try:
+            return read_report(LogReport, read.result or {}).diagnostics
+        except Malformed as error:
+            logger.warning("the log of %s was not read: %s (%s)", self.job.key, read.detail, error)
+            return []
 
     async def _run_child(self, task: str, header: dict[str, Any], body: bytes) -> Outcome:
         remaining_s = max(self.deadline - time.monotonic(), 0.001)

@@ -1,11 +1,14 @@
-"""From how a child ended to what the user is told: one named failure for every abnormal end."""
+"""From how a child ended to what the user is told: one named failure for every abnormal end.
+
+Pure; what a compiler said in a log was read elsewhere.
+"""
 
 import signal as signals
+from collections.abc import Sequence
 from typing import Any
 
 from compiler.compilation import Diagnostic
 from compiler.job import CompileJob
-from compiler.mlir_log import diagnostics as mlir_diagnostics
 from worker.outcome import Ending, Outcome
 from worker.progress import CompilationFailed
 from worker.report import FailureReport
@@ -14,12 +17,25 @@ NO_USER_CODE = frozenset({"back", "posted"})
 """Tasks whose children run nothing of the user's, so that how they end is the compiler's doing."""
 
 
+def explains_itself_in_log(task: str, outcome: Outcome) -> bool:
+    """Whether the log of `task` says why it failed: MLIR says that on stderr only."""
+    if outcome.failure is not None:
+        return outcome.failure.get("slug") == "lowering_failed"
+    return task in NO_USER_CODE and outcome.ending in (Ending.SIGNAL, Ending.SILENT)
+
+
 def failure_of(
-    task: str, outcome: Outcome, job: CompileJob, stages: dict[str, bytes]
+    task: str,
+    outcome: Outcome,
+    job: CompileJob,
+    stages: dict[str, bytes],
+    logged: Sequence[Diagnostic] = (),
 ) -> CompilationFailed:
-    """Return the failure that `outcome` of `task` means; `stages` are those reached before."""
-    stage = _stage_under_way(task, job, stages)
-    stderr = outcome.stderr.decode(errors="replace")
+    """Return the failure that `outcome` of `task` means; `stages` are those reached before.
+
+    `logged` is what its log complained of.
+    """
+    stage = stage_under_way(task, job, stages)
     match outcome.ending:
         case Ending.DEADLINE:
             detail = (
@@ -32,7 +48,7 @@ def failure_of(
             detail = "The source wrote more to its output than is allowed, and was ended."
             return CompilationFailed("sandbox_violation", detail, [_diagnostic(stage, detail)])
         case Ending.SIGNAL if task in NO_USER_CODE:
-            return _crash(stage, outcome, job, stderr)
+            return _crash(stage, outcome, logged)
         case Ending.SIGNAL:
             detail = f"The process that ran the source was ended by {_signal_name(outcome)}."
             slug = "sandbox_violation" if outcome.signal == signals.SIGSYS else "compiler_crashed"
@@ -48,24 +64,23 @@ def failure_of(
         case Ending.SANDBOX:
             detail = "A layer of the sandbox did not hold; nothing was run."
             return CompilationFailed("sandbox_violation", detail, [_diagnostic(stage, detail)])
-    return _crash(stage, outcome, job, stderr)
+    return _crash(stage, outcome, logged)
 
 
-def reported(failure: FailureReport, outcome: Outcome, job: CompileJob) -> CompilationFailed:
-    """Return the failure that a task told itself; MLIR says why a pass failed on stderr only."""
-    said = outcome.stderr.decode(errors="replace") if failure.slug == "lowering_failed" else ""
-    stage = failure.stage or "ttir"
-    diagnostics = _from_mlir(said, job, stage) or failure.diagnostics
-    message = diagnostics[0].message if said and diagnostics else failure.message
+def reported(
+    failure: FailureReport, outcome: Outcome, logged: Sequence[Diagnostic] = ()
+) -> CompilationFailed:
+    """Return the failure that a task told itself; `logged` is what its log complained of."""
+    diagnostics = _with_errors(logged) or failure.diagnostics
+    in_log = failure.slug == "lowering_failed" and outcome.stderr
+    message = diagnostics[0].message if in_log and diagnostics else failure.message
     return CompilationFailed(
         failure.slug, message, diagnostics or [_diagnostic("frontend", message)]
     )
 
 
-def _from_mlir(said: str, job: CompileJob, stage: str) -> list[Diagnostic]:
-    sources = {f"/kernel/{path}": text for path, text in job.texts.items()}
-    found = [Diagnostic.model_validate(item) for item in mlir_diagnostics(said, sources, stage)]
-    return found if any(item.severity == "error" for item in found) else []
+def _with_errors(logged: Sequence[Diagnostic]) -> list[Diagnostic]:
+    return list(logged) if any(item.severity == "error" for item in logged) else []
 
 
 def lie(task: str, detail: str) -> CompilationFailed:
@@ -76,11 +91,11 @@ def lie(task: str, detail: str) -> CompilationFailed:
     return CompilationFailed("sandbox_violation", message, [_diagnostic("frontend", message)])
 
 
-def _crash(stage: str, outcome: Outcome, job: CompileJob, stderr: str) -> CompilationFailed:
-    if "bad_alloc" in stderr:
+def _crash(stage: str, outcome: Outcome, logged: Sequence[Diagnostic]) -> CompilationFailed:
+    if b"bad_alloc" in outcome.stderr:
         detail = f"The compiler ran out of memory in stage {stage}; smaller tiles need less."
         return CompilationFailed("memory_exceeded", detail, [_diagnostic(stage, detail)])
-    found = _from_mlir(stderr, job, stage)
+    found = _with_errors(logged)
     detail = (
         f"Triton's compiler crashed ({_signal_name(outcome)}) in stage {stage}. "
         "The stages before it are kept; another target or another Triton version may compile it."
@@ -94,7 +109,8 @@ def _signal_name(outcome: Outcome) -> str:
     return signals.Signals(outcome.signal).name
 
 
-def _stage_under_way(task: str, job: CompileJob, stages: dict[str, bytes]) -> str:
+def stage_under_way(task: str, job: CompileJob, stages: dict[str, bytes]) -> str:
+    """Return the stage that `task` was at when it had reached `stages`."""
     if task not in NO_USER_CODE:
         return "ttir" if "source" in stages else "frontend"
     order = job.target.stages

@@ -189,6 +189,12 @@ class FailureReport(Report):
     diagnostics: Diagnostics
 
 
+class LogReport(Report):
+    """Of a child that read the log of another."""
+
+    diagnostics: Diagnostics
+
+
 _Report = TypeVar("_Report", bound=Report)
 
 

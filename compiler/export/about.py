@@ -14,9 +14,9 @@ _HINTS = {
 
 
 def about(kernel: Kernel) -> list[str]:
-    """Return lines of plain text, for whatever is a comment in the language."""
+    """Return lines of plain text that can end no comment and no docstring of any language."""
     facts = kernel.facts
-    return [
+    lines = [
         f"{kernel.entry}: a Triton kernel, compiled by tritond.",
         "",
         f"Compilation {facts['key']}",
@@ -29,11 +29,19 @@ def about(kernel: Kernel) -> list[str]:
         *(f"  {line}" for line in _parameters(kernel)),
         *_constants(kernel),
     ]
+    return [harmless(line) for line in lines]
+
+
+def harmless(text: str) -> str:
+    """Return `text` as one line of ASCII without quotes, backslashes and marks of comments."""
+    line = "".join(c if c.isascii() and c.isprintable() else "?" for c in text)
+    line = line.replace("\\", "/").replace('"', "'").replace("??", "? ?")
+    return line.replace("*/", "* /").replace("/*", "/ *")
 
 
 def promise(argument: Argument) -> str:
     """Return what the caller promises of an argument, "" when nothing."""
-    return ", ".join(_HINTS.get(hint, hint) for hint in argument.hints)
+    return ", ".join(_HINTS.get(hint, harmless(hint)) for hint in argument.hints)
 
 
 def _cluster(kernel: Kernel) -> str:
@@ -56,6 +64,4 @@ def _constants(kernel: Kernel) -> Iterator[str]:
 
 
 def _one_line(value: object) -> str:
-    """Return a value in ASCII that cannot end a comment of any language."""
-    text = ascii(value)
-    return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")[:200]
+    return ascii(value)[:200]

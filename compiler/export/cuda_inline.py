@@ -23,7 +23,7 @@ _FLOATS = {"fp32": "f", "fp64": "d"}
 
 def cuda_inline_header(kernel: Kernel, ptx: str) -> str:
     """Return the header, for nvcc or clang. Raises NotExportable."""
-    entry = read_entry(ptx)
+    entry = read_entry(ptx, kernel.entry)
     by_name = _by_name(kernel, entry)
     slots = kernel.facts["abi"]["parameters"]
     sizes = {name: slots[argument.index]["size_bytes"] for name, argument in by_name.items()}
@@ -159,7 +159,9 @@ def _only_where_it_runs(kernel: Kernel, entry: Entry) -> tuple[str, str]:
 
 
 def _quoted(line: str) -> str:
-    return line.expandtabs(4).strip().replace("\\", "\\\\").replace('"', '\\"')
+    r"""Return `line` inside of a C string; `\?`, as two in a row may begin a trigraph."""
+    text = line.expandtabs(4).strip().replace("\\", "\\\\").replace('"', '\\"')
+    return text.replace("?", "\\?")
 
 
 def _parameter(argument: Argument) -> str:

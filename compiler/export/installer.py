@@ -59,7 +59,7 @@ main()
 
 def installer(folder: str, name: str, files: Sequence[str], facts: Mapping[str, Any]) -> str:
     """Return the program, for an entry called `folder` with these `files`."""
-    words = "\n".join(about(kernel_of(facts))).replace('"""', "'''")
+    words = "\n".join(about(kernel_of(facts)))
     return _PROGRAM.format(
         words=words,
         folder=folder,

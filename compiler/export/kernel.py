@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from compiler.export.refusal import NotExportable
 SCRATCH = ("global_scratch", "profile_scratch")
 _WITHOUT_OPT_IN_BYTES = 48 << 10
 _PORTABLE_CLUSTER = 8
+_ENTRY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$.]{0,1023}")
+"""An entry that every language can quote, and every comment hold."""
 _BY_SIZE = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
 
@@ -74,10 +77,16 @@ class Kernel:
 
 
 def kernel_of(facts: Mapping[str, Any]) -> Kernel:
-    """Return the kernel of a record. Raises NotExportable when it has no ABI."""
+    """Return the kernel of a record. Raises NotExportable when it has no ABI, or an odd name."""
     abi = facts.get("abi")
     if abi is None:
         message = "The compilation stopped before its ABI was known; compile to the last stage."
+        raise NotExportable(message)
+    if not _ENTRY.fullmatch(abi["entry"]):
+        message = (
+            f"The kernel's entry is called {abi['entry'][:80]!a}, which is no name in other "
+            "languages: give it one of letters, digits and underscores."
+        )
         raise NotExportable(message)
     slots = abi["parameters"]
     names = identifiers(slot["name"] for slot in slots)

@@ -8,22 +8,32 @@ from dataclasses import dataclass
 
 from compiler.export.refusal import NotExportable
 
-_ENTRY = re.compile(
-    r"^\.visible \.entry (?P<name>[\w$]+)\((?P<parameters>[^)]*)\)(?P<head>[^{]*)^\{$", re.MULTILINE
+_MARK = ".entry"
+_PARAMETER = re.compile(
+    r"\s*\.param (?:\.align \d+ )?\.[busf]\d+(?: \.ptr)?(?: \.(?:global|const|shared))?"
+    r"(?: \.align \d+)? (?P<name>[\w$]+)(?:\[\d+\])?,?",
+    re.ASCII,
 )
-_SHARED = re.compile(r"^\.extern \.shared \.align (\d+) \.b8 ([\w$]+)\[\];$", re.MULTILINE)
+_DIRECTIVE = re.compile(
+    r"\.(?:reqntid|maxntid|minnctapersm|maxnctapersm|maxnreg|reqnctapercluster|maxclusterrank|"
+    r"explicitcluster|blocksareclusters|noreturn)(?: \d+(?:, \d+)*)?",
+    re.ASCII,
+)
+_SHARED = re.compile(
+    r"^\.extern \.shared \.align (\d+) \.b8 ([\w$]+)\[\];$", re.MULTILINE | re.ASCII
+)
 _TABLE = re.compile(
     r"^\.(?:global|const) \.align (?P<align>\d+) \.b8 (?P<name>[\w$]+)\[(?P<size>\d+)\] = "
-    r"\{(?P<bytes>[^}]*)\};",
-    re.MULTILINE,
+    r"\{(?P<bytes>[\d, ]*)\};",
+    re.MULTILINE | re.ASCII,
 )
 _VARIABLE = re.compile(
     r"^(?:\.extern |\.visible |\.weak )?\.(?:global|const|shared) .*?([\w$]+)(?:\[\d*\])*(?: =|;)",
-    re.MULTILINE,
+    re.MULTILINE | re.ASCII,
 )
 _DROPPED = re.compile(r"\s*(?:\.loc|\.file|\.section)\b")
-_VERSION = re.compile(r"^\.version (\S+)$", re.MULTILINE)
-_TARGET = re.compile(r"^\.target (\w+)", re.MULTILINE)
+_VERSION = re.compile(r"^\.version (\d+\.\d+)$", re.MULTILINE | re.ASCII)
+_TARGET = re.compile(r"^\.target (\w+)", re.MULTILINE | re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -51,32 +61,62 @@ class Entry:
     body: tuple[str, ...]
 
 
-def read_entry(text: str) -> Entry:
-    """Return the entry of the PTX module `text`. Raises NotExportable when it has not just one."""
-    found = list(_ENTRY.finditer(text))
-    if len(found) != 1:
-        message = f"The PTX has {len(found)} entries; exactly one can be exported."
-        raise NotExportable(message)
-    (match,) = found
-    before = text[: match.start()]
+def read_entry(text: str, name: str) -> Entry:
+    """Return the entry `name` of the PTX module `text`.
+
+    What a user's inline assembly says never decides what a part of the text is. Raises
+    NotExportable for a module that has not just this entry, or is not as Triton writes it.
+    """
+    before, head, rest = _parts(text, name)
     shared = _SHARED.findall(before)
-    lines = _body(text[match.end() :])
-    body = tuple(line for line in lines if line.strip() and not _DROPPED.match(line))
+    body = tuple(line for line in _body(rest) if line.strip() and not _DROPPED.match(line))
     tables = tuple(table for table in _tables(before) if _is_used(table.name, body))
     _check_variables(before, body, {name for _, name in shared} | {table.name for table in tables})
-    names = re.findall(r"([\w$]+)(?:\[\d+\])?\s*(?:,|$)", " ".join(match["parameters"].split()))
     version, target = _VERSION.search(before), _TARGET.search(before)
     return Entry(
-        name=match["name"],
+        name=name,
         version=version[1] if version else "",
         target=target[1] if target else "",
-        parameter_names=tuple(names),
-        directives=tuple(line.strip() for line in match["head"].splitlines() if line.strip()),
+        parameter_names=tuple(_parameter_names(head.partition("(")[2].partition(")")[0])),
+        directives=tuple(_directives(head.partition(")")[2])),
         shared_name=shared[0][1] if shared else None,
         shared_align=max((int(align) for align, _ in shared), default=0),
         tables=tables,
         body=body,
     )
+
+
+def _parts(text: str, name: str) -> tuple[str, str, str]:
+    """Return what stands before the entry, its head, and what follows its opening brace."""
+    if text.count(_MARK) != 1:
+        message = f"The PTX says {_MARK} {text.count(_MARK)} times; exactly one can be exported."
+        raise NotExportable(message)
+    if not text.isascii() or "/*" in text or "\0" in text:
+        message = "The PTX holds comments of C or characters that are not ASCII: not exportable."
+        raise NotExportable(message)
+    before, begins, after = text.partition(f"\n.visible .entry {name}(")
+    head, opens, rest = after.partition("\n{\n")
+    if not begins or not opens:
+        message = f"The PTX has no entry {name} that is written as Triton writes it."
+        raise NotExportable(message)
+    return before, "(" + head, rest
+
+
+def _parameter_names(text: str) -> Iterator[str]:
+    for line in filter(str.strip, text.splitlines()):
+        match = _PARAMETER.fullmatch(line)
+        if match is None:
+            message = f"The PTX declares a parameter in an unknown way: {line.strip()[:100]}"
+            raise NotExportable(message)
+        yield match["name"]
+
+
+def _directives(text: str) -> Iterator[str]:
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if not _DIRECTIVE.fullmatch(line):
+            message = f"The PTX's entry has an unknown directive: {line[:100]}"
+            raise NotExportable(message)
+        yield line
 
 
 def _check_variables(before: str, body: tuple[str, ...], known: set[str]) -> None:
@@ -102,7 +142,7 @@ def _body(text: str) -> Iterator[str]:
     """Yield the lines up to the brace that closes the entry, without comments."""
     depth = 1
     for line in text.splitlines():
-        line = re.sub(r"\s*//.*$", "", line)
+        line = line.partition("//")[0].rstrip()
         depth += line.count("{") - line.count("}")
         if depth <= 0:
             return

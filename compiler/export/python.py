@@ -59,7 +59,7 @@ def _bf16(value: float) -> int:
 
 def python_module(kernel: Kernel, cubin: bytes) -> str:
     """Return the module; it needs cuda-python (`pip install cuda-bindings`)."""
-    words = "\n".join(about(kernel)).replace('"""', "'''")
+    words = "\n".join(about(kernel))
     text = "\n".join(textwrap.wrap(base64.b64encode(cubin).decode(), 96))
     name = camel(kernel.name)
     usage = f"Use: `{name}().launch((x, y, z), ...)`; buffers are tensors or device addresses."

@@ -13,11 +13,11 @@ MOST_NAMED = 3
 
 _ALIAS = re.compile(r"#loc\d*\b")
 _DEFINITION = re.compile(r"^(#loc\d*) = loc\(", re.MULTILINE)
-_REFERENCE = re.compile(r"\s*\bloc\((#loc\d*)\)")
+_REFERENCE = re.compile(r"(?:(?<!\s)\s+)?\bloc\((#loc\d*)\)")
 
 _PLAIN = r'(?:[^()"]|"[^"]*")*'
 _NESTED = rf"{_PLAIN}(?:\({_PLAIN}(?:\({_PLAIN}(?:\({_PLAIN}\){_PLAIN})*\){_PLAIN})*\){_PLAIN})*"
-_LOCATION = re.compile(rf"\s*\bloc\({_NESTED}\)")
+_LOCATION = re.compile(rf"(?:(?<!\s)\s+)?\bloc\({_NESTED}\)")
 
 _CONSTANT = re.compile(r'(!tt\.ptr<[^<>"]*), "constant">')
 _OLD_TYPE = re.compile(r"(?<=tensordesc)<tensor<([^<>]*)>>|(?<!\w)<tensor<([^<>]*)>>")

@@ -12,6 +12,7 @@ from compiler.making.describe import describe
 from compiler.making.export import export
 from compiler.making.front import front
 from compiler.making.lines import lines
+from compiler.making.log import log
 from compiler.making.passes import passes
 from compiler.making.posted import posted
 from compiler.making.sass import sass
@@ -31,6 +32,7 @@ TASKS: dict[str, Task] = {
     "describe": describe,
     "sass": sass,
     "lines": lines,
+    "log": log,
     "passes": passes,
     "export": export,
     "cache_key": cache_key,

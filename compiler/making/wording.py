@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
+LONGEST_MESSAGE = 4000
 _REPR = re.compile(r"^(?P<kind>[A-Z]\w*)\((?P<arguments>.*)\)$", re.DOTALL)
 _BLOCK = re.compile(r"<\[(?P<shape>(?:'?\d+'?(?:, )?)*)\], (?P<element>[\w*<>]+)>")
 _SCALAR = re.compile(r"\b(u?int\d+|b?fp?\d+\w*)\[\]")
-_BLOCK_STR = re.compile(r"\b(?P<element>u?int\d+|b?fp?\d+\w*)\[constexpr\[(?P<shape>[^\]]*)\]\]")
+_BLOCK_STR = re.compile(r"\b(?P<element>u?int\d+|b?fp?\d+\w*)\[constexpr\[(?P<shape>[^\[\]]*)\]\]")
 _OBJECT = re.compile(r"<triton\.language\.core\.(\w+) object at 0x[0-9a-f]+>")
 _CONSTEXPR = re.compile(r"constexpr\[(\d+)\]")
 _GLOBAL = re.compile(
@@ -37,7 +38,7 @@ def told(error: BaseException) -> str:
 
 def cleaned(message: str | None) -> str:
     """Return a message of the front end without `repr` marks, addresses and type noise."""
-    text = _unwrapped((message or "").strip())
+    text = _unwrapped((message or "")[:LONGEST_MESSAGE].strip())
     if text.startswith("UnsupportedLanguageConstruct"):
         text = text.split("\n")[-1]
     text = _BLOCK.sub(lambda m: f"{m['element']}[{_shape(m['shape'])}]", text)

@@ -7,6 +7,8 @@ from worker import frame
 from worker.cuda.outcome import LaunchEnding, LaunchOutcome
 
 MAX_RESULT_BYTES = 2 << 30
+MAX_FRAMES = 1 << 16
+MAX_NAME_CHARS = 2048
 _OUTPUTS = ("output", "timed")
 
 
@@ -17,6 +19,7 @@ class Said:
         self.last: dict[str, Any] | None = None
         self._nonce = nonce
         self._left_bytes = max_result_bytes
+        self._left_frames = MAX_FRAMES
         self._stages: list[str] = []
         self._outputs: dict[str, defaultdict[str, bytearray]] = {
             kind: defaultdict(bytearray) for kind in _OUTPUTS
@@ -27,7 +30,8 @@ class Said:
         if said.nonce != self._nonce or self.last is not None:
             raise frame.FrameError("a frame of no job of this launcher")
         self._left_bytes -= len(said.body)
-        if self._left_bytes < 0:
+        self._left_frames -= 1
+        if self._left_bytes < 0 or self._left_frames < 0:
             raise frame.FrameError("more bytes of result than are taken")
         match said.header:
             case {"kind": "stage", "stage": str(name)}:
@@ -35,9 +39,11 @@ class Said:
             case {"kind": "result" | "failure", "clean": bool()}:
                 self.last = said.header
             case _:
-                raise frame.FrameError(f"a frame of unknown kind {said.header.get('kind')!r}")
+                raise frame.FrameError("a frame of unknown kind")
 
     def _take_stage(self, name: str, said: frame.Frame) -> None:
+        if len(name) > MAX_NAME_CHARS:
+            raise frame.FrameError(f"a stage with a name of {len(name)} characters")
         kind, is_output, argument = name.partition(":")
         if not is_output:
             self._stages.append(name)

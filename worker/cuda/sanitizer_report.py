@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 _PREFIX = "========="
-_INVALID = re.compile(r"Invalid __(\w+)__ (read|write|atomic)\w* of size ([\d,]+)")
-_UNINITIALIZED = re.compile(r"Uninitialized __(\w+)__ memory read of size ([\d,]+)")
+_INVALID = re.compile(r"Invalid __(\w+)__ (read|write|atomic)\w* of size ([\d,]{1,20})")
+_UNINITIALIZED = re.compile(r"Uninitialized __(\w+)__ memory read of size ([\d,]{1,20})")
 _RACE = re.compile(r"(?:Error|Warning): Race reported between (\w+) access\b(.*)")
 _OTHER_SIDE = re.compile(r"and (\w+) access\b(.*)")
-_AT = re.compile(r"\bin (\S+):(\d+)\b")
-_BY = re.compile(r"by thread \([\d,]+\) in block \((\d+),(\d+),(\d+)\)")
-_ADDRESS = re.compile(r"(?:Access(?: to| at)?|Address) (0x[0-9a-f]+)(?: is (misaligned))?")
-_HAZARDS = re.compile(r"\[([\d,]+) hazards?\]")
+_AT = re.compile(r"\bin (\S{1,1000}):(\d{1,9})\b")
+_BY = re.compile(r"by thread \([\d,]+\) in block \((\d{1,10}),(\d{1,10}),(\d{1,10})\)")
+_ADDRESS = re.compile(r"(?:Access(?: to| at)?|Address) (0x[0-9a-f]{1,16})(?: is (misaligned))?")
+_HAZARDS = re.compile(r"\[([\d,]{1,20}) hazards?\]")
 
 Kind = Literal["out_of_bounds", "misaligned_access", "uninitialized", "race"]
 

@@ -11,11 +11,9 @@ from worker.cuda.outcome import LaunchEnding, LaunchOutcome
 from worker.launch.run import Ran
 
 _FAULTS = frozenset({"illegal_access", "out_of_bounds", "misaligned_access", "assertion_failed"})
-_ASSERTION = re.compile(
-    r"^(?P<path>[^\s:]+):(?P<line>\d+): .*?block: \[(?P<block>\d+,\d+,\d+)\].*?"
-    r"Assertion `(?P<words>.*)` failed",
-    re.MULTILINE,
-)
+_LONGEST_LINE = 4000
+_BLOCK = re.compile(r"block: \[(\d{1,10}),(\d{1,10}),(\d{1,10})\]")
+_PLACE = re.compile(r"([^\s:]{1,1000}):(\d{1,9}): ")
 
 
 def ran_of(outcome: LaunchOutcome, request: LaunchRequest, cluster: int = 1) -> Ran:
@@ -96,21 +94,32 @@ def _take_fault(ran: Ran, fault: dict[str, Any], cluster: int) -> None:
     ran.crashed = ran.fits and not ran.out_of_memory and kind not in _FAULTS
     finding = Finding(kind=kind, message=str(fault.get("message")))
     if kind == "assertion_failed":
-        finding = _asserted(ran.stdout, cluster) or finding
+        finding = asserted(ran.stdout, cluster) or finding
     ran.findings.append(finding)
 
 
-def _asserted(stdout: str, cluster: int) -> Finding | None:
-    """Return the finding of the first assertion that CUDA printed, None when it printed none."""
-    match = _ASSERTION.search(stdout)
-    if match is None:
+def asserted(stdout: str, cluster: int) -> Finding | None:
+    """Return the finding of the first assertion that CUDA printed, None when it printed none.
+
+    A kernel may print what it likes, so every line is looked at once.
+    """
+    lines = (line[:_LONGEST_LINE] for line in stdout.splitlines())
+    return next((found for line in lines if (found := _assertion(line, cluster))), None)
+
+
+def _assertion(line: str, cluster: int) -> Finding | None:
+    """Read "<path>:<line>: <function>: block: [x,y,z], thread: [...] Assertion `...` failed"."""
+    before, is_assertion, said = line.partition("Assertion `")
+    words, is_failed, _ = said.rpartition("` failed")
+    place, block = _PLACE.match(before), _BLOCK.search(before)
+    if not (is_assertion and is_failed and place and block):
         return None
-    x, y, z = map(int, match["block"].split(","))
+    x, y, z = map(int, block.groups())
     program = [x // cluster, y, z]
     return Finding(
         kind="assertion_failed",
-        file=match["path"].removeprefix(KERNEL_FOLDER),
-        line=int(match["line"]),
+        file=place[1].removeprefix(KERNEL_FOLDER),
+        line=int(place[2]),
         program=program,
-        message=f"program {tuple(program)}: {match['words']}",
+        message=f"program {tuple(program)}: {words}",
     )

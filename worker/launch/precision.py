@@ -3,7 +3,6 @@
 Never changes what matches; it only says what a person would otherwise have to work out.
 """
 
-import re
 from collections.abc import Mapping
 
 from compiler.compilation import Compilation
@@ -16,7 +15,7 @@ _SPACING = {"fp64": 2.0**-52, "fp32": 2.0**-23, "fp16": 2.0**-10, "bf16": 2.0**-
 _MOST_ROUNDINGS = 64
 _TF32_SHARE = 2.0**-8
 """Of the largest element: products of 11 bits, summed up, differ by less."""
-_TF32_DOT = re.compile(r"\btt\.dot\b.*inputPrecision = tf32")
+_DOT, _TF32 = b"tt.dot", b"inputPrecision = tf32"
 
 
 async def explained(
@@ -24,9 +23,9 @@ async def explained(
 ) -> dict[str, Output]:
     """Return `outputs` with a note on every comparison that fails by no more than rounding."""
     failed = [one for one in outputs.values() if one.comparison and not one.comparison.matches]
-    uses_tf32 = bool(failed) and await _uses_tf32(compilation, blobs)
+    is_tf32 = bool(failed) and await _uses_tf32(compilation, blobs)
     return {
-        name: _noted(output, run.bound.outputs[name].dtype, uses_tf32=uses_tf32)
+        name: _noted(output, run.bound.outputs[name].dtype, is_tf32=is_tf32)
         for name, output in outputs.items()
     }
 
@@ -34,14 +33,26 @@ async def explained(
 async def _uses_tf32(compilation: Compilation | None, blobs: Blobs) -> bool:
     artifact = compilation.artifacts.get("ttir") if compilation is not None else None
     text = await blobs.get(artifact.digest) if artifact is not None else None
-    return text is not None and _TF32_DOT.search(text.decode(errors="replace")) is not None
+    return text is not None and uses_tf32(text)
 
 
-def _noted(output: Output, dtype: str, *, uses_tf32: bool) -> Output:
+def uses_tf32(ttir: bytes) -> bool:
+    """Whether a line of `ttir` multiplies fp32 as TF32. The text may be anybody's: one pass."""
+    at = ttir.find(_DOT)
+    while at >= 0:
+        end = ttir.find(b"\n", at)
+        end = len(ttir) if end < 0 else end
+        if ttir.find(_TF32, at, end) >= 0:
+            return True
+        at = ttir.find(_DOT, end)
+    return False
+
+
+def _noted(output: Output, dtype: str, *, is_tf32: bool) -> Output:
     comparison = output.comparison
     if comparison is None or comparison.matches or comparison.nonfinite_mismatched:
         return output
-    note = _note(comparison, _scale(output.summary), dtype, uses_tf32=uses_tf32)
+    note = _note(comparison, _scale(output.summary), dtype, is_tf32=is_tf32)
     return output.model_copy(update={"comparison": comparison.model_copy(update={"note": note})})
 
 
@@ -54,7 +65,7 @@ def _scale(summary: Summary | None) -> float:
     )
 
 
-def _note(comparison: Comparison, scale: float, dtype: str, *, uses_tf32: bool) -> str | None:
+def _note(comparison: Comparison, scale: float, dtype: str, *, is_tf32: bool) -> str | None:
     error = float(comparison.max_abs_error or 0)
     if not scale or dtype not in _SPACING:
         return None
@@ -67,7 +78,7 @@ def _note(comparison: Comparison, scale: float, dtype: str, *, uses_tf32: bool) 
             f"of {dtype} at the output's largest element: what adding in another order, or fusing "
             f"multiplications and additions, gives. {least}"
         )
-    if uses_tf32 and share <= _TF32_SHARE:
+    if is_tf32 and share <= _TF32_SHARE:
         return (
             f"The largest difference, {error:.2g}, is {share:.1e} of the output's largest element: "
             "tl.dot multiplies fp32 as TF32, with 10 bits of mantissa, and adds in an order of its "

@@ -16,7 +16,7 @@ SIZES = {f"add_kernel_param_{i}": 4 if i == 3 else 8 for i in range(6)}
 
 
 def rewritten(ptx: str = PTX) -> list[str]:
-    lines = rewrite(read_entry(ptx), SIZES).lines
+    lines = rewrite(read_entry(ptx, "add_kernel"), SIZES).lines
     return [re.sub(r"\s+", " ", line.strip()) for line in lines]
 
 
@@ -35,7 +35,7 @@ def test_special_registers_stay() -> None:
 
 
 def test_parameters_are_operands_in_the_order_of_their_use() -> None:
-    statement = rewrite(read_entry(PTX), SIZES)
+    statement = rewrite(read_entry(PTX, "add_kernel"), SIZES)
 
     assert [(item.kind, item.name) for item in statement.operands] == [
         ("parameter", "add_kernel_param_0"),
@@ -86,7 +86,7 @@ def test_a_brace_of_inline_assembly_does_not_end_the_kernel() -> None:
 def test_a_byte_is_widened_as_the_load_said() -> None:
     ptx = with_body("ld.param.s8 \t%r5, [add_kernel_param_1];")
 
-    lines = rewrite(read_entry(ptx), SIZES | {"add_kernel_param_1": 1}).lines
+    lines = rewrite(read_entry(ptx, "add_kernel"), SIZES | {"add_kernel_param_1": 1}).lines
 
     assert any("cvt.s32.s8 %%t_r5, %4;" in line for line in lines)
 
@@ -115,7 +115,7 @@ def test_the_address_of_a_tensor_map_is_an_operand() -> None:
         "cvta.param.u64 \t%rd4, %rd3;",
     )
 
-    statement = rewrite(read_entry(ptx), SIZES)
+    statement = rewrite(read_entry(ptx, "add_kernel"), SIZES)
 
     assert Operand("map", "add_kernel_param_1", 8) in statement.operands
     assert any("mov.b64 %%t_rd4, %4;" in line for line in statement.lines)
@@ -138,20 +138,20 @@ def test_a_variable_of_the_module_cannot_be_exported() -> None:
     )
 
     with pytest.raises(NotExportable, match="variable counter"):
-        read_entry(ptx)
+        read_entry(ptx, "add_kernel")
 
 
 def test_a_table_that_nothing_reads_is_left_out() -> None:
     unused = ".global .align 1 .b8 _$_str[3] = {95, 95};\n.visible .entry"
 
-    entry = read_entry(PTX.replace(".visible .entry", unused))
+    entry = read_entry(PTX.replace(".visible .entry", unused), "add_kernel")
 
     assert [table.name for table in entry.tables] == ["__cudart_i2opi_f"]
 
 
 def test_two_entries_cannot_be_exported() -> None:
-    with pytest.raises(NotExportable, match="2 entries"):
-        read_entry(PTX + PTX)
+    with pytest.raises(NotExportable, match="2 times"):
+        read_entry(PTX + PTX, "add_kernel")
 
 
 def test_the_header_is_a_device_function_with_c_types() -> None:

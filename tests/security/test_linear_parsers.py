@@ -1,0 +1,309 @@
+"""Whoever sends twice as much text costs twice as much time: no parser of ours is slower than that.
+
+Each is given texts that backtracking and repeated scans are slow on, in doubling sizes. What counts
+is how the time grows, not how long it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import itertools
+import pkgutil
+import re
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from tritonc.diagnostic import printable
+
+import compiler
+import service
+import store
+import worker
+from compiler import amdgcn_text, mlir_log, ptxas_log
+from compiler.abi import abi_of
+from compiler.compilation import Diagnostic, Parameter
+from compiler.excerpt import Span, excerpt
+from compiler.export.ptx import read_entry
+from compiler.export.refusal import NotExportable
+from compiler.kept_diagnostics import kept_diagnostics
+from compiler.launch.annotation import annotated_type
+from compiler.launch.grid import parse_grid
+from compiler.launch.npy import check_npy
+from compiler.lines import assembly, llvm_ir, mlir, sass, sass_comments
+from compiler.making import dump, repairs, syntax, versions, wording
+from compiler.rejection import RequestRejected
+from compiler.specialization import parse_specialization
+from compiler.target import parse_target
+from compiler.types import canonical_type
+from service import body, wait
+from service.routes import artifacts
+from worker import frame
+from worker.cuda import profile_report, sanitizer_report
+from worker.launch import gpu_ran, precision
+
+FIRST, LAST = 1 << 11, 1 << 15
+"""Characters: enough to tell cubic and quadratic from linear, after a few doublings."""
+MOST_GROWTH = 3.3
+"""Of one doubling, where 2 is linear and 4 quadratic."""
+TOO_SHORT_TO_TELL_S = 0.004
+REFUSALS = (
+    RequestRejected,
+    profile_report.NoProfile,
+    NotExportable,
+    ValueError,
+    frame.FrameError,
+    SyntaxError,
+)
+
+TARGET = parse_target("cuda:90")
+METADATA = {"name": "k", "num_warps": 4, "shared": 0}
+FRAME = frame.encode(frame.NO_JOB, {})
+
+
+def _abi(text: str) -> object:
+    parameter = Parameter(name="x", type=text, role="runtime", hints=[], value=None)
+    return abi_of(TARGET, [parameter], METADATA)
+
+
+PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
+    "MLIR's log": (
+        lambda text: mlir_log.diagnostics(text, {"/kernel/user.py": text}, "ttgir"),
+        ("/kernel/user.py:1:1: error: ", "Assertion `", "' failed", "LLVM ERROR: ", 'loc("a":1:1)'),
+    ),
+    "the failing pass": (mlir_log.failing_pass, ("Pipeline failed while executing [", "`a`")),
+    "ptxas' resources": (ptxas_log.resources, ("Used 1", " bytes stack frame, 1", " bytes smem")),
+    "ptxas' end": (lambda text: ptxas_log.slug_of(1, text), ("uses too ", "bad_all")),
+    "ptxas' errors": (
+        lambda text: ptxas_log.diagnostics(text, text, {"user.py": text}),
+        ("ptxas a, line 1; error : ", "ptxas fatal : ", "ptxas", ", line ", '\t.file 1 "a" "b"\n'),
+    ),
+    "PTX's places": (
+        lambda text: ptxas_log.user_place(text.split("\n"), 10**6),
+        (
+            "\t.loc 1 1 1\n",
+            "\t.loc 1 1 1, inlined_at 1 1 1\n",
+            '.file 1 "',
+            "// begin inline asm\n",
+        ),
+    ),
+    "AMD's resources": (amdgcn_text.resources, (".amdgpu_metadata\n", "  .a: 1", "; Occupancy: ")),
+    "AMD's parameters": (
+        amdgcn_text.parameter_sizes_bytes,
+        (".amdgpu_metadata\n.args:", "      - .size: 1\n", ".end_amdgpu_metadata"),
+    ),
+    "excerpts": (lambda text: excerpt(text.split("\n"), Span("user.py", 1, 1)), ("\t", "#")),
+    "ABI": (_abi, ("tensordesc<fp16[", "1,", "tensordesc", "*", ":16")),
+    "lines of assembly": (
+        assembly.map_assembly,
+        (
+            "\t.loc 1 1 1, inlined_at 1 1 1\n",
+            '\t.file 1 "a"\n',
+            "// @[ a:1",
+            "\tadd.u32 %r1, %r2;\n",
+        ),
+    ),
+    "lines of LLVM IR": (
+        llvm_ir.map_llvm_ir,
+        (
+            "define x\n",
+            "  %1 = a !dbg !1\n",
+            "!1 = !DILocation(line: 1, scope: !1)\n",
+            '!1 = !DIx(a: "',
+        ),
+    ),
+    "lines of MLIR": (
+        mlir.map_mlir,
+        ("%1 = a loc(#loc1)\n", "#loc1 = loc(callsite(#loc1 at #loc1))\n", " loc(", "fused["),
+    ),
+    "lines of SASS": (sass.map_sass, ('\t//## File "a", line 1\n', "  /*0000*/ A\n", '"a", line ')),
+    "comments of SASS": (
+        lambda text: sass_comments.with_source_lines(text, ""),
+        ('\t//## File ".nv_debug_ptx_txt", line 1\n', "//##"),
+    ),
+    "an entry of PTX": (
+        lambda text: read_entry(text, "a"),
+        (
+            ".visible .entry a(",
+            ") \n{\n",
+            ".global .align 1 .b8 a[1] = {0",
+            "};\n",
+            ".extern .shared ",
+        ),
+    ),
+    "TF32 in TTIR": (
+        lambda text: precision.uses_tf32(text.encode()),
+        ("tt.dot ", "inputPrecision = tf32", "inputPrecision"),
+    ),
+    "assertions on a GPU": (
+        lambda text: gpu_ran.asserted(text, 1),
+        ("a:1: f: block: [0,0,0], ", "Assertion `", "` failed", "block: [1,", "a:1: "),
+    ),
+    "compute-sanitizer": (
+        sanitizer_report.read,
+        (
+            "========= Invalid __global__ write of size 1\n",
+            "=========     at in a:1\n",
+            "Address 0x1",
+        ),
+    ),
+    "ncu": (profile_report.read, ('"a",', "gpu__time_duration.sum", "\n")),
+    "frames": (lambda text: frame.Decoder().feed(FRAME * (len(text) // 16)), ()),
+    "a frame's header": (
+        lambda text: frame.Decoder().feed(_framed(text)),
+        ('{"a":', "[", '"a",', "1e", "\\ud800"),
+    ),
+    "diagnostics": (
+        lambda text: kept_diagnostics([_diagnostic(line) for line in text.split("\n")]),
+        ("a\n",),
+    ),
+    "types": (canonical_type, ("*", "tensordesc<fp16[", "pointer<", "const ", "tl.", "<", ",")),
+    "a signature": (
+        lambda text: parse_specialization(text, {}, {}),
+        ("*fp32:16,", "tensordesc<fp16[1,", "<", "1,", ":16"),
+    ),
+    "grids": (lambda text: parse_grid([text]), ("cdiv(", "n+", "(", "1_", "-")),
+    "annotations": (annotated_type, ("tl.pointer_type(", "a.", "pointer_type(a,", "'")),
+    "targets": (parse_target, ("cuda:", "hip:gfx", "9")),
+    ".npy headers": (
+        lambda text: check_npy(
+            b"\x93NUMPY\x02\x00" + len(text).to_bytes(4, "little") + text.encode()
+        ),
+        ("{'descr': '<f4', ", "(1, ", "[", "1,"),
+    ),
+    "content types": (body._JSON_TYPE.fullmatch, ("application/json", ";", "charset=", "+json")),
+    "Prefer": (wait._PREFER_WAIT.search, ("wait=", ",", ";", "wait=1", ".1")),
+    "Accept-Encoding": (artifacts._accepts_zstd, ("zstd;q=0", ",", ".0", "zstd;q=")),
+    "control characters": (printable, ("\x00", "\x9f")),
+    "repairs of IR": (
+        lambda text: list(repairs.attempts(text)),
+        (
+            "#loc1 = loc(",
+            "loc(#loc1)",
+            "loc(",
+            "tensor<1x",
+            "tensordesc<",
+            '!tt.ptr<a, "constant">',
+        ),
+    ),
+    "IR without locations": (repairs.without_locations, (" loc(", 'loc("', "loc((", "#loc1 = ")),
+    "dumps of passes": (
+        lambda text: list(dump.read(text)),
+        ("// -----// IR Dump Before a (b) //----- //\n", "// -----//", "IR Dump "),
+    ),
+    "messages of Triton": (
+        wording.cleaned,
+        ("constexpr[1]", "<[1], fp32>", "fp32[constexpr[", "tl.", "<class '", " (/a", "tensor("),
+    ),
+    "syntax errors": (
+        lambda text: syntax.failure_of(SyntaxError("bad", ("user.py", 1, 1, text, 1, 2)), text),
+        ("(", "print ", "def f(", "`"),
+    ),
+    "versions": (versions.parse, ("1.", "+a", "rc1", "-", "_")),
+}
+FOREIGN = frozenset({"cuda", "torch"})
+"""What modules need that only GPU workers, or references in torch, have."""
+UNITS = (
+    " ",
+    "\t",
+    "\n",
+    "a",
+    "1",
+    "_",
+    ".",
+    ",",
+    ":",
+    '"',
+    "\\",
+    "(",
+    "<",
+    "a:1:1: ",
+    "a: ",
+    "a 1\n",
+)
+
+
+def _framed(text: str) -> bytes:
+    data = text.encode()
+    return frame._PREFIX.pack(frame.MAGIC, frame.VERSION, frame.NO_JOB, len(data), 0) + data
+
+
+def _diagnostic(message: str) -> Diagnostic:
+    return Diagnostic(severity="error", stage="ttir", message=message)
+
+
+def _texts(units: tuple[str, ...]) -> Iterator[Callable[[int], str]]:
+    """Yield makers of texts of about so many characters: a unit again and again, behind another."""
+    for unit in (*units, *UNITS):
+        yield lambda size, unit=unit: unit * (size // len(unit))
+    for head, unit in itertools.product(units, (*units, *UNITS)):
+        yield lambda size, head=head, unit=unit: head + unit * (size // len(unit))
+        yield lambda size, head=head, unit=unit: (head + unit) * (size // len(head + unit))
+
+
+def _spent_s(parse: Callable[[str], object], text: str) -> float:
+    def once() -> float:
+        started = time.process_time()
+        with contextlib.suppress(*REFUSALS):
+            parse(text)
+        return time.process_time() - started
+
+    return min(once(), once())
+
+
+def _assert_linear(parse: Callable[[str], object], make: Callable[[int], str]) -> None:
+    size, before_s = FIRST, _spent_s(parse, make(FIRST))
+    while size < LAST:
+        size *= 2
+        spent_s = _spent_s(parse, make(size))
+        if spent_s > max(before_s, TOO_SHORT_TO_TELL_S) * MOST_GROWTH:
+            before_s, spent_s = _spent_s(parse, make(size // 2)), _spent_s(parse, make(size))
+        assert spent_s <= max(before_s, TOO_SHORT_TO_TELL_S) * MOST_GROWTH, (
+            f"{make(60)!r} ...: {before_s:.4f} s for {size // 2} characters, then {spent_s:.4f} s"
+        )
+        before_s = spent_s
+
+
+@pytest.fixture(autouse=True)
+def without_the_collector_of_garbage() -> Iterator[None]:
+    """It looks at all that lives again and again, which is no doing of a parser."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_twice_the_text_takes_twice_the_time(name: str) -> None:
+    parse, units = PARSERS[name]
+
+    for make in _texts(units):
+        _assert_linear(parse, make)
+
+
+def _patterns() -> dict[str, re.Pattern[str]]:
+    """Return every pattern that a module of the worker, the service or the store compiles."""
+    found = {}
+    for package in (worker, service, store, compiler):
+        for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            if ".__main__" in module.name:
+                continue
+            try:
+                imported = importlib.import_module(module.name)
+            except ModuleNotFoundError as error:
+                if str(error.name).partition(".")[0] in FOREIGN:
+                    continue
+                raise
+            for name, value in vars(imported).items():
+                if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+                    found[f"{module.name}.{name}"] = value
+    return found
+
+
+@pytest.mark.parametrize(("name", "pattern"), _patterns().items(), ids=_patterns())
+def test_no_pattern_backtracks_over_what_it_repeats(name: str, pattern: re.Pattern[str]) -> None:
+    words = tuple(dict.fromkeys(re.findall(r"[A-Za-z ]{3,}", pattern.pattern)))[:4]
+    for make in _texts(words):
+        _assert_linear(pattern.match, make)
+        _assert_linear(pattern.fullmatch, make)
