@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
@@ -23,6 +23,7 @@ from worker.progress import CompilationFailed, Progress
 from worker.report import FailureReport, FrontReport, Malformed, Report, read_report
 
 DEADLINE_S = 120.0
+MOST_HASHES = 16
 MADE = "made"
 """The name of the one blob of a derivation."""
 _MAPPED = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
@@ -43,7 +44,9 @@ class CacheKeyReport(Report):
     """Of a front child that hashed the kernel as Triton's JIT does; the name becomes file names."""
 
     name: str = Field(pattern=r"^[^\W\d]\w*$", max_length=200)
-    source_hash: str = Field(pattern=r"^[0-9a-f]{64}$")
+    source_hashes: list[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = Field(
+        min_length=1, max_length=MOST_HASHES
+    )
 
 
 async def derive(job: DeriveJob, bench: Bench, kept: Derived) -> bytes:

@@ -29,7 +29,7 @@ import shutil
 import sys
 from pathlib import Path
 
-FOLDER = "{folder}"
+FOLDERS = {folders}
 NAME = "{name}.json"
 FILES = {files}
 
@@ -37,7 +37,11 @@ FILES = {files}
 def main() -> None:
     home = Path(os.environ.get("TRITON_HOME") or Path.home())
     cache = Path(os.environ.get("TRITON_CACHE_DIR") or home / ".triton" / "cache")
-    source, target = Path(__file__).resolve().parent / FOLDER, cache.resolve() / FOLDER
+    for folder in FOLDERS:
+        install(Path(__file__).resolve().parent / folder, cache.resolve() / folder)
+
+
+def install(source: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for file in FILES:
         put(target / file, (source / file).read_bytes())
@@ -57,12 +61,14 @@ main()
 '''
 
 
-def installer(folder: str, name: str, files: Sequence[str], facts: Mapping[str, Any]) -> str:
-    """Return the program, for an entry called `folder` with these `files`."""
+def installer(
+    folders: Sequence[str], name: str, files: Sequence[str], facts: Mapping[str, Any]
+) -> str:
+    """Return the program, for entries called `folders` with these `files` each."""
     words = "\n".join(about(kernel_of(facts)))
     return _PROGRAM.format(
         words=words,
-        folder=folder,
+        folders=list(folders),
         name=name,
         files=list(files),
         triton=facts["toolchain"]["triton"],

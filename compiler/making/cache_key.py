@@ -6,24 +6,30 @@ It executes the slice, like `front`: Triton's hash follows the functions that a 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, combinations, islice
 from typing import Any
 
 from compiler.excerpt import KERNEL_FOLDER
 from compiler.making import toolchain
+from compiler.making.jit_spelling import as_jit_says
 from compiler.making.kernel import find
 from compiler.making.module import MODULE, load
 from compiler.making.specialization import Specialization, specialize
 
 Send = Callable[[dict[str, Any], bytes], None]
 
+MOST_HASHES = 16
+
 _UNSPECIALIZED = ("fp", "bf", "u1", "i1", "tensordesc")
 _Path = tuple[int, ...]
 
 
 def cache_key(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
-    """Return the name and the hash of the source that Triton's JIT would compile.
+    """Return the name and the hashes of the source that Triton's JIT would compile.
 
+    They are several where the JIT itself has several for what is one compilation: of a parameter
+    with an annotated type, it leaves the attributes out where the argument is 1, a bool or None.
     `header` is that of `front` with `sources`: the posted texts by path. Decorators count there,
     as the hash holds the line that a function begins on. Raises `Failure`.
     """
@@ -34,13 +40,28 @@ def cache_key(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]
     specialization = specialize(function, header, loaded)
     _give_first_lines(header["sources"])
     signature = {
-        parameter.name: _as_jit_says(specialization.signature[parameter.name], parameter)
+        parameter.name: as_jit_says(
+            specialization.signature[parameter.name], parameter.annotation_type
+        )
         for parameter in function.params
     }
     backend = toolchain.make_backend(toolchain.target_of(header["target"]))
     attrs = dict(_attributes(function, specialization, backend))
-    source = toolchain.source_of(function, signature, specialization.constexprs, attrs)
-    return {"name": function.__name__, "source_hash": source.hash()}
+    annotated = {(item.num,) for item in function.params if item.annotation_type}
+    unsure = [path for path, said in attrs.items() if path in annotated and not said]
+    hashes = [
+        toolchain.source_of(function, signature, specialization.constexprs, told).hash()
+        for told in islice(_without_some(attrs, unsure), MOST_HASHES)
+    ]
+    return {"name": function.__name__, "source_hashes": hashes}
+
+
+def _without_some(attrs: dict[_Path, Any], unsure: Sequence[_Path]) -> Iterator[dict[_Path, Any]]:
+    """Yield `attrs` whole, without all of the `unsure`, then without one of them, two, ..."""
+    some = (combinations(unsure, count) for count in range(1, len(unsure)))
+    most: list[tuple[_Path, ...]] = [(), tuple(unsure)] if unsure else [()]
+    for left_out in chain(most, *some):
+        yield {path: said for path, said in attrs.items() if path not in left_out}
 
 
 def _give_first_lines(sources: Mapping[str, str]) -> None:
@@ -62,13 +83,6 @@ def _first_lines(text: str) -> dict[int, int]:
     }
 
 
-def _as_jit_says(kind: Any, parameter: Any) -> Any:
-    """Return a type as the JIT writes it: a bool that is not annotated is u1."""
-    if isinstance(kind, tuple):
-        return tuple(_as_jit_says(item, parameter) for item in kind)
-    return "u1" if kind == "i1" and not parameter.annotation_type else kind
-
-
 def _attributes(
     function: Any, specialization: Specialization, backend: Any
 ) -> Iterator[tuple[_Path, Any]]:
@@ -76,11 +90,14 @@ def _attributes(
     for index, parameter in enumerate(function.params):
         kind = specialization.signature[parameter.name]
         for path, leaf in _leaves((index,), kind):
+            value = specialization.constexprs.get(path)
             if leaf == "constexpr":
-                said = toolchain.attribute_of_constexpr(specialization.constexprs.get(path))
+                said = toolchain.attribute_of_constexpr(value, is_item=len(path) > 1)
                 if said is not None:
                     yield path, backend.parse_attr(said)
-            elif not parameter.do_not_specialize and not leaf.startswith(_UNSPECIALIZED):
+            elif leaf.startswith(_UNSPECIALIZED):
+                continue
+            elif len(path) > 1 or not parameter.do_not_specialize:  # the items of a tuple always
                 yield path, specialization.attrs.get(path, [])
 
 

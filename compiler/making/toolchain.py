@@ -184,11 +184,14 @@ def nvdisasm_path() -> str:
     return str(Path(INSTALLED) / "backends/nvidia/bin/nvdisasm")
 
 
-def attribute_of_constexpr(value: Any) -> str | None:
+def attribute_of_constexpr(value: Any, *, is_item: bool) -> str | None:
     """Return what the JIT takes for the attributes of a constexpr when it hashes a kernel.
 
-    None: nothing. Triton 3.6 looks at the value, which says something only if it is a string.
+    None: nothing. Of an item of a tuple it looks at what names the value, which says something
+    only if it is a string, as it is for functions; Triton 3.6 does so everywhere.
     """
+    if is_item:
+        return "" if isinstance(value, JITFunction) else None
     if not triton.__version__.startswith("3.6."):
         return ""
     return value if isinstance(value, str) else None

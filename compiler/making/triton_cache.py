@@ -22,22 +22,25 @@ LONGEST_NAME = 150
 def triton_cache(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
     """Send a tar with the files of the cache entry and a program that installs them.
 
-    `header` has target, options, `facts` (the record), the `name` and `source_hash` that
-    `cache_key` returned, and the `sizes` of the artifacts in `body`.
+    `header` has target, options, `facts` (the record), the `name` and `source_hashes` that
+    `cache_key` returned, and the `sizes` of the artifacts in `body`. Each hash has a folder.
     """
     artifacts = parts.split(body, header["sizes"])
     backend = toolchain.make_backend(toolchain.target_of(header["target"]))
     options = backend.parse_options(header["options"])
-    digest = _hash(header["source_hash"], backend, options)
     name = header["name"][:LONGEST_NAME]
-    metadata = _metadata(header["facts"], digest, backend, options, artifacts)
-    files = {f"{name}.{stage}": data for stage, data in artifacts.items()}
     facts = header["facts"] | {"python": ".".join(platform.python_version_tuple()[:2])}
-    files[f"{name}.json"] = json.dumps(metadata, default=vars).encode()
-    folder = toolchain.cache_folder(digest)
-    packed = {f"{folder}/{path}": data for path, data in files.items()}
-    packed["install.py"] = installer(folder, name, sorted(files), facts).encode()
-    send({"kind": "stage", "stage": "triton_cache", "ms": 0.0}, _tar(packed))
+    files = {f"{name}.{stage}": data for stage, data in artifacts.items()}
+    packed: dict[str, bytes] = {}
+    folders = []
+    for source_hash in header["source_hashes"]:
+        digest = _hash(source_hash, backend, options)
+        metadata = _metadata(facts, digest, backend, options, artifacts)
+        folders.append(toolchain.cache_folder(digest))
+        packed[f"{folders[-1]}/{name}.json"] = json.dumps(metadata, default=vars).encode()
+    program = installer(folders, name, sorted([*files, f"{name}.json"]), facts)
+    packed["install.py"] = program.encode()
+    send({"kind": "stage", "stage": "triton_cache", "ms": 0.0}, _tar(packed, files, folders))
     return {}
 
 
@@ -73,12 +76,23 @@ def _tensor_descriptors(ttgir: str, backend: Any) -> Any:
     return module.get_tensordesc_metadata()
 
 
-def _tar(files: dict[str, bytes]) -> bytes:
-    """Return a tar that is the same for the same files."""
+def _tar(single: dict[str, bytes], shared: dict[str, bytes], folders: list[str]) -> bytes:
+    """Return a tar that is the same for the same files; what is `shared` is in it once."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for path, data in sorted(files.items()):
-            entry = tarfile.TarInfo(path)
-            entry.size, entry.mode = len(data), 0o644
-            archive.addfile(entry, io.BytesIO(data))
+        for path, data in sorted(single.items()):
+            archive.addfile(_entry(path, len(data)), io.BytesIO(data))
+        first, *others = folders
+        for file, data in sorted(shared.items()):
+            archive.addfile(_entry(f"{first}/{file}", len(data)), io.BytesIO(data))
+            for folder in others:
+                link = _entry(f"{folder}/{file}", 0)
+                link.type, link.linkname = tarfile.LNKTYPE, f"{first}/{file}"
+                archive.addfile(link)
     return packed.getvalue()
+
+
+def _entry(path: str, size_bytes: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(path)
+    entry.size, entry.mode = size_bytes, 0o644
+    return entry

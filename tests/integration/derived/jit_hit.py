@@ -1,7 +1,8 @@
 """Lets Triton's JIT compile kernels as an application would, and says whether its cache knew them.
 
-Reads {"source", "kernel", "arguments", "options"} on stdin; an argument is {"tensor": dtype}, or a
-value. Prints {"cache_hit", "cubin": size}.
+Reads {"source", "kernel", "arguments", "options"} on stdin; an argument is {"tensor": dtype},
+{"descriptor": {"tensor": dtype}, "block_shape"}, {"tuple": [...]}, or a value.
+Prints {"cache_hit", "cubin": size}.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Driver:
 def main() -> None:
     import triton
     import triton.language as tl
+    from triton.tools.tensor_descriptor import TensorDescriptor
 
     request = json.load(sys.stdin)
     triton.runtime.driver.set_active(Driver())
@@ -40,9 +42,16 @@ def main() -> None:
     triton.knobs.compilation.listener = lambda **said: hits.append(said["cache_hit"])
 
     def value(described: Any) -> Any:
-        if isinstance(described, dict):
-            return triton.MockTensor(getattr(tl, described["tensor"]))
-        return described
+        if not isinstance(described, dict):
+            return described
+        if "tuple" in described:
+            return tuple(value(item) for item in described["tuple"])
+        if "descriptor" in described:
+            # its constructor asks for torch's dtypes; the JIT looks at base and block only
+            made = TensorDescriptor.__new__(TensorDescriptor)
+            made.base, made.block_shape = value(described["descriptor"]), described["block_shape"]
+            return made
+        return triton.MockTensor(getattr(tl, described["tensor"]))
 
     arguments = {name: value(item) for name, item in request["arguments"].items()}
     made = function.warmup(**arguments, grid=(1,), **request["options"])

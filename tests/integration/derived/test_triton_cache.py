@@ -115,3 +115,41 @@ def test_posted_ir_is_refused(http: httpx.Client, post: Post) -> None:
     answer = get(http, posted, "exports/triton-cache")
 
     assert (answer.status_code, answer.json()["slug"]) == (422, "not_derivable")
+
+
+DESCRIBED = """import triton
+import triton.language as tl
+
+@triton.jit
+def copy(source, target, pair, stride: tl.int64, BLOCK: tl.constexpr):
+    tile = source.load([0, 0])
+    if pair[1] is None:
+        tile += pair[0]
+    target.store([0, 0], tile * stride.to(tl.float16))
+"""
+
+
+def test_descriptors_tuples_with_constants_and_annotated_ones_are_found(
+    http: httpx.Client, post: Post, tmp_path: Path
+) -> None:
+    described = "tensordesc<fp16[64,64]>"
+    body = {
+        "source": DESCRIBED,
+        "signature": {
+            "source": described,
+            "target": described,
+            "pair": ["i32:1", None],
+            "stride": "i64",
+        },
+        "constexprs": {"BLOCK": 64},
+        "target": "cuda:90",
+    }
+    compilation = post(body).json()
+    assert compilation["state"] == "succeeded", compilation
+    cache = installed(http, compilation, tmp_path)
+    tile = {"descriptor": {"tensor": "float16"}, "block_shape": [64, 64]}
+    arguments = {"source": tile, "target": tile, "pair": {"tuple": [1, None]}, "BLOCK": 64}
+
+    for stride in (1, 48 + 1):
+        answer = jit(cache, DESCRIBED, "copy", arguments | {"stride": stride})
+        assert answer["cache_hit"] == [True]

@@ -63,7 +63,7 @@ def main() -> None:
         arguments = {name: value(item) for name, item in launch["arguments"].items()}
         seen.clear()
         function.warmup(**arguments, grid=(1,))
-        answers.append(said(seen[0], [parameter.name for parameter in function.params]))
+        answers.append(said(function, seen[0]))
     header = {"task": "cut", "files": {}}
     facts = {}
     for name in {launch["kernel"] for launch in request["launches"]}:
@@ -99,14 +99,21 @@ def descriptor(kind: Any, base: Tensor, block_shape: list[int]) -> Any:
     return made
 
 
-def said(compiled: dict[str, Any], names: list[str]) -> dict[str, Any]:
+def said(function: Any, compiled: dict[str, Any]) -> dict[str, Any]:
+    from triton.compiler import ASTSource
+
+    names = [parameter.name for parameter in function.params]
+    attrs = compiled["configs"][0]
+
     def path(key: tuple[int, ...]) -> str:
         return ".".join([names[key[0]], *map(str, key[1:])])
 
+    source = ASTSource(function, compiled["signature"], compiled["constants"], attrs)
     return {
         "signature": compiled["signature"],
         "constants": {path(key): item for key, item in compiled["constants"].items()},
-        "attrs": {path(key): item for key, item in compiled["configs"][0].items() if item},
+        "attrs": {path(key): item for key, item in attrs.items() if item},
+        "source_hash": source.hash(),
     }
 
 

@@ -112,7 +112,7 @@ def _run(header: dict[str, Any], body: bytes, said: int) -> None:
         os.write(said, (json.dumps(line) + "\n").encode())
 
     try:
-        last = tasks.TASKS[header["task"]](header, body, send)
+        last = {"kind": "result", **tasks.TASKS[header["task"]](header, body, send)}
     except Failure as failure:
         last = {
             "kind": "failure",

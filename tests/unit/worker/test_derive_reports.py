@@ -12,7 +12,7 @@ HASH = "0" * 64
 
 @pytest.mark.parametrize("name", ["add_kernel", "größe", "_k1"])
 def test_a_function_has_the_name_of_one(name: str) -> None:
-    report = read_report(CacheKeyReport, {"name": name, "source_hash": HASH})
+    report = read_report(CacheKeyReport, {"name": name, "source_hashes": [HASH]})
 
     assert report.name == name
 
@@ -20,10 +20,12 @@ def test_a_function_has_the_name_of_one(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "a b", "a\n", "1a", "a" * 201])
 def test_no_other_name_is_taken(name: str) -> None:
     with pytest.raises(Malformed, match="name"):
-        read_report(CacheKeyReport, {"name": name, "source_hash": HASH})
+        read_report(CacheKeyReport, {"name": name, "source_hashes": [HASH]})
 
 
-@pytest.mark.parametrize("source_hash", ["", "0" * 63, "G" * 64, HASH + "\n"])
-def test_no_other_hash_is_taken(source_hash: str) -> None:
-    with pytest.raises(Malformed, match="source_hash"):
-        read_report(CacheKeyReport, {"name": "k", "source_hash": source_hash})
+@pytest.mark.parametrize(
+    "hashes", [[], [""], ["0" * 63], [HASH, "G" * 64], [HASH + "\n"], [HASH] * 17]
+)
+def test_no_other_hashes_are_taken(hashes: list[str]) -> None:
+    with pytest.raises(Malformed, match="source_hashes"):
+        read_report(CacheKeyReport, {"name": "k", "source_hashes": hashes})
