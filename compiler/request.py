@@ -126,7 +126,9 @@ class CompileRequest(BaseModel):
         default="interactive", description="batch: behind everybody's interactive work"
     )
     timeout_s: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_S, description="of the execution")] = 60
-    refresh: bool = Field(default=False, description="compile again and replace")
+    refresh: bool = Field(
+        default=False, description="compile again and replace, after an attempt that runs already"
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -4,6 +4,7 @@ A newcomer should read this first. A hit is answered from the store; else the jo
 created, and waited for. What was evicted in the meantime is made again, at most three times.
 """
 
+import time
 from collections.abc import Sequence
 
 import orjson
@@ -14,6 +15,7 @@ from compiler.record import new_compilation
 from compiler.request import CompileRequest
 from compiler.toolchain import Toolchain
 from service.answer import FINISHED_STATES, Answer, Cache
+from service.attendance import IsGone, attended, waiting_for
 from service.caller import Caller
 from service.shared import Shared
 from store.jobs.words import Outcome, Priority
@@ -31,14 +33,17 @@ async def find_or_enqueue(
     request: CompileRequest,
     caller: Caller,
     wait_s: float,
+    is_gone: IsGone,
 ) -> Answer:
-    """Return the answer to a POST.
+    """Return the answer to a POST; `is_gone` says whether its client has hung up.
 
     Raises QueueFull, CallerQueueFull, StoreUnavailable.
     """
     refresh = request.refresh
     evictions = 0
+    end = time.monotonic() + wait_s
     while True:
+        waiting = waiting_for(max(0.0, end - time.monotonic()))
         if not refresh and (hit := await shared.compilations.hit(job.key, request.include)):
             return Answer(job.key, "succeeded", hit.record, "hit", included=hit.included)
         submitted = await shared.jobs.submit(
@@ -49,14 +54,17 @@ async def find_or_enqueue(
             caller=caller.id,
             deadline_ms=MAX_QUEUED_MS,
             refresh=refresh,
+            timeout_ms=int(request.timeout_s * 1000),
+            waiting=waiting,
         )
         cache: Cache = submitted.outcome.value
         record = submitted.record
-        if submitted.outcome is not Outcome.HIT:
-            result = await shared.finished.wait(job.key, wait_s) if wait_s else None
-            record = result.record if result else None
+        if submitted.outcome is not Outcome.HIT and waiting is not None:
+            record = await attended(shared, job, toolchain, caller, waiting, is_gone)
         if record is None:
             return await unfinished(shared, job, toolchain, cache)
+        if submitted.is_older:
+            continue  # others waited for that one; now it can be compiled again
         answer = await finished(shared, job.key, record, cache, request.include)
         if answer is not None:
             return answer

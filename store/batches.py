@@ -78,7 +78,7 @@ class Batches:
     async def leave(self, batch_id: str, job_id: str, record: bytes) -> bool:
         """Settle the items of a job with the `record` of a cancelled one, without waiting for it.
 
-        Return whether its caller has no other batch that waits for the job.
+        Return whether the batch waited for the job; its interest is still to be withdrawn.
         """
         return bool(await self._leave(args=[job_id, batch_id, record]))
 

@@ -9,7 +9,8 @@ from typing import Final
 
 # --- Jobs (must never be evicted) --------------------------------------------------------------
 JOB: Final = "tritond:job:"  # <job id>: hash, exists while the job is queued or running
-CALLERS: Final = "tritond:job-callers:"  # <job id>: set of the callers interested in it
+CALLERS: Final = "tritond:job-callers:"  # <job id>: set of the callers whose turns it takes
+INTERESTS: Final = "tritond:job-interests:"  # <job id>: hash interest -> see scripts/lane.lua
 RESULT: Final = "tritond:result:"  # <job id>: hash, exists (with a TTL) once the job is over
 JOB_BATCHES: Final = "tritond:job-batches:"  # <job id>: hash batch id -> indices of its items
 EVENTS: Final = "tritond:events:"  # <job or batch id>: stream, capped

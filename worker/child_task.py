@@ -1,7 +1,6 @@
 """One task of a compilation in a child of its own: run, checked, and its failure named."""
 
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -28,6 +27,7 @@ from worker.report import (
     read_report,
     read_stages,
 )
+from worker.time_limit import TimeLimit
 
 LOG_DEADLINE_S = 10.0
 
@@ -41,14 +41,14 @@ _Report = TypeVar("_Report", bound=Report)
 
 @dataclass(frozen=True, slots=True)
 class ChildTasks:
-    """The tasks of one compilation, which share a deadline (of `time.monotonic()`)."""
+    """The tasks of one compilation, which share a time limit."""
 
     pool: Pool
     toolchain: Toolchain
     job: CompileJob
     progress: Progress
     on_stage: OnStage
-    deadline: float
+    limit: TimeLimit
 
     async def run(
         self, task: str, header: dict[str, Any], body: bytes, model: type[_Report]
@@ -74,7 +74,8 @@ class ChildTasks:
         logged = await self._logged(task, outcome, failure)
         if failure is not None:
             raise reported(failure, outcome, logged)
-        raise failure_of(task, outcome, self.job, self.progress.stages, logged)
+        job = self.job.model_copy(update={"timeout_s": self.limit.limit_s})
+        raise failure_of(task, outcome, job, self.progress.stages, logged)
 
     async def _logged(
         self, task: str, outcome: Outcome, failure: FailureReport | None
@@ -94,13 +95,12 @@ class ChildTasks:
             return []
 
     async def _run_child(self, task: str, header: dict[str, Any], body: bytes) -> Outcome:
-        remaining_s = max(self.deadline - time.monotonic(), 0.001)
-        profile = PROFILES.get(task, task)
         return await self.pool.run(
-            profile,
+            PROFILES.get(task, task),
             header,
             body,
-            deadline_s=remaining_s,
+            deadline_s=self.limit.left_s(),
             stages=STAGES_OF_TASK[task],
             on_stage=self.on_stage,
+            more_s=self.limit.more_s,
         )

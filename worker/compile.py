@@ -4,7 +4,6 @@ Runs in the worker parent: it moves bytes between children and never looks into 
 What an equal slice or equal TTIR gave before is taken from the cache instead.
 """
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +31,7 @@ from worker.report import (
     PostedReport,
 )
 from worker.shelf import Asks, Shelf
+from worker.time_limit import TimeLimit
 
 Header = dict[str, Any]
 
@@ -50,14 +50,19 @@ class Bench:
 
 
 async def compile_kernel(
-    job: CompileJob, bench: Bench, progress: Progress, on_stage: OnStage, *, refresh: bool
+    job: CompileJob,
+    bench: Bench,
+    progress: Progress,
+    on_stage: OnStage,
+    limit: TimeLimit,
+    *,
+    refresh: bool,
 ) -> None:
-    """Fill `progress` with the stages of `job`.
+    """Fill `progress` with the stages of `job`, within `limit`.
 
     Raises CompilationFailed; the stages reached until then stay in `progress`.
     """
-    deadline = time.monotonic() + job.timeout_s
-    tasks = ChildTasks(bench.pool, bench.toolchain, job, progress, on_stage, deadline)
+    tasks = ChildTasks(bench.pool, bench.toolchain, job, progress, on_stage, limit)
     way = _Way(job, bench, progress, tasks, _shelf(tasks, bench, refresh=refresh))
     if job.ir is not None:
         await way.posted(job.ir)
@@ -73,8 +78,8 @@ async def front_work(job: CompileJob, bench: Bench, progress: Progress) -> tuple
 
     Raises CompilationFailed.
     """
-    deadline = time.monotonic() + job.timeout_s
-    tasks = ChildTasks(bench.pool, bench.toolchain, job, progress, lambda _: None, deadline)
+    limit = TimeLimit(job.timeout_s)
+    tasks = ChildTasks(bench.pool, bench.toolchain, job, progress, lambda _: None, limit)
     way = _Way(job, bench, progress, tasks, _shelf(tasks, bench, refresh=False))
     cut = await way.cut()
     return way.front_header(cut, way.bind(cut)), cut.slice.encode()

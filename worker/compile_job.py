@@ -24,6 +24,7 @@ from worker.announcer import announcing
 from worker.compile import Bench, compile_kernel
 from worker.made import made_compilation
 from worker.progress import CompilationFailed, Progress
+from worker.time_limit import TimeLimit
 
 logger = logging.getLogger(__name__)
 
@@ -85,12 +86,22 @@ async def _make(
     started, progress, failure = time.monotonic(), Progress(), None
     async with announcing(claim, desk.events) as announce:
         try:
-            await compile_kernel(job, desk.bench, progress, announce, refresh=claim.refresh)
+            limit = _limit(claim, job, desk.attempts)
+            await compile_kernel(job, desk.bench, progress, announce, limit, refresh=claim.refresh)
         except CompilationFailed as failed:
             failure = failed
     digests = await _put(progress, desk.bench.blobs, job.namespace)
     made = made_compilation(job, desk.bench.toolchain, progress, digests, started, failure)
     return made, progress, digests
+
+
+def _limit(claim: Claim, job: CompileJob, attempts: Attempts) -> TimeLimit:
+    """Return the limit of this attempt: what callers want now, or will when it is over."""
+
+    async def ask() -> float:
+        return await attempts.timeout_ms(claim.id) / 1000
+
+    return TimeLimit(claim.timeout_ms / 1000 or job.timeout_s, ask)
 
 
 async def _put(progress: Progress, blobs: Blobs, namespace: str) -> dict[str, str]:

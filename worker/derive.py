@@ -21,6 +21,7 @@ from worker.compile import Bench, front_work
 from worker.outcome import Ending, Outcome
 from worker.progress import CompilationFailed, Progress
 from worker.report import FailureReport, FrontReport, Malformed, Report, read_report
+from worker.time_limit import TimeLimit
 
 DEADLINE_S = 120.0
 MOST_HASHES = 16
@@ -142,7 +143,7 @@ class _Derivation:
             request,
             progress,
             lambda _: None,
-            self.deadline,
+            TimeLimit(self.deadline - time.monotonic()),
         )
         try:
             front = await tasks.run("front", header | {"stop_after": "source"}, slice_, FrontReport)

@@ -13,7 +13,7 @@ from typing import Any
 from worker import PIPELINE
 from worker.nursery import Nursery, Toolchain, ZygoteError
 from worker.outcome import Caps, Ending, Outcome
-from worker.process import OnStage
+from worker.process import MoreTime, OnStage
 from worker.sandbox.profile import PROFILES
 from worker.spares import Spares
 
@@ -98,6 +98,7 @@ class Pool:
         deadline_s: float,
         stages: Collection[str] = (),
         on_stage: OnStage | None = None,
+        more_s: MoreTime | None = None,
     ) -> Outcome:
         """Run one job in a child of its own and return how it ended.
 
@@ -105,14 +106,20 @@ class Pool:
         is ended. Never raises for anything the child does.
 
         Raises FrameError when the job is too big to send, ZygoteError when no zygote came
-        up within the deadline. When the caller is cancelled the child is killed.
+        up within the deadline. `more_s` is asked when it is over. When the caller is cancelled the
+        child is killed.
         """
         spares = await self._wait_until_up(deadline_s)
         child = spares.take(profile)
         outcome = None
         try:
             child.start(
-                {**self._toolchain.job_header, **header}, body, deadline_s, stages, on_stage
+                {**self._toolchain.job_header, **header},
+                body,
+                deadline_s,
+                stages,
+                on_stage,
+                more_s,
             )
             spares.job_started(profile)
             outcome = await asyncio.shield(child.outcome)

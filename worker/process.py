@@ -9,7 +9,7 @@ import contextlib
 import fcntl
 import os
 import signal
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 from worker import frame
@@ -22,6 +22,8 @@ _EXIT_WAIT_S = 5.0
 _WHOLE_GROUP = 4  # PIDFD_SIGNAL_PROCESS_GROUP, Linux 6.9
 
 OnStage = Callable[[Stage], None]
+MoreTime = Callable[[], Awaitable[float]]
+"""Asked when a child's time is over: how many seconds it has after all, 0 for none."""
 
 
 class _Output:
@@ -57,6 +59,8 @@ class ChildProcess:
         self._loop = asyncio.get_running_loop()
         self._caps = caps
         self._on_stage: OnStage | None = None
+        self._more_s: MoreTime | None = None
+        self._asking: asyncio.Task[None] | None = None
         self._on_touched: Callable[[], None] | None = None
         self._said = Conversation(self._after_touch, self._announce)
         self._open_pipes()
@@ -113,8 +117,11 @@ class ChildProcess:
         deadline_s: float,
         stages: Collection[str],
         on_stage: OnStage | None,
+        more_s: MoreTime | None = None,
     ) -> None:
         """Send the job, which may make each of `stages` once; `outcome` will say how it ended.
+
+        After `deadline_s` it is killed, unless `more_s` grants further seconds.
 
         Raises FrameError when it is too big to send.
         """
@@ -122,10 +129,26 @@ class ChildProcess:
         self._unsent = memoryview(frame.encode(nonce, header, body))
         self._said.begin(nonce, stages)
         self._on_stage = on_stage
-        expired = Ending.DEADLINE, f"still running after {deadline_s:g} s"
-        self._timers.append(self._loop.call_later(deadline_s, self.kill, *expired))
+        self._more_s = more_s
+        self._timers.append(self._loop.call_later(deadline_s, self._expire, deadline_s))
         if not self.outcome.done():
             self._write_job()
+
+    def _expire(self, allowed_s: float) -> None:
+        if self._more_s is None:
+            self.kill(Ending.DEADLINE, f"still running after {allowed_s:g} s")
+        else:
+            self._asking = self._loop.create_task(self._ask_for_more(self._more_s, allowed_s))
+
+    async def _ask_for_more(self, more_s: MoreTime, allowed_s: float) -> None:
+        seconds = await more_s()
+        if self.outcome.done():
+            return
+        if seconds > 0:
+            allowed_s += seconds
+            self._timers.append(self._loop.call_later(seconds, self._expire, allowed_s))
+        else:
+            self.kill(Ending.DEADLINE, f"still running after {allowed_s:g} s")
 
     def kill(self, ending: Ending, detail: str) -> None:
         """End the child for this reason; the first reason counts.

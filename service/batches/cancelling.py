@@ -7,6 +7,7 @@ from service.caller import Caller
 from service.launch_submission import cancel_launch
 from service.shared import Shared
 from store.batches import StoredBatch
+from store.jobs.words import interest_of_batch
 
 
 async def cancel_batch(shared: Shared, batch: StoredBatch, caller: Caller) -> bool:
@@ -22,7 +23,7 @@ async def cancel_batch(shared: Shared, batch: StoredBatch, caller: Caller) -> bo
         if batch.kind == "launches":
             done = await cancel_launch(shared, caller, job_id)
         else:
-            done = await _cancel_compilation(shared, batch.id, job_id, caller)
+            done = await _cancel_compilation(shared, batch.id, job_id)
         if done:
             cancelled.append(job_id)
 
@@ -30,7 +31,7 @@ async def cancel_batch(shared: Shared, batch: StoredBatch, caller: Caller) -> bo
     return bool(cancelled)
 
 
-async def _cancel_compilation(shared: Shared, batch_id: str, key: str, caller: Caller) -> bool:
+async def _cancel_compilation(shared: Shared, batch_id: str, key: str) -> bool:
     """Settle the items of `key`; its job goes on for those that still want it."""
     payload = await shared.jobs.payload(key)
     if payload is None:
@@ -39,5 +40,5 @@ async def _cancel_compilation(shared: Shared, batch_id: str, key: str, caller: C
     toolchain = await shared.toolchains.find(job.toolchain_id)
     record = cancelled_compilation(job, toolchain).model_dump_json().encode()
     if await shared.batches.leave(batch_id, key, record):
-        await shared.jobs.cancel(key, caller.id, record)
+        await shared.jobs.withdraw(key, interest_of_batch(batch_id), record)
     return True

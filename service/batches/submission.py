@@ -6,7 +6,7 @@ Equal compilations are one job. Items that name no priority go behind everybody'
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import orjson
@@ -45,6 +45,7 @@ class _Compile:
     toolchain: Toolchain
     priority: Priority
     refresh: bool
+    timeout_ms: int = 0
     indices: list[int] = field(default_factory=list)
 
 
@@ -105,6 +106,7 @@ async def _submit_compilations(
         one = jobs.setdefault(job.key, _Compile(job, toolchain, priority, refresh=False))
         one.indices.append(index)
         one.refresh |= request.refresh
+        one.timeout_ms = max(one.timeout_ms, int(request.timeout_s * 1000))
         if priority is Priority.INTERACTIVE:
             one.priority = priority
     await shared.batches.create(batch_id, caller.id, "compilations", plan)
@@ -141,6 +143,7 @@ async def _find_or_enqueue(
         caller=caller.id,
         deadline_ms=MAX_QUEUED_MS,
         refresh=one.refresh,
+        timeout_ms=one.timeout_ms,
         membership=_membership(batch_id, one.indices),
     )
     if submitted.outcome is Outcome.HIT:
@@ -164,7 +167,8 @@ async def _submit_launches(
             request = _patient(_unhurried(parse_value(requests[index], LaunchRequest)))
             id_ = plan[index].id
             assert id_ is not None
-            await submit_launch(shared, request, caller, id_, _membership(batch_id, [index]))
+            membership = replace(_membership(batch_id, [index]), of_batch_alone=True)
+            await submit_launch(shared, request, caller, id_, membership)
         except _REFUSALS as error:
             told.refuse([index], error)
 

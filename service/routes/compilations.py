@@ -10,6 +10,7 @@ from compiler.compilation import CompilationAnswer
 from compiler.record import cancelled_compilation
 from compiler.target import STAGES
 from service.answer import Answer, server_timing
+from service.attendance import IsGone, attended, waiting_for
 from service.caller import Caller
 from service.eviction import evicted
 from service.posted import no_compilation, posted_job
@@ -38,7 +39,8 @@ async def get_compilation(request: Request, key: str, include: Include = ()) -> 
     caller = await state.callers.identify(request, "compile")
     wait = requested_wait(request, state.settings.max_wait_s)
     stages = _included_stages(include)
-    answer = await find_compilation(state, caller, key, wait.seconds, stages)
+    is_gone = request.is_disconnected
+    answer = await find_compilation(state, caller, key, wait.seconds, stages, is_gone)
     headers = {"Server-Timing": server_timing(started)} | wait.headers
     if not answer.is_finished:
         headers["Retry-After"] = "1"
@@ -55,20 +57,30 @@ def _included_stages(include: Sequence[str]) -> list[str]:
 
 
 async def find_compilation(
-    state: Shared, caller: Caller, key: str, wait_s: float = 0, include: Sequence[str] = ()
+    state: Shared,
+    caller: Caller,
+    key: str,
+    wait_s: float = 0,
+    include: Sequence[str] = (),
+    is_gone: IsGone | None = None,
 ) -> Answer:
     """Return the compilation `key`, waiting for it if it is under way.
 
     Raises ProblemRaised: 404, or 410 when an included artifact is gone.
     """
     job = await posted_job(state, caller, key)
-    record = await _finished_record(state, key, wait_s)
+    toolchain = await state.toolchains.find(job.toolchain_id)
+    waiting = waiting_for(wait_s)
+    record = None
+    if waiting is not None and is_gone is not None and await state.jobs.attend(key, waiting):
+        record = await attended(state, job, toolchain, caller, waiting, is_gone)
+    if record is None:
+        record = await _finished_record(state, key)
     if record is None:
         if await state.jobs.state(key) is not None:
-            toolchain = await state.toolchains.find(job.toolchain_id)
             return await unfinished(state, job, toolchain, None)
         # it may have finished between the two looks
-        record = await _finished_record(state, key, 0)
+        record = await _finished_record(state, key)
     if record is None:
         raise no_compilation(key)
     answer = await finished(state, key, record, None, include)
@@ -77,11 +89,8 @@ async def find_compilation(
     return answer
 
 
-async def _finished_record(state: Shared, key: str, wait_s: float) -> bytes | None:
-    if await state.jobs.state(key) is not None:
-        result = await state.finished.wait(key, wait_s) if wait_s else None
-    else:
-        result = await state.jobs.result(key)
+async def _finished_record(state: Shared, key: str) -> bytes | None:
+    result = await state.jobs.result(key)
     if result is not None:
         return result.record
     if await state.jobs.state(key) is not None:

@@ -19,6 +19,7 @@ from compiler.request import EXAMPLE, CompileRequest
 from compiler.resolution import resolve
 from service import VERSION
 from service.answer import Answer, answer_response, server_timing
+from service.attendance import IsGone
 from service.body import parse_body, read_body
 from service.caller import Caller
 from service.memory import AnswerMemory, Meaning, Remembered
@@ -66,7 +67,7 @@ async def post_compilation(request: Request) -> Response:
     if answer is None:
         # whoever comes after a refresh or purge must not get what was read before it
         equal = digest, caller.id, generation
-        ask = partial(_ask, state, caller, offer, digest, body)
+        ask = partial(_ask, state, caller, offer, digest, body, request.is_disconnected)
         answer = await state.flights.share(equal, wait.seconds, ask)
     response = answer_response(answer, started, wait.headers)
     is_lasting = answer.cache == "hit" and answer.state == "succeeded"
@@ -91,7 +92,13 @@ async def _known_hit(state: Shared, digest: bytes) -> Answer | None:
 
 
 async def _ask(
-    state: Shared, caller: Caller, offer: Offer, digest: bytes, body: bytes, wait_s: float
+    state: Shared,
+    caller: Caller,
+    offer: Offer,
+    digest: bytes,
+    body: bytes,
+    is_gone: IsGone,
+    wait_s: float,
 ) -> Answer:
     name = f"{VERSION}:{KEY_VERSION}:{digest.hex()}"
     if hit := await state.compilations.meant(name):
@@ -101,7 +108,7 @@ async def _ask(
     limits.check(request, state.settings.request_limits)
     toolchain = offer.choose(request.triton)
     job = resolve(request, toolchain, caller.namespace)
-    answer = await find_or_enqueue(state, job, toolchain, request, caller, wait_s)
+    answer = await find_or_enqueue(state, job, toolchain, request, caller, wait_s, is_gone)
     if request.refresh:
         state.memory.forget(job.key)  # word of it may come later than the answer
     elif answer.cache == "hit":

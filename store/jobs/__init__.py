@@ -9,10 +9,10 @@ equal work is one job. Every arrow below is one Lua script, hence atomic::
       +-------------> queued ----------------------> running ---+
       |                 |  ^                          | | |     | renew
       | submit (join)   |  |  release, reap (lease    | | |<----+
-      +-----------------+  |  over), submit (refresh) | | |
+      +-----------------+  |  over)                   | | |
                         |  +--------------------------+ | |
         cancel (last    |                               | | finish (token valid)
-        caller), reap   |         cancel (last caller)  | | by the worker, or by the
+        interest), reap |       cancel (last interest)  | | by the worker, or by the
         (overdue: the   |   +---------------------------+ | reaper after three deliveries
         reaper claims   |   |                             |
         and finishes)   v   v                             v
@@ -22,6 +22,9 @@ equal work is one job. Every arrow below is one Lua script, hence atomic::
   late worker's
   `finish` is refused, its `renew` says `lost` or `cancelled`, and `Revocations` tells it at once.
 - *Leases* are counted by the server's clock. `reap` may run in any number of processes.
+- *Interests* keep a job alive: the standing one of each caller who asked, that of a batch, and
+  one of each request that waits now. The longest timeout of them counts, also for an attempt that
+  runs.
 - *Fair turns*: see `scripts/lane.lua`. Interactive jobs go before batch jobs of all lanes of a
   worker.
 - *Results* are answered to everybody until they expire; only a reusable one answers a later submit.

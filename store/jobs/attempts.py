@@ -21,6 +21,7 @@ class Attempts:
     def __init__(
         self, redis: Redis, blocking: Redis, consumer: str, limits: Limits | None = None
     ) -> None:
+        self._redis = redis
         self._blocking = blocking
         self._consumer = consumer
         self._limits = limits or Limits()
@@ -61,6 +62,11 @@ class Attempts:
                 await self._blocking.blpop(self._tokens, timeout=timeout_s)
         except TimeoutError as error:
             raise StoreUnavailable("The store did not end a blocking read in time.") from error
+
+    async def timeout_ms(self, job_id: str) -> int:
+        """Return how long the most patient of those who wait for the job allows it to run."""
+        found = await self._redis.hget(keys.JOB + job_id, "timeout_ms")
+        return int(found or 0)
 
     async def renew(self, job_id: str, token: int) -> Heartbeat:
         """Begin the lease anew. Beat at least three times per `Limits.lease_ms`."""
@@ -112,7 +118,7 @@ class Attempts:
 def _claim(answer: Sequence[bytes | None]) -> Claim:
     """Return what a script claimed. What another version wrote may lack fields: they are empty."""
     reason, job_id, lane, priority, payload, token, attempt, deliveries, refresh, *times = answer
-    deadline_ms, submitted_ms, started_ms = times
+    deadline_ms, submitted_ms, started_ms, timeout_ms = times
     is_batch = priority != Priority.INTERACTIVE.value.encode()
     return Claim(
         id=_text(job_id),
@@ -126,6 +132,7 @@ def _claim(answer: Sequence[bytes | None]) -> Claim:
         deadline_at_ms=int(deadline_ms or 0),
         submitted_at_ms=int(submitted_ms or 0),
         started_at_ms=int(started_ms or 0),
+        timeout_ms=int(timeout_ms or 0),
         lapse=Lapse(reason.decode()) if reason else None,
     )
 

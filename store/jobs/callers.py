@@ -19,7 +19,13 @@ from store.jobs.words import (
     Standing,
     State,
     Submitted,
+    Waiting,
+    interest_of_batch,
+    interest_of_caller,
 )
+
+FORGOTTEN_MS = 5_000
+"""How long the interest of a request outlives its wait, if its service does not end it."""
 
 
 class Jobs:
@@ -30,6 +36,7 @@ class Jobs:
         self._limits = limits or Limits()
         self._submit = scripts.load(redis, "submit", shared="lane")
         self._cancel = scripts.load(redis, "cancel", shared="lane")
+        self._attend = scripts.load(redis, "attend", shared="lane")
         self._state = scripts.load(redis, "state", shared="lane")
 
     async def submit(
@@ -42,14 +49,18 @@ class Jobs:
         caller: str,
         deadline_ms: int,
         refresh: bool = False,
+        timeout_ms: int = 0,
+        waiting: Waiting | None = None,
         membership: Membership | None = None,
     ) -> Submitted:
         """Have the job done: answer from a recent result, join the living job, or create it.
 
-        `deadline_ms` counts from now and bounds the time in the queue. A join raises the priority
-        and extends the deadline. With `refresh` recent results do not count, a queued job becomes a
-        refresh, and a running attempt that is not one is superseded. A job that is not over tells
-        the batch of `membership` when it is.
+        `deadline_ms` counts from now and bounds the time in the queue, `timeout_ms` the execution.
+        A join raises the priority and extends both. With `refresh` recent results do not count and
+        a queued job becomes a refresh; a running attempt is joined (`Submitted.is_older`). The
+        caller's interest lasts until it is cancelled, and that of a `waiting` request beside it. A
+        job that is not over tells the batch of `membership` when it is; the interest is then the
+        batch's, unless the job is `of_batch_alone` and cancelled like any other.
 
         Errors: `QueueFull`, `CallerQueueFull`, `StoreUnavailable`.
         """
@@ -70,6 +81,10 @@ class Jobs:
                 LIFE_MS,
                 membership.batch_id if membership else "",
                 membership.indices if membership else "",
+                _standing(caller, membership),
+                timeout_ms,
+                waiting.interest if waiting else "",
+                waiting.wait_ms + FORGOTTEN_MS if waiting else 0,
             ]
         )
         match answer[0]:
@@ -79,14 +94,33 @@ class Jobs:
                 raise CallerQueueFull(lane, limits.queued_per_caller)
             case b"hit":
                 return Submitted(Outcome.HIT, answer[1])
-        return Submitted(Outcome(answer[0].decode()))
+        return Submitted(Outcome(answer[0].decode()), is_older=answer[1:] == [b"1"])
 
     async def cancel(
         self, job_id: str, caller: str, record: bytes, keep_s: int = KEPT_S
     ) -> Cancellation:
-        """Withdraw `caller`'s interest; without any interest left the job ends with `record`."""
-        answer = await self._cancel(args=[job_id, caller, record, keep_s * 1000])
+        """Withdraw `caller`'s interest; without any interest left the job ends with `record`.
+
+        What requests of the same caller wait for now goes on.
+        """
+        return await self.withdraw(job_id, interest_of_caller(caller), record, keep_s)
+
+    async def withdraw(
+        self, job_id: str, interest: str, record: bytes, keep_s: int = KEPT_S
+    ) -> Cancellation:
+        """Withdraw one interest; without any interest left the job ends with `record`."""
+        answer = await self._cancel(args=[job_id, interest, record, keep_s * 1000])
         return Cancellation(answer.decode())
+
+    async def attend(self, job_id: str, waiting: Waiting) -> bool:
+        """Note that a request begins to wait for the job; False when there is none that lives."""
+        until_ms = waiting.wait_ms + FORGOTTEN_MS
+        return bool(await self._attend(args=[job_id, waiting.interest, until_ms, "", 0, ""]))
+
+    async def stand(self, job_id: str, waiting: Waiting, caller: str, timeout_ms: int) -> None:
+        """Note that a request has waited in vain, and that its caller will ask again."""
+        standing = interest_of_caller(caller)
+        await self._attend(args=[job_id, standing, 0, caller, timeout_ms, waiting.interest])
 
     async def state(self, job_id: str) -> Standing | None:
         """Return where a living job stands, None when it is over or unknown."""
@@ -145,3 +179,9 @@ class Jobs:
     async def queued(self, lane: str) -> int:
         """Return how many jobs of `lane` wait for a worker."""
         return int(await self._redis.zcard(keys.QUEUED + lane))
+
+
+def _standing(caller: str, membership: Membership | None) -> str:
+    if membership is None or membership.of_batch_alone:
+        return interest_of_caller(caller)
+    return interest_of_batch(membership.batch_id)

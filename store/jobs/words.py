@@ -70,6 +70,31 @@ class Membership:
 
     batch_id: str
     indices: str
+    of_batch_alone: bool = False
+    """Whether nobody else can have asked for the job, as for a launch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A request that waits for a job: an interest of its own, for as long as it waits."""
+
+    name: str
+    wait_ms: int
+
+    @property
+    def interest(self) -> str:
+        """Under which the store knows it."""
+        return f"request:{self.name}"
+
+
+def interest_of_caller(caller: str) -> str:
+    """Return the standing interest of `caller`, which lasts until it is withdrawn."""
+    return f"caller:{caller}"
+
+
+def interest_of_batch(batch_id: str) -> str:
+    """Return the interest of a batch in the jobs of its items."""
+    return f"batch:{batch_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +103,8 @@ class Submitted:
 
     outcome: Outcome
     record: bytes | None = None
+    is_older: bool = False
+    """Whether a refresh joined an attempt that is none: it can be asked for when that is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +126,8 @@ class Claim:
     deadline_at_ms: int
     submitted_at_ms: int
     started_at_ms: int
+    timeout_ms: int = 0
+    """Of the execution, as the most patient of its callers wants it; 0: nobody said."""
     lapse: Lapse | None = None
 
 

@@ -1,17 +1,26 @@
--- One caller's interest ends; with the last one the job ends, queued or running.
--- KEYS none. ARGV 1 id, 2 caller, 3 record of a cancelled job, 4 ms to keep it.
+-- One interest in a job ends; with the last one the job ends, queued or running.
+-- KEYS none. ARGV 1 id, 2 the interest, 3 record of a cancelled job, 4 ms to keep it.
 -- Answers "withdrawn" | "cancelled" | "finished" | "not_found".
 
-local id, caller = ARGV[1], ARGV[2]
+local id, interest = ARGV[1], ARGV[2]
 local job = fields(id, "lane", "priority", "state", "entry", "stream", "owner", "token")
 if not job.state then
   return redis.call("EXISTS", K.RESULT .. id) == 1 and "finished" or "not_found"
 end
-if redis.call("SREM", K.CALLERS .. id, caller) == 0 then
+local held = redis.call("HGET", K.INTERESTS .. id, interest)
+if not held then
   return "withdrawn"
 end
-redis.call("ZREM", K.BACKLOG .. place(job) .. ":" .. caller, id)
-if redis.call("SCARD", K.CALLERS .. id) > 0 then
+redis.call("HDEL", K.INTERESTS .. id, interest)
+local caller = string.match(held, "^%d+ %d+ (.*)$")
+local left, longest, is_callers = interests_left(id, caller)
+if left > 0 then
+  redis.call("HSET", K.JOB .. id, "timeout_ms", longest)
+  -- as long as anybody waits, the job has a caller whose turn it can take
+  if not is_callers and redis.call("SCARD", K.CALLERS .. id) > 1 then
+    redis.call("SREM", K.CALLERS .. id, caller)
+    redis.call("ZREM", K.BACKLOG .. place(job) .. ":" .. caller, id)
+  end
   return "withdrawn"
 end
 if job.state == "queued" then

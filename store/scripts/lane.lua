@@ -52,6 +52,30 @@ local function wake(lane)
   end
 end
 
+-- Interests keep a job alive: the standing one of a caller who asked for it, that of a batch, and one of
+-- every request that waits for it now. Each is kept as "<timeout in ms> <end in ms, or 0> <caller>"; a
+-- request that its service forgot is none any more after its end. The longest timeout counts.
+local function note_interest(id, interest, timeout_ms, until_ms, caller)
+  redis.call("HSET", K.INTERESTS .. id, interest, timeout_ms .. " " .. until_ms .. " " .. caller)
+  local longest = tonumber(redis.call("HGET", K.JOB .. id, "timeout_ms") or "0")
+  if tonumber(timeout_ms) > longest then
+    redis.call("HSET", K.JOB .. id, "timeout_ms", timeout_ms)
+  end
+end
+
+-- How many interests are left, the longest timeout of them, and whether one is of `caller`.
+local function interests_left(id, caller)
+  local left, longest, is_callers, now = 0, 0, false, now_ms()
+  for _, value in ipairs(redis.call("HVALS", K.INTERESTS .. id)) do
+    local timeout_ms, until_ms, owner = string.match(value, "^(%d+) (%d+) (.*)$")
+    if until_ms == "0" or tonumber(until_ms) > now then
+      left, longest = left + 1, math.max(longest, tonumber(timeout_ms))
+      is_callers = is_callers or owner == caller
+    end
+  end
+  return left, longest, is_callers
+end
+
 -- Puts a queued job at the tail of the stream, as the turn of `caller`.
 local function give_turn(id, at, caller)
   ensure_stream(at)
@@ -143,7 +167,7 @@ local function start(id, consumer, lease_ms, now)
 end
 
 local CLAIM = { "lane", "priority", "payload", "token", "attempt", "deliveries", "refresh",
-  "deadline_ms", "submitted_ms", "started_ms" }
+  "deadline_ms", "submitted_ms", "started_ms", "timeout_ms" }
 
 -- What a claim answers: the reason ("" for ordinary work), the job id, then the fields of CLAIM.
 local function claimed(reason, id)
@@ -193,7 +217,7 @@ end
 -- makes a repeated finish harmless, "cancelled" lets a late heartbeat tell its worker why.
 local function conclude(id, ending, token, record, reusable, keep_ms)
   local payload = redis.call("HGET", K.JOB .. id, "payload")
-  redis.call("DEL", K.JOB .. id, K.CALLERS .. id)
+  redis.call("DEL", K.JOB .. id, K.CALLERS .. id, K.INTERESTS .. id)
   redis.call("HSET", K.RESULT .. id, "record", record, "reusable", reusable, ending, token,
     "payload", payload)
   redis.call("PEXPIRE", K.RESULT .. id, keep_ms)

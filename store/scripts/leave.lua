@@ -1,6 +1,5 @@
 -- A batch does not wait for a job any more: its items are settled with the record of a cancelled one.
--- KEYS none. ARGV 1 job id, 2 batch, 3 record.
--- Answers 1 when no other batch of the same caller waits for the job, so that its interest ends, else 0.
+-- KEYS none. ARGV 1 job id, 2 batch, 3 record. Answers 1 | 0 when it did not wait for the job.
 
 local id, batch = ARGV[1], ARGV[2]
 local indices = redis.call("HGET", K.JOB_BATCHES .. id, batch)
@@ -9,10 +8,4 @@ if not indices then
 end
 redis.call("HDEL", K.JOB_BATCHES .. id, batch)
 settle(batch, indices, "cancelled", ARGV[3])
-local caller = redis.call("HGET", K.BATCH .. batch, "caller")
-for _, other in ipairs(redis.call("HKEYS", K.JOB_BATCHES .. id)) do
-  if redis.call("HGET", K.BATCH .. other, "caller") == caller then
-    return 0
-  end
-end
 return 1

@@ -1,14 +1,21 @@
 -- A caller wants a job done: a recent result is answered, a living job joined, else a job created.
 -- KEYS none. ARGV 1 id, 2 lane, 3 priority, 4 payload, 5 caller, 6 deadline in ms from now,
 -- 7 refresh 0|1, 8 most queued jobs of the lane, 9 most of one caller, 10 life of the events in ms,
--- 11 the batch that it is for or "", 12 the indices of its items there, with blanks between.
--- Answers {"hit", record} | {"join"} | {"miss"} | {"queue_full"} | {"caller_queue_full"}.
+-- 11 the batch that it is for or "", 12 the indices of its items there, with blanks between,
+-- 13 the standing interest, 14 timeout of the execution in ms, 15 the interest of the request that waits
+-- or "", 16 for how many ms it may wait.
+-- Answers {"hit", record} | {"join", "1" if the attempt that runs is not the refresh asked for} | {"miss"}
+-- | {"queue_full"} | {"caller_queue_full"}.
 
 local id, lane, priority, payload, caller = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local refresh = ARGV[7]
 local deadline_ms = now_ms() + ARGV[6]
 
-local function note_batch()
+local function note_interests()
+  note_interest(id, ARGV[13], ARGV[14], 0, caller)
+  if ARGV[15] ~= "" then
+    note_interest(id, ARGV[15], ARGV[14], now_ms() + ARGV[16], caller)
+  end
   if ARGV[11] ~= "" then
     redis.call("HSET", K.JOB_BATCHES .. id, ARGV[11], ARGV[12])
   end
@@ -47,16 +54,8 @@ local function create()
   event(id, "queued", { priority = priority })
   redis.call("PEXPIRE", K.EVENTS .. id, ARGV[10])
   enqueue(id, { lane = lane, priority = priority, deadline_ms = deadline_ms }, false)
-  note_batch()
+  note_interests()
   return { "miss" }
-end
-
--- The running attempt is told that its result would be refused, and the job starts anew.
-local function supersede(job)
-  redis.call("PUBLISH", K.REVOKED, "lost " .. job.token .. " " .. id)
-  take_back(id, job)
-  redis.call("HSET", K.JOB .. id, "deliveries", 0)
-  enqueue(id, job, true)
 end
 
 local function join()
@@ -77,20 +76,19 @@ local function join()
     job.priority = priority
     redis.call("HSET", K.JOB .. id, "priority", priority)
   end
-  local renewed = refresh == "1" and job.refresh == "0"
-  if renewed then
-    redis.call("HSET", K.JOB .. id, "refresh", "1", "payload", payload)
+  -- others wait for an attempt that runs: a refresh neither stops nor changes it
+  local older = refresh == "1" and job.refresh == "0" and job.state == "running"
+  if refresh == "1" and job.state == "queued" then
+    redis.call("HSET", K.JOB .. id, "refresh", "1")
   end
-  if renewed and job.state == "running" then
-    supersede(job)
-  elseif raised and job.state == "queued" then
+  if raised and job.state == "queued" then
     enqueue(id, job, false)
   elseif job.state == "queued" and job.entry == ""
     and not redis.call("ZSCORE", K.BACKLOG .. place(job) .. ":" .. caller, id) then
     want(id, job, caller, false)
   end
-  note_batch()
-  return { "join" }
+  note_interests()
+  return { "join", older and "1" or "0" }
 end
 
 if redis.call("EXISTS", K.JOB .. id) == 1 then

@@ -1,7 +1,6 @@
 """The cases of one launch, each from its arguments to its verdict."""
 
 import asyncio
-import time
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -35,6 +34,7 @@ from worker.launch.reference import Expected, expect, no_reference, of_kernel
 from worker.launch.run import Ran, Run
 from worker.progress import CompilationFailed, Progress
 from worker.report import CutReport
+from worker.time_limit import TimeLimit
 
 INTERPRETER_SMS = 1
 _SLUGS = {"invalid_request": "invalid_argument"}
@@ -127,8 +127,8 @@ class Cases:
     async def _cut(self, job: CompileJob) -> CutReport:
         if job.source is not None and job.key not in self._cuts:
             bench = self._place.bench
-            until = time.monotonic() + self._deadline.limit_s(job.timeout_s)
-            tasks = ChildTasks(bench.pool, bench.toolchain, job, Progress(), lambda _: None, until)
+            limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
+            tasks = ChildTasks(bench.pool, bench.toolchain, job, Progress(), lambda _: None, limit)
             functions = function_names(job.specialization_json)
             header = {"kernel": job.kernel, "files": job.files, "functions": functions}
             report = await tasks.run("cut", header, job.source.encode(), CutReport)

@@ -6,7 +6,7 @@ import pytest
 
 from store.batches import Batches, Planned, Settled
 from store.events import Events
-from store.jobs.words import Membership
+from store.jobs.words import Cancellation, Membership, interest_of_batch
 
 LANE = "compile:triton-3.9.0"
 OK = b'{"key":"k","url":"/u","state":"succeeded"}'
@@ -103,16 +103,21 @@ async def test_an_item_is_settled_once(batches, start, worker):
 async def test_a_cancelled_job_settles_its_items(batches, jobs, start):
     await start("batch", "one")
 
-    await jobs.cancel("one", "alice", b'{"key":"k","state":"cancelled"}')
+    record = b'{"key":"k","state":"cancelled"}'
+    assert await jobs.cancel("one", "alice", record) == Cancellation.WITHDRAWN, "not hers alone"
+    assert await states(batches, "batch") == {}
+
+    await jobs.withdraw("one", interest_of_batch("batch"), record)
 
     assert await states(batches, "batch") == {0: "cancelled"}
 
 
-async def test_a_batch_that_leaves_a_job_to_others_is_settled(batches, start, worker):
+async def test_a_batch_that_leaves_a_job_to_others_is_settled(batches, jobs, start, worker):
     await start("first", "one")
     await start("second", "one")
 
-    assert not await batches.leave("first", "one", b'{"state":"cancelled"}')
+    assert await batches.leave("first", "one", b'{"state":"cancelled"}')
+    await jobs.withdraw("one", interest_of_batch("first"), b"cancelled")
 
     assert await states(batches, "first") == {0: "cancelled"}
     claim = await worker().claim([LANE])
@@ -122,10 +127,14 @@ async def test_a_batch_that_leaves_a_job_to_others_is_settled(batches, start, wo
     assert await states(batches, "first") == {0: "cancelled"}
 
 
-async def test_a_caller_whose_last_batch_leaves_has_no_more_interest(batches, start):
+async def test_a_job_ends_when_its_last_batch_leaves(batches, jobs, start):
     await start("batch", "one")
 
     assert await batches.leave("batch", "one", b'{"state":"cancelled"}')
+    ended = await jobs.withdraw("one", interest_of_batch("batch"), b"cancelled")
+
+    assert ended == Cancellation.CANCELLED
+    assert not await batches.leave("batch", "one", b"again")
 
 
 async def test_a_batch_is_found_by_its_caller_only(batches, start):

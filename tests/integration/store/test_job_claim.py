@@ -238,18 +238,6 @@ async def test_the_claim_of_a_dead_reaper_goes_to_another_reaper(submit, worker)
     assert second.token > first.token
 
 
-async def test_a_refresh_takes_a_job_back_from_the_reaper(submit, worker):
-    await submit("vector-add", deadline_ms=1)
-    await asyncio.sleep(0.02)
-    await worker("reaper").reap()
-    await submit("vector-add", refresh=True)
-
-    assert (await worker("dead", lease_ms=20).claim([LANE])).lapse is None
-    await asyncio.sleep(0.05)
-    assert await worker("reaper").reap() == []
-    assert (await worker("alive").claim([LANE])).deliveries == 2
-
-
 async def test_a_job_delivered_again_goes_before_its_callers_other_jobs(submit, worker):
     for n in range(3):
         await submit(f"job-{n}")

@@ -105,10 +105,11 @@ async def test_followers_share_one_connection(redis, following, submit):
         await follower.aclose()
 
 
-async def test_a_late_attempt_tells_nothing(events, submit, worker):
+async def test_a_late_attempt_tells_nothing(events, jobs, submit, worker):
     await submit("vector-add")
     late = await worker().claim([LANE])
-    await submit("vector-add", refresh=True)
+    await jobs.cancel("vector-add", "alice", b"cancelled")
+    await submit("vector-add")
 
     assert not await events.append("vector-add", late.token, "stage", {"stage": "ttir"})
 

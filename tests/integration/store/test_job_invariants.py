@@ -56,11 +56,7 @@ class Model:
 
     async def submit(self, job_id, caller, priority, refresh):
         lane = LANES[job_id == "job-0"]
-        alive, running = (
-            job_id in self.interested,
-            await self.redis.hget(keys.JOB + job_id, "state"),
-        )
-        was_refresh = await self.redis.hget(keys.JOB + job_id, "refresh")
+        alive = job_id in self.interested
         with contextlib.suppress(QueueFull):
             answer = await self.jobs.submit(
                 job_id, lane=lane, priority=priority, payload=b"{}", caller=caller,
@@ -69,8 +65,6 @@ class Model:
             assert (answer.outcome == Outcome.JOIN) == alive
             if answer.outcome != Outcome.HIT:
                 self.interested[job_id].add(caller)
-            if refresh and running == b"running" and was_refresh == b"0":
-                del self.valid[job_id]
 
     def claimed(self, claim):
         assert claim.id not in self.valid, "claimed by two"
@@ -150,7 +144,15 @@ class Model:
             assert await self.attempts["worker-1"].finish(
                 job_id, token, b"", reusable=False, keep_s=60
             )
-        for prefix in (keys.JOB, keys.CALLERS, keys.TURNS, keys.BACKLOG, keys.QUEUED, keys.WAKE):
+        for prefix in (
+            keys.JOB,
+            keys.CALLERS,
+            keys.INTERESTS,
+            keys.TURNS,
+            keys.BACKLOG,
+            keys.QUEUED,
+            keys.WAKE,
+        ):
             assert await self.redis.keys(prefix + "*") == []
         assert not await self.redis.exists(keys.LEASES, keys.DEADLINES)
         for stream in await self.redis.keys(keys.STREAM + "*"):

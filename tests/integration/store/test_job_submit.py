@@ -101,22 +101,24 @@ async def test_a_refresh_marks_a_queued_job(submit, worker):
     assert await worker().claim(["compile:triton-3.9.0"]) is None
 
 
-async def test_a_refresh_supersedes_a_running_attempt(jobs, submit, worker):
+async def test_a_refresh_never_stops_an_attempt_that_others_wait_for(jobs, submit, worker):
     await submit("vector-add")
-    old = await worker("worker-1").claim(["compile:triton-3.9.0"])
-    await submit("vector-add", refresh=True, caller="bob")
+    running = await worker().claim(["compile:triton-3.9.0"])
 
-    assert await worker("worker-1").renew("vector-add", old.token) == Heartbeat.LOST
-    assert not await worker("worker-1").finish(
-        "vector-add", old.token, b"stale", reusable=True, keep_s=60
-    )
-    new = await worker("worker-2").claim(["compile:triton-3.9.0"])
-    assert new.refresh
-    assert new.deliveries == 1
-    assert await worker("worker-2").finish(
-        "vector-add", new.token, b"fresh", reusable=True, keep_s=60
-    )
-    assert (await jobs.result("vector-add")).record == b"fresh"
+    joined = await submit("vector-add", refresh=True, caller="bob", timeout_ms=1)
+
+    assert joined == Submitted(Outcome.JOIN, is_older=True)
+    assert await worker().renew("vector-add", running.token) == Heartbeat.OK
+    assert await worker().finish("vector-add", running.token, b"ok", reusable=True, keep_s=60)
+    assert await submit("vector-add", refresh=True, caller="bob") == Submitted(Outcome.MISS)
+    assert (await worker().claim(["compile:triton-3.9.0"])).refresh
+
+
+async def test_a_refresh_does_not_change_what_others_asked_for(submit, worker):
+    await submit("vector-add", payload=b"alice's")
+    await submit("vector-add", payload=b"bob's", caller="bob", refresh=True)
+
+    assert (await worker().claim(["compile:triton-3.9.0"])).payload == b"alice's"
 
 
 async def test_a_second_refresh_joins_the_running_one(submit, worker):
