@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from compiler.addresses import without_addresses
+
 Diagnostic = dict[str, Any]
 
 KERNEL_FOLDER = "/kernel/"
@@ -43,8 +45,8 @@ def diagnostic(
     return {
         "severity": severity,
         "stage": stage,
-        "message": message,
-        "hint": hint,
+        "message": without_addresses(message),
+        "hint": without_addresses(hint) if hint else hint,
         "file": span.file if span else None,
         "line": span.line if span else None,
         "column": span.column if span else None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from compiler.addresses import without_addresses
 from compiler.excerpt import Diagnostic
 
 MAX_TEXT_CHARS = 10_000
@@ -22,7 +23,7 @@ class Failure(Exception):
         super().__init__(message)
         self.slug = slug
         self.stage = stage
-        self.message = _bounded(message)
+        self.message = _bounded(without_addresses(message))
         self.diagnostics = [
             {key: _bounded(value) for key, value in diagnostic.items()}
             for diagnostic in diagnostics

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import re
 
+from compiler.addresses import without_addresses
+
 LONGEST_MESSAGE = 4000
 _REPR = re.compile(r"^(?P<kind>[A-Z]\w*)\((?P<arguments>.*)\)$", re.DOTALL)
 _BLOCK = re.compile(r"<\[(?P<shape>(?:'?\d+'?(?:, )?)*)\], (?P<element>[\w*<>]+)>")
 _SCALAR = re.compile(r"\b(u?int\d+|b?fp?\d+\w*)\[\]")
 _BLOCK_STR = re.compile(r"\b(?P<element>u?int\d+|b?fp?\d+\w*)\[constexpr\[(?P<shape>[^\[\]]*)\]\]")
-_OBJECT = re.compile(r"<triton\.language\.core\.(\w+) object at 0x[0-9a-f]+>")
-_CONSTEXPR = re.compile(r"constexpr\[(\d+)\]")
+_OBJECT = re.compile(r"<triton\.language\.core\.(\w+) object>")
+_CONSTEXPR = re.compile(r"constexpr(?:_type)?\[(-?\d+(?:\.\d+)?)\]")
 _GLOBAL = re.compile(
     r"Cannot access global variable (\w+) from within @jit'ed function\..*", re.DOTALL
 )
@@ -19,26 +21,28 @@ _INSTALLED = re.compile(r" \(/(?!kernel/)[^()]*\)$")
 _NOISE = (
     (re.compile(r"`?constexpr\[<class 'triton\.language\.core\.(\w+)'>\]`?"), r"a \1"),
     (re.compile(r"<class 'triton\.language\.core\.(\w+)'>"), r"\1"),
-    (re.compile(r"<class '(\w+)'>"), r"\1"),
+    (re.compile(r"<class '(?:user\.)?(\w+)'>"), r"\1"),
     (re.compile(r"\btriton\.language\.(?=u?int\d|b?float\d)"), "tl."),
+    (re.compile(r"got multiple values for argument '_\w+'"), "too many positional arguments"),
     (re.compile(r"! Please make sure that the type stays consistent\.$"), ""),
     (
         re.compile(r"^(?:KeyError: )?\((tl\.\w+(?:, tl\.\w+)*),?\)$"),
         r"the function has no form for arguments of type \1",
     ),
 )
+_NO_MESSAGE = "<failed to evaluate assertion message"
 _PLAIN = frozenset({"AssertionError", "ValueError", "TypeError", "NameError", "AttributeError",
                     "NotImplementedError", "RuntimeError"})  # fmt: skip
 
 
 def told(error: BaseException) -> str:
     """Return the kind and words of an exception, without where Python lies on this machine."""
-    return f"{type(error).__name__}: {_INSTALLED.sub('', str(error))}"
+    return without_addresses(f"{type(error).__name__}: {_INSTALLED.sub('', str(error))}")
 
 
 def cleaned(message: str | None) -> str:
     """Return a message of the front end without `repr` marks, addresses and type noise."""
-    text = _unwrapped((message or "")[:LONGEST_MESSAGE].strip())
+    text = _unwrapped(without_addresses((message or "")[:LONGEST_MESSAGE].strip()))
     if text.startswith("UnsupportedLanguageConstruct"):
         text = text.split("\n")[-1]
     text = _BLOCK.sub(lambda m: f"{m['element']}[{_shape(m['shape'])}]", text)
@@ -51,6 +55,16 @@ def cleaned(message: str | None) -> str:
     return _GLOBAL.sub(
         r"the kernel reads the global variable '\1', which is not a tl.constexpr", text
     )
+
+
+def of_assertion(said: str | None) -> str:
+    """Return the message of a static assertion, or why it has none, without `repr` marks."""
+    text = _unwrapped(said or "")
+    if not text.startswith(_NO_MESSAGE):
+        return cleaned(text)
+    inner = re.search(r"'((?:Name|Value|Type|Attribute|NotImplemented)Error\(.*\))'\)>$", text)
+    why = cleaned(_words(f"'{inner[1]}'")) if inner else ""
+    return f"(its message cannot be made: {why})" if why else "(its message cannot be made)"
 
 
 def _unwrapped(text: str) -> str:
