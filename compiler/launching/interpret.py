@@ -38,7 +38,7 @@ from compiler.launching.shadow import Shadow
 from compiler.launching.trace import Trace
 from compiler.launching.values import kernel_values
 from compiler.launching.watch import OutOfPatience, Watch
-from compiler.making import diagnosis
+from compiler.making import definition
 from compiler.making.back import spent_ms
 from compiler.making.failure import Failure
 from compiler.making.module import MODULE, Loaded, load
@@ -108,7 +108,7 @@ def _interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any
         "modified": _modified(ran, header),
         "deterministic": deterministic,
         "accesses": ran.watch.accesses,
-        "notes": diagnosis.of_dropped(loaded),
+        "notes": definition.of_dropped(loaded),
         "timings_ms": {"load": load_ms, "run": run_ms},
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from compiler.launching.interpreter import InterpretedFunction
-from compiler.making import diagnosis, toolchain
+from compiler.making import definition, toolchain
 from compiler.making.failure import Failure
 from compiler.making.module import Loaded
 from compiler.making.suggestions import did_you_mean
@@ -31,7 +31,7 @@ def find(loaded: Loaded, name: str) -> Any:
         raise Failure("needs_gpu", "frontend", message)
     for dropped in loaded.dropped:
         if name in dropped.names:
-            raise diagnosis.of_definition(dropped, name, loaded.dropped)
+            raise definition.of_definition(dropped, name, loaded.dropped)
     module = vars(loaded.module)
     known = [key for key, value in module.items() if _is_kernel(value, loaded.module.__name__)]
     message = f"there is no kernel {name!r} in the source; it has: {', '.join(known) or 'none'}"

@@ -12,7 +12,7 @@ from triton.runtime.errors import InterpreterError
 from compiler.excerpt import Diagnostic, Span, diagnostic, excerpt, file_in_kernel
 from compiler.launching import needs_gpu
 from compiler.launching.advising import advice
-from compiler.making import diagnosis, naming, wording
+from compiler.making import definition, naming, wording
 from compiler.making.failure import Failure
 from compiler.making.module import Loaded
 
@@ -37,7 +37,7 @@ def of_kernel(error: Exception, loaded: Loaded) -> Failure:
     undefined = _UNDEFINED.match(str(root))
     for dropped in loaded.dropped:
         if undefined and undefined[1] in dropped.names:
-            return diagnosis.of_definition(dropped, undefined[1], loaded.dropped)
+            return definition.of_definition(dropped, undefined[1], loaded.dropped)
     message = _CAST.sub(r"cannot cast this tensor to \1", wording.cleaned(repr(root)))
     if not root.args and _raised_at(root) is not None:
         message = f"{type(root).__name__} was raised"

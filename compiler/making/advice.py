@@ -42,6 +42,47 @@ ADVICE: tuple[tuple[str, str], ...] = (
         "Convert one operand of tl.dot, such as `b.to(a.dtype)`.",
     ),
     (
+        r"Unsupported (?:lhs|rhs) dtype",
+        "tl.dot takes int8, fp8, fp16, bf16, fp32 and fp64: convert its operands, such as "
+        "a.to(tl.float16).",
+    ),
+    (
+        r"Expected dtype \[.*'fp\d+'.*\] but got",
+        "This function takes fp32 and fp64 only: convert with .to(tl.float32).",
+    ),
+    (
+        r"non-constexpr conversion values",
+        "An f-string is made at compile time, of tl.constexpr values. To see a value of the "
+        'running kernel write tl.device_print("name: ", value).',
+    ),
+    (
+        r"only tuple comprehensions are supported",
+        "A comprehension runs over a tuple only: write the elements one by one, or a loop over "
+        "tl.static_range(...).",
+    ),
+    (
+        r"Ternary expression with dynamic condition",
+        "`a if condition else b` decides once per program: for each element write "
+        "tl.where(condition, a, b); for a scalar give both the same type.",
+    ),
+    (
+        r"unsupported operand type\(s\) for \*\*",
+        "Kernels have no `**` of tensors: write x * x, tl.exp2(p * tl.log2(x)), or libdevice.pow "
+        "(`from triton.language.extra import libdevice`).",
+    ),
+    (
+        r"cannot unpack non-iterable|values to unpack",
+        "The left side needs as many names as there are values on the right.",
+    ),
+    (
+        r"trans invoked with a 0- or 1-dim|permute dims must have the same length",
+        "A tensor of one dimension has no transpose: add one with x[:, None] or x[None, :].",
+    ),
+    (
+        r"Mask must have boolean scalar type",
+        "A mask is a condition: compare, such as mask != 0 or offsets < n.",
+    ),
+    (
         r"Input shapes should have M",
         "Use larger blocks: every side of a tl.dot must reach the sizes the message names.",
     ),

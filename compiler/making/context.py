@@ -1,25 +1,34 @@
-"""What is known where a front-end error happened; read by the hints. Must not decide anything."""
+"""What is known where a front-end error happened, and what may be told of it.
+
+Read by the hints. Must not decide anything.
+"""
 
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Match = re.Match[str]
+_LONGEST_SAID = 60
 
 
 @dataclass(frozen=True)
 class Context:
-    """What is known where an error happened: node, function, the kernel's constexprs and types."""
+    """What is known where an error happened: node, function, the kernel's constexprs and types.
+
+    `operands` are the types of what Triton's own function was looking at when it raised.
+    """
 
     message: str
     node: ast.AST
     function: Any
     values: Mapping[str, Any]
     types: Mapping[str, Any]
+    operands: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tree(self) -> ast.AST:
@@ -31,5 +40,30 @@ class Context:
         """The module-level names that the function sees."""
         return self.function.__globals__ if self.function is not None else {}
 
+    def value_of(self, node: ast.expr) -> Any:
+        """Return what a literal, a constexpr or a module-level name stands for, else `None`."""
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.Name):
+            return self.values.get(node.id, self.globals.get(node.id))
+        if isinstance(node, ast.Attribute):
+            owner = self.value_of(node.value)
+            return getattr(owner, node.attr, None) if inspect.ismodule(owner) else None
+        return None
+
 
 Advice = Callable[[Match, Context], str | None]
+
+
+@dataclass(frozen=True)
+class Retold:
+    """What went wrong and what to do about it, in words for whoever wrote the kernel."""
+
+    message: str
+    hint: str | None
+
+
+def said(node: ast.AST) -> str:
+    """Return the text of an expression, on one line and cut where it is long."""
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= _LONGEST_SAID else f"{text[:_LONGEST_SAID]}..."

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from compiler.excerpt import Diagnostic
-from compiler.making import bounds, diagnosis, locations, machine, tagged, toolchain
+from compiler.making import bounds, definition, diagnosis, locations, machine, tagged, toolchain
 from compiler.making.back import spent_ms
 from compiler.making.failure import Failure
 from compiler.making.kernel import find
@@ -139,4 +139,4 @@ def _make_ttir(lower: Callable[..., Any], module: Any, metadata: dict[str, Any])
 
 
 def _remarks(loaded: Loaded, caught: list[warnings.WarningMessage]) -> list[Diagnostic]:
-    return diagnosis.of_dropped(loaded) + diagnosis.of_warnings(caught)
+    return definition.of_dropped(loaded) + diagnosis.of_warnings(caught)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from typing import Any
 
-from compiler.making import moved, naming
+from compiler.making import moved, naming, sizes
 from compiler.making.advice import ADVICE
 from compiler.making.constructs import CONSTRUCTS
 from compiler.making.context import Advice, Context, Match
@@ -24,57 +23,63 @@ def hint(context: Context) -> str | None:
     return next((text for pattern, text in ADVICE if re.search(pattern, context.message)), None)
 
 
-def _constexpr_needed(_: Match, context: Context) -> str:
-    for name in _names_in(context.node):
-        value = context.values.get(name)
-        if isinstance(value, float) and value.is_integer():
-            return f"{name} is {value}, a float; sizes are integers: give it as {int(value)}."
-    plain = [name for name in _names_in(context.node) if name in context.types]
-    if plain:
-        return (
-            f"Annotate the parameter: `{plain[0]}: tl.constexpr`; its value goes to `constexprs`."
-        )
-    return (
-        "Shapes must be known at compile time: annotate the parameter they come from "
-        "as tl.constexpr."
-    )
+def _spelling(match: Match, _: Context) -> str:
+    allowed = next(names for kind, names in _SPELLINGS.items() if kind in match[0].lower())
+    meant = closest(match[1], [name for name in allowed if name])
+    listed = ", ".join(f'"{name}"' for name in allowed)
+    return f'Did you mean "{meant}"?' if meant else f"It is one of {listed}."
 
 
-def _power_of_two(_: Match, context: Context) -> str:
-    for size in _sizes_in(context):
-        if size > 0 and size & (size - 1):
-            better = 1 << size.bit_length()
-            return f"Use {better} (triton.next_power_of_2({size})) and mask what is past {size}."
-    return "Round up with triton.next_power_of_2 and mask what is past the end."
+def _precision(match: Match, _: Context) -> str:
+    meant = "ieee" if match[2] in {"fp32", "float32"} else closest(match[2], match[1].split("'"))
+    return f'Did you mean "{meant}"?' if meant else 'Use "ieee" for full fp32, "tf32" for speed.'
 
 
 def _signature(_: Match, context: Context) -> str | None:
     node = context.node
     if not isinstance(node, ast.Call):
         return None
-    called = _resolve(node.func, context)
-    target = getattr(called, "fn", called)
+    parameters = _parameters(node, context)
+    if parameters is None:
+        return None
+    names = [parameter.name for parameter in parameters]
+    for given in [keyword.arg for keyword in node.keywords if keyword.arg not in names]:
+        meant = closest(given or "", names)
+        if meant is not None:
+            return f"Did you mean {meant!r} instead of {given!r}?"
+    shown = ", ".join(map(_shown, parameters))
+    return f"It is called as {ast.unparse(node.func)}({shown})."
+
+
+def _parameters(node: ast.AST, context: Context) -> list[inspect.Parameter] | None:
+    """Return what the function that `node` calls can be given, `None` where that is not known."""
+    called = context.value_of(node.func) if isinstance(node, ast.Call) else None
+    if called is None:
+        return None
     try:
-        parameters = inspect.signature(target).parameters.values()
+        parameters = inspect.signature(getattr(called, "fn", called)).parameters.values()
     except (TypeError, ValueError):
         return None
-    shown = [str(p) for p in parameters if not p.name.startswith("_")]
-    return f"It is called as {ast.unparse(node.func)}({', '.join(shown)})."
+    return [parameter for parameter in parameters if not parameter.name.startswith("_")]
+
+
+def _shown(parameter: inspect.Parameter) -> str:
+    is_constexpr = "constexpr" in str(parameter.annotation)
+    plain = parameter.replace(annotation=inspect.Parameter.empty)
+    if not is_constexpr:
+        return str(plain)
+    name, _, default = str(plain).partition("=")
+    return f"{name}: tl.constexpr" + (f" = {default}" if default else "")
 
 
 def _keyword(match: Match, context: Context) -> str | None:
-    node = context.node
-    called = _resolve(node.func, context) if isinstance(node, ast.Call) else None
-    target = getattr(called, "fn", called)
-    if target is None:
+    parameters = _parameters(context.node, context)
+    if parameters is None:
         return None
     if (gone := moved.advice(match[1])) is not None:
         return gone
-    try:
-        names = [name for name in inspect.signature(target).parameters if not name.startswith("_")]
-    except (TypeError, ValueError):
-        return None
-    meant = closest(match[1], names)
+    names = [parameter.name for parameter in parameters]
+    meant = closest(_OTHER_KEYWORDS.get(match[1], match[1]), names)
     return f"Did you mean {meant!r}?" if meant else f"It takes: {', '.join(names)}."
 
 
@@ -114,39 +119,23 @@ def _construct(match: Match, _: Context) -> str | None:
 
 
 def _pointer(_: Match, context: Context) -> str:
-    for name in _names_in(context.node):
+    for name in sizes.names_in(context.node):
         kind = context.types.get(name)
         if isinstance(kind, str) and not kind.startswith("*"):
             return f'The signature gives {name} the type "{kind}"; a pointer is written "*{kind}".'
     return 'The address is no pointer: is it made from a parameter with a type such as "*fp32"?'
 
 
-def _host_value(match: Match, context: Context) -> str | None:
-    if match[1] == "tensor" and isinstance(context.node, ast.AST):
-        return (
-            "A tensor is being called like a function or used as a key: "
-            "is a comma or an operator missing between two parentheses?"
-        )
-    return None
+_SPELLINGS = {
+    "eviction": ("evict_first", "evict_last"),
+    "cache modifier": (".ca", ".cg", ".cs", ".cv", ".wb", ".wt"),
+    "semantic": ("relaxed", "acquire", "release", "acq_rel"),
+    "scope": ("cta", "gpu", "sys"),
+    "padding": ("zero", "nan"),
+    "rounding": ("rtne", "rtz"),
+}
 
-
-def _names_in(node: ast.AST) -> list[str]:
-    return [inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)]
-
-
-def _sizes_in(context: Context) -> list[int]:
-    found = [context.values[n] for n in _names_in(context.node) if n in context.values]
-    found += [n.value for n in ast.walk(context.node) if isinstance(n, ast.Constant)]
-    return [size for size in found if isinstance(size, int) and not isinstance(size, bool)]
-
-
-def _resolve(node: ast.expr, context: Context) -> Any:
-    if isinstance(node, ast.Name):
-        return context.globals.get(node.id)
-    if isinstance(node, ast.Attribute):
-        return getattr(_resolve(node.value, context), node.attr, None)
-    return None
-
+_OTHER_KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keep_dims", "keepdims": "keep_dims"}
 
 _COMPUTED: tuple[tuple[str, Advice], ...] = (
     (
@@ -180,11 +169,36 @@ _COMPUTED: tuple[tuple[str, Advice], ...] = (
     ),
     (
         r"must be of type tl\.constexpr|must have type `constexpr|not a constexpr",
-        _constexpr_needed,
+        sizes.constexpr_needed,
+    ),
+    (
+        r"cannot change total number of elements",
+        sizes.reshape,
+    ),
+    (
+        r"equal reduction dimensions|not compatible for matmul|accumulator shape is incompatible",
+        sizes.dot,
+    ),
+    (
+        r"^invalid operands of type (\S+) and (\S+)",
+        sizes.operand_types,
+    ),
+    (
+        r"(?:[Ee]viction policy|[Cc]ache modifier|[Mm]emory (?:semantic|scope)|[Pp]adding option|"
+        r"rounding mode:?) '?([\w.]+)",
+        _spelling,
+    ),
+    (
+        r"input_precision must be one of (\(.*\))\. Got (\w+)",
+        _precision,
+    ),
+    (
+        r"invalid axis -?\d+\. Expected -\d+ <= axis < (\d+)",
+        sizes.axis,
     ),
     (
         r"must be a power of 2",
-        _power_of_two,
+        sizes.power_of_two,
     ),
     (
         r"Loop-carried variable (\w+) has initial type (.+?) but is re-assigned to (.+?) in loop",
@@ -206,10 +220,6 @@ _COMPUTED: tuple[tuple[str, Advice], ...] = (
     (
         r"`(?:break|try|raise|lambda)",
         _construct,
-    ),
-    (
-        r"unhashable type: '(\w+)'",
-        _host_value,
     ),
     (
         r"Unsupported ptr type|Unsupported pointer type|base must be a pointer",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compiler.excerpt import diagnostic
-from compiler.making import diagnosis, toolchain
+from compiler.making import definition, toolchain
 from compiler.making.failure import Failure
 from compiler.making.module import Loaded
 from compiler.making.suggestions import did_you_mean
@@ -24,7 +24,7 @@ def find(loaded: Loaded, name: str | None) -> Any:
         return found
     for dropped in loaded.dropped:
         if name in dropped.names:
-            raise diagnosis.of_definition(dropped, name, loaded.dropped)
+            raise definition.of_definition(dropped, name, loaded.dropped)
     known = ", ".join(functions) or "none"
     message = f"there is no jit function {name!r} in the source; it has: {known}"
     raise _unknown(message + did_you_mean(name, functions), loaded)
@@ -42,7 +42,7 @@ def _inner(loaded: Loaded, name: str) -> Any:
 
 
 def _unknown(message: str, loaded: Loaded) -> Failure:
-    notes = diagnosis.of_dropped(loaded)
+    notes = definition.of_dropped(loaded)
     found = diagnostic("error", "frontend", message)
     return Failure("unknown_kernel", "frontend", message, [found, *notes])
 

@@ -9,7 +9,7 @@ import sys
 
 import triton.language as tl
 
-from compiler.making import moved
+from compiler.making import instead, moved, places
 from compiler.making.context import Context, Match
 from compiler.making.standin import LIBRARY, Absent
 from compiler.making.suggestions import closest
@@ -32,8 +32,11 @@ def advice_on_name(name: str, known: set[str]) -> str | None:
         return (
             "Python's type does not exist in kernels; tl.static_print(x.type) shows the type of x."
         )
+    if name in {"enumerate", "zip", "reversed", "map", "filter"}:
+        return f"Python's {name} does not exist in kernels: loop over range(...) and index."
     if hasattr(builtins, name):
-        return f"Python's {name} does not exist in kernels."
+        other = instead.of_method(name)
+        return f"Python's {name} does not exist in kernels. {other or ''}".strip()
     return None
 
 
@@ -44,7 +47,21 @@ def of_name(match: Match, context: Context) -> str | None:
     known |= {
         n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
+    if match[1] in known:
+        return _not_yet(match[1], context)
     return advice_on_name(match[1], known | context.globals.keys())
+
+
+def _not_yet(name: str, context: Context) -> str:
+    """Return advice for a local name that has no value where it is used."""
+    first = next(iter(places.assignments(context.tree, name)), None)
+    line = getattr(context.node, "lineno", 0)
+    if first is not None and getattr(first, "lineno", 0) >= line:
+        return f"{name} only gets a value below: assign to it before it is used."
+    return (
+        f"{name} only gets a value inside an `if` or a loop, which may not run: give it one of "
+        "the same type before."
+    )
 
 
 def of_global(match: Match, context: Context) -> str:
@@ -79,6 +96,9 @@ def of_module_attribute(match: Match, context: Context) -> str | None:
     """Return advice for `tl.` and a name that is not there."""
     module, name = match[1], match[2]
     owner = ast.unparse(context.node.value) if isinstance(context.node, ast.Attribute) else module
+    known = instead.of_name(name) if module in {"triton.language", "triton.language.math"} else None
+    if known is not None:
+        return known
     gone = moved.advice(name) if module in {"triton.language", "triton.language.math"} else None
     if gone is not None:
         return gone
@@ -101,6 +121,8 @@ def of_object_attribute(match: Match, _: Context) -> str | None:
     if kind in {"Name", "Call", "Subscript", "List", "Tuple", "Attribute"} and name == "func":
         return "A kernel's `for` runs over range(...), tl.range(...) or tl.static_range(...) only."
     if kind == "tensor":
+        if (known := instead.of_method(name)) is not None:
+            return known
         meant = closest(name, dir(tl.tensor))
         if meant is not None:
             return f"Did you mean .{meant}?"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 _CARRIED = re.compile(r"Loop-carried variable (\w+) has initial type")
 _BRANCH = re.compile(r"initial value for `(\w+)` is of type|Mismatched type for (\w+) between")
 _RETURNS = re.compile(r"Return type mismatch|Inconsistent return types")
+_UNDEFINED = re.compile(r"^(\w+) is not defined")
 _KEYWORD = re.compile(r"unexpected keyword argument '(\w+)'")
 
 
@@ -30,6 +31,9 @@ def related(function: ast.AST, node: ast.AST, message: str) -> list[tuple[ast.AS
         name = next(group for group in match.groups() if group)
         first = first_assignment(function, name, before=getattr(node, "lineno", 0))
         return [(first, f"{name!r} gets its first type here")] if first else []
+    if match := _UNDEFINED.match(message):
+        assigned = next(iter(assignments(function, match[1])), None)
+        return [(assigned, f"{match[1]!r} gets a value here")] if assigned else []
     if _RETURNS.search(message):
         return [(inner, "another return is here") for inner in _returns(node)[:-1]]
     return []

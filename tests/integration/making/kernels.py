@@ -12,6 +12,7 @@ from compiler import mlir_log
 from tests.integration.making.children import Children, Ended
 
 KERNELS = Path(__file__).parents[2] / "kernels"
+_SAYS = re.compile(r"^# says: (.+)$", re.MULTILINE)
 _EXPECT = re.compile(r"# expect: (?P<slug>\w+), line (?P<line>\d+|none), hint (?P<hint>.+)")
 
 
@@ -28,6 +29,12 @@ class Kernel:
         match = _EXPECT.match(self.text)
         assert match is not None, f"{self.path.name} has no `# expect:` line"
         return match.groupdict()
+
+    @property
+    def says(self) -> str:
+        """Words of the message, empty where the file does not ask for any."""
+        match = _SAYS.search(self.text)
+        return match[1] if match else ""
 
 
 def read(path: Path) -> Kernel:

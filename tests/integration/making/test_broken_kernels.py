@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.integration.making.children import Children
@@ -26,6 +28,9 @@ def test_a_broken_kernel_is_explained(children: Children, kernel: Kernel) -> Non
         assert carets.strip("^ ") == ""
     if expected["hint"].lower() != "none":
         assert expected["hint"].lower() in str(error["hint"]).lower()
+    assert kernel.says in error["message"]
+    said = (f"{item['message']} {item['hint']}" for item in failure["diagnostics"])
+    assert not [words for words in said if re.search(r"0x[0-9a-f]{6}|_semantic|_builder", words)]
 
 
 def test_an_error_in_a_helper_names_the_calls_that_led_to_it(children: Children) -> None:

@@ -1,0 +1,155 @@
+"""Mistakes told anew, where Triton's words only say what they broke inside of it.
+
+Each teller looks at the place of the error, and leaves what it does not recognize to others.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+
+from compiler.making import misused
+from compiler.making.context import Context, Match, Retold, said
+
+_OF_HOST = {
+    "cdiv": "Write tl.cdiv(a, b).",
+    "next_power_of_2": "Compute it on the host, and pass it as a tl.constexpr parameter.",
+}
+
+Teller = Callable[[Match, Context], "Retold | None"]
+
+
+def retold(context: Context) -> Retold | None:
+    """Return a better telling of an error, `None` where Triton's own is good enough."""
+    for pattern, teller in _TELLERS:
+        match = re.search(pattern, context.message)
+        told = teller(match, context) if match is not None else None
+        if told is not None:
+            return told
+    return None
+
+
+def _recursion(match: Match, _: Context) -> Retold:
+    return Retold(
+        f"a jit function cannot call itself: this call leads back into {match[1]}",
+        "Use a loop. A recursion can only be compiled where tl.constexpr values end it.",
+    )
+
+
+def _too_deep(_: Match, __: Context) -> Retold:
+    return Retold(
+        "this is nested too deeply to be compiled",
+        "Split long expressions and chains of calls into steps with names.",
+    )
+
+
+def _else(_: Match, context: Context) -> Retold | None:
+    node = context.node
+    if not (isinstance(node, (ast.While, ast.For)) and node.orelse):
+        return None
+    kind = "while" if isinstance(node, ast.While) else "for"
+    return Retold(
+        f"`else` after a `{kind}` is not supported inside a kernel",
+        "There is no `break` that could skip it: put its statements after the loop.",
+    )
+
+
+def _endless(_: Match, context: Context) -> Retold | None:
+    if not isinstance(context.node, ast.While):
+        return None
+    return Retold(
+        f"`while {said(context.node.test)}` is decided at compile time, so the loop could not end",
+        "Test a value that changes while the kernel runs, such as `while n > 0:`; there is no "
+        "`break`. For a known number of rounds use `for i in tl.static_range(...)`.",
+    )
+
+
+def _outside(match: Match, context: Context) -> Retold | None:
+    node = context.node
+    if isinstance(node, ast.Subscript):
+        return misused.indexed(match, context)
+    if not isinstance(node, ast.Call):
+        return None
+    name = said(node.func)
+    advice = _OF_HOST.get(name.rsplit(".", 1)[-1])
+    return Retold(
+        f"{name} runs on the host: it takes no values of a running kernel",
+        advice or "Use a function of triton.language, or one with @triton.jit above it.",
+    )
+
+
+def _loop_over(_: Match, context: Context) -> Retold | None:
+    node = context.node
+    if not isinstance(node, ast.For):
+        return None
+    over = node.iter
+    advice = "Loop over range(...), tl.range(...) or tl.static_range(...)."
+    if isinstance(over, ast.Name) and context.types.get(over.id, "*")[:1] in "iu":
+        advice = f"To count to it write `for i in range({over.id}):`. {advice}"
+    elif isinstance(over, (ast.Tuple, ast.List)):
+        advice = (
+            f"Give the tuple a name, and index it in `for i in tl.static_range({len(over.elts)}):`."
+        )
+    return Retold(f"a kernel's `for` cannot run over {said(over)}", advice)
+
+
+def _launched_inside(_: Match, context: Context) -> Retold | None:
+    node = context.node
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)):
+        return None
+    name = said(node.func.value)
+    return Retold(
+        "a kernel cannot be launched from inside a kernel",
+        f"Call it as a function, without a grid: {name}(...).",
+    )
+
+
+def _greatest(_: Match, context: Context) -> Retold | None:
+    node = context.node
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
+        return None
+    name, given = node.func.id, said(node.args[0])
+    of_all = "greatest" if name == "max" else "least"
+    return Retold(
+        f"{name} compares two or more values", f"For the {of_all} element write tl.{name}({given})."
+    )
+
+
+def _matrix_product(_: Match, context: Context) -> Retold | None:
+    node = context.node
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)):
+        return None
+    return Retold(
+        "`@` is not supported inside a kernel",
+        f"Write tl.dot({said(node.left)}, {said(node.right)}).",
+    )
+
+
+_TELLERS: tuple[tuple[str, Teller], ...] = (
+    (r"KeyError: '?[\w.]*?([^\W\d_]\w*?)__", _recursion),
+    (r"^RecursionError|maximum recursion depth", _too_deep),
+    (r"^Not implemented$|else after for", _else),
+    (r"'constexpr' object has no attribute", _endless),
+    (misused.OUTSIDE, _outside),
+    (r"unsupported tensor index", misused.indexed),
+    (r"index out of range", misused.shape_of_pointer),
+    (r"__setitem__ is not supported", misused.item_assignment),
+    (r"object '?\w*'? ?has no attribute '(?:scalar|is_\w+|primitive_bitwidth)'", misused.dtype),
+    (r"^(float|int|bool|complex)\(\) argument must be", misused.cast),
+    (r"has no len\(\)", misused.length),
+    (
+        r"must be real number, not|a float is required|cannot be interpreted as an integer",
+        misused.of_math,
+    ),
+    (r"is not string$", misused.prefix),
+    (r"^'(\w+)' object has no attribute 'func'", _loop_over),
+    (r"object is not callable|^unhashable type: 'tensor'", misused.not_callable),
+    (r"'(?:int|constexpr)' object is not (?:iterable|subscriptable)", misused.shape_needed),
+    (r"failed to specialize argument", _launched_inside),
+    (r"NoneType", misused.none),
+    (r"'(\w+)' object has no attribute '(?:dtype|type|handle|shape|scalar)'", misused.no_number),
+    (r"cannot convert <(?:[\w.]+\.)?(\w+) object> of type", misused.no_number),
+    (r"m(?:in|ax) requires at least 2 values", _greatest),
+    (r"operator 'MatMult'", _matrix_product),
+)

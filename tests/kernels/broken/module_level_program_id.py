@@ -1,0 +1,10 @@
+# expect: compile_error, line 7, hint into the kernel
+# says: tl.program_id(0) is called outside of a kernel
+# with: {"signature": {"x_ptr": "*fp32"}}
+import triton
+import triton.language as tl
+
+pid = tl.program_id(0)
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr + pid, 1.0)
