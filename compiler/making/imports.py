@@ -15,6 +15,7 @@ from compiler.making.suggestions import closest
 
 _BEYOND_TOP = "beyond top-level package"
 _MOST_NAMES = 8
+_ALIKE_IN_A_FILE = 0.66  # few names, so one that is only somewhat like it is meant
 
 
 def missing_module(dropped: Dropped, module: str) -> str:
@@ -35,7 +36,7 @@ def missing_name(error: ImportError) -> str | None:
         return "Check the name; other versions of Triton may have it elsewhere."
     names = _defined(file)
     wanted = str(error).partition("cannot import name '")[2].partition("'")[0]
-    meant = closest(wanted, names)
+    meant = closest(wanted, names, alike=_ALIKE_IN_A_FILE)
     if meant:
         return f"Did you mean {meant!r}? {file} defines it."
     return f"{file} defines {', '.join(names[:_MOST_NAMES]) or 'nothing'}."
