@@ -62,8 +62,8 @@ def of_assertion(said: str | None) -> str:
     text = _unwrapped(said or "")
     if not text.startswith(_NO_MESSAGE):
         return cleaned(text)
-    inner = re.search(r"'((?:Name|Value|Type|Attribute|NotImplemented)Error\(.*\))'\)>$", text)
-    why = cleaned(_words(f"'{inner[1]}'")) if inner else ""
+    _, found, inner = text.rpartition(">, '")  # after the source and the node: another `repr`
+    why = cleaned(_words(f"'{inner.removesuffix(')>')}")) if found else ""
     return f"(its message cannot be made: {why})" if why else "(its message cannot be made)"
 
 
