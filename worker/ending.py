@@ -36,6 +36,9 @@ def failure_of(
     `logged` is what its log complained of.
     """
     stage = stage_under_way(task, job, stages)
+    violation = violation_of(outcome)
+    if violation is not None and (task not in NO_USER_CODE or outcome.ending is Ending.FLOOD):
+        return CompilationFailed("sandbox_violation", violation, [_diagnostic(stage, violation)])
     match outcome.ending:
         case Ending.DEADLINE:
             detail = (
@@ -44,27 +47,40 @@ def failure_of(
                 "compile faster."
             )
             return CompilationFailed("compile_timeout", detail, [_diagnostic(stage, detail)])
-        case Ending.FLOOD:
-            detail = "The source wrote more to its output than is allowed, and was ended."
-            return CompilationFailed("sandbox_violation", detail, [_diagnostic(stage, detail)])
-        case Ending.SIGNAL if task in NO_USER_CODE:
-            return _crash(stage, outcome, logged)
-        case Ending.SIGNAL:
+        case Ending.SIGNAL if task not in NO_USER_CODE:
             detail = f"The process that ran the source was ended by {_signal_name(outcome)}."
-            slug = "sandbox_violation" if outcome.signal == signals.SIGSYS else "compiler_crashed"
-            return CompilationFailed(slug, detail, [_diagnostic(stage, detail)])
-        case Ending.SILENT if task not in NO_USER_CODE:
-            detail = (
-                "The source ended the process that compiled it (os._exit or the like) "
-                "before the kernel was compiled."
-            )
-            return CompilationFailed("sandbox_violation", detail, [_diagnostic(stage, detail)])
+            return CompilationFailed("compiler_crashed", detail, [_diagnostic(stage, detail)])
         case Ending.GARBAGE:
             return lie(task, outcome.detail)
         case Ending.SANDBOX:
             detail = "A layer of the sandbox did not hold; nothing was run."
             return CompilationFailed("sandbox_violation", detail, [_diagnostic(stage, detail)])
     return _crash(stage, outcome, logged)
+
+
+def violation_of(outcome: Outcome) -> str | None:
+    """Return what a child that ran user code did that no child may, in words; None: nothing.
+
+    A signal other than that of the call filter may be the compiler's doing.
+    """
+    match outcome.ending:
+        case Ending.FLOOD:
+            return "The source wrote more to its output than is allowed, and was ended."
+        case Ending.SIGNAL if outcome.signal == signals.SIGSYS:
+            return f"The process that ran the source was ended by {_signal_name(outcome)}."
+        case Ending.SILENT:
+            return (
+                "The source ended the process that ran it (os._exit or the like) before that was "
+                "done."
+            )
+        case Ending.GARBAGE:
+            return misreported(outcome.detail)
+    return None
+
+
+def misreported(detail: str) -> str:
+    """Return what is said of a child that ran the source and whose report is no report."""
+    return f"The process that ran the source did not report as the compiler does ({detail})."
 
 
 def reported(
@@ -85,9 +101,9 @@ def _with_errors(logged: Sequence[Diagnostic]) -> list[Diagnostic]:
 
 def lie(task: str, detail: str) -> CompilationFailed:
     """Return the failure of a child whose report is no report: what ran in it wrote to its pipe."""
-    message = f"The process that ran the source did not report as the compiler does ({detail})."
     if task in NO_USER_CODE:
         return CompilationFailed("compiler_crashed", f"The compiler's report is broken: {detail}")
+    message = misreported(detail)
     return CompilationFailed("sandbox_violation", message, [_diagnostic("frontend", message)])
 
 

@@ -53,13 +53,21 @@ class Comparison(Record):
     matches: bool
     max_abs_error: Number | None
     max_rel_error: Number | None
+    compared: int | None = Field(
+        default=None, description="elements; what neither of two kernels wrote is not compared"
+    )
     mismatched: int
     nonfinite_mismatched: int
+    unwritten: int = Field(
+        default=0, description="mismatched, as nobody wrote them; no tolerance covers these"
+    )
     first_mismatch: Mismatch | None = None
     rtol: float | None = None
     atol: float | None = None
     note: str | None = Field(
-        default=None, description="what a difference that is as small as rounding comes from"
+        default=None,
+        description="what the numbers alone do not say: what a small difference comes from, that "
+        "elements were not written, or that nothing was to change",
     )
 
 

@@ -47,6 +47,11 @@ class Leaf:
         """How many elements it has."""
         return math.prod(self.shape)
 
+    def covers(self, elements: int) -> bool:
+        """Whether it is plainly all of a memory of so many `elements`, one behind the other."""
+        steps = [math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape))]
+        return self.elements == elements and list(self.strides) == steps and not self.offset
+
 
 @dataclass(frozen=True)
 class Allocation:
@@ -110,12 +115,21 @@ def materialise(
     return made
 
 
-def filled(described: dict[str, Any], layout: Leaf | None) -> Array:
-    """Return which elements of an allocation have initial contents; `layout` as it is filled."""
-    everywhere = described["init"] is not None and layout is None
-    elements = np.full(described["elements"], everywhere, np.bool_)
-    if described["init"] is not None and layout is not None:
-        view(elements, layout)[...] = True
+def filled(allocations: Sequence[dict[str, Any]], arguments: Arguments) -> list[Array]:
+    """Return for each allocation which of its elements have initial contents, not to be changed."""
+    layouts = {(leaf.allocation, leaf.name): leaf for leaf in leaves(arguments)}
+    return [
+        _filled(described, layouts.get((index, described["name"])))
+        for index, described in enumerate(allocations)
+    ]
+
+
+def _filled(described: dict[str, Any], layout: Leaf | None) -> Array:
+    count = described["elements"]
+    if described["init"] is None or layout is None or layout.covers(count):
+        return np.broadcast_to(np.bool_(described["init"] is not None), count)  # takes no memory
+    elements = np.zeros(count, np.bool_)
+    view(elements, layout)[...] = True
     return elements
 
 

@@ -2,6 +2,7 @@
 
 Floats are compared in float64: an element matches if |actual - expected| <= atol + rtol |expected|,
 if both are the same infinity, or both NaN where `equal_nan` says so. Integers are compared exactly.
+What nobody wrote matches nothing, whatever bits are there and whatever the tolerance says.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from compiler.launching import npy
 from compiler.launching.dtypes import Array, stored
 from compiler.launching.number import encode
 from compiler.launching.parts import shared_part
-from compiler.launching.poison import unwritten
 from compiler.launching.summary import pieces, shown, summary, values
 
 Send = Callable[[dict[str, Any], bytes], None]
@@ -30,7 +30,21 @@ class Tolerance:
     atol: float = 0.0
     equal_nan: bool = False
     max_mismatched_ratio: float = 0.0
-    """Of all elements; an element that is not finite, or should not have been, always counts."""
+    """Of the elements compared; one that is not finite, should not have been, or that nobody wrote
+    is never within it."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Which elements nobody wrote, flat; None: every element was written."""
+
+    actual: Array | None = None
+    expected: Array | None = None
+    """By a kernel that is the reference."""
+
+
+_NOTHING_MISSING = Missing()
+_NOT_EXPECTED = "expected_unwritten"
 
 
 @dataclass(frozen=True)
@@ -49,18 +63,22 @@ class Difference:
 def compare(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
     """Return a summary of every output, and a comparison of those with expected elements.
 
-    `header["outputs"]` has, by name: `dtype`, `shape`, `poisoned`, `return` (none, summary, values,
+    `header["outputs"]` has, by name: `dtype`, `shape`, `return` (none, summary, values,
     tensor), `actual` and `expected` (places in `body`, the latter or None), `expected_dtype`
-    (NumPy's name; None: as the output), `tolerance`. Sends `tensor:<name>`, a `.npy` file, where
+    (NumPy's name; None: as the output), `tolerance`, and `unwritten` and `expected_unwritten`
+    (places of a bit for each element, or None). Sends `tensor:<name>`, a `.npy` file, where
     `return` is tensor.
     """
     results = {}
     for name, output in header["outputs"].items():
         kind = stored(output["dtype"])
         actual = np.frombuffer(shared_part(body, output["actual"]), kind).reshape(output["shape"])
+        missing = Missing(
+            *(_bits(body, output.get(side), actual.size) for side in ("unwritten", _NOT_EXPECTED))
+        )
         results[name] = {
-            "summary": summary(actual, output["dtype"], poisoned=output.get("poisoned", True)),
-            "comparison": _compared(actual, output, body),
+            "summary": summary(actual, output["dtype"], missing.actual),
+            "comparison": _compared(actual, output, body, missing),
             "values": values(actual, output["dtype"]) if output.get("return") == "values" else None,
         }
         if output.get("return") == "tensor":
@@ -68,7 +86,15 @@ def compare(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
     return {"kind": "result", "outputs": results}
 
 
-def _compared(actual: Array, output: dict[str, Any], body: bytes) -> dict[str, Any] | None:
+def _bits(body: bytes, place: list[int] | None, count: int) -> Array | None:
+    if place is None:
+        return None
+    return np.unpackbits(np.frombuffer(shared_part(body, place), np.uint8), count=count).view("?")
+
+
+def _compared(
+    actual: Array, output: dict[str, Any], body: bytes, missing: Missing
+) -> dict[str, Any] | None:
     if output.get("expected") is None:
         return None
     data, numpys, dtype = (
@@ -79,7 +105,8 @@ def _compared(actual: Array, output: dict[str, Any], body: bytes) -> dict[str, A
     kind = np.dtype(numpys) if numpys else stored(dtype)
     expected = np.frombuffer(data, kind).reshape(output["shape"])
     tolerance = Tolerance(**output.get("tolerance", {}))
-    return comparison(actual, expected, tolerance, dtype, dtype if numpys is None else None)
+    kinds = dtype, dtype if numpys is None else None
+    return comparison(actual, expected, tolerance, *kinds, missing=missing)
 
 
 def comparison(
@@ -88,43 +115,55 @@ def comparison(
     tolerance: Tolerance,
     dtype: str | None = None,
     expected_dtype: str | None = None,
+    missing: Missing = _NOTHING_MISSING,
 ) -> dict[str, Any]:
     """Return whether two arrays of one shape match, and how far they are apart.
 
-    Either is of stored elements if a Triton type is given for it.
+    Either is of stored elements if a Triton type is given for it. What neither side wrote is not
+    compared: `compared` elements are left.
     """
     ours, theirs = actual.reshape(-1), expected.reshape(-1)
-    mismatched = nonfinite = 0
+    mismatched = nonfinite = unwritten = compared = 0
     absolute: list[Any] = [0]
     relative: list[Any] = [0]
     first = None
     for piece in pieces(actual.size):
-        left, right = _made(ours[piece], dtype), shown(theirs[piece], expected_dtype)
+        left, right = shown(ours[piece], dtype), shown(theirs[piece], expected_dtype)
         exact = left.dtype.kind != "f" and right.dtype.kind != "f"
         found = (_integers if exact else _floats)(left, right, tolerance)
-        if first is None and found.mismatched.any():
-            place = int(found.mismatched.argmax())
-            first = _mismatch(piece.start + place, actual.shape, left[place], right[place])
-        mismatched += int(found.mismatched.sum())
-        nonfinite += int((found.mismatched & ~found.finite).sum())
-        absolute.append(found.absolute.max().item())
-        relative.append(found.relative.max().item())
+        one, known = _written_once(missing, piece)
+        wrong = (found.mismatched | one) & known
+        if first is None and wrong.any():
+            place = int(wrong.argmax())
+            # a boolean that nobody wrote is shown as the byte it is, not as true
+            shown_as = left if not one[place] or left.dtype.kind != "b" else ours[piece]
+            first = _mismatch(piece.start + place, actual.shape, shown_as[place], right[place])
+        mismatched += int(wrong.sum())
+        nonfinite += int((wrong & ~found.finite).sum())
+        unwritten += int(one.sum())
+        compared += int(known.sum())
+        absolute.append(found.absolute.max(where=known, initial=0).item())
+        relative.append(found.relative.max(where=known, initial=0).item())
+    within = mismatched <= tolerance.max_mismatched_ratio * compared
     return {
-        "matches": nonfinite == 0 and mismatched <= tolerance.max_mismatched_ratio * actual.size,
+        "matches": nonfinite == unwritten == 0 and within,
         "max_abs_error": encode(max(absolute)),
         "max_rel_error": encode(max(relative)),
+        "compared": compared,
         "mismatched": mismatched,
         "nonfinite_mismatched": nonfinite,
+        "unwritten": unwritten,
         "first_mismatch": first,
     }
 
 
-def _made(elements: Array, dtype: str | None) -> Array:
-    """Return elements as numbers; booleans that nobody wrote as the byte they are, not as true."""
-    numbers = shown(elements, dtype)
-    if numbers.dtype != np.bool_ or elements.dtype == np.bool_:
-        return numbers
-    return np.where(unwritten(elements), elements, numbers.astype(elements.dtype))
+def _written_once(missing: Missing, piece: slice) -> tuple[Array, Array]:
+    """Return which elements only one side wrote, and which at least one did."""
+    ours, theirs = (
+        np.zeros(piece.stop - piece.start, np.bool_) if side is None else side[piece]
+        for side in (missing.actual, missing.expected)
+    )
+    return ours ^ theirs, ~(ours & theirs)
 
 
 def _mismatch(place: int, shape: tuple[int, ...], actual: Any, expected: Any) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from compiler.launching.buffers import (
 from compiler.launching.dtypes import readable
 from compiler.launching.finding import Finding, Stopped
 from compiler.launching.kernel import find, ordered
+from compiler.launching.marks import Marks
 from compiler.launching.output import BoundedOutput
 from compiler.launching.parts import part
 from compiler.launching.races import Races
@@ -65,12 +66,15 @@ class Ran:
     """One run of the whole grid, or of its programs up to a finding that stopped it."""
 
     allocations: list[Allocation]
+    marks: Marks
     watch: Watch
     stopped: Finding | None
 
 
 def interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
     """Run the kernel; send `output:<name>` for every output, and `trace` when one was asked for.
+
+    `unwritten:<name>` follows an output with elements that nobody wrote: a bit for each in C order.
 
     `header`: `kernel`, `source` (its place in `body`), `files`, `complete`, `allocations`,
     `arguments`, `constexprs`, `grid`, `options`, `target`, `checks`, `trace`. Raises `Failure`.
@@ -99,6 +103,9 @@ def _interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any
     sys.stdout.flush()
     for leaf in _outputs(header):
         send({"kind": "stage", "stage": f"output:{leaf.name}", "ms": run_ms}, _bytes(ran, leaf))
+        if (missing := ran.marks.unwritten(leaf)) is not None:
+            bits = np.packbits(missing).tobytes()
+            send({"kind": "stage", "stage": f"unwritten:{leaf.name}", "ms": 0.0}, bits)
     if trace is not None:
         send({"kind": "stage", "stage": "trace", "ms": run_ms}, trace.to_json())
     return {
@@ -116,12 +123,15 @@ def _interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any
 def _run(kernel: Any, header: dict[str, Any], body: bytes, loaded: Loaded, how: _How) -> Ran:
     allocations = _materialised(header, body)
     space = AddressSpace(allocations)
+    found = filled(header["allocations"], header["arguments"])
+    marks = Marks(allocations, found)
     watch = Watch(
         space,
         allocations,
         interpreter.program,
+        marks=marks,
         trace=how.trace,
-        shadow=_shadow(header, allocations) if "initcheck" in how.checks else None,
+        shadow=Shadow(allocations, found) if "initcheck" in how.checks else None,
         races=Races(allocations, header["grid"]) if "racecheck" in how.checks else None,
         patience=how.patience,
     )
@@ -138,24 +148,15 @@ def _run(kernel: Any, header: dict[str, Any], body: bytes, loaded: Loaded, how: 
     try:
         interpreter.run(kernel, header["grid"], arguments, backwards=how.backwards)
     except Stopped as stopped:
-        return Ran(allocations, watch, stopped.finding)
+        return Ran(allocations, marks, watch, stopped.finding)
     except Exception as error:
         asserted = mistake.assertion_of(error)
         if asserted is None:
             raise mistake.of_kernel(error, loaded) from error
         file, line, words = asserted
         place = finding.Place(file, line, interpreter.program())
-        return Ran(allocations, watch, finding.assertion_failed(words, place))
-    return Ran(allocations, watch, None)
-
-
-def _shadow(header: dict[str, Any], allocations: list[Allocation]) -> Shadow:
-    layouts = {(leaf.allocation, leaf.name): leaf for leaf in leaves(header["arguments"])}
-    found = [
-        filled(given, layouts.get((index, given["name"])))
-        for index, given in enumerate(header["allocations"])
-    ]
-    return Shadow(allocations, found)
+        return Ran(allocations, marks, watch, finding.assertion_failed(words, place))
+    return Ran(allocations, marks, watch, None)
 
 
 def _again(kernel: Any, header: dict[str, Any], body: bytes, loaded: Loaded, first: Ran) -> Ran:

@@ -12,7 +12,7 @@ from triton.runtime.errors import InterpreterError
 from compiler.excerpt import Diagnostic, Span, diagnostic, excerpt, file_in_kernel
 from compiler.launching import needs_gpu
 from compiler.launching.advising import advice
-from compiler.making import definition, naming, wording
+from compiler.making import definition, naming, refusal, wording
 from compiler.making.failure import Failure
 from compiler.making.module import Loaded
 
@@ -32,6 +32,9 @@ def of_kernel(error: Exception, loaded: Loaded) -> Failure:
     """
     pass_on_want_of_memory(error)
     root = _root(error)
+    if refusal.was_refused(root):
+        said = refused(wording.cleaned(repr(root)))
+        return of_code(error, refusal.SLUG, said, refusal.HINT)
     if needs_gpu.is_lacking(root):
         return of_code(error, "needs_gpu", needs_gpu.words(root), _ADVICE)
     undefined = _UNDEFINED.match(str(root))
@@ -50,6 +53,11 @@ def of_kernel(error: Exception, loaded: Loaded) -> Failure:
     else:
         hint = advice(root, message)
     return of_code(error, "compile_error", message, hint)
+
+
+def refused(message: str) -> str:
+    """Return what is said of an error (`message`) that the sandbox's refusal came as."""
+    return f"the sandbox refused what this calls: {message}"
 
 
 def pass_on_want_of_memory(error: BaseException) -> None:

@@ -15,17 +15,19 @@ from contextlib import redirect_stdout
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from compiler.excerpt import KERNEL_FOLDER, file_in_kernel
 from compiler.launching import mistake
 from compiler.launching.buffers import BadBuffer, Leaf, leaf_of, leaves, materialise, view
-from compiler.launching.dtypes import Array
+from compiler.launching.dtypes import Array, readable
 from compiler.launching.expected import SLUG, by_output
 from compiler.launching.language import NUMPY, Language
 from compiler.launching.number import decode
 from compiler.launching.output import BoundedOutput
 from compiler.launching.parts import part
 from compiler.launching.returning import at_return
-from compiler.making import tagged
+from compiler.making import refusal, tagged
 from compiler.making.back import spent_ms
 from compiler.making.failure import Failure
 
@@ -34,6 +36,9 @@ Send = Callable[[dict[str, Any], bytes], None]
 FUNCTION = "reference"
 PATH = f"{KERNEL_FOLDER}reference.py"
 _MODULE = "reference"
+_TORCH = "torch"
+NEEDS_TORCH = "needs_torch"
+"""The slug of a reference in another language that imports torch."""
 
 
 def reference(
@@ -48,14 +53,16 @@ def reference(
     returns a dict by output, or the array of the only output.
 
     `header`: `source` (its place in `body`), `allocations`, `arguments`, `constexprs`.
-    The result has each output's NumPy `dtype` and `shape`. Raises `Failure`, mostly
+    The result has each output's NumPy `dtype` and `shape`, and whether it is `unchanged`: to be
+    what the argument holds already. Raises `Failure`, mostly
     `invalid_reference`.
     """
     started = perf_counter()
     with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
         warnings.simplefilter("ignore")
         text = part(body, header["source"]).decode()
-        returned = _called(_defined(text), _inputs(header, body, language), language)
+        memories = _memories(header, body)
+        returned = _called(_defined(text), _inputs(header, memories, language), language)
         outputs = [found for found in leaves(header["arguments"]) if found.output]
         expected = _expected(returned, outputs, text)
         sys.stdout.flush()
@@ -63,10 +70,20 @@ def reference(
     for name, array in expected.items():
         send({"kind": "stage", "stage": f"expected:{name}", "ms": ms}, array.tobytes())
     described = {
-        name: {"dtype": array.dtype.name, "shape": list(array.shape)}
-        for name, array in expected.items()
+        leaf.name: _described(expected[leaf.name], leaf, memories[leaf.allocation])
+        for leaf in outputs
+        if leaf.name in expected
     }
     return {"kind": "result", "outputs": described, "timings_ms": {"reference": ms}}
+
+
+def _described(expected: Array, leaf: Leaf, memory: Array | None) -> dict[str, Any]:
+    unchanged = False
+    if memory is not None and leaf.elements:
+        before = readable(view(memory, leaf), leaf.dtype)
+        unchanged = np.array_equal(expected, before, equal_nan=True)
+    shape = list(expected.shape)
+    return {"dtype": expected.dtype.name, "shape": shape, "unchanged": unchanged}
 
 
 def _expected(returned: Any, outputs: Sequence[Leaf], text: str) -> dict[str, Array]:
@@ -133,17 +150,39 @@ def _failure(error: BaseException) -> Failure:
         return error
     if isinstance(error, SyntaxError) and file_in_kernel(error.filename or ""):
         return Failure(SLUG, "reference", f"line {error.lineno}: {error.msg}")
-    failure = mistake.of_code(error, SLUG, f"{type(error).__name__}: {error}")
-    return Failure(SLUG, "reference", failure.message, failure.diagnostics)
+    slug, message = _told(error)
+    failure = mistake.of_code(error, slug, message)
+    return Failure(slug, "reference", failure.message, failure.diagnostics)
 
 
-def _inputs(header: dict[str, Any], body: bytes, language: Language) -> dict[str, Any]:
+def _told(error: BaseException) -> tuple[str, str]:
+    """Return slug and words for what a reference raised."""
+    said = f"{type(error).__name__}: {error}"
+    if refusal.was_refused(error):
+        return SLUG, mistake.refused(said)
+    if not isinstance(error, ModuleNotFoundError):
+        return SLUG, said
+    if (error.name or "").partition(".")[0] == _TORCH:
+        return NEEDS_TORCH, said
+    return SLUG, f"{said}; there are NumPy and Python's standard library"
+
+
+def _memories(header: dict[str, Any], body: bytes) -> list[Array | None]:
+    """Return what is in the allocations at first, None of those without initial contents."""
     try:
         allocations = materialise(header["allocations"], header["arguments"], body)
-        memories = [
-            None if given["init"] is None else allocation.memory
-            for given, allocation in zip(header["allocations"], allocations, strict=True)
-        ]
+    except BadBuffer as error:
+        raise Failure("invalid_argument", "request", str(error)) from error
+    return [
+        None if given["init"] is None else allocation.memory
+        for given, allocation in zip(header["allocations"], allocations, strict=True)
+    ]
+
+
+def _inputs(
+    header: dict[str, Any], memories: list[Array | None], language: Language
+) -> dict[str, Any]:
+    try:
         inputs = {
             name: _input(name, argument, memories, language)
             for name, argument in header["arguments"].items()

@@ -12,7 +12,6 @@ import numpy as np
 
 from compiler.launching.dtypes import Array, readable
 from compiler.launching.number import LARGEST_EXACT, encode
-from compiler.launching.poison import unwritten
 
 MOST_VALUES = 65_536
 PIECE = 1 << 20
@@ -30,10 +29,13 @@ def shown(elements: Array, dtype: str | None) -> Array:
     return elements if dtype is None else readable(elements, dtype)
 
 
-def summary(actual: Array, dtype: str, *, poisoned: bool) -> dict[str, Any]:
-    """Return shape, type, and what can be said of the finite elements in a few numbers."""
+def summary(actual: Array, dtype: str, unwritten: Array | None = None) -> dict[str, Any]:
+    """Return shape, type, and what can be said of the finite elements in a few numbers.
+
+    `unwritten`, flat: which elements nobody wrote; None: none of them.
+    """
     flat = actual.reshape(-1)
-    count = nan = inf = missed = 0
+    count = nan = inf = 0
     total = 0.0
     extremes: list[Any] = []
     for piece in pieces(flat.size):
@@ -42,7 +44,6 @@ def summary(actual: Array, dtype: str, *, poisoned: bool) -> dict[str, Any]:
         finite = numbers[np.isfinite(numbers)]
         nan += int(np.isnan(numbers).sum())
         inf += int(np.isinf(numbers).sum())
-        missed += int(unwritten(flat[piece]).sum()) if poisoned else 0
         if finite.size:
             count += finite.size
             total += float(finite.sum(dtype=np.float64))
@@ -55,7 +56,7 @@ def summary(actual: Array, dtype: str, *, poisoned: bool) -> dict[str, Any]:
         "mean": encode(total / count) if count else None,
         "nan": nan,
         "inf": inf,
-        "unwritten": missed,
+        "unwritten": 0 if unwritten is None else int(unwritten.sum()),
     }
 
 

@@ -58,9 +58,7 @@ def warm_up() -> None:
             _import_if_there(name)
     interpreter.read_library()
     interpreter.improve()
-    finders = sys.meta_path[:]
     touch("front")
-    sys.meta_path[:] = finders
     gc.collect()
     gc.set_threshold(_COLLECTED_AFTER)
 
@@ -69,7 +67,9 @@ def touch(profile: str) -> None:
     """Run a tiny kernel to take its page faults early, where kernels are run."""
     if profile != "front":
         return
+    finders = sys.meta_path[:]
     interpret(_header(), _SOURCE, lambda *_: None)
+    sys.meta_path[:] = finders  # the stand-ins of a kernel's module are none of a reference's
 
 
 def _header() -> dict[str, Any]:

@@ -13,6 +13,7 @@ from compiler.launching.addresses import SLOT_BITS, AddressSpace
 from compiler.launching.buffers import Allocation
 from compiler.launching.dtypes import Array
 from compiler.launching.finding import Finding, Place, Stopped
+from compiler.launching.marks import Marks
 from compiler.launching.races import Races
 from compiler.launching.shadow import Shadow
 from compiler.launching.touch import Access, Lanes, Touch
@@ -34,6 +35,7 @@ class Watch:
         allocations: Sequence[Allocation],
         program: Callable[[], tuple[int, int, int]],
         *,
+        marks: Marks | None = None,
         trace: Trace | None = None,
         shadow: Shadow | None = None,
         races: Races | None = None,
@@ -43,6 +45,7 @@ class Watch:
         self._space = space
         self._allocations = allocations
         self._program = program
+        self._marks = marks
         self._trace = trace
         self._shadow = shadow
         self._races = races
@@ -122,6 +125,8 @@ class Watch:
             allocation = self._allocations[index]
             if not allocation.output:
                 self._pristine[index] = allocation.memory.copy()
+        if self._marks is not None and access is Access.STORE:
+            self._marks.store(lanes.slot, lanes.addresses, lanes.touch.size)
         if self._shadow is not None:
             self._note_in_shadow(self._shadow, lanes)
         if self._races is not None:

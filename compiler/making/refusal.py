@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 SLUG = "sandbox_violation"
 HINT = (
-    "The sandbox forbids this: while a kernel is compiled, its source opens no file, uses no "
-    "network, starts no process or thread and sends no signal. Keep it out of what the kernel "
+    "The sandbox forbids this: while a kernel is compiled or run, its source opens no file, uses "
+    "no network, starts no process or thread and sends no signal. Keep it out of what the kernel "
     "reaches, or write the value it gives into the source."
 )
 _REFUSALS = frozenset({errno.EPERM, errno.EACCES})

@@ -51,6 +51,8 @@ BUILDS = [
     Build("double_bf16", "add_half",
           {"x_ptr": "*bf16", "output_ptr": "*bf16", "n_elements": "i32"}, _BLOCK),
     Build("store_at", "store_at", {"output_ptr": "*fp32", "index": "i32"}),
+    Build("copy_bytes", "copy_bytes",
+          {"x_ptr": "*i8", "output_ptr": "*i8", "n_elements": "i32"}),
     Build("store_at_fp16", "store_at", {"output_ptr": "*fp16", "index": "i32"}),
     Build("load_at", "load_at", {"x_ptr": "*fp32", "output_ptr": "*fp32", "index": "i32"}),
     Build("peek_before", "peek_before",

@@ -27,6 +27,12 @@ def store_at(output_ptr, index):
 
 
 @triton.jit
+def copy_bytes(x_ptr, output_ptr, n_elements):
+    lanes = tl.arange(0, 8)
+    tl.store(output_ptr + lanes, tl.load(x_ptr + lanes), mask=lanes < n_elements)
+
+
+@triton.jit
 def load_at(x_ptr, output_ptr, index):
     tl.store(output_ptr, tl.load(x_ptr + index))
 

@@ -78,10 +78,23 @@ def test_what_is_updated_in_place_is_returned(launch):
 def test_what_is_not_written_stays_poisoned(launch):
     bound = Bound().buffer("output_ptr", "fp32", [8], output=True).scalar("index", 3, "i32")
 
-    found = floats(launch(bound.job("store_at")))
+    outcome = launch(bound.job("store_at"))
+    found = floats(outcome)
 
     assert found[3] == 1.0
     assert np.isnan(np.delete(found, 3)).all()
+    assert outcome.unwritten == {"output_ptr": bytes([0b11101111])}
+
+
+def test_what_equals_the_poison_and_was_written_is_told_apart(launch):
+    poison = {"kind": "full", "value": -85}
+    bound = Bound().buffer("x_ptr", "i8", [8], poison).buffer("output_ptr", "i8", [8], output=True)
+    bound.scalar("n_elements", 5, "i32")
+
+    outcome = launch(bound.job("copy_bytes"))
+
+    assert outcome.outputs["output_ptr"] == bytes([0xAB] * 8)
+    assert outcome.unwritten == {"output_ptr": bytes([0b00000111])}
 
 
 def test_outputs_come_in_logical_order(launch):

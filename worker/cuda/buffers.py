@@ -97,7 +97,7 @@ class Pristine:
 
     def __init__(self, bench: Bench, contents: Contents, restored: Collection[int]) -> None:
         self._memory = bench.memory
-        self._poisons = contents.poisons
+        self._contents = contents
         self._kept: dict[int, Block | None] = {}
         for index in restored:
             content = contents.initial[index]
@@ -112,11 +112,16 @@ class Pristine:
         """How many operations a `restore` queues."""
         return len(self._kept)
 
-    def restore(self, buffers: Buffers) -> None:
-        """Queue what makes `buffers` as they were before the first run. Raises CudaError."""
+    def restore(self, buffers: Buffers, *, other_poison: bool = False) -> None:
+        """Queue what makes `buffers` as they were before the first run. Raises CudaError.
+
+        With `other_poison` but for the poison, which is then another one.
+        """
+        contents = self._contents
+        poisons = contents.other_poisons if other_poison else contents.poisons
         for index, kept in self._kept.items():
             block = buffers.blocks[index]
             if kept is None:
-                self._memory.fill(block.address, block.size_bytes, self._poisons[index])
+                self._memory.fill(block.address, block.size_bytes, poisons[index])
             else:
                 self._memory.copy(block.address, kept.address, block.size_bytes)

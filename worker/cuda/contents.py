@@ -4,7 +4,7 @@ Runs in launchers, on NumPy; knows no CUDA.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,12 @@ import numpy as np
 from compiler.launching.buffers import Leaf, leaves, logical_bytes, materialise
 from compiler.launching.dtypes import stored
 from compiler.launching.finding import index_of
-from compiler.launching.poison import poison_of
+from compiler.launching.poison import poison_of, unwritten
 from worker.cuda.fault import Fault, JobFailed
 from worker.cuda.job import LaunchJob
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Contents:
@@ -31,6 +32,7 @@ class Contents:
                 for allocation, kind in zip(job.allocations, self._kinds, strict=True)
             ]
             self.poisons = [poison_of(kind) for kind in self._kinds]
+            self.other_poisons = [poison_of(kind, other=True) for kind in self._kinds]
             self.initial = _initial(job)
             self.outputs = [leaf for leaf in leaves(dict(job.arguments)) if leaf.output]
         except (ValueError, KeyError, TypeError) as error:
@@ -53,6 +55,26 @@ class Contents:
             return logical_bytes(memory.view(self._kinds[leaf.allocation]), leaf)
         except ValueError as error:
             raise JobFailed("malformed_job", str(error)) from error
+
+    def unwritten(self, outputs: Mapping[str, bytes], *, other: bool = False) -> dict[str, Flags]:
+        """Return of `outputs` that were poisoned which elements hold the poison still.
+
+        Those where none does are left out.
+        """
+        found = {}
+        for leaf in self.outputs:
+            if self._allocations[leaf.allocation]["init"] is None:
+                elements = np.frombuffer(outputs[leaf.name], self._kinds[leaf.allocation])
+                flags = unwritten(elements, other=other)
+                if flags.any():
+                    found[leaf.name] = flags
+        return found
+
+    def is_plain_byte(self, name: str) -> bool:
+        """Whether an output is of integers so small that many a one equals the poison."""
+        [leaf] = (leaf for leaf in self.outputs if leaf.name == name)
+        kind = self._kinds[leaf.allocation]
+        return kind.itemsize == 1 and kind.kind in "iu"
 
     def places(self, addresses: Sequence[int]) -> list[dict[str, Any]]:
         """Return which addresses are whose: every buffer, its memory at `addresses`, as JSON."""

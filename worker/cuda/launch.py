@@ -4,13 +4,16 @@ Everything that a kernel can do wrong ends here as a fault or a finding. Importe
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from worker.cuda.bench import Bench
 from worker.cuda.buffers import Buffers, Pristine
-from worker.cuda.contents import Contents, digest
+from worker.cuda.contents import Contents, Flags, digest
 from worker.cuda.driver import CudaError
 from worker.cuda.fault import (
     MESSAGES,
@@ -22,6 +25,7 @@ from worker.cuda.fault import (
 )
 from worker.cuda.job import LaunchJob, TimingOrder
 from worker.cuda.kernel import Kernel, load
+from worker.cuda.missing import LONGEST_FIRST_RUN_MS, missing_later, missing_of
 from worker.cuda.rotation import Rotation, fresh_sets
 
 Send = Callable[[dict[str, Any], bytes], None]
@@ -74,24 +78,45 @@ class Run:
             self._memory.wait()
         with self._stage("read"), _faults():
             modified = self._buffers.modified(self._contents.written)
-            first = self._send_outputs("output", self._buffers)
+            self._outputs = dict(self._buffers.outputs())
+            first = self._send_outputs("output", self._outputs)
             self._findings += self._buffers.damages()
+        self._restored = self._contents.written | set(modified)
+        self._missing = self._find_missing(kernel)
         result: dict[str, Any] = {
             "resources": kernel.resources,
             "modified_inputs": [str(self._job.allocations[index]["name"]) for index in modified],
             "digest": first,
         }
-        result |= self._again(kernel, first, self._contents.written | set(modified))
+        result |= self._again(kernel, first)
         result |= {"findings": self._findings, "timings_ms": self._timings_ms}
         return result
 
-    def _again(self, kernel: Kernel, first: Digests, restored: set[int]) -> dict[str, Any]:
+    def _find_missing(self, kernel: Kernel) -> dict[str, Flags]:
+        """Find out and send what the kernel did not write, if need be by another run."""
+
+        def run_again() -> dict[str, bytes]:
+            with self._stage("unwritten"), _faults():
+                self._pristine.restore(self._buffers, other_poison=True)
+                kernel.launch(self._buffers.parameters)
+                return dict(self._buffers.outputs())
+
+        is_short = self._timings_ms["run"] <= LONGEST_FIRST_RUN_MS and not self._findings
+        missing = missing_of(self._contents, self._outputs, run_again if is_short else None)
+        self._send_missing("unwritten", missing)
+        return missing
+
+    @cached_property
+    def _pristine(self) -> Pristine:
+        with self._stage("restore"), _faults():
+            return Pristine(self._bench, self._contents, self._restored)
+
+    def _again(self, kernel: Kernel, first: Digests) -> dict[str, Any]:
         """Run for determinism and timing, where asked; outputs must come out the same."""
         found: dict[str, Any] = {"differing": None, "timed_digest": None, "timing": None}
         if self._findings or not (self._job.determinism or self._job.timing):
             return found
-        with self._stage("restore"), _faults():
-            pristine = Pristine(self._bench, self._contents, restored)
+        pristine = self._pristine
         if self._job.determinism:
             with self._stage("again"), _faults():
                 pristine.restore(self._buffers)
@@ -116,16 +141,25 @@ class Run:
             rotation = Rotation(kernel, pristine, sets)
             timing = self._bench.stopwatch.time(rotation.work, order)
         with self._stage("timed_read"), _faults():
-            last = digests_of(rotation.current)
+            outputs = dict(rotation.current.outputs())
+            last = {name: digest(content) for name, content in outputs.items()}
             if last != first:
-                self._send_outputs("timed", rotation.current)
+                self._send_outputs("timed", outputs)
+                later = missing_later(self._contents, self._outputs, self._missing, outputs)
+                self._send_missing("timed_unwritten", later)
         timing["input_sets"] = len(sets)
         return {"timing": timing, "timed_digest": last}
 
-    def _send_outputs(self, kind: str, buffers: Buffers) -> Digests:
+    def _send_missing(self, kind: str, missing: Mapping[str, Flags]) -> None:
+        """Send which elements of outputs nobody wrote: a bit for each."""
+        self._send_outputs(
+            kind, {name: np.packbits(flags).tobytes() for name, flags in missing.items()}
+        )
+
+    def _send_outputs(self, kind: str, outputs: Mapping[str, bytes]) -> Digests:
         """Send every output in logical order; return their digests."""
         sent = {}
-        for name, content in buffers.outputs():
+        for name, content in outputs.items():
             for start in range(0, max(1, len(content)), CHUNK_BYTES):
                 piece = content[start : start + CHUNK_BYTES]
                 header = {"kind": "stage", "stage": f"{kind}:{name}", "ms": 0.0, "offset": start}

@@ -38,12 +38,15 @@ class LaunchOutcome:
     failure: dict[str, Any] | None = None
     """slug (malformed_job, module_not_loadable, device_error), message."""
     stages: tuple[str, ...] = ()
-    """What it had begun: inputs, load, write, run, read, restore, again, timing, timed_read,
-    tidy."""
+    """What it had begun: inputs, load, write, run, read, restore, unwritten, again, timing,
+    timed_read, tidy."""
     outputs: dict[str, bytes] = field(default_factory=dict)
     """By name, elements in C order, of the first run."""
+    unwritten: dict[str, bytes] = field(default_factory=dict)
+    """Of outputs with elements that the kernel did not write: a bit for each element."""
     timed_outputs: dict[str, bytes] = field(default_factory=dict)
     """The same of the last timed run, where they differ from the first."""
+    timed_unwritten: dict[str, bytes] = field(default_factory=dict)
     stdout: bytes = b""
     """What the kernel and the driver printed, up to a cap."""
     signal: int | None = None

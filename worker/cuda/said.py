@@ -9,7 +9,7 @@ from worker.cuda.outcome import LaunchEnding, LaunchOutcome
 MAX_RESULT_BYTES = 2 << 30
 MAX_FRAMES = 1 << 16
 MAX_NAME_CHARS = 2048
-_OUTPUTS = ("output", "timed")
+_OUTPUTS = ("output", "unwritten", "timed", "timed_unwritten")
 
 
 class Said:
@@ -77,12 +77,17 @@ class Said:
             fault=fault if ending is LaunchEnding.FAULT else None,
             failure=last if ending is LaunchEnding.FAILURE else None,
             stages=tuple(self._stages),
-            outputs={name: bytes(data) for name, data in self._outputs["output"].items()},
-            timed_outputs={name: bytes(data) for name, data in self._outputs["timed"].items()},
+            outputs=self._whole("output"),
+            unwritten=self._whole("unwritten"),
+            timed_outputs=self._whole("timed"),
+            timed_unwritten=self._whole("timed_unwritten"),
             stdout=stdout,
             signal=signal,
             clean=spoken and bool(last.get("clean")),
         )
+
+    def _whole(self, kind: str) -> dict[str, bytes]:
+        return {name: bytes(data) for name, data in self._outputs[kind].items()}
 
 
 def _ending(last: dict[str, Any]) -> tuple[LaunchEnding, str]:

@@ -14,17 +14,18 @@ from compiler.launch.job import LaunchJob
 from compiler.launch.launch import CaseResult, Output
 from compiler.launch.reference import Reference
 from compiler.launch.request import LaunchRequest
-from compiler.launch.verdict import Evidence, verdict_of
+from compiler.launch.verdict import Evidence, Verdict, verdict_of
 from compiler.problem import Problem, failure_problem
 from compiler.rejection import RequestRejected
 from compiler.resolution import specialized_job
 from compiler.value import function_names
 from store.blobs import Blobs
+from store.workers import Workers
 from worker.child_task import ChildTasks
 from worker.compile import Bench
 from worker.launch.binding import bind, bind_ir, only, with_uploads
 from worker.launch.children import Children
-from worker.launch.comparison import Compared, NotCompared, compare
+from worker.launch.comparison import Actual, Compared, NotCompared, compare, not_checked
 from worker.launch.deadline import Deadline, DeadlinePassed
 from worker.launch.gpu import GpuDesk, run_on_gpu
 from worker.launch.interpreter import interpret
@@ -48,6 +49,7 @@ class Place:
     bench: Bench
     children: Children
     blobs: Blobs
+    registry: Workers
     gpu: GpuDesk | None
 
     @property
@@ -165,9 +167,10 @@ class Cases:
             return None
         if reference.compilation_key is not None:
             return await self._expected_of_kernel(case, reference, reference.compilation_key)
-        timeout_s = self._request.timeout_s
-        children = self._place.children
-        return await expect(children, reference, run, timeout_s, self._deadline)
+        timeout_s, place = self._request.timeout_s, self._place
+        return await expect(
+            place.children, reference, run, timeout_s, self._deadline, place.registry
+        )
 
     async def _expected_of_kernel(self, case: Case, reference: Reference, key: str) -> Expected:
         """Run another kernel on the arguments that its parameters name."""
@@ -202,18 +205,23 @@ class Cases:
         matches: list[bool] = []
         if ran.outputs:
             returned = self._kept.granted(self._request.return_, run)
-            compared = await self._compared(case, run, ran.outputs, expected, returned)
+            actual = Actual(ran.outputs, ran.unwritten)
+            compared = await self._compared(case, run, actual, expected, returned)
             outputs = await self._kept.files(case.index, compared.outputs, compared.files)
             outputs = await explained(outputs, run, self.compilation, self._place.blobs)
             matches += compared.matches
         if ran.timed_outputs:
-            again = await self._compared(case, run, ran.timed_outputs, expected, {})
+            actual = Actual(ran.timed_outputs, ran.timed_unwritten)
+            again = await self._compared(case, run, actual, expected, {})
             matches += again.matches
         if ran.trace is not None:
             await self._kept.trace(case.index, ran.trace)
+        verdict = verdict_of(self._evidence(ran, expected, matches))
         failure = expected.failure if expected is not None else None
+        if expected is not None and verdict is Verdict.NOT_CHECKED and not matches:
+            failure = not_checked(outputs, run)
         update = {
-            "verdict": verdict_of(self._evidence(ran, expected, matches)),
+            "verdict": verdict,
             "outputs": outputs,
             "deterministic": ran.deterministic,
             "timing": ran.timing,
@@ -226,7 +234,7 @@ class Cases:
         self,
         case: Case,
         run: Run,
-        actual: dict[str, bytes],
+        actual: Actual,
         expected: Expected | None,
         returned: dict[str, str],
     ) -> Compared:

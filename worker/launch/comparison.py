@@ -1,14 +1,15 @@
 """The child that compares what a kernel made with what was expected; it runs no user code."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from compiler.launch.launch import Comparison, Output
+from compiler.launch.launch import Comparison, Finding, Output
 from compiler.launch.reference import Reference
 from compiler.launch.tolerance import default_tolerance
 from worker.launch.reference import Expected
-from worker.launch.report import CompareReport
-from worker.launch.run import Run, laid_out
+from worker.launch.report import ComparedOutput, CompareReport
+from worker.launch.run import Run, laid_out, size_bytes
 from worker.pool import Pool
 from worker.report import Malformed, read_report
 
@@ -20,6 +21,14 @@ class NotCompared(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Actual:
+    """What a run made: elements of every output, and a bit for each that nobody wrote."""
+
+    outputs: dict[str, bytes]
+    unwritten: dict[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class Compared:
     """The outputs in numbers, and the .npy files of those that were asked for as such."""
 
@@ -28,24 +37,28 @@ class Compared:
 
     @property
     def matches(self) -> list[bool]:
-        """Of each output that was compared."""
-        return [item.comparison.matches for item in self.outputs.values() if item.comparison]
+        """Of each output that has an element that was compared."""
+        comparisons = [item.comparison for item in self.outputs.values() if item.comparison]
+        return [found.matches for found in comparisons if found.compared]
 
 
 async def compare(
     pool: Pool,
     run: Run,
-    actual: dict[str, bytes],
+    actual: Actual,
     expected: Expected | None,
     reference: Reference | None,
     returned: dict[str, str],
 ) -> Compared:
     """Compare the outputs in `actual`. Raises NotCompared."""
-    parts = {f"actual:{name}": data for name, data in actual.items()}
+    parts = _named("actual", actual.outputs) | _named("unwritten", actual.unwritten)
     if expected is not None:
-        parts |= {f"expected:{name}": data for name, data in expected.outputs.items()}
+        parts |= _named("expected", expected.outputs)
+        parts |= _named("expected_unwritten", expected.unwritten)
     body, places = laid_out(parts)
-    asked = {name: _asked(name, run, places, expected, reference, returned) for name in actual}
+    asked = {
+        name: _asked(name, run, places, expected, reference, returned) for name in actual.outputs
+    }
     outcome = await pool.run(
         "cut",
         {"task": "compare", "outputs": asked},
@@ -63,7 +76,9 @@ async def compare(
     outputs = {
         name: Output(
             summary=item.summary if returned.get(name, "summary") != "none" else None,
-            comparison=_with_tolerance(item.comparison, asked[name]["tolerance"]),
+            comparison=_told(
+                item.comparison, asked[name]["tolerance"], _note(name, item, expected)
+            ),
             values=item.values,
         )
         for name, item in report.outputs.items()
@@ -76,11 +91,54 @@ async def compare(
     return Compared(outputs, files)
 
 
-def _with_tolerance(comparison: Comparison | None, tolerance: dict[str, Any]) -> Comparison | None:
+def not_checked(outputs: Mapping[str, Output], run: Run) -> Finding:
+    """Return the finding that a reference was given and nothing compared with it, and why."""
+    compared = [name for name, output in outputs.items() if output.comparison is not None]
+    empty = [name for name in compared if not size_bytes(run.bound.outputs[name])]
+    if not outputs:
+        why = "the launch has no outputs"
+    elif not compared:
+        why = "the reference returned None for every output"
+    elif empty:
+        why = f"{', '.join(empty)} has no elements"
+    else:
+        why = f"neither kernel wrote an element of {', '.join(compared)}"
+    return Finding(kind="not_checked", message=f"Nothing was compared: {why}.")
+
+
+def _named(kind: str, parts: dict[str, bytes]) -> dict[str, bytes]:
+    return {f"{kind}:{name}": data for name, data in parts.items()}
+
+
+def _told(
+    comparison: Comparison | None, tolerance: dict[str, Any], note: str | None
+) -> Comparison | None:
     if comparison is None:
         return None
-    update = {name: tolerance[name] for name in ("rtol", "atol")}
+    update = {name: tolerance[name] for name in ("rtol", "atol")} | {"note": note}
     return comparison.model_copy(update=update)
+
+
+def _note(name: str, output: ComparedOutput, expected: Expected | None) -> str | None:
+    """Return what a look at the numbers alone would miss."""
+    comparison = output.comparison
+    if comparison is None or expected is None:
+        return None
+    if comparison.unwritten:
+        count = comparison.unwritten
+        said = (
+            "1 element that nobody wrote" if count == 1 else f"{count} elements that nobody wrote"
+        )
+        return (
+            f"{name} has {said}: such an element never matches. If the kernel is to leave some of "
+            f"{name} as it is, give {name} an init."
+        )
+    if comparison.matches and comparison.compared and name in expected.unchanged:
+        return (
+            f"Every element of {name} is expected to stay what it was, so a kernel that does "
+            "nothing would match too. Other inputs would tell."
+        )
+    return None
 
 
 def _asked(
@@ -96,10 +154,11 @@ def _asked(
     return {
         "dtype": buffer.dtype,
         "shape": buffer.shape,
-        "poisoned": run.bound.allocations[buffer.allocation].init is None,
         "return": returned.get(name, "summary"),
         "actual": places[f"actual:{name}"],
         "expected": places[f"expected:{name}"] if is_expected else None,
+        "unwritten": places.get(f"unwritten:{name}"),
+        "expected_unwritten": places.get(f"expected_unwritten:{name}"),
         "expected_dtype": expected.dtypes.get(name) if expected else None,
         "tolerance": _tolerance(buffer.dtype, reference),
     }

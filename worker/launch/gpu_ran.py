@@ -20,7 +20,9 @@ def ran_of(outcome: LaunchOutcome, request: LaunchRequest, cluster: int = 1) -> 
     """Return what came out of a run; a program is `cluster` blocks wide."""
     ran = Ran(
         outputs=outcome.outputs,
+        unwritten=outcome.unwritten,
         timed_outputs=outcome.timed_outputs,
+        timed_unwritten=outcome.timed_unwritten,
         stdout=outcome.stdout.decode(errors="replace"),
     )
     match outcome.ending:

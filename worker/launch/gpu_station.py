@@ -150,9 +150,11 @@ class GpuStation:
             raise DeviceDrained(state.drained)
         launches, events = Launches(shop.redis), Events(shop.redis)
         bench, children = shop.bench, shop.children
-        await do_launch(
-            claim, LaunchDesk(attempts, launches, events, bench.blobs, bench, children, desk)
+        registry = workers.Workers(shop.redis)
+        launch_desk = LaunchDesk(
+            attempts, launches, events, bench.blobs, bench, children, registry, desk
         )
+        await do_launch(claim, launch_desk)
 
     async def _look_again(self, claim: Claim, suspect: Suspect) -> None:
         desk = self._desk

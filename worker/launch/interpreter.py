@@ -9,9 +9,10 @@ from typing import Any
 from compiler.launch.bound import Buffer
 from compiler.launch.launch import Finding
 from compiler.problem import Problem, failure_problem
+from worker.ending import misreported, violation_of
 from worker.launch.deadline import Deadline
 from worker.launch.report import InterpretReport, LaunchFailure
-from worker.launch.run import Ran, Run, arguments_header, size_bytes
+from worker.launch.run import Ran, Run, arguments_header, bits_bytes, size_bytes
 from worker.outcome import Ending, Outcome
 from worker.pool import Pool
 from worker.report import CutReport, Malformed, read_report
@@ -43,7 +44,7 @@ async def interpret(
         header,
         source + run.uploads,
         deadline_s=limit_s,
-        stages={"trace", *(f"output:{name}" for name in run.bound.outputs)},
+        stages=_stages(run),
     )
     if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
         raise deadline.passed
@@ -56,8 +57,14 @@ async def interpret(
         else:
             _take_ending(ran, outcome, timeout_s)
     except Malformed as error:
-        _crashed(ran, f"it did not report as the interpreter does: {error}")
+        ran.problem = failure_problem("sandbox_violation", misreported(str(error)))
     return ran
+
+
+def _stages(run: Run) -> set[str]:
+    """Return the names of all that the child may send."""
+    names = run.bound.outputs
+    return {"trace", *(f"{kind}:{name}" for kind in ("output", "unwritten") for name in names)}
 
 
 def _take(ran: Ran, report: InterpretReport, outcome: Outcome, run: Run) -> None:
@@ -67,6 +74,11 @@ def _take(ran: Ran, report: InterpretReport, outcome: Outcome, run: Run) -> None
         for name, output in run.bound.outputs.items()
     }
     ran.outputs = outputs
+    ran.unwritten = {
+        name: _bits(stages[f"unwritten:{name}"], name, output)
+        for name, output in run.bound.outputs.items()
+        if f"unwritten:{name}" in stages
+    }
     ran.trace = stages.get("trace")
     ran.findings = [found.as_finding() for found in report.findings]
     ran.findings += [modified.as_finding() for modified in report.modified]
@@ -77,6 +89,12 @@ def _take(ran: Ran, report: InterpretReport, outcome: Outcome, run: Run) -> None
 def _whole(data: bytes | None, name: str, output: Buffer) -> bytes:
     if data is None or len(data) != size_bytes(output):
         raise Malformed(f"the output {name} is missing or of another size")
+    return data
+
+
+def _bits(data: bytes, name: str, output: Buffer) -> bytes:
+    if len(data) != bits_bytes(output):
+        raise Malformed(f"what of the output {name} was not written is of another size")
     return data
 
 
@@ -102,6 +120,8 @@ def _take_ending(ran: Ran, outcome: Outcome, timeout_s: float) -> None:
             f"The process that was to run the kernel was lost ({outcome.detail}); launch again."
         )
         ran.problem = failure_problem("worker_lost", detail)
+    elif (violation := violation_of(outcome)) is not None:
+        ran.problem = failure_problem("sandbox_violation", violation)
     else:
         _crashed(ran, outcome.detail)
 

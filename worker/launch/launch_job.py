@@ -20,6 +20,7 @@ from store.events import Events
 from store.jobs.attempts import Attempts
 from store.jobs.words import Claim
 from store.launches import LIFE_S, Launches
+from store.workers import Workers
 from worker.compile import Bench
 from worker.cuda.launchers import DeviceDrained
 from worker.launch.cases import Cases, Place, problem_of
@@ -43,6 +44,7 @@ class LaunchDesk:
     bench: Bench
     children: Children
     """Of launches; those of compilations are the bench's."""
+    registry: Workers
     gpu: GpuDesk | None = None
     """None: on the interpreter."""
 
@@ -97,7 +99,7 @@ class _Way:
         self._desk = desk
         self._deadline = Deadline(request.deadline_s, spent_s)
         self._kept = Kept(job.id, desk.blobs, has_cases=bool(request.cases))
-        place = Place(desk.bench, desk.children, desk.blobs, desk.gpu)
+        place = Place(desk.bench, desk.children, desk.blobs, desk.registry, desk.gpu)
         self.cases = Cases(job, request, place, self._deadline, self._kept)
 
     async def launch(self) -> Launch:

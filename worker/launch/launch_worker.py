@@ -69,7 +69,8 @@ class LaunchWorker:
         launches = Launches(self._redis)
         events = Events(self._redis)
         bench = self._bench
-        desk = LaunchDesk(attempts, launches, events, bench.blobs, bench, self._children)
+        registry = workers.Workers(self._redis)
+        desk = LaunchDesk(attempts, launches, events, bench.blobs, bench, self._children, registry)
         await do_launch(claim, desk)
 
 

@@ -52,6 +52,8 @@ def _noted(output: Output, dtype: str, *, is_tf32: bool) -> Output:
     comparison = output.comparison
     if comparison is None or comparison.matches or comparison.nonfinite_mismatched:
         return output
+    if comparison.note is not None:
+        return output
     note = _note(comparison, _scale(output.summary), dtype, is_tf32=is_tf32)
     return output.model_copy(update={"comparison": comparison.model_copy(update={"note": note})})
 

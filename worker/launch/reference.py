@@ -4,13 +4,14 @@ That child gets the inputs and never sees what the kernel made. It can say anyth
 expected, as its author may anyway; it cannot make a kernel pass whose outputs it does not foresee.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from compiler.clipping import MESSAGE_CHARS, clipped
 from compiler.launch.bound import Buffer
 from compiler.launch.launch import Finding
 from compiler.launch.reference import Reference
-from worker.launch.children import Children
+from store.workers import Workers
+from worker.launch.children import TORCH, Children
 from worker.launch.deadline import Deadline
 from worker.launch.report import (
     ExpectedOutput,
@@ -20,6 +21,8 @@ from worker.launch.report import (
 from worker.launch.run import Ran, Run, arguments_header
 from worker.outcome import Ending, Outcome
 from worker.report import Malformed, read_report
+
+_NEEDS_TORCH = "needs_torch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +35,24 @@ class Expected:
     outputs: dict[str, bytes]
     dtypes: dict[str, str]
     failure: Finding | None = None
+    unwritten: dict[str, bytes] = field(default_factory=dict)
+    """What a reference's kernel did not write: a bit for each element of such outputs."""
+    unchanged: frozenset[str] = frozenset()
+    """Outputs in place that are to stay as they were, by the reference's own account."""
 
 
 async def expect(
-    children: Children, reference: Reference, run: Run, timeout_s: float, deadline: Deadline
+    children: Children,
+    reference: Reference,
+    run: Run,
+    timeout_s: float,
+    deadline: Deadline,
+    registry: Workers,
 ) -> Expected:
-    """Run the source of `reference` in a child of its own. Raises DeadlinePassed."""
+    """Run the source of `reference` in a child of its own. Raises DeadlinePassed.
+
+    `registry` says who offers torch, for a reference that would have needed it.
+    """
     pool = children.of_reference(reference.language)
     if pool is None:
         return no_reference(f"{reference.language} is not available on this worker: use numpy")
@@ -59,7 +74,8 @@ async def expect(
         raise deadline.passed
     try:
         if outcome.failure is not None:
-            return _failed(read_report(LaunchFailure, outcome.failure))
+            failure = read_report(LaunchFailure, outcome.failure)
+            return _failed(failure, await _torch(registry) if failure.slug == _NEEDS_TORCH else "")
         if outcome.result is None:
             return no_reference(f"the reference did not return ({outcome.detail})")
         return _expected(read_report(ReferenceReport, outcome.result), outcome, run)
@@ -74,7 +90,8 @@ def of_kernel(ran: Ran, run: Run) -> Expected:
     if ran.timed_out or ran.out_of_memory or ran.crashed or not ran.fits or ran.findings:
         said = ran.findings[0].message if ran.findings else "it did not end well"
         return no_reference(f"the reference's kernel went wrong: {said}")
-    return Expected({name: ran.outputs[name] for name in run.bound.outputs}, {})
+    outputs = {name: ran.outputs[name] for name in run.bound.outputs}
+    return Expected(outputs, {}, unwritten=ran.unwritten)
 
 
 def no_reference(message: str, line: int | None = None) -> Expected:
@@ -88,11 +105,24 @@ def no_reference(message: str, line: int | None = None) -> Expected:
     return Expected({}, {}, finding)
 
 
-def _failed(failure: LaunchFailure) -> Expected:
+async def _torch(registry: Workers) -> str:
+    """Return what to do about a reference that imports torch and did not say so."""
+    known = await registry.known_references()
+    places = [place for place, languages in known.items() if TORCH in languages]
+    classes = [place for place in places if " " in place]
+    offered = [*(["the interpreter"] if len(classes) < len(places) else []), *classes]
+    return (
+        f'. A reference that uses torch says so, with "language": "{TORCH}"; '
+        + (f"it is offered on {', '.join(offered)}" if offered else "but no worker offers torch")
+        + " (`references` of GET /v1/targets and GET /v1/devices)"
+    )
+
+
+def _failed(failure: LaunchFailure, advice: str) -> Expected:
     if failure.slug == "memory_exceeded":
         return no_reference("the reference needs more memory than a process of a launch may have")
     first = failure.diagnostics[0] if failure.diagnostics else None
-    return no_reference(failure.message, first.line if first else None)
+    return no_reference(failure.message + advice, first.line if first else None)
 
 
 def _expected(report: ReferenceReport, outcome: Outcome, run: Run) -> Expected:
@@ -101,7 +131,9 @@ def _expected(report: ReferenceReport, outcome: Outcome, run: Run) -> Expected:
         name: _whole(stages.get(f"expected:{name}"), name, described, run.bound.outputs.get(name))
         for name, described in report.outputs.items()
     }
-    return Expected(outputs, {name: item.dtype for name, item in report.outputs.items()})
+    dtypes: dict[str, str] = {name: item.dtype for name, item in report.outputs.items()}
+    unchanged = {name for name, item in report.outputs.items() if item.unchanged}
+    return Expected(outputs, dtypes, unchanged=frozenset(unchanged))
 
 
 def _whole(

@@ -39,6 +39,9 @@ class LaunchFailure(Report):
         "invalid_descriptor",
         "invalid_reference",
         "needs_gpu",
+        "needs_torch",
+        "sandbox_violation",
+        "syntax_error",
     ]
     message: Message
     diagnostics: Diagnostics
@@ -99,6 +102,8 @@ class ExpectedOutput(Report):
         "float16", "float32", "float64",
     ]  # fmt: skip
     shape: _Indices
+    unchanged: bool = False
+    """It is an output in place, and each element is to be what it was before."""
 
     @property
     def size_bytes(self) -> int:

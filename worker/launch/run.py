@@ -36,8 +36,12 @@ class Ran:
     """What came out of a run. `outputs` are elements in C order, by name."""
 
     outputs: dict[str, bytes] = field(default_factory=dict)
+    unwritten: dict[str, bytes] = field(default_factory=dict)
+    """Of outputs with elements that nobody wrote: a bit for each element, 1 for such."""
     timed_outputs: dict[str, bytes] = field(default_factory=dict)
     """Those of the last timed run, where they differ from the first run's."""
+    timed_unwritten: dict[str, bytes] = field(default_factory=dict)
+    """The same of that run."""
     findings: list[Finding] = field(default_factory=list)
     inputs_modified: bool = False
     deterministic: bool | None = None
@@ -70,6 +74,11 @@ class Place:
 def size_bytes(buffer: Buffer) -> int:
     """Return what the elements of a buffer take, one behind the other."""
     return prod(buffer.shape) * ITEM_BYTES[buffer.dtype]
+
+
+def bits_bytes(buffer: Buffer) -> int:
+    """Return what a bit for each element of a buffer takes."""
+    return -(-prod(buffer.shape) // 8)
 
 
 def laid_out(parts: dict[str, bytes]) -> tuple[bytes, dict[str, list[int]]]:

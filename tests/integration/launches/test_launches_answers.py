@@ -46,7 +46,8 @@ def test_an_output_is_answered_in_numbers_and_compared(launch: Launch) -> None:
                 "inf": 0, "unwritten": 0,
             },
             "comparison": {
-                "matches": True, "max_abs_error": 0, "max_rel_error": 0, "mismatched": 0,
+                "matches": True, "max_abs_error": 0, "max_rel_error": 0, "compared": 8,
+                "unwritten": 0, "mismatched": 0,
                 "nonfinite_mismatched": 0, "first_mismatch": None, "rtol": 1e-4, "atol": 1e-5,
                 "note": None,
             },

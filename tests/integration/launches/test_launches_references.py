@@ -111,6 +111,33 @@ def test_torch_is_refused_where_no_worker_has_it(http: httpx.Client) -> None:
     assert "no worker has torch" in error["message"]
 
 
+@pytest.mark.parametrize("statement", ["import torch", "from torch.nn import functional"])
+def test_torch_in_a_reference_in_numpy_is_told_who_offers_it(
+    launch: Launch, statement: str
+) -> None:
+    found = launch(two_outputs(f"{statement}\n\ndef reference(**_):\n    return {{}}\n"))[
+        "findings"
+    ][-1]
+
+    assert (found["kind"], found["line"]) == ("invalid_reference", 1)
+    assert '"language": "torch"' in found["message"]
+    assert "no worker offers torch" in found["message"]
+    assert "GET /v1/targets" in found["message"]
+    assert "Absent" not in found["message"]
+
+
+def test_a_library_that_references_do_not_have_is_told_with_those_they_have(
+    launch: Launch,
+) -> None:
+    text = "def reference(**_):\n    import scipy.special\n    return {}\n"
+
+    found = launch(two_outputs(text))["findings"][-1]
+
+    assert found["line"] == 2
+    assert "No module named 'scipy" in found["message"]
+    assert "NumPy and Python's standard library" in found["message"]
+
+
 def test_targets_say_what_references_may_be_written_with(http: httpx.Client) -> None:
     [toolchain] = http.get("/v1/targets").json()["toolchains"]
 

@@ -173,7 +173,8 @@ async def interpret(pool, source, kernel, arguments, *, grid=(1,), deadline_s=30
         "grid": [*grid, 1, 1][:3],
         **more,
     }
-    stages = {"trace", *(f"output:{name}" for name in arguments)}
+    kinds = ("output", "unwritten")
+    stages = {"trace", *(f"{kind}:{name}" for kind in kinds for name in arguments)}
     outcome = await pool.run("front", header, text.encode(), deadline_s=deadline_s, stages=stages)
     return Interpreted(outcome, bound)
 

@@ -34,8 +34,8 @@ async def test_outputs_are_summed_up_compared_and_written_as_asked(pool):
         "inf": 1, "unwritten": 0,
     }  # fmt: skip
     assert answer["z"]["comparison"] == {
-        "matches": False, "max_abs_error": 0.5, "max_rel_error": 0.25, "mismatched": 1,
-        "nonfinite_mismatched": 0,
+        "matches": False, "max_abs_error": 0.5, "max_rel_error": 0.25, "compared": 4,
+        "mismatched": 1, "nonfinite_mismatched": 0, "unwritten": 0,
         "first_mismatch": {"index": [0, 1], "actual": 2.5, "expected": 2.0},
     }  # fmt: skip
     assert answer["counts"]["comparison"] is None

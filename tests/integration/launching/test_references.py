@@ -20,7 +20,9 @@ async def refused(pool, text, arguments=ADD, **more):
 async def test_one_array_is_what_the_only_output_should_be(pool):
     text = "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr"
     run = await refer(pool, text, ADD, constexprs={"BLOCK": 4})
-    assert run.result["outputs"] == {"z_ptr": {"dtype": "float32", "shape": [3, 4]}}
+    assert run.result["outputs"] == {
+        "z_ptr": {"dtype": "float32", "shape": [3, 4], "unchanged": False}
+    }
     made = [np.random.Generator(np.random.Philox(seed)).uniform(0, 1, 12) for seed in (1, 2)]
     x, y = (array.astype(np.float32) for array in made)
     assert run.stage("expected:z_ptr") == (x + y).tobytes()
@@ -124,12 +126,18 @@ async def test_a_float_result_for_an_integer_output(pool):
     [
         ("def reference(:", "line 1: invalid syntax"),
         ("def other(x_ptr):\n    return x_ptr", "defines no function 'reference'"),
-        ("import torch\ndef reference(x_ptr):\n    return x_ptr", "No module named 'torch'"),
         ("raise SystemExit(0)", "line 1: SystemExit"),
     ],
 )
 async def test_a_source_without_reference(pool, text, complaint):
     assert complaint in (await refused(pool, text))["message"]
+
+
+async def test_torch_is_not_there_unless_the_reference_is_in_torch(pool):
+    text = "import torch\ndef reference(x_ptr):\n    return x_ptr"
+    run = await refer(pool, text, ADD)
+    assert run.failure["slug"] == "needs_torch"
+    assert "No module named 'torch'" in run.failure["message"]
 
 
 async def test_it_can_open_nothing(pool):

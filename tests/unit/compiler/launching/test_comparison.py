@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from compiler.launching.comparison import Tolerance, comparison
+from compiler.launching.comparison import Missing, Tolerance, comparison
 from compiler.launching.summary import PIECE, summary
 
 EXACT = Tolerance()
@@ -16,8 +16,8 @@ def compared(actual, expected, dtype=np.float64, **tolerance):
 
 def test_equal_arrays_match_without_any_tolerance():
     assert compared([1, 2], [1, 2]) == {
-        "matches": True, "max_abs_error": 0.0, "max_rel_error": 0.0, "mismatched": 0,
-        "nonfinite_mismatched": 0, "first_mismatch": None,
+        "matches": True, "max_abs_error": 0.0, "max_rel_error": 0.0, "compared": 2, "mismatched": 0,
+        "nonfinite_mismatched": 0, "unwritten": 0, "first_mismatch": None,
     }  # fmt: skip
 
 
@@ -96,12 +96,31 @@ def test_a_low_precision_output_against_a_float64_reference():
 
 
 def test_nothing_to_compare():
-    assert compared([], [])["matches"] is True
+    found = compared([], [])
+    assert (found["matches"], found["compared"]) == (True, 0)
+
+
+def test_what_neither_side_wrote_is_not_compared():
+    ours, theirs = np.array([True, True, False]), np.array([True, False, False])
+    found = comparison(
+        np.array([1, 2, 3]), np.array([9, 2, 3]), EXACT, missing=Missing(ours, theirs)
+    )
+    assert (found["compared"], found["mismatched"], found["unwritten"]) == (2, 1, 1)
+    assert found["max_abs_error"] == 0
+    assert found["first_mismatch"]["index"] == [1]
+
+
+def test_the_share_that_may_be_off_is_of_what_is_compared():
+    half = np.arange(8) >= 4
+    found = comparison(
+        np.zeros(8), np.ones(8), Tolerance(max_mismatched_ratio=0.5), missing=Missing(half, half)
+    )
+    assert (found["compared"], found["matches"]) == (4, False)
 
 
 def test_a_summary_is_of_the_finite_elements():
     elements = np.array([[1, -2], [np.nan, np.inf]], np.float32)
-    assert summary(elements, "fp32", poisoned=True) == {
+    assert summary(elements, "fp32") == {
         "shape": [2, 2], "dtype": "fp32", "min": -2.0, "max": 1.0, "mean": -0.5, "nan": 1, "inf": 1,
         "unwritten": 0,
     }  # fmt: skip
@@ -109,20 +128,19 @@ def test_a_summary_is_of_the_finite_elements():
 
 def test_a_summary_counts_what_nobody_wrote():
     elements = np.full(12, 0xFF, np.uint8).view(np.float32)
-    found = summary(elements, "fp32", poisoned=True)
-    assert (found["unwritten"], found["nan"], found["min"]) == (3, 3, None)
-    assert summary(np.array([-1, 5], np.int32), "i32", poisoned=False)["unwritten"] == 0
+    found = summary(elements, "fp32", np.array([True, False, True]))
+    assert (found["unwritten"], found["nan"], found["min"]) == (2, 3, None)
 
 
 def test_a_summary_of_big_integers_is_exact():
-    found = summary(np.array([2**62 + 1, 0], np.int64), "i64", poisoned=False)
+    found = summary(np.array([2**62 + 1, 0], np.int64), "i64")
     assert (found["min"], found["max"]) == (0, str(2**62 + 1))
 
 
 def test_what_is_looked_at_in_pieces_is_summed_up_as_a_whole():
     elements = np.zeros(2 * PIECE + 3, np.float16)
     elements[[5, PIECE + 1, -1]] = [-2, np.nan, 40]
-    found = summary(elements, "fp16", poisoned=True)
+    found = summary(elements, "fp16")
     assert (found["min"], found["max"], found["nan"], found["inf"]) == (-2, 40, 1, 0)
     assert found["mean"] == 38 / (2 * PIECE + 2)
     different = comparison(elements, np.zeros_like(elements), Tolerance())

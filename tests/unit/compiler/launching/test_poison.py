@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from compiler.launching.comparison import Tolerance, comparison
+from compiler.launching.comparison import Missing, Tolerance, comparison
 from compiler.launching.dtypes import STORED, is_float, readable, stored
 from compiler.launching.poison import poisoned, unwritten
+
+LOOSE = Tolerance(rtol=1e300, atol=1e300, equal_nan=True, max_mismatched_ratio=1)
 
 
 @pytest.mark.parametrize("dtype", STORED)
@@ -35,8 +37,15 @@ def test_an_answer_of_all_ones_was_written(dtype, answer):
 )
 def test_a_kernel_that_writes_nothing_matches_nothing(dtype, expected):
     numbers = np.full(3, expected, np.bool_ if dtype == "i1" else np.int64)
-    found = comparison(poisoned(3, stored(dtype)), numbers, Tolerance(), dtype)
-    assert (found["matches"], found["mismatched"]) == (False, 3)
+    memory = poisoned(3, stored(dtype))
+    found = comparison(memory, numbers, LOOSE, dtype, missing=Missing(unwritten(memory)))
+    assert (found["matches"], found["mismatched"], found["unwritten"]) == (False, 3, 3)
+
+
+def test_a_boolean_that_nobody_wrote_is_shown_as_the_byte_it_is():
+    memory = poisoned(1, stored("i1"))
+    found = comparison(memory, np.array([True]), LOOSE, "i1", missing=Missing(unwritten(memory)))
+    assert found["first_mismatch"] == {"index": [0], "actual": 0xAB, "expected": True}
 
 
 def test_any_byte_but_zero_is_true():

@@ -29,6 +29,7 @@ def test_pieces_of_an_output_are_put_together():
         stage("run"),
         stage("output:x", b"abc", offset=0),
         stage("output:x", b"de", offset=3),
+        stage("unwritten:x", b"\x80", offset=0),
         stage("timed:x", b"zz", offset=0),
         last(),
     )
@@ -37,6 +38,7 @@ def test_pieces_of_an_output_are_put_together():
 
     assert outcome.ending is LaunchEnding.OK
     assert outcome.outputs == {"x": b"abcde"}
+    assert outcome.unwritten == {"x": b"\x80"}
     assert outcome.timed_outputs == {"x": b"zz"}
     assert outcome.stages == ("run",)
     assert outcome.clean
