@@ -4,7 +4,6 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 EXPORTS := .cache/exports
 TORCH := .cache/torch
-CUDA_PYTHON := cuda-bindings==13.3.1
 SWEEP := .cache/sweep/venv
 TRITON_3.6 := 3.6.0
 TRITON_3.7 := 3.7.1
@@ -58,7 +57,7 @@ sweep: $(STAMP) $(SWEEP)/.installed ## kernels of PyPI packages beside triton.co
 
 lock: ## write requirements.lock from a new environment
 	rm -rf .cache/lock && python3 -m venv .cache/lock
-	.cache/lock/bin/pip install --no-cache-dir '.[worker,dev]' ./client
+	.cache/lock/bin/pip install --no-cache-dir '.[worker,gpu,dev]' ./client
 	.cache/lock/bin/pip freeze --exclude tritond --exclude tritonc > requirements.lock
 	rm -rf .cache/lock
 
@@ -70,9 +69,9 @@ $(STAMP): pyproject.toml client/pyproject.toml requirements.lock
 	$(VENV)/bin/pip install --quiet --no-cache-dir --constraint requirements.lock -e '.[worker,dev]' -e client
 	@touch $@
 
-$(EXPORTS)/.installed: pyproject.toml
+$(EXPORTS)/.installed: requirements.lock
 	python3 -m venv $(EXPORTS)
-	$(EXPORTS)/bin/pip install --quiet --no-cache-dir $(CUDA_PYTHON)
+	$(EXPORTS)/bin/pip install --quiet --no-cache-dir --constraint requirements.lock cuda-python
 	@touch $@
 
 $(VENV)/.gpu: $(STAMP)

@@ -58,7 +58,7 @@ def _bf16(value: float) -> int:
 
 
 def python_module(kernel: Kernel, cubin: bytes) -> str:
-    """Return the module; it needs cuda-python (`pip install cuda-bindings`)."""
+    """Return the module; it needs cuda-python (`pip install cuda-python`)."""
     words = "\n".join(about(kernel))
     text = "\n".join(textwrap.wrap(base64.b64encode(cubin).decode(), 96))
     name = camel(kernel.name)

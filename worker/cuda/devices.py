@@ -13,7 +13,7 @@ _BOOTSTRAP = (
 
 
 class NoDevices(Exception):
-    """GPUs cannot be counted: no driver, no cuda-bindings. The message holds the reason."""
+    """GPUs cannot be counted: no driver, no cuda-python. The message holds the reason."""
 
 
 async def find_devices(command: LauncherCommand, timeout_s: float = 60.0) -> list[dict[str, Any]]:
