@@ -42,7 +42,7 @@ class DerivationFailed(Exception):
 
 
 class CacheKeyReport(Report):
-    """Of a front child that hashed the kernel as Triton's JIT does; the name becomes file names."""
+    """Of a cut child that hashed the kernel as Triton's JIT does; the name becomes file names."""
 
     name: str = Field(pattern=r"^[^\W\d]\w*$", max_length=200)
     source_hashes: list[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = Field(
@@ -117,7 +117,7 @@ class _Derivation:
             raise DerivationFailed("not_derivable", detail)
         front, slice_ = await self._front_work(request)
         header = front | {"sources": request.texts}
-        outcome = await self._run("front", "cache_key", header, slice_)
+        outcome = await self._run("cut", "cache_key", header, slice_)
         report = self._read(CacheKeyReport, outcome)
         header = self._common() | {"facts": self._facts(), **report.model_dump()}
         parts = await self._artifacts([stage for stage in _CACHED if self._has(stage)])

@@ -1,6 +1,7 @@
 """The task that hashes a kernel as Triton's own JIT does for its cache.
 
-It executes the slice, like `front`: Triton's hash follows the functions that a kernel uses.
+It loads the slice, as Triton's hash follows the functions that a kernel uses, but only one that
+runs no code of its author's: what does could choose the key that others find the kernel by.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any
 
 from compiler.excerpt import KERNEL_FOLDER
 from compiler.making import toolchain
+from compiler.making.hashed import check_hashed
+from compiler.making.inert import check_inert
 from compiler.making.jit_spelling import as_jit_says
 from compiler.making.kernel import find
 from compiler.making.module import MODULE, load
@@ -35,8 +38,11 @@ def cache_key(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]
     """
     del send
     whole = not header.get("complete", True)
-    loaded = load(body.decode(), header.get("files") or {}, whole=whole, name=MODULE)
+    text, files = body.decode(), header.get("files") or {}
+    check_inert(text, files)
+    loaded = load(text, files, whole=whole, name=MODULE)
     function = find(loaded, header.get("kernel"))
+    check_hashed(function)
     specialization = specialize(function, header, loaded)
     _give_first_lines(header["sources"])
     signature = {
