@@ -153,3 +153,15 @@ def test_descriptors_tuples_with_constants_and_annotated_ones_are_found(
     for stride in (1, 48 + 1):
         answer = jit(cache, DESCRIBED, "copy", arguments | {"stride": stride})
         assert answer["cache_hit"] == [True]
+
+
+def test_a_source_that_runs_code_gets_no_key(http: httpx.Client, post: Post) -> None:
+    """It could have Triton hash another kernel than the one that was compiled."""
+    choice = "import triton\ntriton.compiler.ASTSource.hash = lambda self: 64 * 'a'"
+    compilation = post(bodies.running(choice, stop_after="cubin")).json()
+    assert compilation["state"] == "succeeded", compilation["problem"]
+
+    answer = get(http, compilation, "exports/triton-cache")
+
+    assert (answer.status_code, answer.json()["slug"]) == (422, "not_derivable")
+    assert "`size` is called while the module is loaded" in answer.json()["detail"]
