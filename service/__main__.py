@@ -5,17 +5,15 @@ import gc
 import logging
 import sys
 
-import uvicorn
-
 from service.application import create_app
 from service.caller import SCOPES
 from service.loopback import is_loopback
+from service.server import Server
 from service.settings import ServiceSettings
 from store.api_keys import ApiKeys
 from store.connection import connect
 from store.errors import StoreUnavailable
 
-GRACE_S = 3
 logger = logging.getLogger("service")
 
 
@@ -32,7 +30,10 @@ async def prepare_keys(settings: ServiceSettings) -> bool:
 
 
 def main() -> None:
-    """Serve; exit status 2 when the settings do not allow it, 3 when the store is not there."""
+    """Serve; exit status 2 when the settings do not allow it, 3 when the store is not there.
+
+    Status 4: a part of the service ended that must not; the log says why.
+    """
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     settings = ServiceSettings()
     try:
@@ -52,17 +53,12 @@ def main() -> None:
     # what is here now stays: a crowd of requests must not make the collector walk it every time
     gc.collect()
     gc.freeze()
-    uvicorn.run(
-        app,
-        host=settings.host,
-        port=settings.port,
-        loop="uvloop",
-        http="httptools",
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        timeout_graceful_shutdown=GRACE_S,
-    )
+    server = Server(app, settings)
+    server.run()
+    if not server.started:
+        sys.exit(3)
+    if app.state.failed:
+        sys.exit(4)
 
 
 if __name__ == "__main__":

@@ -33,9 +33,12 @@ async def attended(
     waiting: Waiting,
     is_gone: IsGone,
 ) -> bytes | None:
-    """Return the record of `job`, which `waiting` was noted for; None when it took too long."""
+    """Return the record of `job`, which `waiting` was noted for.
+
+    None when it took too long, or this process stops. Raises JobLost when the store has lost it.
+    """
     end = time.monotonic() + waiting.wait_ms / 1000
-    while (left_s := end - time.monotonic()) > 0:
+    while (left_s := end - time.monotonic()) > 0 and not shared.finished.closed:
         result = await shared.finished.wait(job.key, min(left_s, LOOK_S))
         if result is not None:
             return result.record

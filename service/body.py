@@ -1,5 +1,6 @@
 """Reading a request's body: bounded while it streams, and JSON or a problem."""
 
+import asyncio
 import json
 import re
 from typing import Any, TypeVar
@@ -10,11 +11,14 @@ from pydantic_core import from_json
 
 from compiler.rejection import Fault, RequestRejected
 from service.problems import ProblemRaised, faults_of
+from service.shared import shared
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _JSON_TYPE = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\";\s]*)", re.IGNORECASE)
 _MAX_FIELDS = 100
+PATIENCE_S = 15.0
+SLOWEST_BYTES_PER_S = 16 << 10
 
 
 async def read_body(request: Request, limit_bytes: int) -> bytes:
@@ -41,15 +45,25 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
 
 
 async def read_bytes(request: Request, limit_bytes: int) -> bytes:
-    """Return the body whatever it is. Raises ProblemRaised (413) beyond `limit_bytes`."""
+    """Return the body whatever it is.
+
+    Raises ProblemRaised: 413 beyond `limit_bytes`, 408 when it takes longer than it may.
+    """
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:19]) > limit_bytes:
         raise _too_large(limit_bytes)
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit_bytes:
-            raise _too_large(limit_bytes)
+    patience_s = _patience_s(request)
+    began = asyncio.get_running_loop().time()
+    try:
+        async with asyncio.timeout(patience_s) as deadline:
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > limit_bytes:
+                    raise _too_large(limit_bytes)
+                deadline.reschedule(began + patience_s + len(body) / SLOWEST_BYTES_PER_S)
+    except TimeoutError:
+        raise _too_slow(patience_s) from None
     return bytes(body)
 
 
@@ -78,6 +92,16 @@ def parse_value(data: Any, model: type[_Model]) -> _Model:
         return model.model_validate(data)
     except ValidationError as error:
         raise faults_of(error, model) from None
+
+
+def _patience_s(request: Request) -> float:
+    app = request.scope.get("app")
+    return PATIENCE_S if app is None else shared(request).settings.body_timeout_s
+
+
+def _too_slow(patience_s: float) -> ProblemRaised:
+    detail = f"The body took more than {patience_s:g} s, and a second for each 16 KiB of it"
+    return ProblemRaised("request_timeout", detail, headers={"Connection": "close"})
 
 
 def _too_large(limit_bytes: int) -> ProblemRaised:

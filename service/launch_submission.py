@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 
@@ -26,6 +27,7 @@ from service.launch_device import check_tools, placed
 from service.posted import posted_job
 from service.problems import ProblemRaised
 from service.shared import Shared
+from store.errors import JobLost
 from store.jobs.words import Cancellation, Membership, Priority
 from store.launches import LIFE_S
 
@@ -75,9 +77,13 @@ def _resolved(request: LaunchRequest) -> tuple[LaunchRequest, Resolved]:
 
 
 async def wait_for_launch(shared: Shared, launch_id: str, wait_s: float) -> bytes:
-    """Return the launch as it is once it is over, or after `wait_s`."""
-    if wait_s and (result := await shared.finished.wait(launch_id, wait_s)):
-        return result.record
+    """Return the launch as it is once it is over, or after `wait_s`.
+
+    Raises ProblemRaised (404) when it is not kept any more.
+    """
+    with suppress(JobLost):
+        if wait_s and (result := await shared.finished.wait(launch_id, wait_s)):
+            return result.record
     return await current_launch(shared, launch_id)
 
 

@@ -2,6 +2,9 @@
 
 import asyncio
 import logging
+import os
+import secrets
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -9,6 +12,7 @@ from functools import partial
 from fastapi import FastAPI
 from redis.asyncio import Redis
 
+from compiler.lapsed import EXHAUSTED, lapsed_record
 from service.caller import Callers
 from service.flights import Flights
 from service.loopback import is_loopback
@@ -30,14 +34,18 @@ from store.events import Events
 from store.following import Following
 from store.idempotency import Idempotency
 from store.invalidation import Invalidations, invalidate
+from store.jobs.attempts import Attempts
 from store.jobs.callers import Jobs
+from store.jobs.reaping import reap_for_all
 from store.jobs.waiting import Finished
-from store.jobs.words import Limits
+from store.jobs.words import Claim, Limits
+from store.lanes import kind_of
 from store.launches import Launches
 from store.subscription import Subscription
 from store.tensors import Tensors
 
 NOTE_S = 5.0
+Part = Callable[[], Coroutine[None, None, None]]
 logger = logging.getLogger(__name__)
 
 
@@ -53,38 +61,68 @@ def lifespan(
         blocking = connect_blocking(settings.redis_url)
         # only to note uses: the workers keep the cache within its budget
         budget = None if settings.cache_url else Budget(cache, 0)
-        shared = _shared(settings, redis, cache, blocking, budget)
-        app.state.shared = shared
-        listening: list[Callable[[], Coroutine[None, None, None]]] = [
+        callers = Callers(ApiKeys(redis), is_private=is_loopback(settings.host))
+        key_changes = _key_changes(blocking, callers)
+        shared = _shared(settings, redis, cache, blocking, budget, callers, key_changes)
+        app.state.shared, app.state.failed = shared, False
+        parts: list[Part] = [
             shared.finished.run,
             shared.following.run,
             shared.invalidations.run,
-            _key_changes(blocking, shared.callers).run,
+            key_changes.run,
             partial(_note, shared.compilations.flush),
+            partial(reap_for_all, _reaper(redis, blocking), _lapsed),
         ]
         if budget is not None:
-            listening.append(partial(_note, budget.flush))
+            parts.append(partial(_note, budget.flush))
+        tasks = [asyncio.create_task(_run(part, app)) for part in parts]
         try:
-            async with asyncio.TaskGroup() as tasks:
-                listeners = [tasks.create_task(listen()) for listen in listening]
-                yield
-                for listener in listeners:
-                    listener.cancel()
+            yield
         finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             for client in {redis, cache, blocking}:
                 await client.aclose()
 
     return living
 
 
+async def _run(part: Part, app: FastAPI) -> None:
+    """Run what must run for as long as the service does; without it the service ends, too."""
+    try:
+        await part()
+    except Exception:
+        logger.critical("the service ends, as a part of it has", exc_info=True)
+        app.state.failed = True
+        app.state.stop()
+
+
+def _reaper(redis: Redis, blocking: Redis) -> Attempts:
+    name = f"service-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+    return Attempts(redis, blocking, name)
+
+
+def _lapsed(claim: Claim) -> bytes:
+    return lapsed_record(kind_of(claim.lane), claim.id, claim.payload, claim.lapse or EXHAUSTED)
+
+
 def _shared(
-    settings: ServiceSettings, redis: Redis, cache: Redis, blocking: Redis, budget: Budget | None
+    settings: ServiceSettings,
+    redis: Redis,
+    cache: Redis,
+    blocking: Redis,
+    budget: Budget | None,
+    callers: Callers,
+    key_changes: Subscription,
 ) -> Shared:
     memory = AnswerMemory(settings.memory_cache_bytes)
     events = Events(redis)
     limits = Limits(
         queued=settings.max_queue_length, queued_per_caller=settings.max_queued_per_caller
     )
+    finished, following = Finished(redis, blocking), Following(redis, blocking, events)
+    invalidations = Invalidations(blocking, on_key=memory.forget, on_loss=memory.clear)
     return Shared(
         settings=settings,
         compilations=Compilations(cache, budget),
@@ -93,19 +131,27 @@ def _shared(
         batches=Batches(redis),
         blobs=Blobs(cache),
         jobs=Jobs(redis, limits),
-        finished=Finished(redis, blocking),
+        finished=finished,
         events=events,
-        following=Following(redis, blocking, events),
+        following=following,
         launches=Launches(redis),
         tensors=Tensors(redis, Blobs(cache, budget), settings.max_tensors_bytes),
         idempotency=Idempotency(redis),
         workers=workers.Workers(redis),
-        callers=Callers(ApiKeys(redis), is_private=is_loopback(settings.host)),
+        callers=callers,
         toolchains=Toolchains(workers.Toolchains(redis)),
         memory=memory,
         meanings=Meanings(settings.memory_meanings),
         flights=Flights(),
-        invalidations=Invalidations(blocking, on_key=memory.forget, on_loss=memory.clear),
+        invalidations=invalidations,
+        redis=redis,
+        cache=cache,
+        listeners={
+            "results": lambda: finished.connected,
+            "events": lambda: following.connected,
+            "invalidations": lambda: invalidations.connected,
+            "API keys": lambda: key_changes.connected,
+        },
         invalidate=partial(invalidate, redis),
         metrics=Metrics(),
     )

@@ -23,6 +23,7 @@ STATUS = {
     "no_such_stage": 404,
     "stage_not_reached": 404,
     "method_not_allowed": 405,
+    "request_timeout": 408,
     "not_finished": 409,
     "evicted": 410,
     "too_large": 413,
@@ -36,6 +37,7 @@ STATUS = {
     "queue_full": 503,
     "no_toolchain": 503,
     "store_unavailable": 503,
+    "stopping": 503,
     "derivation_failed": 503,
 }
 RETRY_AFTER_S = {
@@ -43,6 +45,7 @@ RETRY_AFTER_S = {
     "queue_full": 5,
     "no_toolchain": 2,
     "store_unavailable": 2,
+    "stopping": 2,
     "derivation_failed": 5,
 }
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")

@@ -49,6 +49,14 @@ class ServiceSettings(BaseSettings):
     """Jobs that may wait for one toolchain; more are refused with `queue_full`."""
     max_queued_per_caller: int = Field(default=5_000, ge=1)
     """Jobs of one caller that may wait; more are refused with `too_many_requests`."""
+    max_connections: int = Field(default=10_000, ge=1)
+    """Connections of clients at the same time; further ones are refused."""
+    head_timeout_s: float = Field(default=10, gt=0)
+    """How long the head of a request may take."""
+    body_timeout_s: float = Field(default=15, gt=0)
+    """How long a body may take, and a second more for each 16 KiB of it."""
+    drain_s: float = Field(default=5, ge=0, le=3600)
+    """How long requests may go on when the service is told to stop."""
     max_tensor_bytes: int = Field(default=256 << 20, ge=1 << 10)
     """The largest uploaded tensor."""
     max_tensors_bytes: int = Field(default=1 << 30, ge=1 << 10)

@@ -1,9 +1,10 @@
 """What the routes of one process share, listed once with its types."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from fastapi import Request
+from redis.asyncio import Redis
 
 from service.caller import Callers
 from service.flights import Flights
@@ -50,8 +51,17 @@ class Shared:
     meanings: Meanings
     flights: Flights
     invalidations: Invalidations
+    redis: Redis
+    cache: Redis
+    listeners: Mapping[str, Callable[[], bool]]
+    """Whether each subscription of this process is connected, by what it tells of."""
     invalidate: Callable[[str], Awaitable[None]]
     metrics: Metrics
+
+    def depart(self) -> None:
+        """Let go of everybody who waits: this process ends."""
+        self.finished.close()
+        self.following.close()
 
 
 def shared(request: Request) -> Shared:

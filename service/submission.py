@@ -17,8 +17,10 @@ from compiler.toolchain import Toolchain
 from service.answer import FINISHED_STATES, Answer, Cache
 from service.attendance import IsGone, attended, waiting_for
 from service.caller import Caller
+from service.lost import MAX_LOSSES, is_lost
 from service.shared import Shared
-from store.jobs.words import Outcome, Priority
+from store.errors import JobLost
+from store.jobs.words import Outcome, Priority, Waiting
 from store.lanes import compile_lane
 
 MAX_EVICTIONS = 3
@@ -40,7 +42,7 @@ async def find_or_enqueue(
     Raises QueueFull, CallerQueueFull, StoreUnavailable.
     """
     refresh = request.refresh
-    evictions = 0
+    evictions = losses = 0
     end = time.monotonic() + wait_s
     while True:
         waiting = waiting_for(max(0.0, end - time.monotonic()))
@@ -59,8 +61,14 @@ async def find_or_enqueue(
         )
         cache: Cache = submitted.outcome.value
         record = submitted.record
-        if submitted.outcome is not Outcome.HIT and waiting is not None:
-            record = await attended(shared, job, toolchain, caller, waiting, is_gone)
+        if submitted.outcome is not Outcome.HIT:
+            try:
+                record = await _awaited(shared, job, toolchain, caller, waiting, is_gone)
+            except JobLost:
+                losses += 1
+                if losses == MAX_LOSSES:
+                    raise
+                continue  # it is submitted again
         if record is None:
             return await unfinished(shared, job, toolchain, cache)
         if submitted.is_older:
@@ -75,6 +83,26 @@ async def find_or_enqueue(
         if evictions == MAX_EVICTIONS:
             shared.metrics.direct_answers.inc()
             return Answer(job.key, state_of(record), record, cache)
+
+
+async def _awaited(
+    shared: Shared,
+    job: CompileJob,
+    toolchain: Toolchain,
+    caller: Caller,
+    waiting: Waiting | None,
+    is_gone: IsGone,
+) -> bytes | None:
+    """Return the record of a job that was submitted, None when it is not over in time.
+
+    Raises JobLost when the store has lost it.
+    """
+    record = None
+    if waiting is not None:
+        record = await attended(shared, job, toolchain, caller, waiting, is_gone)
+    if record is None and await is_lost(shared, job.key):
+        raise JobLost(job.key)
+    return record
 
 
 async def unfinished(

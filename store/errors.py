@@ -9,6 +9,13 @@ class StoreUnavailable(StoreError):
     """The server cannot be reached, does not answer in time, or refuses to take data."""
 
 
+class JobLost(StoreUnavailable):
+    """A job that was there is gone without a result: the server lost it, as a failover may."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"The store has lost {job_id}, which was not finished. Post it again.")
+
+
 class QueueFull(StoreError):
     """A lane holds as many queued jobs as it may."""
 

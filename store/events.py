@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import orjson
 from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
 
 from store import keys, scripts
 
@@ -28,6 +29,22 @@ class Event:
     id: str
     kind: str
     data: bytes
+
+
+def check_id(written: str) -> None:
+    """Raise `ValueError` when `written` is not the id of an event."""
+    if not _ID.fullmatch(written):
+        raise ValueError(f"{written!r} is not the id of an event, such as 1763640000000-0.")
+
+
+def is_later(id_: str, after: str) -> bool:
+    """Return whether an event comes behind another; both are ids."""
+    return _parts(id_) > _parts(after)
+
+
+def _parts(id_: str) -> tuple[int, int]:
+    ms, _, count = id_.partition("-")
+    return int(ms), int(count or 0)
 
 
 class Events:
@@ -50,9 +67,16 @@ class Events:
 
     async def read(self, job_id: str, after: str = START) -> list[Event]:
         """Return the events later than `after`; `ValueError` when that is not an event's id."""
-        if not _ID.fullmatch(after):
-            raise ValueError(f"{after!r} is not the id of an event, such as 1763640000000-0.")
+        check_id(after)
         entries: Any = await self._redis.xrange(keys.EVENTS + job_id, min=f"({after}")
+        return self.told(entries)
+
+    def ask(self, pipeline: Pipeline, job_id: str, after: str) -> None:
+        """Add to `pipeline` what reads the events later than `after`; see `told`."""
+        pipeline.xrange(keys.EVENTS + job_id, min=f"({after}")
+
+    def told(self, entries: Any) -> list[Event]:
+        """Return the events of an answer to `ask`."""
         return [
             Event(entry_id.decode(), fields[b"type"].decode(), fields[b"data"])
             for entry_id, fields in entries

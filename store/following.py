@@ -1,24 +1,60 @@
-"""Following events as they come: many followers, one subscription per process.
+"""Following events as they come: many followers, one subscription and one reader per process.
 
-A publication only makes it faster: whoever hears nothing looks again after `SILENCE_S`, and
-everybody does after a reconnection.
+However many follow a job, its events are read once. A publication only makes it faster: whatever is
+followed is read again after `SILENCE_S`, and after a reconnection.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any, Final
 
 from redis.asyncio import Redis
 
 from store import keys
-from store.events import FINISHED, START, Event, Events
+from store.errors import StoreUnavailable
+from store.events import START, Event, Events, is_later
 from store.subscription import Subscription
 
 SILENCE_S: Final = 15.0
+ANSWER_S: Final = 10.0
+READ_AT_ONCE: Final = 200
+AWAY_S: Final = 0.5
+
+
+class Topic:
+    """The events of one job or batch, as far as they are read. `alive`: more may come."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.alive = True
+        self.followers = 0
+        self.is_read = False
+        self._news = asyncio.Event()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is, or may be, anything to tell."""
+        return self.alive or bool(self.events)
+
+    @property
+    def news(self) -> asyncio.Event:
+        """What is set when more is read than now; take it before looking."""
+        return self._news
+
+    def tell(self, events: Iterable[Event] = (), *, alive: bool) -> None:
+        """Add what was read, and wake the followers."""
+        self.events += events
+        self.alive, self.is_read = alive, True
+        self.wake()
+
+    def wake(self) -> None:
+        """Let the followers look."""
+        news, self._news = self._news, asyncio.Event()
+        news.set()
 
 
 class Following:
-    """The followers in this process. `run()` must be running for news to come at once."""
+    """The followers in this process. `run()` must be running for anything to be read."""
 
     def __init__(
         self, redis: Redis, blocking: Redis, events: Events, silence_s: float = SILENCE_S
@@ -26,14 +62,41 @@ class Following:
         self._redis = redis
         self._events = events
         self._silence_s = silence_s
-        self._followers: dict[str, set[asyncio.Event]] = {}
+        self._topics: dict[str, Topic] = {}
+        self._due: set[str] = set()
+        self._news = asyncio.Event()
+        self._closed = False
         self._subscription = Subscription(
-            blocking, keys.HAPPENED, self._on_news, on_connect=self._wake_all
+            blocking, keys.HAPPENED, self._on_news, on_connect=self._read_all
         )
 
+    @property
+    def connected(self) -> bool:
+        """Whether publications are heard now."""
+        return self._subscription.connected
+
     async def run(self) -> None:
-        """Wake followers until cancelled."""
-        await self._subscription.run()
+        """Read what is followed until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._subscription.run())
+            tasks.create_task(self._read())
+
+    def close(self) -> None:
+        """Let every follower go, behind what it was told: this process ends."""
+        self._closed = True
+        for topic in self._topics.values():
+            topic.wake()
+
+    async def look(self, id_: str) -> Topic:
+        """Return what is known of a job or batch. Raises StoreUnavailable."""
+        topic = self._topic(id_)
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                while not topic.is_read:
+                    await topic.news.wait()
+        except TimeoutError as error:
+            raise StoreUnavailable(f"No events were read within {ANSWER_S:g} s.") from error
+        return topic
 
     async def follow(self, id_: str, after: str = START) -> AsyncIterator[Event | None]:
         """Yield the events of a job or batch later than `after`, and end behind the last one.
@@ -41,49 +104,81 @@ class Following:
         That is `finished`, or what a worker still found out after the end (`store.sequel`).
 
         None stands for a silence of `silence_s`. It ends too when the job is over and there is
-        nothing more to tell.
+        nothing more to tell, and when this is closed.
         """
-        news = asyncio.Event()
-        self._followers.setdefault(id_, set()).add(news)
+        topic = self._topic(id_)
+        topic.followers += 1
+        told = 0
         try:
             while True:
-                news.clear()
-                alive = await self.is_alive(id_)
-                finished = False
-                for event in await self._events.read(id_, after):
-                    yield event
-                    after = event.id
-                    finished = finished or event.kind == FINISHED
-                if not alive:
+                news = topic.news
+                while told < len(topic.events):
+                    event = topic.events[told]
+                    told += 1
+                    if is_later(event.id, after):
+                        yield event
+                if self._closed or not topic.alive:
                     return
-                if finished:
-                    continue  # to look at once whether more is to come
                 if not await _comes(news, self._silence_s):
                     yield None
         finally:
-            self._forget(id_, news)
+            topic.followers -= 1
+            self._drop_unfollowed(id_, topic)
 
-    async def is_alive(self, id_: str) -> bool:
-        """Return whether more may happen to a job or batch."""
-        if await self._redis.exists(keys.JOB + id_, keys.SEQUEL + id_):
-            return True
-        left: Any = await self._redis.hget(keys.BATCH + id_, "left")
-        return left is not None and int(left) > 0
+    def _topic(self, id_: str) -> Topic:
+        topic = self._topics.get(id_)
+        if topic is None:
+            topic = self._topics[id_] = Topic()
+            self._look_at(id_)
+        return topic
 
-    def _forget(self, id_: str, news: asyncio.Event) -> None:
-        followers = self._followers[id_]
-        followers.discard(news)
-        if not followers:
-            del self._followers[id_]
+    def _drop_unfollowed(self, id_: str, topic: Topic) -> None:
+        if not topic.followers and self._topics.get(id_) is topic:
+            del self._topics[id_]
 
     def _on_news(self, message: bytes) -> None:
-        for news in self._followers.get(message.decode(), ()):
-            news.set()
+        id_ = message.decode()
+        if id_ in self._topics:
+            self._look_at(id_)
 
-    def _wake_all(self) -> None:
-        for followers in self._followers.values():
-            for news in followers:
-                news.set()
+    def _look_at(self, *ids: str) -> None:
+        self._due.update(ids)
+        self._news.set()
+
+    def _read_all(self) -> None:
+        self._look_at(*self._topics)
+
+    async def _read(self) -> None:
+        while True:
+            if not await _comes(self._news, self._silence_s):
+                for id_, topic in list(self._topics.items()):
+                    self._drop_unfollowed(id_, topic)
+                self._read_all()
+            self._news.clear()
+            due = sorted(self._due & self._topics.keys())
+            self._due.clear()
+            try:
+                for start in range(0, len(due), READ_AT_ONCE):
+                    await self._read_some(due[start : start + READ_AT_ONCE])
+            except StoreUnavailable:
+                self._look_at(*due)  # followers stay, and are told later
+                await asyncio.sleep(AWAY_S)
+
+    async def _read_some(self, ids: list[str]) -> None:
+        topics = {id_: self._topics[id_] for id_ in ids if id_ in self._topics}
+        pipeline = self._redis.pipeline(transaction=False)
+        for id_, topic in topics.items():
+            # whether it lives is asked first: an end in between has told its events by then
+            pipeline.exists(keys.JOB + id_, keys.SEQUEL + id_)
+            pipeline.hget(keys.BATCH + id_, "left")
+            self._events.ask(pipeline, id_, topic.events[-1].id if topic.events else START)
+        found: list[Any] = await pipeline.execute()
+        for n, (id_, topic) in enumerate(topics.items()):
+            lives, left, entries = found[3 * n : 3 * n + 3]
+            alive = bool(lives) or int(left or 0) > 0
+            topic.tell(self._events.told(entries), alive=alive)
+            if not alive and self._topics.get(id_) is topic:
+                del self._topics[id_]  # its followers have it; who comes now looks anew
 
 
 async def _comes(news: asyncio.Event, timeout_s: float) -> bool:

@@ -24,6 +24,7 @@ WAKE: Final = "tritond:wake:"  # <lane>: list of one token, while jobs wait and 
 LEASES: Final = "tritond:leases"  # zset job id -> end of its lease, ms
 DEADLINES: Final = "tritond:deadlines"  # zset queued job id -> queue deadline, ms
 REAPER: Final = "tritond:reaper"  # the process that reaps for all, lives as long as its term
+PROBE: Final = "tritond:probe"  # written to see whether the server writes
 TOKEN: Final = "tritond:token"  # noqa: S105  (counter of fencing tokens)
 
 # --- Launches and what they are made of (must never be evicted) -------------------------------

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -19,6 +20,7 @@ from service.routes.posting import WAIT
 from service.shared import Shared, shared
 from service.submission import finished, unfinished
 from service.wait import requested_wait
+from store.errors import JobLost
 from store.jobs.words import Cancellation
 
 router = APIRouter(prefix="/v1/compilations", tags=["compilations"])
@@ -73,7 +75,8 @@ async def find_compilation(
     waiting = waiting_for(wait_s)
     record = None
     if waiting is not None and is_gone is not None and await state.jobs.attend(key, waiting):
-        record = await attended(state, job, toolchain, caller, waiting, is_gone)
+        with suppress(JobLost):  # then it is not here any more
+            record = await attended(state, job, toolchain, caller, waiting, is_gone)
     if record is None:
         record = await _finished_record(state, key)
     if record is None:

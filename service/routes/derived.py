@@ -5,6 +5,7 @@ A worker makes it, so a request waits as a POST of a compilation does: 202 until
 
 import re
 import time
+from functools import partial
 from typing import Any
 
 import orjson
@@ -17,6 +18,7 @@ from compiler.target import parse_target
 from service.answer import RETRY_AFTER_S, server_timing
 from service.caller import Caller
 from service.eviction import evicted
+from service.lost import CACHE_STATUS, submit_and_wait
 from service.openapi import bytes_as
 from service.problems import ProblemRaised
 from service.routes.artifacts import blob_response
@@ -25,7 +27,7 @@ from service.routes.posting import WAIT
 from service.shared import Shared, shared
 from service.submission import MAX_QUEUED_MS
 from service.wait import requested_wait
-from store.jobs.words import Outcome, Priority
+from store.jobs.words import Priority
 from store.lanes import derive_lane
 
 router = APIRouter(prefix="/v1/compilations/{key}", tags=["artifacts"])
@@ -141,7 +143,8 @@ async def _outcome(
     id_ = key_of(compilation, what)
     if not refresh and (record := await state.derivations.read(id_)):
         return "hit", record
-    submitted = await state.jobs.submit(
+    submit = partial(
+        state.jobs.submit,
         id_,
         lane=derive_lane(compilation.toolchain.id),
         priority=Priority.INTERACTIVE,
@@ -150,11 +153,8 @@ async def _outcome(
         deadline_ms=MAX_QUEUED_MS,
         refresh=refresh,
     )
-    if submitted.outcome is Outcome.HIT:
-        return "hit", submitted.record
-    cache = "collapsed" if submitted.outcome is Outcome.JOIN else "fwd=miss"
-    result = await state.finished.wait(id_, wait_s) if wait_s else None
-    return cache, result.record if result else None
+    submitted, record = await submit_and_wait(state, id_, submit, wait_s)
+    return CACHE_STATUS[submitted.outcome], record
 
 
 async def _job(state: Shared, id_: str, compilation: Compilation, what: str) -> DeriveJob:

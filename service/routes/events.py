@@ -13,7 +13,7 @@ from service.openapi import bytes_as, header
 from service.posted import posted_job
 from service.problems import ProblemRaised
 from service.shared import Shared, shared
-from store.events import FINISHED, START, Event
+from store.events import FINISHED, START, Event, check_id
 
 _KEEP_ALIVE = b": still here\n\n"
 
@@ -53,11 +53,11 @@ async def event_stream(
     """
     after = request.headers.get("last-event-id") or START
     try:
-        known = await state.events.read(job_id, after)
+        check_id(after)
     except ValueError as error:
         detail = f"Last-Event-ID: {error}"
         raise ProblemRaised("invalid_request", detail, parameter="Last-Event-ID") from None
-    if known or await state.events.read(job_id) or await state.following.is_alive(job_id):
+    if (await state.following.look(job_id)).is_known:
         return _streaming(state.following.follow(job_id, after))
     if read_record is not None and await read_record(job_id) is not None:
         return _streaming(_once(_END if after != _END.id else None))

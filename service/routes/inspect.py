@@ -1,6 +1,7 @@
 """POST of an inspection: what a source says of its kernels, found out by a worker."""
 
 import time
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -10,11 +11,12 @@ from compiler.inspection import EXAMPLE, Inspection, InspectJob, InspectRequest,
 from service.answer import RETRY_AFTER_S, server_timing
 from service.body import parse_body, read_body
 from service.caller import Caller
+from service.lost import CACHE_STATUS, submit_and_wait
 from service.openapi import body_of
 from service.shared import Shared, shared
 from service.submission import MAX_QUEUED_MS
 from service.wait import requested_wait
-from store.jobs.words import Outcome, Priority
+from store.jobs.words import Priority
 from store.lanes import inspect_lane
 
 DEFAULT_WAIT_S = 10.0
@@ -75,7 +77,8 @@ async def _ask(
     state: Shared, job: InspectJob, caller: Caller, wait_s: float
 ) -> tuple[str, bytes | None]:
     """Return how a cache would call it, and the record if it is there in time."""
-    submitted = await state.jobs.submit(
+    submit = partial(
+        state.jobs.submit,
         job.key,
         lane=inspect_lane(job.toolchain_id),
         priority=Priority.INTERACTIVE,
@@ -83,8 +86,5 @@ async def _ask(
         caller=caller.id,
         deadline_ms=MAX_QUEUED_MS,
     )
-    if submitted.outcome is Outcome.HIT:
-        return "hit", submitted.record
-    cache = "collapsed" if submitted.outcome is Outcome.JOIN else "fwd=miss"
-    result = await state.finished.wait(job.key, wait_s) if wait_s else None
-    return cache, result.record if result else None
+    submitted, record = await submit_and_wait(state, job.key, submit, wait_s)
+    return CACHE_STATUS[submitted.outcome], record

@@ -3,7 +3,8 @@
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Annotated
 
 import orjson
@@ -17,6 +18,7 @@ from service.answer import FINISHED_STATES, RETRY_AFTER_S, server_timing
 from service.body import canonical_json, parse_body, read_body
 from service.caller import Caller
 from service.launch_submission import cancel_launch, current_launch, submit_launch, wait_for_launch
+from service.lost import MAX_LOSSES, is_lost
 from service.openapi import body_of, bytes_as, header
 from service.problems import ProblemRaised
 from service.routes.artifacts import blob_response
@@ -24,6 +26,7 @@ from service.routes.events import RESUMED, STREAM, event_stream
 from service.routes.posting import WAIT
 from service.shared import Shared, shared
 from service.wait import requested_wait
+from store.errors import JobLost
 from store.launches import StoredLaunch
 
 PATH = "/v1/launches"
@@ -52,13 +55,35 @@ async def post_launch(request: Request) -> Response:
     body = await read_body(request, state.settings.max_body_bytes)
     launch_request = parse_body(body, LaunchRequest)
     key = request.headers.get("idempotency-key")
-    if key is None:
-        launch_id = secrets.token_hex(16)
-        await submit_launch(state, launch_request, caller, launch_id)
-    else:
-        launch_id = await _submit_once(state, caller, key, launch_request, body)
-    record = await wait_for_launch(state, launch_id, wait.seconds)
+    submit = (
+        partial(_submit_anew, state, caller, launch_request)
+        if key is None
+        else partial(_submit_once, state, caller, key, launch_request, body)
+    )
+    record = await _submit_and_wait(state, submit, wait.seconds)
     return _response(record, started, wait.headers)
+
+
+async def _submit_and_wait(
+    state: Shared, submit: Callable[[], Awaitable[str]], wait_s: float
+) -> bytes:
+    """Submit the launch, again if the store loses it, and return it as it is after `wait_s`."""
+    deadline = time.monotonic() + wait_s
+    for _ in range(MAX_LOSSES):
+        launch_id = await submit()
+        left_s = deadline - time.monotonic()
+        try:
+            result = await state.finished.wait(launch_id, left_s) if left_s > 0 else None
+        except JobLost:
+            continue
+        return result.record if result else await current_launch(state, launch_id)
+    raise JobLost(launch_id)
+
+
+async def _submit_anew(state: Shared, caller: Caller, launch_request: LaunchRequest) -> str:
+    launch_id = secrets.token_hex(16)
+    await submit_launch(state, launch_request, caller, launch_id)
+    return launch_id
 
 
 async def _submit_once(
@@ -66,7 +91,8 @@ async def _submit_once(
 ) -> str:
     """Return the launch that `key` stands for, submitted now if it is not there yet."""
     launch_id = await _first_use(state, caller, key, secrets.token_hex(16), canonical_json(body))
-    if await state.launches.find(launch_id, caller.id) is None:
+    is_there = await state.launches.find(launch_id, caller.id) is not None
+    if not is_there or await is_lost(state, launch_id):
         try:
             await submit_launch(state, launch_request, caller, launch_id)
         except Exception:

@@ -10,6 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from compiler.target import STAGES
 from service import VERSION
 from service.openapi import bytes_as
+from service.readiness import readiness
 from service.shared import Shared, shared
 from store.lanes import compile_lane
 
@@ -100,10 +101,12 @@ async def get_health() -> dict[str, str]:
 
 @router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", summary="This process reaches the store")
-async def get_readiness(request: Request) -> dict[str, str]:
-    """Answer 503 while the store cannot be reached; says nothing of workers."""
-    await shared(request).workers.list()
-    return {"status": "ready"}
+async def get_readiness(request: Request) -> dict[str, Any]:
+    """Answer 503 while the store cannot be reached, refuses to write, or is not heard.
+
+    `workers` says how many serve the default toolchain: for information, 0 of them is ready, too.
+    """
+    return await readiness(shared(request))
 
 
 @router.get(

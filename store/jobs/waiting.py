@@ -11,7 +11,7 @@ from typing import Final
 from redis.asyncio import Redis
 
 from store import keys
-from store.errors import StoreUnavailable
+from store.errors import JobLost, StoreUnavailable
 from store.jobs.words import Result
 from store.subscription import Subscription
 
@@ -20,7 +20,7 @@ READ_AGAIN_S: Final = 1.0
 
 @dataclass(slots=True)
 class _Awaited:
-    future: asyncio.Future[Result]
+    future: asyncio.Future[Result | None]
     waiters: int = 0
 
 
@@ -32,9 +32,27 @@ class Finished:
         self._awaited: dict[str, _Awaited] = {}
         self._due: set[str] = set()
         self._news = asyncio.Event()
+        self._closed = False
         self._subscription = Subscription(
             blocking, keys.FINISHED, self._on_finished, on_connect=self._read_all
         )
+
+    @property
+    def connected(self) -> bool:
+        """Whether publications are heard now."""
+        return self._subscription.connected
+
+    @property
+    def closed(self) -> bool:
+        """Whether nobody is waited for any more."""
+        return self._closed
+
+    def close(self) -> None:
+        """Let go of all who wait, now and from now on: this process ends."""
+        self._closed = True
+        awaited, self._awaited = self._awaited, {}
+        for each in awaited.values():
+            each.future.set_result(None)
 
     async def run(self) -> None:
         """Wake waiters until cancelled."""
@@ -43,7 +61,10 @@ class Finished:
             tasks.create_task(self._read())
 
     async def wait(self, job_id: str, timeout_s: float) -> Result | None:
-        """Return the result of the job as soon as there is one, None after `timeout_s`."""
+        """Return the result of the job as soon as there is one, None after `timeout_s` or `close`.
+
+        Raises JobLost when there is neither a job (or batch) of this id nor a result any more.
+        """
         awaited = self._awaited.get(job_id)
         if awaited is None:
             awaited = _Awaited(asyncio.get_running_loop().create_future())
@@ -51,7 +72,8 @@ class Finished:
             self._look(job_id)
         awaited.waiters += 1
         try:
-            await asyncio.wait([awaited.future], timeout=timeout_s)
+            if not self._closed:
+                await asyncio.wait([awaited.future], timeout=timeout_s)
         finally:
             awaited.waiters -= 1
             if not awaited.waiters and self._awaited.get(job_id) is awaited:
@@ -88,11 +110,24 @@ class Finished:
     async def _resolve(self, job_ids: list[str]) -> None:
         pipeline = self._redis.pipeline(transaction=False)
         for job_id in job_ids:
+            # in this order: a job that ends in between has its result by then
+            pipeline.exists(keys.JOB + job_id, keys.BATCH + job_id)
             pipeline.hmget(keys.RESULT + job_id, "record", "reusable")
         try:
             found = await pipeline.execute()
         except StoreUnavailable:
             return  # read again within a second; the waiters have their own time limits
-        for job_id, (record, reusable) in zip(job_ids, found, strict=True):
-            if record is not None and (awaited := self._awaited.pop(job_id, None)):
-                awaited.future.set_result(Result(record, reusable == b"1"))
+        for job_id, lives, (record, reusable) in zip(job_ids, found[::2], found[1::2], strict=True):
+            if record is not None:
+                self._settle(job_id, Result(record, reusable == b"1"))
+            elif not lives:
+                self._settle(job_id, JobLost(job_id))
+
+    def _settle(self, job_id: str, end: Result | JobLost) -> None:
+        awaited = self._awaited.pop(job_id, None)
+        if awaited is None:
+            return
+        if isinstance(end, JobLost):
+            awaited.future.set_exception(end)
+        else:
+            awaited.future.set_result(end)
