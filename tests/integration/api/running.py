@@ -75,6 +75,17 @@ class Deployment:
         assert self._store is not None
         return self._store.url
 
+    @property
+    def service(self) -> Process | None:
+        """The process of the service."""
+        return self._service
+
+    @property
+    def store(self) -> EmbeddedValkey:
+        """The running server."""
+        assert self._store is not None
+        return self._store
+
     def start_store(self) -> None:
         self._store = EmbeddedValkey(self.folder / "data")
         asyncio.run(self._store.start())

@@ -1,0 +1,138 @@
+"""A server that refuses, each time in another way, and takes commands again afterwards."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+from store.connection import Server, connect_blocking
+from store.embedded import EmbeddedValkey
+
+ENDLESS = "while true do end"
+Refusal = Callable[[EmbeddedValkey, Server], AbstractAsyncContextManager[None]]
+
+
+@asynccontextmanager
+async def busy(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
+    """A script of somebody's runs for ever: BUSY."""
+    await redis.config_set("busy-reply-threshold", "20")
+    client = connect_blocking(valkey.url)
+    script = asyncio.create_task(client.eval(ENDLESS, 0))
+    await asyncio.sleep(0.1)
+    try:
+        yield
+    finally:
+        await redis.script_kill()
+        await asyncio.gather(script, return_exceptions=True)
+        await client.aclose()
+
+
+@asynccontextmanager
+async def full_disk(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
+    """The append-only file cannot be written, as there is no space left: MISCONF.
+
+    The next file of the log is /dev/full, on which every write fails as on a full disk.
+    """
+    folder = Path(valkey.url.removeprefix("unix://")).parent / "appendonlydir"
+    number = max(int(file.name.split(".")[2]) for file in folder.glob("*.incr.aof")) + 1
+    (folder / f"appendonly.aof.{number}.incr.aof").symlink_to("/dev/full")
+    await redis.bgrewriteaof()
+    await _until(redis, "aof_rewrite_in_progress", 0)
+    while (await redis.info("persistence"))["aof_last_write_status"] == "ok":
+        try:
+            await redis.set("some", "data")
+        except Exception:  # noqa: BLE001  (that is what is waited for)
+            break
+        await asyncio.sleep(0.02)
+    try:
+        yield
+    finally:
+        await redis.bgrewriteaof()
+        await _until(redis, "aof_rewrite_in_progress", 0)
+        await asyncio.sleep(1.1)  # it looks again each second
+
+
+async def _until(redis: Server, name: str, value: object) -> None:
+    while True:
+        info = await redis.info("persistence")
+        if info[name] == value and not info["aof_rewrite_scheduled"]:
+            return
+        await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def without_password(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
+    """Everybody is asked for a password: NOAUTH."""
+    await redis.config_set("requirepass", "secret")
+    await redis.execute_command("AUTH", "secret")
+    await redis.client_kill_filter(skipme=True)
+    try:
+        yield
+    finally:
+        await redis.config_set("requirepass", "")
+
+
+@asynccontextmanager
+async def replica(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
+    """It is a replica now, whose primary is away: READONLY."""
+    await redis.execute_command("REPLICAOF", "127.0.0.1", "1")
+    try:
+        yield
+    finally:
+        await redis.execute_command("REPLICAOF", "NO", "ONE")
+
+
+@asynccontextmanager
+async def stale_replica(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
+    """It is a replica that does not even answer reads: MASTERDOWN."""
+    await redis.config_set("replica-serve-stale-data", "no")
+    async with replica(valkey, redis):
+        yield
+    await redis.config_set("replica-serve-stale-data", "yes")
+
+
+@asynccontextmanager
+async def too_few_replicas(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
+    """It has fewer replicas than it must: NOREPLICAS."""
+    await redis.config_set("min-replicas-to-write", "1")
+    try:
+        yield
+    finally:
+        await redis.config_set("min-replicas-to-write", "0")
+
+
+@asynccontextmanager
+async def full_memory(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
+    """Its memory is full: OOM."""
+    await redis.config_set("maxmemory", "1mb")
+    try:
+        yield
+    finally:
+        await redis.config_set("maxmemory", "0")
+
+
+@asynccontextmanager
+async def no_more_clients(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
+    """It takes no further client."""
+    before = (await redis.config_get("maxclients"))["maxclients"]
+    await redis.config_set("maxclients", "1")
+    await redis.client_kill_filter(skipme=True)
+    try:
+        yield
+    finally:
+        await redis.config_set("maxclients", before)
+
+
+WRITES_REFUSED: dict[str, Refusal] = {
+    "busy": busy,
+    "full disk": full_disk,
+    "replica": replica,
+    "stale replica": stale_replica,
+    "too few replicas": too_few_replicas,
+    "full memory": full_memory,
+}
+CONNECTIONS_LOST: dict[str, Refusal] = {
+    "password": without_password,
+    "no more clients": no_more_clients,
+}
+REFUSALS = WRITES_REFUSED | CONNECTIONS_LOST

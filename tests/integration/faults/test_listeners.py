@@ -1,0 +1,153 @@
+"""Whatever the server refuses, who listens to it goes on when it does not refuse any more."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from store import keys, subscription
+from store.connection import Server, connect
+from store.embedded import EmbeddedValkey
+from store.errors import StoreUnavailable
+from store.events import Events
+from store.following import Following
+from store.invalidation import Invalidations, invalidate
+from store.jobs.attempts import Attempts
+from store.jobs.callers import Jobs
+from store.jobs.waiting import Finished
+from store.jobs.words import Priority
+from store.probe import probe
+from tests.integration.faults.refusing import REFUSALS, WRITES_REFUSED
+from worker.slots import Slots
+
+LANE = "compile:triton-3.9.0"
+
+
+@pytest.fixture(scope="module")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedValkey]:
+    server = EmbeddedValkey(tmp_path_factory.mktemp("refusing"))
+    asyncio.run(server.start())
+    yield server
+    asyncio.run(server.stop())
+
+
+@pytest.fixture
+async def operator(valkey: EmbeddedValkey) -> AsyncIterator[Server]:
+    """The connection with which the server is made to refuse; no other command uses it."""
+    client = connect(valkey.url, max_connections=1)
+    await client.flushall()
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture(autouse=True)
+def quick_pings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscription, "SILENCE_S", 0.1)
+    monkeypatch.setattr(subscription, "PONG_S", 0.5)
+
+
+async def comes_true(is_so, within_s=10.0):
+    async with asyncio.timeout(within_s):
+        while not is_so():
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+async def test_who_listens_and_waits_outlives_every_refusal(
+    valkey, operator, blocking, redis, refusal
+):
+    finished, heard = Finished(redis, blocking), []
+    following = Following(redis, blocking, Events(redis))
+    invalidations = Invalidations(blocking, on_key=heard.append, on_loss=lambda: None)
+    parts = [finished, following, invalidations]
+    tasks = [asyncio.create_task(part.run()) for part in parts]
+    await comes_true(lambda: all(part.connected for part in parts))
+
+    async with REFUSALS[refusal](valkey, operator):
+        waiting = asyncio.create_task(finished.wait("vector-add", 20))
+        await asyncio.sleep(0.5)
+        assert not any(task.done() for task in tasks)
+
+    await comes_true(lambda: all(part.connected for part in parts))
+    await invalidate(operator, "some key")
+    await comes_true(lambda: heard == ["some key"])
+    await asyncio.gather(waiting, return_exceptions=True)  # nobody ever submitted it
+    await submit_and_finish(redis, blocking, "matmul")
+    assert (await finished.wait("matmul", 10)).record == b"ok"
+    for task in tasks:
+        task.cancel()
+
+
+async def submit_and_finish(redis, blocking, job_id):
+    await Jobs(redis).submit(
+        job_id, lane=LANE, priority=Priority.BATCH, payload=b"{}", caller="ada", deadline_ms=60_000
+    )
+    attempts = Attempts(redis, blocking, "worker")
+    claim = await attempts.claim([LANE])
+    await attempts.finish(job_id, claim.token, b"ok", reusable=True, keep_s=60)
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+async def test_a_worker_that_is_refused_takes_jobs_afterwards(
+    valkey, operator, blocking, redis, refusal
+):
+    async def do_job(claim, attempts):
+        await attempts.finish(claim.id, claim.token, b"made", reusable=True, keep_s=60)
+
+    slots = Slots(Attempts(redis, blocking, "worker"), [LANE], do_job, count=2, lease_s=1)
+    working = asyncio.create_task(slots.run())
+
+    async with REFUSALS[refusal](valkey, operator):
+        await asyncio.sleep(0.3)
+    await Jobs(operator).submit(
+        "matmul", lane=LANE, priority=Priority.BATCH, payload=b"", caller="ada", deadline_ms=60_000
+    )
+
+    async with asyncio.timeout(10):
+        while not await operator.exists(keys.RESULT + "matmul"):
+            await asyncio.sleep(0.02)
+    assert not working.done()
+    working.cancel()
+    await asyncio.wait([working])
+
+
+@pytest.mark.parametrize("refusal", WRITES_REFUSED)
+async def test_a_server_that_writes_nothing_is_not_ready(valkey, operator, redis, refusal):
+    async with WRITES_REFUSED[refusal](valkey, operator):
+        with pytest.raises(StoreUnavailable):
+            await probe(redis, 3, writes=True)
+
+    await probe(redis, 3, writes=True)
+
+
+@pytest.mark.parametrize("refusal", ["busy", "full disk", "replica", "full memory"])
+async def test_a_refusal_within_a_pipeline_is_one_named_error(valkey, operator, redis, refusal):
+    await redis.set("key", "value")
+    async with REFUSALS[refusal](valkey, operator):
+        for transaction in (False, True):
+            pipeline = redis.pipeline(transaction=transaction)
+            pipeline.get("key")
+            pipeline.set("key", "of pipeline caused error: WRONGTYPE")
+            with pytest.raises(StoreUnavailable):
+                await pipeline.execute()
+
+
+async def test_a_message_that_cannot_be_read_is_skipped(redis, blocking, caplog):
+    heard = []
+
+    def on_key(key):
+        if key == "odd":
+            raise ValueError(key)
+        heard.append(key)
+
+    invalidations = Invalidations(blocking, on_key=on_key, on_loss=lambda: None)
+    task = asyncio.create_task(invalidations.run())
+    await comes_true(lambda: invalidations.connected)
+
+    await redis.publish(keys.INVALIDATED, b"\xff\xfe")
+    await redis.publish(keys.INVALIDATED, "odd")
+    await invalidate(redis, "good")
+
+    await comes_true(lambda: heard == ["good"])
+    assert caplog.text.count("cannot be read") == 2
+    task.cancel()

@@ -1,0 +1,119 @@
+"""A whole deployment whose store refuses: it says so, loses nothing, and goes on by itself."""
+
+import asyncio
+import time
+
+import pytest
+
+from store.jobs.callers import Jobs
+from store.jobs.words import Priority
+from store.lanes import compile_lane
+from store.workers import Toolchains
+from tests.integration.api import bodies
+from tests.integration.faults.refusing import REFUSALS
+
+KEY = "5" * 64
+
+
+async def until_ready(http, status, within_s=20.0):
+    async with asyncio.timeout(within_s):
+        while (answer := await http.get("/readyz")).status_code != status:
+            await asyncio.sleep(0.05)
+    return answer
+
+
+@pytest.mark.parametrize("refusal", ["busy", "full disk", "password", "full memory"])
+async def test_a_refusal_is_told_and_outlived(machine, service, worker, operator, http, refusal):
+    await until_ready(http, 200)
+    async with REFUSALS[refusal](machine.store, operator):
+        unready = await until_ready(http, 503)
+        refused = await http.post("/v1/compilations?wait=1", json=new_kernel(refusal))
+        alive = await http.get("/healthz")
+
+    ready = await until_ready(http, 200)
+    made = await http.post("/v1/compilations?wait=60", json=new_kernel(refusal))
+    assert unready.json()["slug"] == "store_unavailable"
+    assert (refused.status_code, refused.json()["slug"]) == (503, "store_unavailable")
+    assert int(refused.headers["retry-after"]) > 0
+    assert alive.status_code == 200
+    assert set(ready.json()["listeners"].values()) == {True}
+    assert made.json()["state"] == "succeeded"
+    assert worker.still_runs()
+
+
+def new_kernel(name):
+    return bodies.vector_add(f"{name} at {time.time_ns()}")
+
+
+async def test_ready_tells_how_many_workers_there_are_and_needs_none(machine, worker, http):
+    # one compiles, and one launches on the interpreter
+    assert (await until_ready(http, 200)).json()["workers"] >= 1
+
+    machine.stop_workers()
+
+    assert (await until_ready(http, 200)).json()["workers"] == 0
+
+
+async def test_a_worker_waits_for_a_store_that_refuses_when_it_starts(machine, operator, http):
+    machine.stop_workers()
+    async with REFUSALS["full disk"](machine.store, operator):
+        worker = machine.start_worker()
+        async with asyncio.timeout(60):
+            while "waiting for the store" not in machine.said():
+                await asyncio.sleep(0.05)
+        assert worker.still_runs()
+
+    made = await http.post("/v1/compilations?wait=60", json=new_kernel("late"))
+    assert made.json()["state"] == "succeeded"
+
+
+async def test_a_job_that_nobody_can_read_ends(machine, worker, operator, http):
+    """Another version wrote it: three tries, not any number of them."""
+    toolchain_id = await Toolchains(operator).default()
+    await Jobs(operator).submit(
+        KEY, lane=compile_lane(toolchain_id), priority=Priority.INTERACTIVE, payload=b'{"v": 99}',
+        caller="anonymous", deadline_ms=60_000,
+    )  # fmt: skip
+
+    async with asyncio.timeout(20):
+        while (result := await Jobs(operator).result(KEY)) is None:
+            await asyncio.sleep(0.1)
+
+    assert b'"worker_lost"' in result.record
+    assert b"another version" in result.record
+    assert (await http.get(f"/v1/compilations/{KEY}")).status_code == 404
+    assert worker.still_runs()
+
+
+async def test_without_any_worker_the_service_ends_what_is_overdue(machine, operator, http):
+    machine.stop_workers()
+    toolchain_id = await Toolchains(operator).default()
+    await Jobs(operator).submit(
+        "a" * 64, lane=compile_lane(toolchain_id), priority=Priority.BATCH, payload=b"{}",
+        caller="anonymous", deadline_ms=1,
+    )  # fmt: skip
+
+    async with asyncio.timeout(20):
+        while await Jobs(operator).result("a" * 64) is None:
+            await asyncio.sleep(0.1)
+
+
+async def test_a_job_that_the_store_lost_is_submitted_again_for_its_waiter(
+    machine, worker, operator, http
+):
+    body = bodies.running(
+        "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: pass"
+    )
+    waiting = asyncio.create_task(http.post("/v1/compilations?wait=60", json=body))
+    async with asyncio.timeout(20):
+        while not (lost := await operator.keys("tritond:job:*")):
+            await asyncio.sleep(0.05)
+
+    # as after a failover to a replica that had not heard of it
+    key = lost[0].decode().removeprefix("tritond:job:")
+    for name in (f"job:{key}", f"job-callers:{key}", f"events:{key}"):
+        await operator.delete(f"tritond:{name}")
+    await operator.zrem("tritond:leases", key)
+
+    answer = await waiting
+    assert (answer.status_code, answer.json()["state"]) == (200, "succeeded")

@@ -1,0 +1,103 @@
+"""What is told to stop leaves nobody without an answer, and no job undone."""
+
+import asyncio
+import signal
+
+import httpx
+
+from tests.integration.api import bodies
+from tests.integration.faults.conftest import DRAIN_S, is_registered
+
+
+def busy_for(seconds, comment):
+    code = f"import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass"
+    return bodies.running(f"{code}  # {comment}")
+
+
+async def started(http, body):
+    url = (await http.post("/v1/compilations", json=body)).json()["url"]
+    async with asyncio.timeout(20):
+        while (await http.get(url)).json()["state"] != "running":
+            await asyncio.sleep(0.05)
+    return url
+
+
+async def stopped(process):
+    return await asyncio.to_thread(process.wait)
+
+
+async def test_who_waits_when_the_service_stops_is_told_that_the_job_goes_on(
+    machine, worker, service, http
+):
+    body = busy_for(4, "the service stops")
+    waiting = asyncio.create_task(http.post("/v1/compilations?wait=60", json=body))
+    url = await started(http, body)
+    looking = asyncio.create_task(http.get(url, params={"wait": 60}))
+    following = asyncio.create_task(http.get(f"{url}/events"))
+    await asyncio.sleep(0.3)
+
+    service.send(signal.SIGTERM)
+
+    posted, looked, followed = await asyncio.gather(waiting, looking, following)
+    assert (posted.status_code, posted.json()["state"]) == (202, "running")
+    assert int(posted.headers["retry-after"]) > 0
+    assert (looked.status_code, looked.json()["state"]) == (200, "running")
+    assert "event: started" in followed.text, "the stream ended as streams do"
+    await stopped(service)
+    machine.start_service()
+    async with httpx.AsyncClient(base_url=machine.url, timeout=90) as again:
+        assert (await again.get(url, params={"wait": 60})).json()["state"] == "succeeded"
+
+
+async def test_a_request_that_is_still_being_sent_when_the_service_stops_is_answered(
+    service, connect_to_service
+):
+    reader, writer = await connect_to_service()
+    writer.write(b"POST /v1/compilations HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n")
+    writer.write(b"Content-Type: application/json\r\n\r\n{")
+    await asyncio.sleep(0.1)
+
+    service.send(signal.SIGTERM)
+
+    head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    assert head.split(b"\r\n")[0].split()[1] in (b"408", b"503")
+    assert b"application/problem+json" in head
+    assert b'"slug"' in body
+    await stopped(service)
+
+
+async def test_a_worker_that_is_told_to_stop_finishes_what_it_can(machine, worker, http):
+    url = await started(http, busy_for(1, "its worker stops later"))
+
+    worker.send(signal.SIGTERM)
+
+    assert (await http.get(url, params={"wait": 60})).json()["state"] == "succeeded"
+    assert await stopped(worker) == 0
+    events = (await http.get(f"{url}/events")).text
+    assert events.count("event: started") == 1
+
+
+async def test_a_worker_that_is_told_to_stop_gives_back_what_takes_longer(machine, worker, http):
+    url = await started(http, busy_for(30, "its worker stops"))
+    began = asyncio.get_running_loop().time()
+
+    worker.send(signal.SIGTERM)
+
+    assert await stopped(worker) == 0
+    assert asyncio.get_running_loop().time() - began >= DRAIN_S
+    assert (await http.get(url)).json()["state"] == "queued"
+    assert not is_registered(machine, worker)
+    assert (await http.delete(url)).json()["state"] == "cancelled"
+
+
+async def test_a_worker_that_stops_takes_no_further_job(machine, worker, http):
+    running = await started(http, busy_for(1.5, "while it stops"))
+    worker.send(signal.SIGTERM)
+    await asyncio.sleep(0.3)
+
+    url = (await http.post("/v1/compilations", json=bodies.vector_add("too late"))).json()["url"]
+
+    assert await stopped(worker) == 0
+    assert (await http.get(running)).json()["state"] == "succeeded"
+    assert (await http.get(url)).json()["state"] == "queued"
+    await http.delete(url)
