@@ -1,8 +1,11 @@
 """The life of one child: walls up, one job read, one task run, frames written, gone.
 
+Where a job says `keep`, another may follow it in the same process; nothing of the first is kept.
+
 Whatever happens in here is believed by nobody but through the frames it writes and its exit status.
 """
 
+import gc
 import os
 import resource
 import signal
@@ -93,30 +96,47 @@ def _serve(walls: Walls, parent_pid: int, tasks: ModuleType) -> int:
         return 1
     _write(frame.encode(frame.NO_JOB, {"kind": "ready"}))
     profile = walls.profile.name
-    job = _await_job(profile, tasks)
-    if job is None:
-        return 0
-    os.close(_JOB)
+    decoder = frame.Decoder()
+    while (job := _await_job(decoder, profile, tasks)) is not None:
+        stays = job.header.get("keep") is True
+        if not stays:
+            os.close(_JOB)
+        _do(job, profile, tasks)
+        if not stays:
+            break
+        job = None
+        _forget(tasks)
+    # the end of everything that will be said; the parent need not wait for the exit
+    os.close(_RESULT)
+    return 0
+
+
+def _do(job: frame.Frame, profile: str, tasks: ModuleType) -> None:
+    """Run the task that the job names and write its last frame."""
+    before_s = _usage()["cpu_s"] if job.header.get("keep") is True else 0.0
     last = _perform(_find(job.header, profile, tasks), job)
-    last["usage"] = _usage()
+    usage = _usage()
+    last["usage"] = usage | {"cpu_s": usage["cpu_s"] - before_s}
     try:
         encoded = frame.encode(job.nonce, last)
     except frame.FrameError as error:
         encoded = frame.encode(job.nonce, _crashed(f"the result cannot be sent: {error}"))
     _flush()
     _write(encoded)
-    os.close(
-        _RESULT
-    )  # the end of everything that will be said; the parent need not wait for the exit
-    return 0
 
 
-def _await_job(profile: str, tasks: ModuleType) -> frame.Frame | None:
-    """Return the one job frame, or None when the worker wants nothing any more. Raises FrameError.
+def _forget(tasks: ModuleType) -> None:
+    """Let go of all that the last job left in memory."""
+    if hasattr(tasks, "forget"):
+        tasks.forget()
+    gc.collect()
+
+
+def _await_job(decoder: frame.Decoder, profile: str, tasks: ModuleType) -> frame.Frame | None:
+    """Return the next job frame, or None when the worker wants nothing any more. Raises FrameError.
 
     A frame without a nonce says that there is time to prepare.
     """
-    decoder = frame.Decoder()
     while data := os.read(_JOB, 1 << 18):
         for said in decoder.feed(data):
             if said.nonce != frame.NO_JOB:

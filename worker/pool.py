@@ -1,19 +1,22 @@
-"""A pool of walled-in, single-use children.
+"""A pool of walled-in children, single-use but for those of tasks that run nothing.
 
-Gives every job a child of its own and says how it ended.
+Gives every job a child and says how it ended.
 
 Runs in the worker, which never imports triton: that is the zygote's business.
 """
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from worker import PIPELINE
+from worker.kept import KEPT_TASKS, PATIENCE_S, ended_well
 from worker.nursery import Nursery, Toolchain, ZygoteError
 from worker.outcome import Caps, Ending, Outcome
-from worker.process import MoreTime, OnStage
+from worker.process import Job, MoreTime, OnStage
 from worker.sandbox.profile import PROFILES
 from worker.spares import Spares
 
@@ -103,32 +106,47 @@ class Pool:
         """Run one job in a child of its own and return how it ended.
 
         `stages` are the names that it may send bytes under, each once; a child that sends others
-        is ended. Never raises for anything the child does.
+        is ended. `KEPT_TASKS` share children with others of their kind; what does not end well in
+        one that did others before is done again in a fresh one. Never raises for anything the
+        child does.
 
         Raises FrameError when the job is too big to send, ZygoteError when no zygote came
         up within the deadline. `more_s` is asked when it is over. When the caller is cancelled the
         child is killed.
         """
+        header = {**self._toolchain.job_header, **header}
+        job = Job(header, body, stages, on_stage, more_s)
+        keep = header.get("task") in KEPT_TASKS
+        started = time.monotonic()
+        outcome, was_fresh = await self._run(profile, job, deadline_s, keep=keep, fresh=not keep)
+        if not was_fresh and not ended_well(outcome):
+            _log.warning("a kept %s child ended: %s; trying a fresh one", profile, outcome.detail)
+            left_s = max(deadline_s - (time.monotonic() - started), 0.001)
+            outcome, _ = await self._run(profile, job, left_s, keep=keep, fresh=True)
+        self._pause_s = _FIRST_PAUSE_S
+        return outcome
+
+    async def _run(
+        self, profile: str, job: Job, deadline_s: float, *, keep: bool, fresh: bool
+    ) -> tuple[Outcome, bool]:
+        """Return how the job ended in one child, and whether it was that child's first."""
         spares = await self._wait_until_up(deadline_s)
-        child = spares.take(profile)
+        child = spares.take(profile, keep=keep, fresh=fresh)
+        was_fresh = child.service.jobs == 0
         outcome = None
         try:
-            child.start(
-                {**self._toolchain.job_header, **header},
-                body,
-                deadline_s,
-                stages,
-                on_stage,
-                more_s,
-            )
+            if was_fresh:
+                child.start(job, deadline_s, keep=keep)
+            else:
+                child.start(replace(job, more_s=None), min(deadline_s, PATIENCE_S), keep=keep)
             spares.job_started(profile)
             outcome = await asyncio.shield(child.outcome)
         finally:
-            child.kill(Ending.SIGNAL, "nobody waits for it any more")
-            well = outcome is not None and outcome.ending in (Ending.OK, Ending.FAILURE)
-            spares.job_ended(profile, well=well)
-        self._pause_s = _FIRST_PAUSE_S
-        return outcome
+            well = outcome is not None and ended_well(outcome)
+            if not (keep and well and spares.give_back(child)):
+                child.kill(Ending.SIGNAL, "nobody waits for it any more")
+            spares.job_ended(profile, keep=keep, well=well)
+        return outcome, was_fresh
 
     async def close(self) -> None:
         """Kill everything and wait until it is gone. Running jobs end with `signal`."""

@@ -10,10 +10,12 @@ import fcntl
 import os
 import signal
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
 from typing import Any
 
 from worker import frame
 from worker.conversation import Conversation
+from worker.kept import Service
 from worker.outcome import Caps, Ending, Outcome, Stage, Usage
 
 _READ_BYTES = 1 << 18
@@ -50,8 +52,21 @@ class _Output:
         return bytes(self._kept) + said.encode()
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a child is to do."""
+
+    header: dict[str, Any]
+    body: bytes
+    stages: Collection[str] = ()
+    """The names that it may send bytes under, each once."""
+    on_stage: OnStage | None = None
+    more_s: MoreTime | None = None
+    """Asked when the time is over: how many seconds more it may have."""
+
+
 class ChildProcess:
-    """One child from its order to its end. Runs at most one job."""
+    """One child from its order to its end. Runs one job, or one after the other if it is kept."""
 
     def __init__(self, profile: str, caps: Caps) -> None:
         self.profile = profile
@@ -70,8 +85,10 @@ class ChildProcess:
         self._output_bytes = 0
         self._cause: tuple[Ending, str] | None = None
         self._timers: list[asyncio.TimerHandle] = []
-
+        self._closed = False
         self._touching = False
+        self._keep = False
+        self.service = Service(self._loop.time())
 
     @property
     def eagerness(self) -> int:
@@ -102,7 +119,7 @@ class ChildProcess:
 
     def born(self, pidfd: int) -> None:
         """Take the handle by which this child can be killed."""
-        if self.outcome.done():
+        if self._closed:
             _kill_tree(pidfd)
             os.close(pidfd)
             return
@@ -110,26 +127,21 @@ class ChildProcess:
         if self._cause is not None:
             _kill_tree(pidfd)
 
-    def start(
-        self,
-        header: dict[str, Any],
-        body: bytes,
-        deadline_s: float,
-        stages: Collection[str],
-        on_stage: OnStage | None,
-        more_s: MoreTime | None = None,
-    ) -> None:
-        """Send the job, which may make each of `stages` once; `outcome` will say how it ended.
+    def start(self, job: Job, deadline_s: float, *, keep: bool = False) -> None:
+        """Send the job; `outcome` will say how it ended. With `keep` the child awaits another.
 
-        After `deadline_s` it is killed, unless `more_s` grants further seconds.
-
-        Raises FrameError when it is too big to send.
+        After `deadline_s` it is killed, unless `more_s` grants further seconds. Raises FrameError
+        when it is too big to send.
         """
         nonce = os.urandom(frame.NONCE_BYTES)
-        self._unsent = memoryview(frame.encode(nonce, header, body))
-        self._said.begin(nonce, stages)
-        self._on_stage = on_stage
-        self._more_s = more_s
+        header = job.header | ({"keep": True} if keep else {})
+        sent = frame.encode(nonce, header, job.body)
+        self._unsent = memoryview(sent)
+        self._keep = keep
+        self.service.begin(len(sent), self._loop.time())
+        self._said.begin(nonce, job.stages)
+        self._on_stage = job.on_stage
+        self._more_s = job.more_s
         self._timers.append(self._loop.call_later(deadline_s, self._expire, deadline_s))
         if not self.outcome.done():
             self._write_job()
@@ -141,8 +153,9 @@ class ChildProcess:
             self._asking = self._loop.create_task(self._ask_for_more(self._more_s, allowed_s))
 
     async def _ask_for_more(self, more_s: MoreTime, allowed_s: float) -> None:
+        outcome = self.outcome
         seconds = await more_s()
-        if self.outcome.done():
+        if outcome.done():
             return
         if seconds > 0:
             allowed_s += seconds
@@ -150,12 +163,22 @@ class ChildProcess:
         else:
             self.kill(Ending.DEADLINE, f"still running after {allowed_s:g} s")
 
+    def renew(self) -> None:
+        """Be ready for another job, with an `outcome` of its own. The last one ended well."""
+        self.outcome = self._loop.create_future()
+        self._said = Conversation(self._after_touch, self._announce)
+        self._said.ready = self._said.touched = True
+        self._result_bytes = self._output_bytes = 0
+        for output in self._outputs:
+            output.clear()
+        self._on_stage = None
+
     def kill(self, ending: Ending, detail: str) -> None:
         """End the child for this reason; the first reason counts.
 
         `outcome` follows when it is dead.
         """
-        if self._cause is not None or self.outcome.done():
+        if self._cause is not None or self._closed:
             return
         self._cause = ending, detail
         if self._pidfd is not None:
@@ -171,14 +194,16 @@ class ChildProcess:
             pass
         if not self.outcome.done():
             self._settle(status, usage)
+        self._close()
 
     def _settle(self, status: int | None, usage: Usage | None) -> None:
-        """Make the outcome, and make sure that nothing of the child goes on."""
+        """Make the outcome; unless the child is kept, make sure that nothing of it goes on."""
         for output in self._outputs:
             while self._read_output(output):
                 pass
         ending, detail = self._cause or self._said.verdict(status)
         last = self._said.last
+        self.service.end(self._loop.time())
         usage = usage or self._said.usage
         self.outcome.set_result(
             Outcome(
@@ -194,7 +219,10 @@ class ChildProcess:
                 usage=usage,
             )
         )
-        self._close()
+        if self._keep and ending in (Ending.OK, Ending.FAILURE):
+            self._cancel_timers()
+        else:
+            self._close()
 
     def _write_job(self) -> None:
         try:
@@ -206,14 +234,14 @@ class ChildProcess:
         except BrokenPipeError:
             self._unsent = memoryview(b"")  # it is dead; its exit status will say how
         self._loop.remove_writer(self._job)
-        if self._said.begun:
+        if self._said.begun and not self._keep:
             self._close_job()
 
     def _read_result(self) -> bool:
         data = self._read(self._result)
         if data is None:
             return False
-        if not data and self._said.complete and self._cause is None:
+        if not data and self._said.complete and self._cause is None and not self.outcome.done():
             self._settle(0, None)
         self._result_bytes += len(data)
         if self._result_bytes > self._caps.result_bytes:
@@ -223,6 +251,8 @@ class ChildProcess:
                 self._said.feed(data)
             except frame.FrameError as error:
                 self.kill(Ending.GARBAGE, str(error))
+        if self._keep and self._said.complete and self._cause is None and not self.outcome.done():
+            self._settle(0, None)  # it stays, so its stream does not end
         return bool(data) and self._result_bytes <= self._caps.result_bytes
 
     def _read_output(self, output: _Output) -> bool:
@@ -265,9 +295,16 @@ class ChildProcess:
             os.close(self._job)
             self._job = -1
 
-    def _close(self) -> None:
+    def _cancel_timers(self) -> None:
         for timer in self._timers:
             timer.cancel()
+        self._timers.clear()
+
+    def _close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._cancel_timers()
         self._close_job()
         for descriptor in (self._result, *(output.descriptor for output in self._outputs)):
             self._loop.remove_reader(descriptor)

@@ -6,6 +6,7 @@ How many, which one goes next, and when they may use idle time to prepare.
 import asyncio
 import logging
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -26,13 +27,15 @@ _log = logging.getLogger(__name__)
 class Spares:
     """Waiting children by profile.
 
-    Whoever takes one gets a child that has no job yet and is never given back.
+    Whoever takes one gets a child that has no job yet; only those that are kept are given back.
     """
 
     def __init__(self, wanted: Mapping[str, int], order: Callable[[str], ChildProcess]) -> None:
         self._wanted = wanted
         self._order = order
         self._waiting: dict[str, list[ChildProcess]] = {profile: [] for profile in wanted}
+        self._lent: Counter[str] = Counter()
+        """By profile, children that will be given back."""
         self._loop = asyncio.get_running_loop()
         self._pause_s = _FIRST_PAUSE_S
         self._processors = len(os.sched_getaffinity(0))
@@ -41,29 +44,44 @@ class Spares:
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
 
-    def take(self, profile: str) -> ChildProcess:
+    def take(self, profile: str, *, keep: bool = False, fresh: bool = True) -> ChildProcess:
         """Return the child that would be quickest to begin, or a newly ordered one.
 
-        A job runs from now on.
+        A job runs from now on. With `keep` it will be given back; unless `fresh`, it may be one
+        that was.
         """
         self._running += 1
+        self._lent[profile] += keep
         self._cancel_timer()
         waiting = self._waiting.get(profile, [])
         living = [child for child in waiting if not child.outcome.done()]
-        if not living:
+        usable = [child for child in living if not (fresh and child.service.jobs)]
+        if not usable:
             return self._order(profile)
-        best = max(living, key=lambda child: child.eagerness)
+        best = max(usable, key=lambda child: (child.eagerness, child.service.jobs))
         waiting.remove(best)
         return best
+
+    def give_back(self, child: ChildProcess) -> bool:
+        """Let a child whose job ended well wait for others of its kind; return whether it may."""
+        waiting = self._waiting.get(child.profile, [])
+        is_wanted = len(waiting) < self._wanted.get(child.profile, 0) and not self._closed
+        usage = child.outcome.result().usage
+        if not is_wanted or child.service.is_enough(self._loop.time(), usage):
+            return False
+        child.renew()
+        self._wait(child)
+        return True
 
     def job_started(self, profile: str) -> None:
         """Replace the child that was taken now, if that keeps no job from a processor."""
         if self._running < self._processors - 1:
             self.refill(profile)
 
-    def job_ended(self, profile: str, *, well: bool) -> None:
+    def job_ended(self, profile: str, *, keep: bool, well: bool) -> None:
         """Count one job less; when none is left, waiting children prepare a moment later."""
         self._running -= 1
+        self._lent[profile] -= keep
         if well:
             self._pause_s = _FIRST_PAUSE_S
         if self._waiting.get(profile):
@@ -75,11 +93,14 @@ class Spares:
     def refill(self, profile: str) -> None:
         """Order children of this profile until as many wait as are wanted."""
         waiting = self._waiting.get(profile, [])
-        while not self._closed and len(waiting) < self._wanted.get(profile, 0):
-            child = self._order(profile)
-            waiting.append(child)
-            child.outcome.add_done_callback(partial(self._ended, child))
+        wanted = self._wanted.get(profile, 0) - self._lent[profile]
+        while not self._closed and len(waiting) < wanted:
+            self._wait(self._order(profile))
         self._prepare_soon()
+
+    def _wait(self, child: ChildProcess) -> None:
+        self._waiting[child.profile].append(child)
+        child.outcome.add_done_callback(partial(self._ended, child))
 
     def close(self) -> None:
         """Forget all; nothing is ordered any more."""

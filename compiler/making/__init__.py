@@ -1,4 +1,4 @@
-"""How a compilation is made, inside zygotes and their single-use children.
+"""How a compilation is made, inside zygotes and their children.
 
 Standard library and Triton only.
 """

@@ -10,6 +10,7 @@ from compiler.making.cache_key import cache_key
 from compiler.making.cut import cut
 from compiler.making.describe import describe
 from compiler.making.export import export
+from compiler.making.forgetting import forget
 from compiler.making.front import front
 from compiler.making.lines import lines
 from compiler.making.log import log
@@ -19,7 +20,7 @@ from compiler.making.sass import sass
 from compiler.making.triton_cache import triton_cache
 from compiler.making.warming import touch, warm_up
 
-__all__ = ["TASKS", "Send", "Task", "touch", "warm_up"]
+__all__ = ["TASKS", "Send", "Task", "forget", "touch", "warm_up"]
 
 Send = Callable[[dict[str, Any], bytes], None]
 Task = Callable[[dict[str, Any], bytes, Send], dict[str, Any]]

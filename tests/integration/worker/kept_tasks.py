@@ -1,0 +1,50 @@
+"""A task that is kept, and one that is not, which show what becomes of their process."""
+
+import os
+import sys
+import time
+
+_SEEN = []
+
+
+def cut(header, body, send):
+    """Do what the header says; every result tells the process and what was seen before."""
+    before = list(_SEEN)
+    _SEEN.append(header.get("name"))
+    is_used = bool(before)
+    if header.get("print"):
+        sys.stdout.write(header["print"])
+    match header.get("do"):
+        case "die":
+            os.abort()
+        case "die_if_used" if is_used:
+            os.abort()
+        case "hang_if_used" if is_used:
+            time.sleep(600)
+        case "lack_memory_if_used" if is_used:
+            raise MemoryError
+        case "flood_if_used" if is_used:
+            sys.stdout.write("x" * (8 << 20))
+        case "garbage_if_used" if is_used:
+            os.write(4, b"no frame")
+        case "refuse":
+            raise Refused
+        case "grow":
+            bytearray(300 << 20)
+    return {"pid": os.getpid(), "before": before}
+
+
+class Refused(Exception):
+    slug, stage, message, diagnostics = "syntax_error", "request", "no", ()
+
+
+def compare(header, body, send):
+    return {"pid": os.getpid(), "before": list(_SEEN)}
+
+
+def forget():
+    if "keeps_a_name" not in _SEEN:
+        _SEEN[:] = ["forgotten"]
+
+
+TASKS = {"cut": cut, "compare": compare}

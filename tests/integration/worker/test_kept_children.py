@@ -1,0 +1,109 @@
+"""Tasks that run nothing of the user's share a child, one job after the other."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from worker import kept
+from worker import pool as pools
+from worker.nursery import Toolchain
+from worker.outcome import Ending
+from worker.pool import Pool
+
+ROOT = Path(__file__).parents[3]
+TOOLCHAIN = Toolchain(Path(sys.executable), ROOT, "tests.integration.worker.kept_tasks")
+
+
+@pytest_asyncio.fixture
+async def pool():
+    pool = Pool(TOOLCHAIN, spares={"cut": 1})
+    await pool.start()
+    yield pool
+    await pool.close()
+
+
+async def cut(pool, do="", **more):
+    header = {"task": "cut", "do": do, **more}
+    return await pool.run("cut", header, b"text", deadline_s=20)
+
+
+async def test_jobs_follow_each_other_in_one_process(pool):
+    outcomes = [await cut(pool) for _ in range(5)]
+
+    assert len({outcome.result["pid"] for outcome in outcomes}) == 1
+    assert [outcome.result["before"] for outcome in outcomes] == [[], *[["forgotten"]] * 4]
+
+
+async def test_a_failure_of_the_task_s_own_naming_costs_no_child(pool):
+    first = await cut(pool)
+    refused = await cut(pool, "refuse")
+    after = await cut(pool)
+
+    assert refused.failure["slug"] == "syntax_error"
+    assert after.result["pid"] == first.result["pid"]
+
+
+async def test_what_a_job_prints_is_its_own(pool):
+    said = [(await cut(pool, print=text)).stdout for text in ("one", "", "three")]
+
+    assert said == [b"one", b"", b"three"]
+
+
+async def test_any_other_task_gets_a_process_that_did_nothing_before(pool):
+    kept_pid = (await cut(pool, name="keeps_a_name")).result["pid"]
+    others = [await pool.run("cut", {"task": "compare"}, b"", deadline_s=20) for _ in range(2)]
+
+    assert [outcome.result["before"] for outcome in others] == [[], []]
+    assert len({kept_pid, *(outcome.result["pid"] for outcome in others)}) == 3
+
+
+@pytest.mark.parametrize("how", ["die", "hang", "lack_memory", "flood", "garbage"])
+async def test_what_goes_wrong_in_a_used_child_is_done_again_in_a_fresh_one(pool, how, monkeypatch):
+    monkeypatch.setattr(pools, "PATIENCE_S", 0.5)
+    first = await cut(pool)
+    outcome = await cut(pool, f"{how}_if_used")
+    after = await cut(pool)
+
+    assert outcome.ending is Ending.OK
+    assert outcome.result["before"] == []
+    assert outcome.result["pid"] != first.result["pid"]
+    assert after.ending is Ending.OK
+
+
+async def test_a_job_that_kills_every_child_costs_itself_alone(pool):
+    await cut(pool)
+    killed = await cut(pool, "die")
+    after = await cut(pool)
+
+    assert killed.ending is Ending.SIGNAL
+    assert after.ending is Ending.OK
+
+
+@pytest.mark.parametrize(
+    ("bound", "value", "do"),
+    [("MOST_JOBS", 1, ""), ("MOST_BYTES", 1, ""), ("MOST_BUSY_S", 0, ""),
+     ("LONGEST_LIFE_S", 0, ""), ("MOST_RSS_BYTES", 200 << 20, "grow")],
+)  # fmt: skip
+async def test_a_child_that_did_enough_is_replaced(pool, monkeypatch, bound, value, do):
+    monkeypatch.setattr(kept, bound, value)
+
+    assert (await cut(pool, do)).result["pid"] != (await cut(pool, do)).result["pid"]
+
+
+async def test_jobs_at_once_each_have_a_process(pool):
+    outcomes = await asyncio.gather(*(cut(pool, name="keeps_a_name") for _ in range(4)))
+
+    assert len({outcome.result["pid"] for outcome in outcomes}) == 4
+
+
+async def test_a_job_that_nobody_waits_for_ends_with_its_child(pool):
+    first = await cut(pool)
+    waiting = asyncio.ensure_future(cut(pool, "hang_if_used"))
+    await asyncio.sleep(0.2)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+
+    assert (await cut(pool)).result["pid"] != first.result["pid"]
