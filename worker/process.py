@@ -150,10 +150,13 @@ class ChildProcess:
         if self._more_s is None:
             self.kill(Ending.DEADLINE, f"still running after {allowed_s:g} s")
         else:
-            self._asking = self._loop.create_task(self._ask_for_more(self._more_s, allowed_s))
+            self._asking = self._loop.create_task(
+                self._ask_for_more(self._more_s, allowed_s, self.outcome)
+            )
 
-    async def _ask_for_more(self, more_s: MoreTime, allowed_s: float) -> None:
-        outcome = self.outcome
+    async def _ask_for_more(
+        self, more_s: MoreTime, allowed_s: float, outcome: asyncio.Future[Outcome]
+    ) -> None:
         seconds = await more_s()
         if outcome.done():
             return
