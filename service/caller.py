@@ -1,17 +1,21 @@
 """Who is asking: API keys, their scopes, and the anonymous caller of a service without keys."""
 
 import asyncio
+import math
 import time
+from collections import OrderedDict
 from dataclasses import dataclass
 
 from fastapi import Request
 
+from service.failed_logins import FailedLogins
 from service.problems import ProblemRaised
 from store.api_keys import ApiKeys
 
 SCOPES = ("compile", "launch", "admin")
 REMEMBER_S = 5.0
 MAX_SECRET_CHARS = 256
+MAX_PROVEN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +44,48 @@ class Callers:
         self._hears_of_changes = False
         self._generation = 0
         self._remembered: dict[str, tuple[float, Caller | None]] = {}
+        self._failed = FailedLogins()
+        self._proven: OrderedDict[str, None] = OrderedDict()
         self._reading: dict[str, asyncio.Task[Caller | None]] = {}
 
     async def identify(self, request: Request, *scopes: str) -> Caller:
         """Return the caller of `request`, who must have one of `scopes`.
 
-        Raises ProblemRaised: 401 without a valid key where keys exist, 403 without a scope.
+        Raises ProblemRaised: 401 without a valid key where keys exist, 403 without a scope, 429 for
+        unknown keys from an address that brought too many of them.
         """
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         if scheme and scheme.lower() != "bearer":
             raise _unauthorized("Write `Authorization: Bearer <API key>`")
-        if len(secret) > MAX_SECRET_CHARS:
-            raise _unauthorized("This API key is not known")
-        caller = await self._find(secret.strip())
+        secret = secret.strip()
+        address = request.client.host if request.client is not None else ""
+        self._slow_down(address, secret)
+        caller = await self._find(secret) if len(secret) <= MAX_SECRET_CHARS else None
+        if caller is None and not secret:
+            raise _unauthorized("This service needs an API key")
         if caller is None:
-            raise _unauthorized(
-                "This API key is not known" if secret else "This service needs an API key"
-            )
+            self._proven.pop(secret, None)
+            self._failed.note(address)
+            raise _unauthorized("This API key is not known")
+        if caller is not ANONYMOUS:
+            self._prove(secret)
         require(caller, *scopes)
         return caller
+
+    def _slow_down(self, address: str, secret: str) -> None:
+        """Raise ProblemRaised (429) when `address` has failed too often to try a new key."""
+        wait_s = 0.0 if not secret or secret in self._proven else self._failed.wait_s(address)
+        if wait_s > 0:
+            detail = "Too many API keys from this address were not known; wait before the next one"
+            headers = {"Retry-After": str(math.ceil(wait_s))}
+            raise ProblemRaised("too_many_requests", detail, headers=headers)
+
+    def _prove(self, secret: str) -> None:
+        """Note a key that was right: who shares an address with a guesser is not slowed down."""
+        self._proven[secret] = None
+        self._proven.move_to_end(secret)
+        if len(self._proven) > MAX_PROVEN:
+            self._proven.popitem(last=False)
 
     async def is_open(self) -> bool:
         """Whether anybody is served without a key."""

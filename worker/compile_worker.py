@@ -186,7 +186,14 @@ class CompileWorker:
             else:
                 await do_job(claim, Desk(attempts, compilations, events, forget, bench))
 
-        return Slots(self._attempts(self._name), list(by_lane), do, self._slot_count, self._lease_s)
+        return Slots(
+            self._attempts(self._name),
+            list(by_lane),
+            do,
+            self._slot_count,
+            self._lease_s,
+            has_reserve=True,
+        )
 
     def _attempts(self, consumer: str) -> Attempts:
         limits = Limits(lease_ms=int(self._lease_s * 1000))

@@ -25,7 +25,11 @@ logger = logging.getLogger(__name__)
 
 
 class Slots:
-    """Runs `do_job` for claims of `lanes`, at most `count` at a time."""
+    """Runs `do_job` for claims of `lanes`, at most `count` at a time.
+
+    With a reserve one more is run while all slots are taken: interactive work of a caller who has
+    none running, so that nobody's long jobs keep others from being served.
+    """
 
     def __init__(
         self,
@@ -34,8 +38,12 @@ class Slots:
         do_job: DoJob,
         count: int,
         lease_s: float,
+        *,
+        has_reserve: bool = False,
     ) -> None:
         self.count = count
+        self._has_reserve = has_reserve
+        self._full = asyncio.Event()
         self._renew_s = lease_s / RENEWALS_PER_LEASE
         self._attempts = attempts
         self._lanes = lanes
@@ -65,9 +73,12 @@ class Slots:
         """Take and do jobs until cancelled, when unfinished ones are given back, or drained."""
         try:
             async with asyncio.TaskGroup() as group:
-                taking = group.create_task(self._take(group))
+                taking = [group.create_task(self._take(group))]
+                if self._has_reserve:
+                    taking.append(group.create_task(self._take_reserved(group)))
                 await self._draining.wait()
-                taking.cancel()
+                for task in taking:
+                    task.cancel()
         finally:
             self._drained.set()
 
@@ -79,7 +90,7 @@ class Slots:
             try:
                 claim = await self._claim()
                 if claim is not None:
-                    group.create_task(self._hold(claim))
+                    group.create_task(self._hold_slot(claim))
                 if claim is None or not self._free.locked():
                     await self._attempts.wait_for_work(WAIT_S)
                 pause_s = STORE_PAUSE_S
@@ -89,18 +100,44 @@ class Slots:
                 pause_s = min(2 * pause_s, LONGEST_STORE_PAUSE_S)
 
     async def _claim(self) -> Claim | None:
-        """Claim a job and the slot for it; a claim that is under way is not cut off."""
-        claiming = asyncio.create_task(self._attempts.claim(self._lanes))
+        """Claim a job and the slot for it."""
+        claim = await self._whole(self._attempts.claim(self._lanes))
+        if claim is not None:
+            await self._free.acquire()
+            if self._free.locked():
+                self._full.set()
+        return claim
+
+    async def _take_reserved(self, group: asyncio.TaskGroup) -> None:
+        while True:
+            await self._full.wait()
+            try:
+                claim = await self._whole(self._attempts.claim_reserved(self._lanes))
+                if claim is None:
+                    await self._attempts.wait_for_newcomer(self._lanes, WAIT_S)
+            except StoreUnavailable:
+                await asyncio.sleep(LONGEST_STORE_PAUSE_S)  # `_take` says so
+                continue
+            if claim is not None:
+                await asyncio.wait([group.create_task(self._hold(claim))])
+
+    async def _whole(self, claiming: Coroutine[Any, Any, Claim | None]) -> Claim | None:
+        """Return what is claimed; a claim that is under way is not cut off, but given back."""
+        under_way = asyncio.create_task(claiming)
         try:
-            claim = await asyncio.shield(claiming)
+            return await asyncio.shield(under_way)
         except asyncio.CancelledError:
-            claimed = (await asyncio.gather(claiming, return_exceptions=True))[0]
+            claimed = (await asyncio.gather(under_way, return_exceptions=True))[0]
             if isinstance(claimed, Claim):
                 await self._give_back(claimed)
             raise
-        if claim is not None:
-            await self._free.acquire()
-        return claim
+
+    async def _hold_slot(self, claim: Claim) -> None:
+        try:
+            await self._hold(claim)
+        finally:
+            self._free.release()
+            self._full.clear()
 
     async def _hold(self, claim: Claim) -> None:
         task = asyncio.create_task(self._do_job(claim, self._attempts))
@@ -115,7 +152,6 @@ class Slots:
             raise
         finally:
             del self._running[claim.id, claim.token]
-            self._free.release()
 
     async def _conclude(self, task: asyncio.Task[None], claim: Claim) -> None:
         """See to it that a job which was not handed in is soon with somebody else."""

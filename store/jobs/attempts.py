@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from redis.asyncio import Redis
 
@@ -44,10 +44,25 @@ class Attempts:
 
         If the connection breaks before the answer is here, the job waits for its lease to end.
         """
-        more, *found = await self._claim(args=[self._consumer, self._limits.lease_ms, *lanes])
+        more, *found = await self._ask(lanes, is_reserved=False)
         self._more = bool(more)
         self._tokens = [keys.WAKE + lane for lane in lanes]
         return _claim(found[0]) if found else None
+
+    async def claim_reserved(self, lanes: Sequence[str]) -> Claim | None:
+        """Take the next interactive job of a caller who has none running in its lane."""
+        _, *found = await self._ask(lanes, is_reserved=True)
+        return _claim(found[0]) if found else None
+
+    async def _ask(self, lanes: Sequence[str], *, is_reserved: bool) -> list[Any]:
+        limits = self._limits
+        head = (self._consumer, limits.lease_ms, limits.aged_ms, int(is_reserved))
+        answer: list[Any] = await self._claim(args=(*head, *lanes))
+        return answer
+
+    async def wait_for_newcomer(self, lanes: Sequence[str], timeout_s: float) -> None:
+        """Return when there may be a job for `claim_reserved`, or in `timeout_s`."""
+        await self._wait([keys.WAKE_RESERVE + lane for lane in lanes], timeout_s)
 
     async def wait_for_work(self, timeout_s: float) -> None:
         """Return when a job may be there since the last `claim`, or in `timeout_s`; then claim.
@@ -55,11 +70,13 @@ class Attempts:
         Of all who wait for the lanes of a job one is woken. It returns at once when the last
         `claim` left jobs behind, or nothing was ever claimed.
         """
-        if self._more:
-            return
+        if not self._more:
+            await self._wait(self._tokens, timeout_s)
+
+    async def _wait(self, tokens: list[str], timeout_s: float) -> None:
         try:
             async with asyncio.timeout(timeout_s + ANSWER_GRACE_S):
-                await self._blocking.blpop(self._tokens, timeout=timeout_s)
+                await self._blocking.blpop(tokens, timeout=timeout_s)
         except TimeoutError as error:
             raise StoreUnavailable("The store did not end a blocking read in time.") from error
 

@@ -62,6 +62,8 @@ class Limits:
     queued_per_caller: int = 2_000
     deliveries: int = 3
     lease_ms: int = 15_000
+    aged_ms: int = 30_000
+    """How long batch jobs wait behind interactive ones until some claims are for them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,13 +76,49 @@ local function interests_left(id, caller)
   return left, longest, is_callers
 end
 
+-- A worker whose slots are all taken keeps one more for interactive work of callers who have none running.
+local function wake_reserve(at)
+  local lane = string.match(at, "^interactive:(.*)")
+  if lane and redis.call("EXISTS", K.WAKE_RESERVE .. lane) == 0 then
+    redis.call("RPUSH", K.WAKE_RESERVE .. lane, "1")
+  end
+end
+
+-- Shares: how many jobs of a caller run in a lane is known by priority, so that who runs least goes first.
+-- A count that was never taken back, because its job was lost with the store, is forgotten in time.
+local function charge(id, at, caller)
+  redis.call("HINCRBY", K.RUNNING .. at, caller, 1)
+  redis.call("PEXPIRE", K.RUNNING .. at, 3600000)
+  redis.call("HSET", K.JOB .. id, "charged_at", at)
+end
+
+local function discharge(id)
+  local at, caller = unpack(redis.call("HMGET", K.JOB .. id, "charged_at", "owner"))
+  if at and at ~= "" then
+    if redis.call("HINCRBY", K.RUNNING .. at, caller, -1) <= 0 then
+      redis.call("HDEL", K.RUNNING .. at, caller)
+    end
+    redis.call("HSET", K.JOB .. id, "charged_at", "")
+  end
+end
+
+local function running(at, caller)
+  return tonumber(redis.call("HGET", K.RUNNING .. at, caller) or "0")
+end
+
+local function add_entry(id, at)
+  local entry = redis.call("XADD", K.STREAM .. at, "*", "id", id)
+  redis.call("HSET", K.JOB .. id, "entry", entry)
+end
+
 -- Puts a queued job at the tail of the stream, as the turn of `caller`.
 local function give_turn(id, at, caller)
   ensure_stream(at)
-  local entry = redis.call("XADD", K.STREAM .. at, "*", "id", id)
+  add_entry(id, at)
   redis.call("HSET", K.TURNS .. at, caller, id)
-  redis.call("HSET", K.JOB .. id, "entry", entry, "stream", at, "owner", caller)
+  redis.call("HSET", K.JOB .. id, "stream", at, "owner", caller)
   wake(string.match(at, ":(.*)"))
+  wake_reserve(at)
   for _, other in ipairs(redis.call("SMEMBERS", K.CALLERS .. id)) do
     redis.call("ZREM", K.BACKLOG .. at .. ":" .. other, id)
   end
@@ -149,6 +185,7 @@ end
 -- Takes a running job from its worker: its entry is acknowledged and its lease ends.
 local function take_back(id, job)
   redis.call("ZREM", K.LEASES, id)
+  discharge(id)
   if job.entry ~= "" then
     redis.call("XACK", K.STREAM .. job.stream, GROUP, job.entry)
     redis.call("XDEL", K.STREAM .. job.stream, job.entry)

@@ -29,7 +29,7 @@ local function is_broken(id, job)
   end
   redis.call("ZREM", K.LEASES, id)
   redis.call("ZREM", K.DEADLINES, id)
-  redis.call("DEL", K.JOB .. id, K.CALLERS .. id)
+  redis.call("DEL", K.JOB .. id, K.CALLERS .. id, K.INTERESTS .. id)
   return true
 end
 

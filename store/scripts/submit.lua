@@ -21,14 +21,27 @@ local function note_interests()
   end
 end
 
-local function queued_jobs_of_caller()
-  local count = 0
-  for name in pairs(BASE) do
-    local at = name .. ":" .. lane
-    count = count + redis.call("ZCARD", K.BACKLOG .. at .. ":" .. caller)
-    count = count + redis.call("HEXISTS", K.TURNS .. at, caller)
+local function queued_jobs_of_caller(name)
+  local at = name .. ":" .. lane
+  return redis.call("ZCARD", K.BACKLOG .. at .. ":" .. caller)
+    + redis.call("HEXISTS", K.TURNS .. at, caller)
+end
+
+-- Why there is no room for one more job, nil if there is. A twentieth of the queue is every caller's own,
+-- whatever others have queued, and again for interactive work, whatever it has queued of batch work.
+local function no_room()
+  local most, most_of_caller = tonumber(ARGV[8]), tonumber(ARGV[9])
+  local queued = redis.call("ZCARD", K.QUEUED .. lane)
+  local interactive, batch = queued_jobs_of_caller("interactive"), queued_jobs_of_caller("batch")
+  local own = priority == "interactive" and interactive or interactive + batch
+  local share = math.max(1, math.floor(most / 20))
+  if own < math.min(share, most_of_caller) and queued < 2 * most then
+    return nil
   end
-  return count
+  if queued >= most then
+    return "queue_full"
+  end
+  return interactive + batch >= most_of_caller and "caller_queue_full" or nil
 end
 
 local function create()
@@ -38,11 +51,9 @@ local function create()
       return { "hit", result[1] }
     end
   end
-  if redis.call("ZCARD", K.QUEUED .. lane) >= tonumber(ARGV[8]) then
-    return { "queue_full" }
-  end
-  if queued_jobs_of_caller() >= tonumber(ARGV[9]) then
-    return { "caller_queue_full" }
+  local refusal = no_room()
+  if refusal then
+    return { refusal }
   end
   -- A job and a result never exist together: whoever finds a result knows that it is the newest.
   redis.call("DEL", K.RESULT .. id, K.EVENTS .. id)

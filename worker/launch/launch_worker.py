@@ -40,7 +40,7 @@ class LaunchWorker:
         lanes = children.lanes(interpreter_lane(bench.toolchain.id))
         limits = Limits(lease_ms=int(lease_s * 1000))
         attempts = Attempts(redis, blocking, worker.id, limits)
-        self._slots = Slots(attempts, lanes, self._do, worker.slots, lease_s)
+        self._slots = Slots(attempts, lanes, self._do, worker.slots, lease_s, has_reserve=True)
         self._redis = redis
         self._blocking = blocking
         self._children = children

@@ -148,6 +148,7 @@ class Model:
             keys.JOB,
             keys.CALLERS,
             keys.INTERESTS,
+            keys.RUNNING,
             keys.TURNS,
             keys.BACKLOG,
             keys.QUEUED,

@@ -21,6 +21,7 @@ def request(
         "method": "POST",
         "path": "/v1/compilations",
         "query_string": query.encode(),
+        "client": ("192.0.2.7", 5000),
         "headers": [
             (name.lower().encode(), value.encode("latin-1"))
             for name, value in (headers or {}).items()

@@ -1,0 +1,146 @@
+"""Shares: no caller, and no priority, keeps the others from being served."""
+
+import pytest
+
+from store.errors import CallerQueueFull, QueueFull
+from store.jobs.attempts import Attempts
+from store.jobs.callers import Jobs
+from store.jobs.words import Limits, Outcome, Priority
+
+LANE = "compile:triton-3.9.0"
+
+
+@pytest.fixture
+def impatient(redis, blocking):
+    """Attempts for which every batch job has waited for long."""
+    return Attempts(redis, blocking, "worker-1", Limits(aged_ms=0))
+
+
+async def claimed_callers(attempts, count):
+    return [(await attempts.claim([LANE])).id.partition("-")[0] for _ in range(count)]
+
+
+async def test_of_all_who_wait_the_one_who_runs_least_is_next(submit, worker):
+    for n in range(6):
+        await submit(f"alice-{n}")
+    await claimed_callers(worker(), 2)
+    for n in range(3):
+        await submit(f"bob-{n}", caller="bob")
+    await submit("carol-0", caller="carol")
+
+    order = await claimed_callers(worker(), 5)
+
+    assert sorted(order[:2]) == ["bob", "carol"]
+    assert order[2:4] == ["bob", "alice"] or order[2:4] == ["bob", "bob"]
+
+
+async def test_what_a_caller_runs_counts_until_it_is_over(redis, jobs, submit, worker):
+    for n in range(4):
+        await submit(f"alice-{n}")
+    claims = [await worker().claim([LANE]) for _ in range(4)]
+
+    await worker().finish(claims[0].id, claims[0].token, b"ok", reusable=True, keep_s=60)
+    await worker().release(claims[1].id, claims[1].token)
+    await jobs.cancel(claims[2].id, "alice", b"cancelled")
+
+    assert await redis.hgetall(f"tritond:running:interactive:{LANE}") == {b"alice": b"1"}
+
+
+async def test_of_many_who_wait_all_are_served(submit, worker):
+    for n in range(40):
+        await submit(f"caller{n}-0", caller=f"caller{n}")
+        await submit(f"caller{n}-1", caller=f"caller{n}")
+
+    assert len(set(await claimed_callers(worker(), 40))) == 40
+    assert len(set(await claimed_callers(worker(), 40))) == 40
+    assert await worker().claim([LANE]) is None
+
+
+async def test_batch_work_is_done_though_interactive_work_never_ends(submit, impatient):
+    await submit("batch-0", priority=Priority.BATCH, caller="bob")
+    for n in range(10):
+        await submit(f"now-{n}")
+
+    order = await claimed_callers(impatient, 11)
+
+    assert order.index("batch") == 3, "one of four claims is for aged batch work"
+
+
+async def test_batch_work_that_waits_for_a_moment_waits_for_interactive_work(submit, worker):
+    await submit("batch-0", priority=Priority.BATCH, caller="bob")
+    for n in range(10):
+        await submit(f"now-{n}")
+
+    assert (await claimed_callers(worker(), 11))[-1] == "batch"
+
+
+async def test_the_reserve_is_for_interactive_work_of_who_runs_none(submit, worker):
+    await submit("alice-0")
+    await submit("alice-1")
+    await submit("bob-0", priority=Priority.BATCH, caller="bob")
+    await worker().claim([LANE])
+
+    assert await worker().claim_reserved([LANE]) is None
+
+    await submit("carol-0", caller="carol")
+    assert (await worker().claim_reserved([LANE])).id == "carol-0"
+    assert await worker().claim_reserved([LANE]) is None
+    assert {(await worker().claim([LANE])).id for _ in range(2)} == {"alice-1", "bob-0"}
+
+
+async def test_batch_work_of_a_caller_does_not_take_its_part_of_the_reserve(submit, worker):
+    await submit("batch-0", priority=Priority.BATCH)
+    await worker().claim([LANE])
+    await submit("now-0")
+
+    assert (await worker().claim_reserved([LANE])).id == "now-0"
+
+
+async def test_a_newcomer_wakes_a_worker_without_a_free_slot(submit, worker):
+    attempts = worker()
+    await submit("alice-0")
+    await attempts.claim([LANE])
+    await submit("bob-0", caller="bob")
+
+    await attempts.wait_for_newcomer([LANE], timeout_s=60)
+
+    assert (await attempts.claim_reserved([LANE])).id == "bob-0"
+
+
+async def test_a_queue_that_others_filled_has_room_for_a_newcomer(redis):
+    jobs = Jobs(redis, Limits(queued=40, queued_per_caller=20))
+
+    async def submit(job_id, caller, priority=Priority.BATCH):
+        return await jobs.submit(
+            job_id, lane=LANE, priority=priority, payload=b"", caller=caller, deadline_ms=60_000
+        )
+
+    for n in range(20):
+        await submit(f"alice-{n}", "alice")
+        await submit(f"bob-{n}", "bob")
+
+    for n in range(2):  # a twentieth of the queue
+        assert (await submit(f"carol-{n}", "carol")).outcome == Outcome.MISS
+    with pytest.raises(QueueFull):
+        await submit("carol-2", "carol")
+    with pytest.raises(QueueFull):
+        await submit("alice-20", "alice")
+    assert (await submit("now", "alice", Priority.INTERACTIVE)).outcome == Outcome.MISS
+
+
+async def test_a_caller_who_filled_its_share_with_batch_work_may_ask_for_something_now(redis):
+    jobs = Jobs(redis, Limits(queued=1000, queued_per_caller=3))
+
+    async def submit(job_id, priority):
+        return await jobs.submit(
+            job_id, lane=LANE, priority=priority, payload=b"", caller="alice", deadline_ms=60_000
+        )
+
+    for n in range(3):
+        await submit(f"batch-{n}", Priority.BATCH)
+    with pytest.raises(CallerQueueFull):
+        await submit("batch-3", Priority.BATCH)
+    for n in range(3):
+        assert (await submit(f"now-{n}", Priority.INTERACTIVE)).outcome == Outcome.MISS
+    with pytest.raises(CallerQueueFull):
+        await submit("now-3", Priority.INTERACTIVE)
