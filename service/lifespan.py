@@ -119,7 +119,9 @@ def _shared(
     memory = AnswerMemory(settings.memory_cache_bytes)
     events = Events(redis)
     limits = Limits(
-        queued=settings.max_queue_length, queued_per_caller=settings.max_queued_per_caller
+        queued=settings.max_queue_length,
+        queued_per_caller=settings.max_queued_per_caller,
+        living_bytes=settings.max_queue_bytes,
     )
     finished, following = Finished(redis, blocking), Following(redis, blocking, events)
     invalidations = Invalidations(blocking, on_key=memory.forget, on_loss=memory.clear)

@@ -47,6 +47,8 @@ class ServiceSettings(BaseSettings):
     """What `wait` is clamped to."""
     max_queue_length: int = Field(default=10_000, ge=1)
     """Jobs that may wait for one toolchain; more are refused with `queue_full`."""
+    max_queue_bytes: int = Field(default=256 << 20, ge=1 << 10)
+    """What the requests of all queued and running jobs may take; more are refused alike."""
     max_queued_per_caller: int = Field(default=5_000, ge=1)
     """Jobs of one caller that may wait; more are refused with `too_many_requests`."""
     max_connections: int = Field(default=10_000, ge=1)

@@ -9,6 +9,7 @@ import orjson
 from redis.asyncio import Redis
 
 from store import keys
+from store.notes import Notes
 
 SECRET_PREFIX: Final = "tritond_"  # noqa: S105  (makes leaked secrets easy to find)
 
@@ -52,8 +53,11 @@ class ApiKeys:
         await self._store(ApiKey(_digest(secret)[:16], name, scopes, ""), secret)
 
     async def _store(self, key: ApiKey, secret: str) -> None:
-        await self._redis.hset(keys.API_KEYS, _digest(secret), orjson.dumps(asdict(key)))
-        await self._redis.publish(keys.API_KEYS_CHANGED, b"")
+        description = orjson.dumps(asdict(key)).decode()
+        await Notes(self._redis).write(
+            ("HSET", keys.API_KEYS, _digest(secret), description),
+            ("PUBLISH", keys.API_KEYS_CHANGED, ""),
+        )
 
     async def find(self, secret: str) -> ApiKey | None:
         """Return the key that `secret` opens, None for a wrong or revoked one."""

@@ -6,14 +6,16 @@ one write per hit.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from redis.asyncio import Redis
 
-from store import scripts
+from store import keys, scripts
 
 EVICTED_AT_ONCE: Final = 200
 USES_AT_ONCE: Final = 500
+FULL_RATIO: Final = 0.9  # of `maxmemory`: more in use, and the cache gives way
+RELIEVED_RATIO: Final = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Budget:
 
     def __init__(self, cache: Redis, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
+        self._cache = cache
         self._uses: set[str] = set()
         self._account = scripts.load(cache, "account")
         self._use = scripts.load(cache, "use")
@@ -51,11 +54,32 @@ class Budget:
             await self._use(args=uses[start : start + USES_AT_ONCE])
 
     async def sweep(self) -> Swept:
-        """Evict the least recently used keys until the cache is within its budget."""
+        """Evict the least recently used keys until the cache is within its budget.
+
+        A server that has hardly any memory left is relieved first, as by then nothing may be
+        written: uses are noted afterwards.
+        """
+        affordable_bytes = await self._affordable_bytes()
+        if affordable_bytes < self.limit_bytes:
+            swept = await self._evict(affordable_bytes)
+            await self.flush()
+            return swept
         await self.flush()
+        return await self._evict(self.limit_bytes)
+
+    async def _evict(self, limit_bytes: int) -> Swept:
         evicted = freed = 0
         while True:
-            count, size, left = await self._sweep(args=[self.limit_bytes, EVICTED_AT_ONCE])
+            count, size, left = await self._sweep(args=[limit_bytes, EVICTED_AT_ONCE])
             evicted, freed = evicted + count, freed + size
             if count < EVICTED_AT_ONCE:
                 return Swept(evicted, freed, left)
+
+    async def _affordable_bytes(self) -> int:
+        """Return what the cache may take: its budget, less when the server's memory is used up."""
+        info: Any = await self._cache.info("memory")
+        used, most = info["used_memory"], info["maxmemory"]
+        if not most or used <= FULL_RATIO * most:
+            return self.limit_bytes
+        booked = int(await self._cache.get(keys.CACHE_BYTES) or 0)
+        return max(0, min(self.limit_bytes, booked - int(used - RELIEVED_RATIO * most)))

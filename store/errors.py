@@ -40,6 +40,19 @@ class CallerQueueFull(QueueFull):
         self.limit = limit
 
 
+class QueueBytesFull(QueueFull):
+    """All jobs together hold as many bytes as they may."""
+
+    def __init__(self, lane: str, limit: int) -> None:
+        StoreError.__init__(
+            self,
+            f"All jobs together may hold {limit} bytes, and there is no room for this one. "
+            "Try again when some have finished.",
+        )
+        self.lane = lane
+        self.limit = limit
+
+
 class EmbeddedServerError(StoreError):
     """The embedded server cannot be started."""
 

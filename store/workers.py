@@ -11,7 +11,8 @@ from typing import Any, Final, Literal, cast
 import orjson
 from redis.asyncio import Redis
 
-from store import keys
+from store import keys, scripts
+from store.notes import Notes
 
 HEARTBEAT_LIFE_S: Final = 15
 TRIED_LIFE_S: Final = 24 * 3600
@@ -56,20 +57,22 @@ class Workers:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._notes = Notes(redis)
 
     async def beat(self, worker: Worker) -> None:
         """Register the worker, or tell that it is still there; at least three times per life."""
-        pipeline = self._redis.pipeline(transaction=True)
-        pipeline.set(keys.WORKER + worker.id, orjson.dumps(asdict(worker)), ex=HEARTBEAT_LIFE_S)
-        pipeline.sadd(keys.WORKERS, worker.id)
-        if worker.device is not None:
-            pipeline.sadd(keys.DEVICES, worker.device)
+        said = orjson.dumps(asdict(worker)).decode()
         place = worker.device or worker.toolchain
-        for language in worker.references or ():
-            pipeline.sadd(keys.REFERENCES, f"{language} {place}")
-        for tool in worker.tools or ():
-            pipeline.sadd(keys.TOOLS, f"{tool} {place}")
-        await pipeline.execute()
+        known = {
+            keys.WORKERS: [worker.id],
+            keys.DEVICES: [worker.device] if worker.device is not None else [],
+            keys.REFERENCES: [f"{language} {place}" for language in worker.references or ()],
+            keys.TOOLS: [f"{tool} {place}" for tool in worker.tools or ()],
+        }
+        await self._notes.write(
+            ("SET", keys.WORKER + worker.id, said, "EX", str(HEARTBEAT_LIFE_S)),
+            *(("SADD", name, *members) for name, members in known.items() if members),
+        )
 
     async def leave(self, worker_id: str) -> None:
         """Take a worker that stops off the list at once."""
@@ -126,15 +129,12 @@ class Toolchains:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._notes = Notes(redis)
+        self._offer = scripts.load(redis, "offer")
 
     async def offer(self, toolchain_id: str, description: bytes) -> None:
         """Describe a toolchain; the first one ever offered becomes the default."""
-        turn: Any = await self._redis.incr(keys.TOOLCHAIN_TURN)
-        pipeline = self._redis.pipeline(transaction=True)
-        pipeline.zadd(keys.TOOLCHAINS_OFFERED, {toolchain_id: turn})
-        pipeline.hset(keys.TOOLCHAINS, toolchain_id, description)
-        pipeline.set(keys.DEFAULT_TOOLCHAIN, toolchain_id, nx=True)
-        await pipeline.execute()
+        await self._offer(args=[toolchain_id, description])
 
     async def describe(self, toolchain_id: str) -> bytes | None:
         """Return the description of a toolchain, None for an unknown one."""
@@ -147,7 +147,8 @@ class Toolchains:
 
     async def note_tried(self, what: str, targets: Sequence[str]) -> None:
         """Keep what trials of `what` found out, for `TRIED_LIFE_S`."""
-        await self._redis.set(keys.TARGETS_TRIED + what, " ".join(targets), ex=TRIED_LIFE_S)
+        name, life_s = keys.TARGETS_TRIED + what, str(TRIED_LIFE_S)
+        await self._notes.write(("SET", name, " ".join(targets), "EX", life_s))
 
     async def list(self) -> dict[str, bytes]:
         """Return the descriptions of all known toolchains by id, the last one offered last."""
@@ -166,7 +167,7 @@ class Toolchains:
         """Make a known toolchain the default; False when it is unknown."""
         if not await self._redis.hexists(keys.TOOLCHAINS, toolchain_id):
             return False
-        await self._redis.set(keys.DEFAULT_TOOLCHAIN, toolchain_id)
+        await self._notes.write(("SET", keys.DEFAULT_TOOLCHAIN, toolchain_id))
         return True
 
     async def forget(self, toolchain_id: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, cast
 from redis.asyncio import Redis
 
 from store import keys, scripts
-from store.errors import CallerQueueFull, QueueFull
+from store.errors import CallerQueueFull, QueueBytesFull, QueueFull
 from store.events import LIFE_MS
 from store.jobs.words import (
     KEPT_S,
@@ -62,7 +62,7 @@ class Jobs:
         job that is not over tells the batch of `membership` when it is; the interest is then the
         batch's, unless the job is `of_batch_alone` and cancelled like any other.
 
-        Errors: `QueueFull`, `CallerQueueFull`, `StoreUnavailable`.
+        Errors: `QueueFull`, `QueueBytesFull`, `CallerQueueFull`, `StoreUnavailable`.
         """
         if not caller:
             raise ValueError("A job needs a caller: the id must not be empty.")
@@ -85,6 +85,7 @@ class Jobs:
                 timeout_ms,
                 waiting.interest if waiting else "",
                 waiting.wait_ms + FORGOTTEN_MS if waiting else 0,
+                limits.living_bytes,
             ]
         )
         match answer[0]:
@@ -92,6 +93,8 @@ class Jobs:
                 raise QueueFull(lane, limits.queued)
             case b"caller_queue_full":
                 raise CallerQueueFull(lane, limits.queued_per_caller)
+            case b"bytes_full":
+                raise QueueBytesFull(lane, limits.living_bytes)
             case b"hit":
                 return Submitted(Outcome.HIT, answer[1])
         return Submitted(Outcome(answer[0].decode()), is_older=answer[1:] == [b"1"])

@@ -56,10 +56,14 @@ class Lapse(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds of the protocol. Queue limits are per lane; joins are never refused."""
+    """The bounds of the protocol. Joins are never refused.
+
+    Queued jobs are bounded per lane; the bytes are those of the payloads of all living jobs.
+    """
 
     queued: int = 10_000
     queued_per_caller: int = 2_000
+    living_bytes: int = 256 << 20
     deliveries: int = 3
     lease_ms: int = 15_000
     aged_ms: int = 30_000

@@ -3,14 +3,27 @@
 A script runs atomically and in one round trip. Names of keys come from `store.keys` as Lua locals,
 so a script never spells one; most keys of the job protocol are only known inside a script, which is
 why they are not passed as KEYS and why a Redis cluster is not supported.
+
+The first line of a script says what becomes of it on a server whose memory is full. `#!lua` alone:
+it is refused before it begins, since it would take memory. With `allow-oom` it runs, since jobs end
+by it, or workers are known by it; with `no-writes` it reads.
 """
 
 from importlib.resources import files
+from typing import Final
 
 from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
 
 from store import keys
+
+SHARED: Final = "lane"
+NAMES: Final = sorted(
+    name.removesuffix(".lua")
+    for name in (file.name for file in files(__name__).iterdir())
+    if name.endswith(".lua") and name != f"{SHARED}.lua"
+)
+"""Of all scripts."""
 
 
 def _names() -> str:
@@ -22,8 +35,9 @@ def _names() -> str:
 def text(name: str, *, shared: str | None = None) -> str:
     """Return the full text of script `name`, behind the functions of the file `shared`."""
     folder = files(__name__)
-    parts = [shared, name] if shared else [name]
-    return _names() + "\n".join(folder.joinpath(f"{part}.lua").read_text("utf-8") for part in parts)
+    first_line, _, own = folder.joinpath(f"{name}.lua").read_text("utf-8").partition("\n")
+    functions = folder.joinpath(f"{shared}.lua").read_text("utf-8") if shared else ""
+    return "\n".join((first_line, _names() + functions, own))
 
 
 def load(redis: Redis, name: str, *, shared: str | None = None) -> AsyncScript:

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- An attempt cannot be brought to an end here: its lease is over at once, and the delivery counts.
 -- KEYS none. ARGV 1 id, 2 token. Answers 1 | 0 when the attempt did not count any more.
 

@@ -1,3 +1,4 @@
+#!lua
 -- Writes the sizes of cache keys into the books of the byte budget, and that they were used now.
 -- KEYS none. ARGV key, bytes, key, bytes, ...
 

@@ -1,3 +1,4 @@
+#!lua
 -- An attempt tells how it gets on; only the attempt whose token is still the job's may.
 -- KEYS none. ARGV 1 id, 2 token, 3 life of the events in ms, then kind and data (JSON) of each
 -- event. Answers 1 | 0.

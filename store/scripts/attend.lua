@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- A request begins to wait for a job, or has waited without an answer and will be back.
 -- KEYS none. ARGV 1 id, 2 the interest that begins, 3 ms until it ends or 0, 4 its caller, 5 timeout of the
 -- execution in ms, 6 the interest that it takes the place of, or "". Answers 1 | 0 for no such job.

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- One interest in a job ends; with the last one the job ends, queued or running.
 -- KEYS none. ARGV 1 id, 2 the interest, 3 record of a cancelled job, 4 ms to keep it.
 -- Answers "withdrawn" | "cancelled" | "finished" | "not_found".

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- A worker that is free takes the next job, one only: interactive ones of all its lanes first, except that
 -- batch work which waits for long gets its part. Among the turns at the head of a lane, that of the caller
 -- who runs least there is taken.
@@ -75,13 +76,16 @@ local function take(at, turn)
   return claimed("", id)
 end
 
--- Whether jobs are left that another worker, or this one, may claim; if so the next one is woken.
-local function leave()
+-- Whether jobs are left that another worker, or this one, may claim; if so the next one is woken,
+-- unless nothing could be claimed just now.
+local function leave(waking)
   local more = 0
   for i = FIRST_LANE, #ARGV do
     if redis.call("ZCARD", K.QUEUED .. ARGV[i]) > 0 then
-      wake(ARGV[i])
-      more = 1
+      if waking then
+        wake(ARGV[i])
+        more = 1
+      end
     else
       redis.call("DEL", K.WAKE .. ARGV[i], K.WAKE_RESERVE .. ARGV[i])
     end
@@ -128,6 +132,6 @@ end
 
 local claim = next_claim()
 if claim then
-  return { leave(), claim }
+  return { leave(true), claim }
 end
-return { 0 }
+return { leave(false) }

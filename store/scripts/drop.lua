@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Deletes cache keys and takes them out of the books.
 -- KEYS none. ARGV keys.
 

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- An attempt hands in its result; only the attempt whose token is still the job's may.
 -- KEYS none. ARGV 1 id, 2 token, 3 record, 4 reusable 0|1, 5 ms to keep it.
 -- Answers 1 accepted | 0 refused.

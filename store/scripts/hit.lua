@@ -1,3 +1,4 @@
+#!lua flags=no-writes
 -- Reads records and the frames of some of their blobs in one round trip, each only if it is whole.
 -- KEYS none. ARGV one for every read, with blanks between: the key of the record and the stages whose
 -- frames are wanted; or the key of a meaning, which says both.

@@ -250,10 +250,19 @@ local function tell_batches(id, record)
   redis.call("DEL", K.JOB_BATCHES .. id)
 end
 
+-- The payload of a job is not counted any more.
+local function give_back_bytes(id)
+  local bytes = tonumber(redis.call("HGET", K.JOB .. id, "bytes") or "0")
+  if bytes > 0 and redis.call("DECRBY", K.JOB_BYTES, bytes) <= 0 then
+    redis.call("DEL", K.JOB_BYTES)
+  end
+end
+
 -- The job is over. `ending` is the field of the result that keeps the attempt's token: "finished"
 -- makes a repeated finish harmless, "cancelled" lets a late heartbeat tell its worker why.
 local function conclude(id, ending, token, record, reusable, keep_ms)
   local payload = redis.call("HGET", K.JOB .. id, "payload")
+  give_back_bytes(id)
   redis.call("DEL", K.JOB .. id, K.CALLERS .. id, K.INTERESTS .. id)
   redis.call("HSET", K.RESULT .. id, "record", record, "reusable", reusable, ending, token,
     "payload", payload)

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- A batch does not wait for a job any more: its items are settled with the record of a cancelled one.
 -- KEYS none. ARGV 1 job id, 2 batch, 3 record. Answers 1 | 0 when it did not wait for the job.
 

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Ends what nobody else will end. A job whose lease is over is queued again, before its callers'
 -- others; after too many deliveries, or past its queue deadline, it is claimed for the reaper, who
 -- finishes it with an error.
@@ -29,6 +30,7 @@ local function is_broken(id, job)
   end
   redis.call("ZREM", K.LEASES, id)
   redis.call("ZREM", K.DEADLINES, id)
+  give_back_bytes(id)
   redis.call("DEL", K.JOB .. id, K.CALLERS .. id, K.INTERESTS .. id)
   return true
 end
@@ -65,5 +67,8 @@ for _, id in ipairs(redis.call("ZRANGEBYSCORE", K.LEASES, "-inf", now, "LIMIT", 
 end
 for _, id in ipairs(redis.call("ZRANGEBYSCORE", K.DEADLINES, "-inf", now, "LIMIT", 0, limit)) do
   end_wait(id)
+end
+if redis.call("EXISTS", K.LEASES, K.DEADLINES) == 0 then
+  redis.call("DEL", K.JOB_BYTES) -- no job is alive, whatever was lost of the accounts
 end
 return claims

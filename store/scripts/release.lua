@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- A worker that stops gives its job back, which then does not count as delivered.
 -- KEYS none. ARGV 1 id, 2 token. Answers 1 | 0 when the attempt did not count any more.
 

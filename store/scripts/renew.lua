@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- The heartbeat of an attempt: its lease begins again, unless the attempt does not count any more.
 -- KEYS none. ARGV 1 id, 2 token, 3 lease in ms. Answers "ok" | "lost" | "cancelled".
 

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Items of a batch are over that no job stands for (any more): hits, refusals, what was cancelled.
 -- KEYS none. ARGV 1 batch, then for each: indices with blanks between, state, record. Answers nothing.
 

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Evicts what was not used for the longest time until the cache is within its budget.
 -- KEYS none. ARGV 1 budget in bytes, 2 most keys at once.
 -- Answers {keys evicted, bytes freed, bytes left}.

@@ -1,3 +1,4 @@
+#!lua
 -- Notes that records were used now, and with each of them all blobs that it names.
 -- KEYS none. ARGV keys of records.
 

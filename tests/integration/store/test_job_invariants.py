@@ -14,7 +14,7 @@ from store.jobs.words import Cancellation, Heartbeat, Limits, Outcome, Priority
 
 LANES = ["compile:a", "compile:b"]
 CALLERS = ["alice", "bob", "carol"]
-LIMITS = Limits(queued=4, queued_per_caller=3, deliveries=2, lease_ms=60_000)
+LIMITS = Limits(queued=4, queued_per_caller=3, living_bytes=600, deliveries=2, lease_ms=60_000)
 
 STEPS = 150
 
@@ -57,9 +57,10 @@ class Model:
     async def submit(self, job_id, caller, priority, refresh):
         lane = LANES[job_id == "job-0"]
         alive = job_id in self.interested
+        payload = b" " * len(job_id + caller) * 20
         with contextlib.suppress(QueueFull):
             answer = await self.jobs.submit(
-                job_id, lane=lane, priority=priority, payload=b"{}", caller=caller,
+                job_id, lane=lane, priority=priority, payload=payload, caller=caller,
                 deadline_ms=60_000, refresh=refresh,
             )  # fmt: skip
             assert (answer.outcome == Outcome.JOIN) == alive
@@ -155,7 +156,7 @@ class Model:
             keys.WAKE,
         ):
             assert await self.redis.keys(prefix + "*") == []
-        assert not await self.redis.exists(keys.LEASES, keys.DEADLINES)
+        assert not await self.redis.exists(keys.LEASES, keys.DEADLINES, keys.JOB_BYTES)
         for stream in await self.redis.keys(keys.STREAM + "*"):
             assert await self.redis.xlen(stream) == 0
             assert (await self.redis.xpending(stream, "workers"))["pending"] == 0
@@ -172,6 +173,8 @@ class Model:
         deadlines = {member.decode() for member in await self.redis.zrange(keys.DEADLINES, 0, -1)}
         assert leases == set(self.valid)
         assert deadlines == alive - leases
+        sizes = [await self.redis.hstrlen(keys.JOB + job_id, "payload") for job_id in alive]
+        assert int(await self.redis.get(keys.JOB_BYTES) or 0) == sum(sizes) <= LIMITS.living_bytes
         await self.check_wake_ups(alive - leases)
         for job_id in alive:
             await self.check_job(job_id, job_id in leases)
