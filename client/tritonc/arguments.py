@@ -26,6 +26,7 @@ arguments, with --argument NAME=VALUE:
   z=fp32[98432]:output                 an output; zeros:output is filled first, worked on in place
   x=@data.npy                          a .npy file; @data.npy:output is worked on in place
   x={"view": {"of": "y"}}              as the HTTP API writes it
+Quote what a shell would read in its own way, such as 'x=fp32[98432]:uniform'.
 
 A file given with --request (TOML or JSON) has the members of a launch request; flags add to it.
 """

@@ -1,0 +1,74 @@
+"""Commands of the documents work as they stand in bash and in an interactive zsh.
+
+An interactive zsh refuses patterns that match no file, and takes `#` for a word.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+DOCUMENTS = [
+    path
+    for folder in ("", "docs", "client", "examples", "benchmarks", "deploy")
+    for path in sorted((ROOT / folder).glob("*.md"))
+]
+BLOCK = re.compile(r"^```(?:console|sh|shell|bash|zsh)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+SPECIAL = "*?[]#^~!"
+
+
+def commands(block: str) -> Iterator[str]:
+    """Yield each command behind a `$`, with the lines that it goes on in."""
+    command = ""
+    for line in block.splitlines(keepends=True):
+        if command:
+            command += line
+        elif line.startswith("$ "):
+            command = line[2:]
+        if command and not command.endswith("\\\n") and not is_open(command):
+            yield command
+            command = ""
+    assert not command, f"the quotes of a command are not closed: {command}"
+
+
+def is_open(command: str) -> bool:
+    return unquoted(command) is None
+
+
+def unquoted(command: str) -> str | None:
+    """Return the characters outside of quotes, None when a quote is not closed."""
+    found, quote, escaped = [], "", False
+    for character in command:
+        if escaped:
+            escaped = False
+        elif character == "\\" and quote != "'":
+            escaped = True
+        elif quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        else:
+            found.append(character)
+    return None if quote else "".join(found)
+
+
+COMMANDS = [
+    pytest.param(command, id=f"{path.relative_to(ROOT)}: {command.split(chr(10))[0][:50]}")
+    for path in DOCUMENTS
+    for block in BLOCK.findall(path.read_text())
+    for command in commands(block)
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_that_a_shell_expands_is_left_unquoted(command: str):
+    special = [character for character in unquoted(command) or "" if character in SPECIAL]
+
+    assert special == [], f"quote these, or say it in the text instead: {command}"
+
+
+def test_the_documents_have_commands():
+    assert len(COMMANDS) > 15
+    assert unquoted("""a 'b' "c" \\d [e]""") == "a    [e]"
