@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from compiler.excerpt import Diagnostic, Span, diagnostic, excerpt, file_in_kernel
+from compiler.mlir_words import told
 
 STAGES = frozenset(
     {"request", "frontend", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"}
@@ -28,27 +29,11 @@ LONGEST_NUMBER = 9
 _KINDS = ("error", "warning", "remark", "note")
 _NOWHERE = frozenset({"<unknown>:0", "loc(unknown)"})
 _LLVM = ("LLVM ERROR: ", "fatal error: ", "error: ")
+_ASSEMBLY = "<inline asm>"
+_UNREACHABLE = "UNREACHABLE executed at "
 _PIPELINE = "Pipeline failed while executing "
 _EMPTY = ("Failures have been detected while processing an MLIR pass pipeline",)
 _IR_DUMP = re.compile(r"see current operation: |\s*\"?[\w.]+\"?\(|module|#|//")
-
-_HINTS = (
-    (
-        r"couldn't allocate (input|output) reg|invalid operand for inline asm|unknown constraint|"
-        r"Copying to an illegal type|constraint",
-        "A constraint of tl.inline_asm_elementwise does not fit its operand: "
-        '"=r,r" is 32-bit integer or fp32 bits, "l" 64 bits, "h" 16 bits, "f" fp32, "d" fp64.',
-    ),
-    (
-        r"Cannot select",
-        "LLVM has no instruction for this on the target: try another target, another dtype, "
-        "or another Triton version.",
-    ),
-    (
-        r"out of resource|shared memory|exceeds",
-        "Use smaller blocks, fewer num_stages or fewer warps.",
-    ),
-)
 
 
 class _Said(NamedTuple):
@@ -74,8 +59,12 @@ def diagnostics(log: str, sources: Mapping[str, str], stage: str) -> list[Diagno
     stage = stage if stage in STAGES else "frontend" if stage == "source" else "ttgir"
     lines = {path: text.split("\n") for path, text in sources.items()}
     found: dict[tuple[object, ...], Diagnostic] = {}
+    before = ""
     for line in log[:LONGEST_LOG].splitlines():
         said = _read(line[:LONGEST_LINE], lines, stage)
+        if line.startswith(_UNREACHABLE):  # what it was about is on the line before
+            said = _plain("error", stage, f"LLVM: {before}")
+        before = line[:LONGEST_LINE]
         if said is not None:
             found.setdefault(tuple(said.values()), said)
         if len(found) >= MOST_READ:
@@ -170,20 +159,20 @@ def _located(
         name = failing_pass(said.message)
         return _plain("note", stage, f"while running the pass {name}") if name else None
     file = file_in_kernel(place.file)
+    if place.file == _ASSEMBLY:
+        return _plain(_severity(said.kind), stage, f"in inline asm: {said.message}")
     if file is None:
         return _plain(_severity(said.kind), stage, said.message)
     text = sources.get(place.file)
     span = Span(file, place.line, max(place.column, 1))
     shown = excerpt(text, span) if text is not None else None
-    message = said.message[:LONGEST_MESSAGE]
-    return diagnostic(
-        _severity(said.kind), stage, message, hint=_hint(message), span=span, excerpt=shown
-    )
+    message, hint = told(said.message[:LONGEST_MESSAGE])
+    return diagnostic(_severity(said.kind), stage, message, hint=hint, span=span, excerpt=shown)
 
 
 def _plain(severity: str, stage: str, message: str) -> Diagnostic:
-    message = message[:LONGEST_MESSAGE]
-    return diagnostic(severity, stage, message, hint=_hint(message))
+    message, hint = told(message[:LONGEST_MESSAGE])
+    return diagnostic(severity, stage, message, hint=hint)
 
 
 def _severity(kind: str) -> str:
@@ -195,10 +184,3 @@ def _tells_something(said: Diagnostic) -> bool:
     if said["severity"] == "note":
         return _IR_DUMP.match(message) is None
     return bool(message) and message not in _EMPTY
-
-
-def _hint(message: str) -> str | None:
-    for pattern, hint in _HINTS:
-        if re.search(pattern, message):
-            return hint
-    return None

@@ -141,6 +141,10 @@ def _hint(message: str) -> str | None:
 
 _HINTS = (
     (
+        r"Unknown symbol '%\d+'",
+        "Operands of tl.inline_asm_elementwise are written $0, $1, ..., not %0.",
+    ),
+    (
         r"Unknown symbol|Not a name of any known instruction|Parsing error|syntax error",
         "If this comes from tl.inline_asm_elementwise, check the spelling of its instructions: "
         "Triton hands that text to ptxas unread.",

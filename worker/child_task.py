@@ -11,6 +11,7 @@ from compiler.toolchain import Toolchain
 from worker.ending import (
     explains_itself_in_log,
     failure_of,
+    gone_on_after,
     lie,
     reported,
     stage_under_way,
@@ -20,6 +21,7 @@ from worker.pool import Pool
 from worker.progress import Progress
 from worker.report import (
     STAGES_OF_TASK,
+    BackReport,
     FailureReport,
     LogReport,
     Malformed,
@@ -64,14 +66,17 @@ class ChildTasks:
         self.progress.stdout += outcome.stdout.decode(errors="replace")
         try:
             self.progress.stages |= read_stages(task, outcome)
-            if outcome.result is not None:
-                return read_report(model, outcome.result)
+            report = read_report(model, outcome.result) if outcome.result is not None else None
             failure = None
             if outcome.failure is not None:
                 failure = read_report(FailureReport, outcome.failure)
         except Malformed as error:
             raise lie(task, str(error)) from None
         logged = await self._logged(task, outcome, failure)
+        if isinstance(report, BackReport) and logged:
+            return report.model_copy(update={"warnings": gone_on_after(logged)})
+        if report is not None:
+            return report
         if failure is not None:
             raise reported(failure, outcome, logged)
         job = self.job.model_copy(update={"timeout_s": self.limit.limit_s})
@@ -86,7 +91,10 @@ class ChildTasks:
         stage = stage_under_way(task, self.job, self.progress.stages)
         if failure is not None:
             stage = failure.stage or "ttir"
-        header = {"task": "log", "stage": stage, "files": self.job.texts}
+        elif outcome.result is not None:  # LLVM goes on after errors of code generation only
+            stage = "amdgcn" if "amdgcn" in self.job.target.stages else "ptx"
+        ir = self.progress.stages.get("ttgir", b"").decode()
+        header = {"task": "log", "stage": stage, "files": self.job.texts, "ir": ir}
         read = await self.pool.run("cut", header, outcome.stderr, deadline_s=LOG_DEADLINE_S)
         try:
             return read_report(LogReport, read.result or {}).diagnostics

@@ -219,6 +219,9 @@ class _Way:
         self.progress.timings_ms |= {
             name: ms for name, ms in report.timings_ms.items() if not self._is_behind(name)
         }
+        self.progress.diagnostics += [
+            warning for warning in report.warnings if not self._is_behind(warning.stage)
+        ]
         self.progress.metadata = facts.metadata.model_dump()
         self.progress.resources = facts.resources
 

@@ -13,14 +13,18 @@ from worker.outcome import Ending, Outcome
 from worker.progress import CompilationFailed
 from worker.report import FailureReport
 
+_COMPLAINT = b"error: "
 NO_USER_CODE = frozenset({"back", "posted"})
 """Tasks whose children run nothing of the user's, so that how they end is the compiler's doing."""
 
 
 def explains_itself_in_log(task: str, outcome: Outcome) -> bool:
-    """Whether the log of `task` says why it failed: MLIR says that on stderr only."""
+    """Whether the log of `task` says why it failed: MLIR and LLVM say that on stderr only."""
     if outcome.failure is not None:
-        return outcome.failure.get("slug") == "lowering_failed"
+        slug = outcome.failure.get("slug")
+        return slug == "lowering_failed" or (slug == "assembler_failed" and task in NO_USER_CODE)
+    if outcome.result is not None:
+        return task in NO_USER_CODE and _COMPLAINT in outcome.stderr
     return task in NO_USER_CODE and outcome.ending in (Ending.SIGNAL, Ending.SILENT)
 
 
@@ -88,11 +92,31 @@ def reported(
 ) -> CompilationFailed:
     """Return the failure that a task told itself; `logged` is what its log complained of."""
     diagnostics = _with_errors(logged) or failure.diagnostics
-    in_log = failure.slug == "lowering_failed" and outcome.stderr
+    if failure.slug == "assembler_failed":  # LLVM's complaint is the cause, the assembler's follows
+        diagnostics = [*_with_errors(logged), *failure.diagnostics]
+    in_log = (failure.slug == "lowering_failed" and outcome.stderr) or _with_errors(logged)
     message = diagnostics[0].message if in_log and diagnostics else failure.message
     return CompilationFailed(
         failure.slug, message, diagnostics or [_diagnostic("frontend", message)]
     )
+
+
+def gone_on_after(logged: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return warnings of the errors that LLVM logged before it went on as if there were none.
+
+    Without excerpts: what equal IR gave is told to others, whose text may be another.
+    """
+    return [
+        item.model_copy(
+            update={
+                "severity": "warning",
+                "excerpt": None,
+                "message": f"{item.message}; Triton went on, so the machine code may be wrong",
+            }
+        )
+        for item in _with_errors(logged)
+        if item.severity == "error"
+    ]
 
 
 def _with_errors(logged: Sequence[Diagnostic]) -> list[Diagnostic]:
@@ -112,8 +136,9 @@ def _crash(stage: str, outcome: Outcome, logged: Sequence[Diagnostic]) -> Compil
         detail = f"The compiler ran out of memory in stage {stage}; smaller tiles need less."
         return CompilationFailed("memory_exceeded", detail, [_diagnostic(stage, detail)])
     found = _with_errors(logged)
+    why = f": {found[0].message}" if found else ""
     detail = (
-        f"Triton's compiler crashed ({_signal_name(outcome)}) in stage {stage}. "
+        f"Triton's compiler crashed ({_signal_name(outcome)}) in stage {stage}{why}. "
         "The stages before it are kept; another target or another Triton version may compile it."
     )
     return CompilationFailed("compiler_crashed", detail, found or [_diagnostic(stage, detail)])

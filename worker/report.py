@@ -147,6 +147,8 @@ class BackReport(Report):
 
     facts: Annotated[dict[Name, Lowered], Field(max_length=16)]
     timings_ms: Timings
+    warnings: Diagnostics = []
+    """What LLVM complained of and went on; the worker's, from the child's log."""
 
 
 class PostedParameter(Report):

@@ -22,10 +22,10 @@ import compiler
 import service
 import store
 import worker
-from compiler import amdgcn_text, mlir_log, ptxas_log
+from compiler import addresses, amdgcn_text, inline_assembly, mlir_log, mlir_words, ptxas_log
 from compiler.abi import abi_of
 from compiler.compilation import Diagnostic, Parameter
-from compiler.excerpt import Span, excerpt
+from compiler.excerpt import Span, diagnostic, excerpt
 from compiler.export.ptx import read_entry
 from compiler.export.refusal import NotExportable
 from compiler.kept_diagnostics import kept_diagnostics
@@ -72,6 +72,27 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "MLIR's log": (
         lambda text: mlir_log.diagnostics(text, {"/kernel/user.py": text}, "ttgir"),
         ("/kernel/user.py:1:1: error: ", "Assertion `", "' failed", "LLVM ERROR: ", 'loc("a":1:1)'),
+    ),
+    "MLIR's words": (
+        mlir_words.told,
+        ("'tt.load' op operand #1 must be 1-bit signless integer ", "but got 'tensor<1x", "1x"),
+    ),
+    "places of inline assembly": (
+        lambda text: inline_assembly.located(
+            [diagnostic("error", "llir", "inline asm")], text, {"/kernel/user.py": text}
+        ),
+        (
+            '%1 = tt.elementwise_inline_asm "a" {constraints = "=r"} %1 : a loc(#loc1)\n',
+            "#loc1 = loc(fused[#loc2, #loc1])\n",
+            'elementwise_inline_asm "\\',
+            'constraints = "',
+            " loc(",
+        ),
+    ),
+    "addresses": (addresses.without_addresses, (" at 0x7f00", "0x", " at ", "0x7f2a0c0de400: ")),
+    "failed assertions": (
+        wording.of_assertion,
+        ("<failed to evaluate assertion message", ">, '", "NameError('", "')>"),
     ),
     "the failing pass": (mlir_log.failing_pass, ("Pipeline failed while executing [", "`a`")),
     "ptxas' resources": (ptxas_log.resources, ("Used 1", " bytes stack frame, 1", " bytes smem")),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from compiler import mlir_log
+from compiler import inline_assembly, mlir_log
 from tests.integration.making.children import Children, Ended
 
 KERNELS = Path(__file__).parents[2] / "kernels"
@@ -105,21 +107,25 @@ def compile_kernel(
     text = front.stages.get("ttir", front.stages["source"])
     back = children.run(header, text)
     stages = front.stages | back.stages
-    failure = _failure(back, kernel, "ttgir")
+    failure = _failure(back, kernel, "ttgir", stages | back.stages)
     done = None if failure else back.result
     return Compiled(stages, failure, cut.result, front.result, done)
 
 
-def _failure(ended: Ended, kernel: Kernel, stage: str) -> dict[str, Any] | None:
+def _failure(
+    ended: Ended, kernel: Kernel, stage: str, stages: Mapping[str, bytes] = MappingProxyType({})
+) -> dict[str, Any] | None:
     sources = {"/kernel/user.py": kernel.text}
+    found = mlir_log.diagnostics(ended.stderr, sources, stage)
+    found = inline_assembly.located(found, stages.get("ttgir", b"").decode(), sources)
     if ended.signal is not None:
-        found = mlir_log.diagnostics(ended.stderr, sources, stage)
         return {"slug": "compiler_crashed", "message": "", "stage": stage, "diagnostics": found}
     if ended.last is None or ended.last["kind"] == "result":
         return None
     if ended.last["slug"] == "lowering_failed":
-        found = mlir_log.diagnostics(ended.stderr, sources, ended.last["stage"])
         return ended.last | {"diagnostics": found or ended.last["diagnostics"]}
+    if ended.last["slug"] == "assembler_failed":
+        return ended.last | {"diagnostics": [*found, *ended.last["diagnostics"]]}
     return ended.last
 
 

@@ -1,0 +1,12 @@
+# expect: assembler_failed, line 11, hint counted first
+# says: invalid operand in inline asm
+# with: {"signature": {"x_ptr": "*fp32"}, "constexprs": {"BLOCK": 64}}
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs)
+    y = tl.inline_asm_elementwise("add.f32 $0, $1, $2;", "=r,r", [x], dtype=tl.float32, is_pure=True, pack=1)
+    tl.store(x_ptr + offs, y)
