@@ -3,25 +3,39 @@
 Works on the facts that the cut found; the source itself is not seen.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compiler import compilation
-from compiler.rejection import did_you_mean
+from compiler import compilation, misfit
+from compiler.misfit import Misfit
 from compiler.specialization import Parameter, Specialization, Type
 from compiler.tuple_type import item_constants, item_hints, plain_type
 from compiler.value import Value, plain_value
 
+_MOST_TOLD = 50
 ONE: Value = {"int": "1"}
 
 
 class BindingFailed(Exception):
-    """The specialization does not fit the kernel: `slug`, and the parameter it is about."""
+    """The specialization does not fit the kernel: `misfits` are all that is wrong.
 
-    def __init__(self, slug: str, message: str, parameter: str) -> None:
+    `slug` and `parameter` are those of the first.
+    """
+
+    def __init__(self, slug: str, message: str, parameter: str, hint: str | None = None) -> None:
         super().__init__(message)
         self.slug = slug
         self.parameter = parameter
+        self.misfits: tuple[Misfit, ...] = (Misfit(slug, message, parameter, hint),)
+
+    @classmethod
+    def of(cls, misfits: Sequence[Misfit]) -> "BindingFailed":
+        """Return one failure for all of `misfits`, which are in the order to tell them in."""
+        first, told = misfits[0], misfits[:_MOST_TOLD]
+        failed = cls(first.slug, "; ".join(item.message for item in told), first.parameter)
+        failed.misfits = tuple(told)
+        return failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +54,20 @@ class Binding:
 def bind(kernel: str, facts: list[dict[str, Any]], specialization: Specialization) -> Binding:
     """Bind `specialization` to the parameters in `facts` (see the cut's KernelFacts).
 
-    Raises BindingFailed (`missing_constexpr`, `extra_argument`).
+    Raises BindingFailed (`missing_constexpr`, `extra_argument`), which tells all that is wrong.
     """
     names = [fact["name"] for fact in facts]
-    given = _by_name(kernel, names, specialization)
-    bound = [_bind_one(kernel, fact, given.get(fact["name"])) for fact in facts]
+    given, misfits = _by_name(kernel, names, specialization)
+    meant = {item.suggested for item in misfits}
+    bound = []
+    for fact in facts:
+        fitting = _bind_one(kernel, fact, given.get(fact["name"]))
+        if isinstance(fitting, compilation.Parameter):
+            bound.append(fitting)
+        elif fact["name"] not in meant:
+            misfits.append(fitting)
+    if misfits:
+        raise BindingFailed.of(misfits)
     runtime = [item for item in bound if item.role == "runtime"]
     constexprs = {
         name: parameter.value if parameter.is_constexpr else ONE
@@ -89,14 +112,11 @@ def with_defaults(
     )
 
 
-def _by_name(kernel: str, names: list[str], specialization: Specialization) -> dict[str, Parameter]:
-    for name in specialization.named:
-        if name not in names:
-            message = (
-                f"kernel `{kernel}` has no parameter `{name}`.{did_you_mean(name, names)} "
-                f"Its parameters are {', '.join(names) or 'none'}."
-            )
-            raise BindingFailed("extra_argument", message, name)
+def _by_name(
+    kernel: str, names: list[str], specialization: Specialization
+) -> tuple[dict[str, Parameter], list[Misfit]]:
+    """Return what is given by name, and a misfit for each name that is no parameter's."""
+    misfits = misfit.unknown(kernel, specialization.named, names)
     given = dict(specialization.named)
     if len(specialization.positional) > len(names):
         count = len(specialization.positional)
@@ -107,14 +127,18 @@ def _by_name(kernel: str, names: list[str], specialization: Specialization) -> d
             message = f"parameter `{name}` has an entry in `signature` and one in `constexprs`"
             raise BindingFailed("extra_argument", message, name)
         given[name] = parameter
-    return given
+    return given, misfits
 
 
-def _bind_one(kernel: str, fact: dict[str, Any], given: Parameter | None) -> compilation.Parameter:
+def _bind_one(
+    kernel: str, fact: dict[str, Any], given: Parameter | None
+) -> compilation.Parameter | Misfit:
     name = fact["name"]
     if given is None:
         if fact["default"] is None:
-            raise BindingFailed("missing_constexpr", _missing(kernel, fact), name)
+            if fact["constexpr"]:
+                return misfit.without_value(kernel, fact)
+            return misfit.without_type(kernel, fact)
         # a default that is an expression is evaluated by the front child only
         return _parameter(name, "constexpr", value=fact["default"].get("literal"))
     if given.is_constexpr:
@@ -124,21 +148,10 @@ def _bind_one(kernel: str, fact: dict[str, Any], given: Parameter | None) -> com
             f"parameter `{name}` of `{kernel}` is a tl.constexpr: "
             f"give its value in `constexprs`, not a type in `signature`"
         )
-        raise BindingFailed("missing_constexpr", message, name)
+        return Misfit("missing_constexpr", message, name)
     if "equal_to_1" in given.hints:
         return _parameter(name, "specialized", given.type, ["equal_to_1"], ONE)
     return _parameter(name, "runtime", given.type, sorted(given.hints))
-
-
-def _missing(kernel: str, fact: dict[str, Any]) -> str:
-    name = fact["name"]
-    if fact["constexpr"]:
-        return f"constexpr parameter `{name}` of `{kernel}` has no value: add it to `constexprs`"
-    example = "*fp32:16" if name.lower().endswith("ptr") else "i32"
-    return (
-        f"parameter `{name}` of `{kernel}` has neither a type in `signature` "
-        f'nor a value in `constexprs`: add for example "{name}": "{example}"'
-    )
 
 
 def _parameter(

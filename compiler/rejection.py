@@ -71,5 +71,11 @@ def shown(value: Any) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return " Did you mean `x`?" for the closest of `known`, or the empty string."""
+    close = closest_name(name, known)
+    return f" Did you mean `{close}`?" if close else ""
+
+
+def closest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the closest of `known`, `None` if none is close."""
     close = difflib.get_close_matches(name, list(known), n=1)
-    return f" Did you mean `{close[0]}`?" if close else ""
+    return close[0] if close else None

@@ -10,8 +10,10 @@ from typing import Any
 from compiler.back_options import told_and_untold
 from compiler.binding import Binding, BindingFailed, bind, bind_unseen, with_defaults
 from compiler.compilation import Diagnostic, Parameter
+from compiler.excerpt import USER_FILE, Span, diagnostic, excerpt
 from compiler.job import CompileJob
 from compiler.key import back_key, front_key
+from compiler.misfit import Misfit
 from compiler.request import IrText
 from compiler.toolchain import Toolchain
 from compiler.value import function_names
@@ -113,7 +115,7 @@ class _Way:
                 parameters = [parameter.model_dump() for parameter in facts.parameters]
                 binding = bind(facts.name, parameters, self.job.specialization)
         except BindingFailed as error:
-            diagnostics = [_misfit(error, facts)]
+            diagnostics = [_misfit(item, facts, self.job.source or "") for item in error.misfits]
             raise CompilationFailed(error.slug, str(error), diagnostics, error.parameter) from None
         self.progress.parameters = binding.parameters
         return binding
@@ -257,11 +259,18 @@ def _shelf(tasks: ChildTasks, bench: Bench, *, refresh: bool) -> Shelf:
     return Shelf(tasks.job, tasks.progress, tasks.on_stage, bench.fronts, bench.backs, refresh)
 
 
-def _misfit(error: BindingFailed, facts: KernelFacts | None) -> Diagnostic:
-    return Diagnostic(
-        severity="error",
-        stage="request",
-        message=str(error),
-        file="user.py" if facts else None,
-        line=facts.line if facts else None,
+def _misfit(misfit: Misfit, facts: KernelFacts | None, source: str) -> Diagnostic:
+    if facts is None:
+        return Diagnostic.model_validate(
+            diagnostic("error", "request", misfit.message, hint=misfit.hint)
+        )
+    named = [item for item in facts.parameters if item.name == misfit.parameter]
+    span = Span(USER_FILE, facts.line)
+    if named:
+        end = named[0].column + len(misfit.parameter)
+        span = Span(USER_FILE, named[0].line, named[0].column, named[0].line, end)
+    shown = excerpt(source.replace("\r\n", "\n").replace("\r", "\n").split("\n"), span)
+    said = diagnostic(
+        "error", "request", misfit.message, hint=misfit.hint, span=span, excerpt=shown
     )
+    return Diagnostic.model_validate(said)

@@ -71,6 +71,10 @@ class ParameterFacts(Report):
     default: dict[str, Any] | None
     do_not_specialize: bool
     do_not_specialize_on_alignment: bool
+    line: int
+    column: int
+    set_by: Literal["heuristics", "autotune", "perhaps_autotune"] | None
+    example: dict[str, Any] | None
 
 
 class KernelFacts(Report):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from compiler import misfit
 from compiler.binding import BindingFailed
 from compiler.launch.annotation import annotated_type
 from compiler.launch.bound import (
@@ -20,6 +21,7 @@ from compiler.launch.bound import (
 from compiler.launch.by_value import ONE, Rules, specialized
 from compiler.launch.element import BOOLEANS, INTEGER_RANGES
 from compiler.launch.scalar import dtype_of, integer
+from compiler.misfit import Misfit
 from compiler.rejection import did_you_mean
 from compiler.specialization import Parameter, Specialization
 from compiler.types import is_pointer
@@ -49,11 +51,15 @@ def infer(
     _check_names(kernel, [fact["name"] for fact in facts], bound, constexprs)
     arguments = dict(bound.arguments)
     named = dict(constexprs)
+    given = arguments.keys() | named.keys()
+    missing = [fact for fact in facts if fact["name"] not in given and fact["default"] is None]
+    if missing:
+        raise BindingFailed.of([_missing(kernel, fact) for fact in missing])
     for fact in facts:
         name = fact["name"]
         if name in named:
             continue
-        argument = arguments.get(name) or _default(kernel, fact)
+        argument = arguments.get(name) or _default(fact)
         if argument is None:
             continue  # whoever compiles fills the default in, as a constexpr
         if not fact["constexpr"]:
@@ -79,15 +85,15 @@ def _check_names(
             raise BindingFailed("extra_argument", message, name)
 
 
-def _default(kernel: str, fact: Mapping[str, Any]) -> Argument | None:
-    name, default = fact["name"], fact["default"]
-    if default is None:
-        if fact["constexpr"]:
-            message = f"constexpr parameter `{name}` of `{kernel}` has no value in `constexprs`"
-            raise BindingFailed("missing_constexpr", message, name)
-        message = f"parameter `{name}` of `{kernel}` has no argument and no default"
-        raise BindingFailed("missing_argument", message, name)
-    return None if fact["constexpr"] else _from_value(default)
+def _missing(kernel: str, fact: Mapping[str, Any]) -> Misfit:
+    if fact["constexpr"]:
+        return misfit.without_value(kernel, fact)
+    message = f"parameter `{fact['name']}` of `{kernel}` has no argument and no default"
+    return Misfit("missing_argument", message, fact["name"])
+
+
+def _default(fact: Mapping[str, Any]) -> Argument | None:
+    return None if fact["constexpr"] else _from_value(fact["default"])
 
 
 def _from_value(default: Mapping[str, Any]) -> Argument | None:

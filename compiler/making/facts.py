@@ -32,16 +32,36 @@ def facts(function: JitFunction, others: list[str], aliases: Aliases) -> dict[st
     above = function.node.decorator_list[: function.decorator.index]
     calls = {_callee(aliases, decorator): decorator for decorator in above}
     reads = function.reads
+    configs = _configs(calls.get("autotune"), aliases)
+    heuristics = _heuristics(calls.get("heuristics"))
     return {
         "name": function.name,
         "line": function.node.lineno,
-        "parameters": _parameters(function, aliases),
-        "configs": _configs(calls.get("autotune"), aliases),
-        "heuristics": _heuristics(calls.get("heuristics")),
+        "parameters": [
+            known | _set_at_launch(known, configs, heuristics)
+            for known in _parameters(function, aliases)
+        ],
+        "configs": configs,
+        "heuristics": heuristics,
         "calls": [name for name in others if name in reads],
         "blanked": [],
         "gluon": function.decorator.gluon,
     }
+
+
+def _set_at_launch(
+    parameter: dict[str, Any], configs: list[dict[str, Any]], heuristics: list[str]
+) -> dict[str, Any]:
+    """Return which decorator gives a parameter its value at launch, and one that it gives."""
+    name = parameter["name"]
+    if name in heuristics:
+        return {"set_by": "heuristics", "example": None}
+    known = [config["constexprs"] for config in configs if "constexprs" in config]
+    values = [constexprs[name] for constexprs in known if name in constexprs]
+    if values:
+        return {"set_by": "autotune", "example": values[0]}
+    unknown = parameter["constexpr"] and any("expression" in config for config in configs)
+    return {"set_by": "perhaps_autotune" if unknown else None, "example": None}
 
 
 def _callee(aliases: Aliases, decorator: ast.expr) -> str:
@@ -70,6 +90,8 @@ def _parameters(function: JitFunction, aliases: Aliases) -> list[dict[str, Any]]
         found.append(
             {
                 "name": argument.arg,
+                "line": argument.lineno,
+                "column": argument.col_offset + 1,
                 "annotation": annotation,
                 "constexpr": constexpr,
                 "default": literal.described(defaults.get(argument.arg), aliases),

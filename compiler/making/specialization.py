@@ -61,27 +61,28 @@ def specialize(function: Any, header: dict[str, Any], loaded: Loaded) -> Special
 
 def _defaults(function: Any, signature: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     filled = {}
-    for parameter in function.params:
-        if parameter.name in signature or parameter.name in given:
-            continue
-        if not parameter.has_default:
-            raise _missing(parameter, function.__name__)
+    left = [p for p in function.params if p.name not in signature and p.name not in given]
+    missing = [
+        _missing(parameter, function.__name__) for parameter in left if not parameter.has_default
+    ]
+    if missing:
+        found = [diagnostic("error", "frontend", message) for message in missing]
+        raise Failure("missing_constexpr", "frontend", "; ".join(missing), found)
+    for parameter in left:
         filled[parameter.name] = getattr(parameter.default, "value", parameter.default)
     return filled
 
 
-def _missing(parameter: Any, kernel: str) -> Failure:
+def _missing(parameter: Any, kernel: str) -> str:
     if parameter.is_constexpr:
-        message = (
+        return (
             f"{kernel}: the constexpr parameter {parameter.name!r} has no value: "
             "give it one in `constexprs`"
         )
-        return Failure("missing_constexpr", "frontend", message)
-    message = (
+    return (
         f"{kernel}: the parameter {parameter.name!r} has no type: give it one in `signature` "
         '(such as "*fp32" or "i32"), or a value in `constexprs`'
     )
-    return Failure("missing_constexpr", "frontend", message)
 
 
 def _check_known(keys: list[str], names: list[str], kernel: str) -> None:

@@ -198,3 +198,39 @@ def test_a_type_for_a_constexpr_is_refused():
         "parameter `BLOCK_SIZE` of `add_kernel` is a tl.constexpr: "
         "give its value in `constexprs`, not a type in `signature`"
     )
+
+
+def test_all_that_is_missing_is_told_at_once():
+    failed = refused(None)
+
+    assert (failed.slug, failed.parameter) == ("missing_constexpr", "x_ptr")
+    assert [item.parameter for item in failed.misfits] == ["x_ptr", "n_elements", "BLOCK_SIZE"]
+    assert all(f"`{item.parameter}`" in str(failed) for item in failed.misfits)
+
+
+def test_all_names_that_are_no_parameters_are_told_at_once():
+    failed = refused({"x_prt": "*fp32", "n_elements": "i32"}, {"BLOK_SIZE": 16})
+
+    assert failed.slug == "extra_argument"
+    assert [(item.parameter, item.suggested) for item in failed.misfits] == [
+        ("x_prt", "x_ptr"),
+        ("BLOK_SIZE", "BLOCK_SIZE"),
+    ]
+
+
+SET_BY = {
+    "heuristics": (None, "@triton.heuristics sets it", "what the function"),
+    "autotune": ({"literal": {"int": "64"}}, "@triton.autotune sets it", "has BLOCK = 64"),
+    "perhaps_autotune": (None, "if @triton.autotune sets it", "one of the configurations"),
+}
+
+
+@pytest.mark.parametrize(("setter", "told"), SET_BY.items(), ids=SET_BY)
+def test_a_value_that_a_decorator_sets_at_launch_is_to_be_given(setter: str, told: Any):
+    example, message, hint = told
+    facts = [fact("BLOCK", constexpr=True) | {"set_by": setter, "example": example}]
+
+    (found,) = refused(None, facts=facts).misfits
+
+    assert message in found.message
+    assert hint in str(found.hint)

@@ -121,7 +121,7 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], str, str]] = {
         [fact("B", "tl.constexpr")],
         {},
         "missing_constexpr",
-        "no value in `constexprs`",
+        "no value: add it to `constexprs`",
     ),
     "buffer for a constexpr": (
         [fact("B", "tl.constexpr")],

@@ -24,6 +24,7 @@ def parameter(name: str, **changes: Any) -> dict[str, Any]:
     usual = {
         "name": name, "annotation": None, "constexpr": False, "const": False, "default": None,
         "do_not_specialize": False, "do_not_specialize_on_alignment": False,
+        "line": 1, "column": 1, "set_by": None, "example": None,
     }  # fmt: skip
     return usual | changes
 
