@@ -9,6 +9,7 @@ from compiler.compilation import Diagnostic
 from compiler.job import CompileJob
 from compiler.toolchain import Toolchain
 from worker.ending import (
+    PROFILES,
     explains_itself_in_log,
     failure_of,
     gone_on_after,
@@ -16,7 +17,7 @@ from worker.ending import (
     reported,
     stage_under_way,
 )
-from worker.outcome import Ending, Outcome, Stage
+from worker.outcome import Outcome, Stage
 from worker.pool import Pool
 from worker.progress import Progress
 from worker.report import (
@@ -30,14 +31,13 @@ from worker.report import (
     read_stages,
 )
 from worker.time_limit import TimeLimit
+from worker.tries import run_task
 
 LOG_DEADLINE_S = 10.0
 
 logger = logging.getLogger(__name__)
 
 OnStage = Callable[[Stage], None]
-PROFILES = {"posted": "back"}
-"""Of tasks that are not named like the profile of the child that runs them."""
 _Report = TypeVar("_Report", bound=Report)
 
 
@@ -60,9 +60,6 @@ class ChildTasks:
         Raises CompilationFailed however the child ended otherwise.
         """
         outcome = await self._run_child(task, header | {"task": task}, body)
-        # Triton 3.6 forked now and then dies in LLVM's thread pool (fixed in 3.7): try once more
-        if outcome.ending is Ending.SIGNAL and self.toolchain.triton.startswith("3.6."):
-            outcome = await self._run_child(task, header | {"task": task}, body)
         self.progress.stdout += outcome.stdout.decode(errors="replace")
         try:
             self.progress.stages |= read_stages(task, outcome)
@@ -103,7 +100,8 @@ class ChildTasks:
             return []
 
     async def _run_child(self, task: str, header: dict[str, Any], body: bytes) -> Outcome:
-        return await self.pool.run(
+        return await run_task(
+            self.pool,
             PROFILES.get(task, task),
             header,
             body,
@@ -111,4 +109,5 @@ class ChildTasks:
             stages=STAGES_OF_TASK[task],
             on_stage=self.on_stage,
             more_s=self.limit.more_s,
+            triton=self.toolchain.triton,
         )

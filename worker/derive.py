@@ -22,6 +22,7 @@ from worker.outcome import Ending, Outcome
 from worker.progress import CompilationFailed, Progress
 from worker.report import FailureReport, FrontReport, Malformed, Report, read_report
 from worker.time_limit import TimeLimit
+from worker.tries import run_task
 
 DEADLINE_S = 120.0
 MOST_HASHES = 16
@@ -190,8 +191,14 @@ class _Derivation:
         stages: AbstractSet[str] = frozenset(),
     ) -> Outcome:
         remaining_s = max(self.deadline - time.monotonic(), 0.001)
-        return await self.bench.pool.run(
-            profile, header | {"task": task}, body, deadline_s=remaining_s, stages=stages
+        return await run_task(
+            self.bench.pool,
+            profile,
+            header | {"task": task},
+            body,
+            deadline_s=remaining_s,
+            stages=stages,
+            triton=self.bench.toolchain.triton,
         )
 
     def _read(self, model: type[_Report], outcome: Outcome) -> _Report:

@@ -12,6 +12,7 @@ from compiler.job import CompileJob
 from worker.outcome import Ending, Outcome
 from worker.progress import CompilationFailed
 from worker.report import FailureReport
+from worker.tries import killed_from_outside
 
 _COMPLAINT = b"error: "
 NO_USER_CODE = frozenset({"back", "posted"})
@@ -26,6 +27,14 @@ def explains_itself_in_log(task: str, outcome: Outcome) -> bool:
     if outcome.result is not None:
         return task in NO_USER_CODE and _COMPLAINT in outcome.stderr
     return task in NO_USER_CODE and outcome.ending in (Ending.SIGNAL, Ending.SILENT)
+
+
+PROFILES = {"posted": "back"}
+"""Of tasks that are not named like the profile of the child that runs them."""
+_KILLED = (
+    "Its process was killed from outside again and again, as the kernel does when the worker's "
+    "machine runs out of memory. Post it again, or give workers more memory or fewer slots."
+)
 
 
 def failure_of(
@@ -51,6 +60,8 @@ def failure_of(
                 "compile faster."
             )
             return CompilationFailed("compile_timeout", detail, [_diagnostic(stage, detail)])
+        case Ending.SIGNAL if killed_from_outside(outcome, PROFILES.get(task, task)):
+            return CompilationFailed("worker_lost", _KILLED, [_diagnostic(stage, _KILLED)])
         case Ending.SIGNAL if task not in NO_USER_CODE:
             detail = f"The process that ran the source was ended by {_signal_name(outcome)}."
             return CompilationFailed("compiler_crashed", detail, [_diagnostic(stage, detail)])

@@ -19,6 +19,7 @@ from worker.compile_job import SUCCESS_KEPT_S
 from worker.outcome import Ending, Outcome
 from worker.pool import Pool
 from worker.report import FailureReport, Malformed, read_report
+from worker.tries import run_task
 
 DEADLINE_S = 30.0
 
@@ -34,7 +35,7 @@ async def do_inspection(claim: Claim, attempts: Attempts, pool: Pool, kept: Deri
     """
     job = InspectJob.model_validate_json(claim.payload)
     header = {"task": "cut", "inspect": True, "files": job.files}
-    outcome = await pool.run("cut", header, job.source.encode(), deadline_s=DEADLINE_S)
+    outcome = await run_task(pool, "cut", header, job.source.encode(), deadline_s=DEADLINE_S)
     inspection = _inspection(outcome)
     record = inspection.model_dump_json().encode()
     reusable = inspection.problem is None or not inspection.problem.retryable

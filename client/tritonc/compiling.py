@@ -1,6 +1,6 @@
 """The conversations on compilations and what is derived from them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,8 +10,8 @@ import httpx
 
 from tritonc.answer import read
 from tritonc.compilation import Compilation
-from tritonc.conversation import Conversation, Question, until
-from tritonc.errors import WaitExpired
+from tritonc.conversation import Conversation, Question, ask, insist, until
+from tritonc.errors import ProblemError, WaitExpired
 from tritonc.request import words
 
 COMPILATIONS = "/v1/compilations"
@@ -27,7 +27,10 @@ def compile_and_wait(
     Raises CompileFailed or WaitExpired unless it succeeded, if `check`.
     """
     posted = Question("POST", COMPILATIONS, body)
-    compilation = yield from _until_finished(posted, tuple(body.get("include") or ()), wait_s)
+    # a refresh that is posted twice compiles twice, everything else is the same compilation
+    asking = ask if body.get("refresh") else partial(_insist_or_post, posted)
+    include = tuple(body.get("include") or ())
+    compilation = yield from _until_finished(posted, include, wait_s, asking)
     if check and not compilation.finished:
         raise WaitExpired(compilation.key, f"it is {compilation.state}", wait_s)
     return compilation.raise_unless_succeeded() if check else compilation
@@ -76,7 +79,7 @@ def inspect(
 
 def cancel(key: str) -> Conversation[Compilation]:
     """Withdraw the caller's interest."""
-    return _reader((yield Question("DELETE", path_of(key))))
+    return _reader((yield from insist(Question("DELETE", path_of(key)))))
 
 
 def path_of(key: str) -> str:
@@ -98,11 +101,24 @@ def _accepted_until(question: Question, wait_s: float) -> Conversation[httpx.Res
     def again(answer: httpx.Response) -> Question | None:
         return question if answer.status_code == httpx.codes.ACCEPTED else None
 
-    return (yield from until(question, wait_s, lambda answer: answer, again))
+    return (yield from until(question, wait_s, lambda answer: answer, again, insist))
+
+
+def _insist_or_post(posted: Question, question: Question) -> Conversation[httpx.Response]:
+    """Ask for a compilation; one that the service has lost since is posted again."""
+    try:
+        return (yield from insist(question))
+    except ProblemError as error:
+        if question.method != "GET" or error.slug != "not_found":
+            raise
+    return (yield from insist(replace(posted, wait_s=question.wait_s)))
 
 
 def _until_finished(
-    question: Question, include: tuple[str, ...], wait_s: float
+    question: Question,
+    include: tuple[str, ...],
+    wait_s: float,
+    asking: Callable[[Question], Conversation[httpx.Response]] = insist,
 ) -> Conversation[Compilation]:
     seen: list[Compilation] = []
 
@@ -110,7 +126,7 @@ def _until_finished(
         seen.append(compilation)
         return None if compilation.finished else _fetched(compilation.key, include)
 
-    last = yield from until(question, wait_s, _reader, again)
+    last = yield from until(question, wait_s, _reader, again, asking)
     # said of the first answer only: asking again is not another request for it
     return replace(last, cache=seen[0].cache)
 

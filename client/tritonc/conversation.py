@@ -18,7 +18,7 @@ from tritonc.errors import ServerUnavailable
 
 LONGEST_WAIT_S = 30.0  # of one question; proxies cut connections that are silent for long
 ASK_AGAIN_S = 0.25  # questions are at least so far apart, should the service not hold them
-PAUSES_S = (0.25, 1.0, 2.0)  # before repeating what got no answer
+PAUSES_S = (0.25, 0.5, 1.0, 2.0, 4.0)  # before repeating what got no answer; bridges a restart
 LONGEST_PAUSE_S = 10.0  # a service that wants more patience than this is reported instead
 
 Result = TypeVar("Result")

@@ -12,6 +12,7 @@ from worker.launch.report import ComparedOutput, CompareReport
 from worker.launch.run import Run, laid_out, size_bytes
 from worker.pool import Pool
 from worker.report import Malformed, read_report
+from worker.tries import run_task
 
 COMPARE_DEADLINE_S = 60.0
 
@@ -59,7 +60,8 @@ async def compare(
     asked = {
         name: _asked(name, run, places, expected, reference, returned) for name in actual.outputs
     }
-    outcome = await pool.run(
+    outcome = await run_task(
+        pool,
         "cut",
         {"task": "compare", "outputs": asked},
         body,

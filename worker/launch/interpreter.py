@@ -16,6 +16,7 @@ from worker.launch.run import Ran, Run, arguments_header, bits_bytes, size_bytes
 from worker.outcome import Ending, Outcome
 from worker.pool import Pool
 from worker.report import CutReport, Malformed, read_report
+from worker.tries import killed_from_outside, run_task
 
 
 async def interpret(
@@ -39,7 +40,8 @@ async def interpret(
         **arguments_header(run, len(source)),
     }
     limit_s = deadline.limit_s(timeout_s)
-    outcome = await pool.run(
+    outcome = await run_task(
+        pool,
         "front",
         header,
         source + run.uploads,
@@ -128,8 +130,7 @@ def _take_ending(ran: Ran, outcome: Outcome, timeout_s: float) -> None:
 
 def is_ours(outcome: Outcome) -> bool:
     """Whether a child ended through no fault of what ran in it."""
-    nobody_knows = outcome.signal is None and outcome.exit_status is None
-    return outcome.ending is Ending.SANDBOX or (outcome.ending is Ending.SIGNAL and nobody_knows)
+    return outcome.ending is Ending.SANDBOX or killed_from_outside(outcome, "front")
 
 
 def _crashed(ran: Ran, detail: str) -> None:

@@ -21,6 +21,7 @@ from worker.launch.report import (
 from worker.launch.run import Ran, Run, arguments_header
 from worker.outcome import Ending, Outcome
 from worker.report import Malformed, read_report
+from worker.tries import run_task
 
 _NEEDS_TORCH = "needs_torch"
 
@@ -63,7 +64,8 @@ async def expect(
         **arguments_header(run, len(source)),
     }
     limit_s = deadline.limit_s(timeout_s)
-    outcome = await pool.run(
+    outcome = await run_task(
+        pool,
         "front",
         header,
         source + run.uploads,

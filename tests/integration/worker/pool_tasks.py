@@ -1,6 +1,7 @@
 """Small tasks that show what a pool does with a child's words."""
 
 import sys
+import time
 
 
 class Refused(Exception):
@@ -31,6 +32,13 @@ def speak(header, body, send):
     return {}
 
 
+def busy(header, body, send):
+    end = time.monotonic() + header["seconds"]
+    while time.monotonic() < end:
+        pass
+    return {}
+
+
 def wait(header, body, send):
     while True:
         pass
@@ -58,6 +66,7 @@ TASKS = {
     "refuse": refuse,
     "speak": speak,
     "wait": wait,
+    "busy": busy,
     "wrong": wrong,
     "touched": touched,
 }

@@ -11,6 +11,7 @@ from tritonc import (
     ServerUnavailable,
     TritoncError,
     UnexpectedAnswer,
+    conversation,
     errors,
 )
 
@@ -40,7 +41,10 @@ def test_too_many_requests_says_when_to_come_back(client: Client, tritond: FakeT
     assert refused.value.retry_after_s == 3
 
 
-def test_a_full_queue_is_a_service_that_is_unavailable(client: Client, tritond: FakeTritond):
+def test_a_queue_that_stays_full_is_a_service_that_is_unavailable(
+    client: Client, tritond: FakeTritond, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(conversation, "PAUSES_S", ())
     problem = {"slug": "queue_full", "detail": "10000 jobs are waiting"}
     tritond.will_answer(problem, status=503, headers={"Retry-After": "5"})
 
@@ -50,6 +54,35 @@ def test_a_full_queue_is_a_service_that_is_unavailable(client: Client, tritond: 
     assert unavailable.value.problem is not None
     assert unavailable.value.problem.slug == "queue_full"
     assert unavailable.value.retry_after_s == 5
+
+
+def test_a_compilation_is_posted_again_when_the_service_restarts(
+    client: Client, tritond: FakeTritond
+):
+    tritond.will_be_down()
+    tritond.will_answer({"slug": "stopping", "detail": "stopping"}, 503)
+    tritond.will_answer(compilation("succeeded"))
+
+    assert client.compile("", target="cuda:90").state == "succeeded"
+    assert [request.method for request in tritond.requests] == ["POST"] * 3
+
+
+def test_a_refresh_is_not_posted_again(client: Client, tritond: FakeTritond):
+    tritond.will_be_down()
+
+    with pytest.raises(ServerUnavailable):
+        client.compile("", target="cuda:90", refresh=True)
+
+    assert len(tritond.requests) == 1
+
+
+def test_a_compilation_that_the_service_lost_is_posted_again(client: Client, tritond: FakeTritond):
+    tritond.will_answer(compilation("queued"), 202)
+    tritond.will_refuse(404, "not_found", detail="There is no such compilation")
+    tritond.will_answer(compilation("succeeded"))
+
+    assert client.compile("", target="cuda:90").state == "succeeded"
+    assert [request.method for request in tritond.requests] == ["POST", "GET", "POST"]
 
 
 def test_no_connection_names_the_url_and_what_to_check(client: Client, tritond: FakeTritond):

@@ -130,7 +130,7 @@ def test_a_service_that_stays_away_is_reported_after_some_repetitions():
             question = talk.throw(ServerUnavailable("gone"))
             pauses.append(question.pause_s)
 
-    assert pauses == [0.25, 1.0, 2.0]
+    assert pauses == [0.25, 0.5, 1.0, 2.0, 4.0]
 
 
 def test_a_service_that_wants_much_patience_is_reported_at_once():

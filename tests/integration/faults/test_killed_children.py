@@ -1,0 +1,84 @@
+"""Children that something else kills, such as the kernel when memory runs out: tried again."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest_asyncio
+
+from tests.security.tree import descendants
+from worker.nursery import Toolchain
+from worker.outcome import Ending
+from worker.pool import Pool
+from worker.tries import MAX_TRIES, killed_from_outside, run_task
+
+ROOT = Path(__file__).parents[3]
+TOOLCHAIN = Toolchain(Path(sys.executable), ROOT, "tests.integration.worker.pool_tasks")
+
+
+@pytest_asyncio.fixture
+async def pool():
+    pool = Pool(TOOLCHAIN)
+    await pool.start()
+    yield pool
+    await pool.close()
+
+
+def cpu_ticks(pid):
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return 0
+    return int(fields[11])
+
+
+async def working_child(pool, known=()):
+    """The child that is at its job, which takes all the time that it gets."""
+    async with asyncio.timeout(20):
+        while True:
+            before = {pid: cpu_ticks(pid) for pid in descendants(pool.zygote_pid)}
+            await asyncio.sleep(0.1)
+            for pid, ticks in before.items():
+                if cpu_ticks(pid) - ticks > 1 and pid not in known:
+                    return pid
+
+
+async def test_the_task_of_a_killed_child_is_done_by_another(pool):
+    running = asyncio.create_task(
+        run_task(pool, "front", {"task": "busy", "seconds": 1}, b"", deadline_s=30)
+    )
+    os.kill(await working_child(pool), signal.SIGKILL)
+
+    assert (await running).ending is Ending.OK
+
+
+async def test_the_task_of_a_killed_zygote_is_done_under_another(pool):
+    running = asyncio.create_task(
+        run_task(pool, "front", {"task": "busy", "seconds": 1}, b"", deadline_s=30)
+    )
+    await working_child(pool)
+    os.kill(pool.zygote_pid, signal.SIGKILL)
+
+    assert (await running).ending is Ending.OK
+
+
+async def test_a_task_whose_children_are_always_killed_ends(pool):
+    running = asyncio.create_task(run_task(pool, "front", {"task": "wait"}, b"", deadline_s=30))
+    killed = set()
+    for _ in range(MAX_TRIES):
+        child = await working_child(pool, killed)
+        killed.add(child)
+        os.kill(child, signal.SIGKILL)
+
+    outcome = await running
+    assert (outcome.ending, outcome.signal) == (Ending.SIGNAL, signal.SIGKILL)
+    assert killed_from_outside(outcome, "front")
+
+
+async def test_a_task_that_takes_too_long_is_not_tried_again(pool):
+    outcome = await run_task(pool, "front", {"task": "wait"}, b"", deadline_s=0.5)
+
+    assert outcome.ending is Ending.DEADLINE
+    assert not killed_from_outside(outcome, "front")
