@@ -33,7 +33,8 @@ class BindingFailed(Exception):
     def of(cls, misfits: Sequence[Misfit]) -> "BindingFailed":
         """Return one failure for all of `misfits`, which are in the order to tell them in."""
         first, told = misfits[0], misfits[:_MOST_TOLD]
-        failed = cls(first.slug, "; ".join(item.message for item in told), first.parameter)
+        said = [item.message.rstrip(".") for item in told[:-1]] + [told[-1].message]
+        failed = cls(first.slug, "; ".join(said), first.parameter)
         failed.misfits = tuple(told)
         return failed
 

@@ -55,8 +55,11 @@ def _chain_of_definitions(
     """Return the statements that raised, each because of the next, with the name each lacks."""
     chain = [(dropped, name)]
     while len(chain) <= len(others):
-        wanted = _lacked(chain[-1][0].error)
-        rest = [other for other in others if all(other is not known for known, _ in chain)]
+        last = chain[-1][0]
+        wanted = _lacked(last.error)
+        path = last.error.path if isinstance(last.error, ImportError) else last.path
+        there = [other for other in others if other.path == path]
+        rest = [other for other in there if all(other is not known for known, _ in chain)]
         cause = next((other for other in rest if wanted in other.names), None)
         if cause is None:
             break
@@ -120,11 +123,11 @@ def _definition_hint(dropped: Dropped) -> str | None:
     if missing in HOST_LIBRARIES:
         return f"{missing} does not exist here: keep it out of what the kernel needs."
     if missing and isinstance(error, ImportError):
-        return imports.missing_module(dropped, str(error.name))
+        return imports.missing_module(_span(dropped), str(error.name))
     if isinstance(error, NameError) and (match := UNDEFINED.match(str(error))):
         return naming.advice_on_name(match[1], set())
     if isinstance(error, ImportError):
-        return imports.missing_name(error)
+        return imports.missing_name(error, _span(dropped))
     return None
 
 

@@ -49,7 +49,7 @@ def of_compilation(
     if refusal.was_refused(root):
         return _refused(message, shown, found)
     undefined = definition.UNDEFINED.match(message)
-    for dropped in loaded.dropped:
+    for dropped in sorted(loaded.dropped, key=lambda item: item.path != shown.path):
         if undefined and undefined[1] in dropped.names:
             return _caused_by(dropped, undefined[1], shown, loaded.dropped)
     return _failure(message, shown, found, root, function, specialization)

@@ -53,6 +53,7 @@ def _signature(_: Match, context: Context) -> str | None:
 
 def _parameters(node: ast.AST, context: Context) -> list[inspect.Parameter] | None:
     """Return what the function that `node` calls can be given, `None` where that is not known."""
+    node = node.iter if isinstance(node, ast.For) else node
     called = context.value_of(node.func) if isinstance(node, ast.Call) else None
     if called is None:
         return None

@@ -17,6 +17,11 @@ from compiler.making.toolchain import JITFunction
 
 OUTSIDE = r"Did you forget to add @triton.jit|`_(?:semantic|builder|generator)` argument must be"
 """What Triton says when its builtins are called without a kernel under way."""
+_OF_FUNCTIONS = {
+    "JITFunction": "Call it.",
+    "function": "Put @triton.jit above it and call it, or pass its value as a parameter.",
+    "builtin_function_or_method": "It runs on the host: pass its value as a parameter.",
+}
 
 
 def indexed(_: Match, context: Context) -> Retold | None:
@@ -190,6 +195,13 @@ def shape_needed(_: Match, context: Context) -> Retold | None:
 
 def none(_: Match, context: Context) -> Retold | None:
     """Tell of parameters that are None, and of functions that return nothing."""
+    if isinstance(context.node, ast.Compare) and isinstance(
+        context.node.ops[0], ast.Eq | ast.NotEq
+    ):
+        return Retold(
+            "a tensor is compared with None by value",
+            f"Write `{said(context.node.left)} is None`, which is decided at compile time.",
+        )
     for inner in ast.walk(context.node):
         if isinstance(inner, ast.Name) and context.values.get(inner.id, 0) is None:
             return Retold(
@@ -214,10 +226,11 @@ def no_number(match: Match, context: Context) -> Retold | None:
         value = context.value_of(inner) if isinstance(inner, ast.expr) else None
         value = getattr(value, "value", value)
         if value is not None and type(value).__name__ == kind:
-            what = {"str": "a string", "JITFunction": "a function", "function": "a function"}
+            is_function = "unction" in kind
+            what = "a string" if kind == "str" else "a function" if is_function else f"a {kind}"
             return Retold(
-                f"{said(inner)} is {what.get(kind, f'a {kind}')}: a kernel cannot compute with it",
-                "Call it." if "unction" in kind else "Use numbers, tensors and tl.constexpr.",
+                f"{said(inner)} is {what}: a kernel cannot compute with it",
+                _OF_FUNCTIONS.get(kind, "Use numbers, tensors and tl.constexpr."),
             )
     return None
 

@@ -14,6 +14,8 @@ from compiler.making.context import Context, Match
 from compiler.making.standin import LIBRARY, Absent
 from compiler.making.suggestions import closest
 
+_LONGEST_LIST = 8
+
 
 def advice_on_name(name: str, known: set[str]) -> str | None:
     """Return advice for a name that is not defined, `known` being those that are."""
@@ -56,6 +58,8 @@ def _not_yet(name: str, context: Context) -> str:
     """Return advice for a local name that has no value where it is used."""
     first = next(iter(places.assignments(context.tree, name)), None)
     line = getattr(context.node, "lineno", 0)
+    if isinstance(first, ast.AugAssign) and first.lineno == line:
+        return f"{name} is added to before it has a value: start it above, such as `{name} = 0.0`."
     if first is not None and getattr(first, "lineno", 0) >= line:
         return f"{name} only gets a value below: assign to it before it is used."
     return (
@@ -81,6 +85,8 @@ def of_global(match: Match, context: Context) -> str:
             f"{name} is {value.__name__}, and {LIBRARY} is not installed here. If it is a module, "
             f'post its file in `files` as "{file}".'
         )
+    if isinstance(value, list) and len(value) <= _LONGEST_LIST:
+        return f"Write `{name} = tl.constexpr({tuple(value)!r})`, or pass it as a parameter."
     return f"Pass {name} as a parameter, or make it a tl.constexpr if it is a constant."
 
 
@@ -123,7 +129,7 @@ def of_object_attribute(match: Match, _: Context) -> str | None:
     if kind == "tensor":
         if (known := instead.of_method(name)) is not None:
             return known
-        meant = closest(name, dir(tl.tensor))
+        meant = closest(name, [*dir(tl.tensor), "dtype", "numel", "shape", "type"])
         if meant is not None:
             return f"Did you mean .{meant}?"
         if hasattr(tl, name):

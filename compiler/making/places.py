@@ -33,7 +33,8 @@ def related(function: ast.AST, node: ast.AST, message: str) -> list[tuple[ast.AS
         return [(first, f"{name!r} gets its first type here")] if first else []
     if match := _UNDEFINED.match(message):
         assigned = next(iter(assignments(function, match[1])), None)
-        return [(assigned, f"{match[1]!r} gets a value here")] if assigned else []
+        elsewhere = getattr(assigned, "lineno", 0) != getattr(node, "lineno", 0)
+        return [(assigned, f"{match[1]!r} gets a value here")] if assigned and elsewhere else []
     if _RETURNS.search(message):
         return [(inner, "another return is here") for inner in _returns(node)[:-1]]
     return []

@@ -72,6 +72,12 @@ def _outside(match: Match, context: Context) -> Retold | None:
     if not isinstance(node, ast.Call):
         return None
     name = said(node.func)
+    if str(getattr(context.value_of(node.func), "__module__", "")).startswith("triton.language"):
+        return Retold(
+            f"{name} was given a value of the running kernel where it needs a constant",
+            "Give it tl.constexpr values there: block shapes, axes, and the last stride of a "
+            "descriptor, which is 1.",
+        )
     advice = _OF_HOST.get(name.rsplit(".", 1)[-1])
     return Retold(
         f"{name} runs on the host: it takes no values of a running kernel",
@@ -102,6 +108,32 @@ def _launched_inside(_: Match, context: Context) -> Retold | None:
     return Retold(
         "a kernel cannot be launched from inside a kernel",
         f"Call it as a function, without a grid: {name}(...).",
+    )
+
+
+def _assigned_at_once(_: Match, context: Context) -> Retold | None:
+    node = context.node
+    if not (isinstance(node, ast.Assign) and len(node.targets) > 1):
+        return None
+    names = " = ".join(map(said, node.targets))
+    return Retold(
+        f"`{names} = ...` assigns several names at once, which is not supported inside a kernel",
+        "Assign one name after the other.",
+    )
+
+
+def _combine_function(match: Match, context: Context) -> Retold | None:
+    node = context.node
+    if not (isinstance(node, ast.Call) and said(node.func).endswith(("reduce", "scan"))):
+        return None
+    if "arg_names" in match[0]:
+        return Retold(
+            f"{said(node.func)} combines with a function that is not Triton's",
+            "Write one with @triton.jit above it, that takes two values and returns one.",
+        )
+    return Retold(
+        f"{said(node.func)} cannot use what the function that combines returns",
+        "It takes two values for each tensor that is combined, and returns one for each.",
     )
 
 
@@ -148,8 +180,10 @@ _TELLERS: tuple[tuple[str, Teller], ...] = (
     (r"'(?:int|constexpr)' object is not (?:iterable|subscriptable)", misused.shape_needed),
     (r"failed to specialize argument", _launched_inside),
     (r"NoneType", misused.none),
+    (r"^a check inside Triton failed|^$", _assigned_at_once),
+    (r"^a check inside Triton failed|^$|has no attribute 'arg_names'", _combine_function),
     (r"'(\w+)' object has no attribute '(?:dtype|type|handle|shape|scalar)'", misused.no_number),
-    (r"cannot convert <(?:[\w.]+\.)?(\w+) object> of type", misused.no_number),
+    (r"cannot convert <.*> of type (?:[\w.]+\.)?(\w+) to tensor", misused.no_number),
     (r"m(?:in|ax) requires at least 2 values", _greatest),
     (r"operator 'MatMult'", _matrix_product),
 )

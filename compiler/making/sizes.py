@@ -72,6 +72,8 @@ def operand_types(match: Match, context: Context) -> str:
     """Return advice on types that an operator does not take."""
     pointer, other = (next((t for t in match.groups() if p in t), "") for p in ("pointer", "float"))
     operator = getattr(context.node, "op", None)
+    if not isinstance(context.node, ast.BinOp):
+        return "Give both the same type: convert one of them with .to(...)."
     if pointer and other:
         return "An offset is an integer: divide with //, or convert with .to(tl.int32)."
     if pointer:

@@ -88,6 +88,16 @@ MISTAKES = {
         {"helpers.py": "\nX = 1 / 0\n"},
         ("compile_error", "helpers.py", 2, "None"),
     ),
+    "a name that a file of a file does not define": (
+        kernel("from a.b import one"),
+        {"a/b.py": "from a.c import one\n", "a/c.py": ONE.replace("one", "once")},
+        ("compile_error", "a/b.py", 1, "Did you mean 'once'? a/c.py defines it."),
+    ),
+    "a file with more dots than there are folders": (
+        kernel("from a.b import one"),
+        {"a/b.py": "from ..c import one\n", "c.py": ONE},
+        ("compile_error", "a/b.py", 1, '"package/a/b.py"'),
+    ),
     "more dots than there are folders": (
         kernel("from ...helpers import one"),
         {},

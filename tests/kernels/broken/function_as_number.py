@@ -1,4 +1,4 @@
-# expect: compile_error, line 12, hint Call it
+# expect: compile_error, line 12, hint call it
 # says: g is a function
 # with: {"signature": {"x_ptr": "*fp32", "n": "i32"}}
 import triton

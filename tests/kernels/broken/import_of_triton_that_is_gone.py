@@ -1,0 +1,9 @@
+# expect: slice_incomplete, line 6, hint has no module triton.ops
+# says: triton.ops
+# with: {"signature": {"x_ptr": "*fp32"}}
+import triton
+import triton.language as tl
+from triton.ops.matmul import helper
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr, helper(1.0))
