@@ -18,11 +18,16 @@ from worker.launch.children import Children, is_torch_here
 from worker.nursery import Toolchain, ZygoteError
 from worker.outcome import Caps
 from worker.pool import Outdated, Pool
+from worker.sandbox import cgroup
+from worker.sandbox.cgroup import Cgroup
 from worker.sandbox.profile import PROFILES
 from worker.sandbox_report import SandboxReport, self_test
 from worker.settings import WorkerSettings, wrong_settings
 
 ROOT = Path(__file__).parent.parent
+_CHILDRENS_SHARE = 0.8
+_PROCESSES, _PROCESSES_PER_SLOT = 256, 64
+"""Far above what zygotes, waiting children and programs of all slots come to."""
 logger = logging.getLogger("worker")
 
 
@@ -44,10 +49,12 @@ async def serve(settings: WorkerSettings) -> None:
         name: replace(profile.limits, memory_bytes=settings.max_memory_bytes)
         for name, profile in PROFILES.items()
     }
+    group = _group(settings)
     compiling = Toolchain(
         Path(sys.executable),
         ROOT,
         unsafe=unsafe,
+        cgroup=group if isinstance(group, Cgroup) else None,
         limits={"back": limits["back"]},
         job_header={"ir_bounds": settings.ir_bounds},
     )
@@ -58,11 +65,13 @@ async def serve(settings: WorkerSettings) -> None:
     pools = [first, *(_pool(other, 1, outdated) for other in others)]
     try:
         await asyncio.gather(*(pool.start() for pool in [*pools, *children.pools]))
-        branches = [await _branch(pool, unsafe=unsafe) for pool in pools]
+        branches = [await _branch(pool, group, unsafe=unsafe) for pool in pools]
         async with CompileWorker(settings, branches, children) as worker:
             await worker.run_until(stopped)
     finally:
         await asyncio.gather(*(pool.close() for pool in [*pools, *children.pools]))
+        if isinstance(group, Cgroup):
+            group.remove()
     if outdated.found:
         raise Outdated
 
@@ -101,8 +110,19 @@ def _children(toolchain: Toolchain, slots: int, outdated: _Outdated) -> Children
     )
 
 
-async def _branch(pool: Pool, *, unsafe: bool) -> Branch:
-    report = await self_test(pool)
+def _group(settings: WorkerSettings) -> Cgroup | str:
+    """Return the group that bounds all children together, or why there is none."""
+    memory_bytes = settings.children_memory_bytes
+    if memory_bytes is None:
+        memory_bytes = int(cgroup.machine_memory_bytes() * _CHILDRENS_SHARE)
+    try:
+        return cgroup.make(memory_bytes, _PROCESSES + settings.slots * _PROCESSES_PER_SLOT)
+    except cgroup.NoCgroup as error:
+        return str(error)
+
+
+async def _branch(pool: Pool, group: Cgroup | str, *, unsafe: bool) -> Branch:
+    report = await self_test(pool, group)
     check_sandbox(report, unsafe=unsafe)
     return Branch(pool, report, "unsafe" if unsafe else report.level)
 

@@ -22,7 +22,7 @@ from worker.sandbox import selftest
 from worker.sandbox.apply import SandboxError, Walls, enter
 from worker.sandbox.profile import PROFILES
 
-_JOB, _RESULT, _RULESET = 3, 4, 5
+_JOB, _RESULT, _RULESET, _ROOT = 3, 4, 5, 6
 _ABOVE = 100
 
 Task = Callable[[dict[str, Any], bytes, Callable[[dict[str, Any], bytes], None]], dict[str, Any]]
@@ -76,13 +76,16 @@ def _arrange(birth: Birth) -> Walls:
     os.dup2(stderr, 2)
     os.dup2(job, _JOB, inheritable=False)
     os.dup2(result, _RESULT, inheritable=False)
-    walls = birth.walls
+    walls, kept = birth.walls, {_JOB, _RESULT}
     if walls.ruleset is not None:
         os.dup2(walls.ruleset, _RULESET, inheritable=False)
-        walls = replace(walls, ruleset=_RULESET)
-        os.closerange(_RULESET + 1, 1 << 20)
-    else:
-        os.closerange(_RULESET, 1 << 20)
+        walls, kept = replace(walls, ruleset=_RULESET), kept | {_RULESET}
+    if walls.outer.root is not None:
+        os.dup2(walls.outer.root, _ROOT, inheritable=False)
+        walls, kept = replace(walls, outer=replace(walls.outer, root=_ROOT)), kept | {_ROOT}
+    for descriptor in {_RULESET, _ROOT} - kept:
+        os.closerange(descriptor, descriptor + 1)
+    os.closerange(_ROOT + 1, 1 << 20)
     return walls
 
 

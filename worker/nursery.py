@@ -16,6 +16,7 @@ from typing import Any
 from worker import control
 from worker.outcome import Caps, Usage
 from worker.process import ChildProcess
+from worker.sandbox.cgroup import Cgroup
 from worker.sandbox.limits import Limits
 from worker.sandbox.profile import PROFILES
 from worker.zygote import BOOTSTRAP, Settings
@@ -42,6 +43,8 @@ class Toolchain:
     """
     limits: dict[str, Limits] = field(default_factory=dict)
     """By profile; the profile's own where absent."""
+    cgroup: Cgroup | None = None
+    """Which bounds the memory and the processes of all children together."""
     environment: dict[str, str] = field(default_factory=dict)
     """Added to the zygote's environment, which is otherwise almost empty. Never anything secret."""
     job_header: dict[str, Any] = field(default_factory=dict)
@@ -83,7 +86,10 @@ class Nursery:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         self._link = ours
-        settings = Settings(toolchain.tasks_module, os.getpid(), toolchain.unsafe, toolchain.limits)
+        group = toolchain.cgroup.entrances if toolchain.cgroup is not None else []
+        settings = Settings(
+            toolchain.tasks_module, os.getpid(), toolchain.unsafe, toolchain.limits, group
+        )
         with theirs:
             self._process = await asyncio.create_subprocess_exec(
                 *(toolchain.python, "-s", "-P", "-c", BOOTSTRAP),

@@ -8,6 +8,7 @@ from typing import Any
 
 from worker.outcome import Ending
 from worker.pool import Pool
+from worker.sandbox.cgroup import Cgroup
 from worker.sandbox.profile import PROFILES
 
 _DEADLINE_S = 20.0
@@ -15,10 +16,14 @@ _DEADLINE_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class SandboxReport:
-    """The level (`strict`, `standard`, `weak`), the layers, and what the attempts showed."""
+    """The level (`strict`, `standard`, `weak`), the layers, and what the attempts showed.
+
+    `absent` says of each layer that this machine does not give, or not to all children, why.
+    """
 
     level: str
     layers: dict[str, Any]
+    absent: dict[str, str]
     passed: int
     failed: tuple[str, ...]
     policy: str
@@ -28,16 +33,18 @@ class SandboxReport:
         return {
             "level": self.level,
             "layers": self.layers,
+            "absent": self.absent,
             "self_test": {"passed": self.passed, "failed": list(self.failed)},
             "policy": self.policy,
         }
 
 
-async def self_test(pool: Pool) -> SandboxReport:
+async def self_test(pool: Pool, group: Cgroup | str = "none was made") -> SandboxReport:
     """Let one child of every profile try what is forbidden; whatever it does is in the report.
 
-    Raises ZygoteError when no child can be had. A level of `weak` means: take no jobs, unless the
-    deployment says that it wants no sandbox.
+    `group` is what all children should be in, or why there is none. A level of `weak` means: take
+    no jobs, unless the deployment says that it wants no sandbox. Raises ZygoteError when no child
+    can be had.
     """
     passed, failed = 0, []
     for name, profile in PROFILES.items():
@@ -49,8 +56,14 @@ async def self_test(pool: Pool) -> SandboxReport:
         passed += int(outcome.result["passed"])
         failed += [f"{name}: {attempt}" for attempt in outcome.result["failed"]]
     facts = pool.facts
-    level = _level(facts, failed)
-    return SandboxReport(level, _layers(facts), passed, tuple(failed), facts["policy"])
+    group = facts["absent"].get("cgroup", group)
+    if isinstance(group, Cgroup):
+        is_in = group.holds(pool.zygote_pid or 0)
+        passed += is_in
+        failed += [] if is_in else [f"the zygote is not in {group.folders[0]}"]
+    level, layers = _level(facts, failed), _layers(facts) | {"cgroup": _bounds(group)}
+    absent = facts["absent"] | ({"cgroup": group} if isinstance(group, str) else {})
+    return SandboxReport(level, layers, absent, passed, tuple(failed), facts["policy"])
 
 
 def _level(facts: dict[str, Any], failed: list[str]) -> str:
@@ -69,4 +82,11 @@ def _layers(facts: dict[str, Any]) -> dict[str, Any]:
         "pid_ns": facts["namespaces"],
         "net_ns": facts["namespaces"],
         "ipc_ns": facts["namespaces"],
+        **facts["outer"],
     }
+
+
+def _bounds(group: Cgroup | str) -> dict[str, int] | None:
+    if isinstance(group, str):
+        return None
+    return {"memory_bytes": group.memory_bytes, "processes": group.processes}

@@ -33,6 +33,9 @@ class WorkerSettings(BaseSettings):
     """`unsafe` lets jobs run where a sandbox layer does not hold. Never on a shared machine."""
     max_memory_bytes: int = Field(default=4 << 30, ge=1 << 29)
     """Address space of one back-end child, of each ptxas it starts, and of a launch's child."""
+    children_memory_bytes: int | None = Field(default=None, ge=1 << 29)
+    """Memory of all children together, where a cgroup can be made; default: 0.8 of what there is.
+    """
     max_ir_bytes: int = Field(default=16 << 20, ge=1)
     """IR that a child may make of a kernel, or take."""
     max_ir_operations: int = Field(default=200_000, ge=1)

@@ -8,6 +8,7 @@ module alone.
 import contextlib
 import gc
 import importlib
+import itertools
 import json
 import os
 import platform
@@ -17,15 +18,15 @@ import socket
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from compiler.pipeline import pipeline_digest
 from worker import child, control
-from worker.sandbox import landlock, libc, namespaces
-from worker.sandbox.apply import Walls, prepare
+from worker.sandbox import cgroup, empty_root, landlock, libc, namespaces, outer
+from worker.sandbox.apply import Walls, above, prepare
 from worker.sandbox.limits import Limits
 from worker.sandbox.profile import PROFILES, policy_digest
 
@@ -47,6 +48,8 @@ class Settings:
     parent_pid: int
     unsafe: bool = False
     limits: dict[str, Limits] | None = None
+    cgroup: list[str] = field(default_factory=list)
+    """The entrances of the group that children shall be in."""
 
     def to_json(self) -> str:
         """Return the command-line form."""
@@ -57,6 +60,7 @@ class Settings:
                 "parent_pid": self.parent_pid,
                 "unsafe": self.unsafe,
                 "limits": limits,
+                "cgroup": self.cgroup,
             }
         )
 
@@ -75,6 +79,7 @@ class ForkServer:
         self._link = link
         self._walls = walls
         self._orders: dict[int, int] = {}  # pid of a living child -> number of its order
+        self._slots: dict[int, int] = {}  # pid -> which of our users it is
         self._stopping = False
         self._woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         os.set_blocking(waker, False)
@@ -111,7 +116,8 @@ class ForkServer:
 
     def _fork(self, order: int, profile: str, descriptors: list[int]) -> child.Birth | None:
         assert_single_thread()
-        birth = child.Birth(self._walls[profile], os.getpid(), descriptors)
+        slot = next(free for free in itertools.count() if free not in self._slots.values())
+        birth = child.Birth(_walls_of(self._walls[profile], slot), os.getpid(), descriptors)
         try:
             pid = os.fork()
         except OSError as error:
@@ -120,6 +126,7 @@ class ForkServer:
             if pid == 0:
                 return birth
             self._orders[pid] = order
+            self._slots[pid] = slot
             pidfd = os.pidfd_open(pid)
             self._say({"born": order}, [pidfd])
             os.close(pidfd)
@@ -146,6 +153,7 @@ class ForkServer:
             if found is None:
                 return
             order = self._orders.pop(found.si_pid, None)
+            self._slots.pop(found.si_pid, None)
             if order is not None:
                 _kill_group(found.si_pid)
             _, status, usage = os.wait4(found.si_pid, 0)
@@ -163,6 +171,14 @@ class ForkServer:
         for pid in self._orders:
             _kill_group(pid)
             os.kill(pid, signal.SIGKILL)
+
+
+def _walls_of(walls: Walls, slot: int) -> Walls:
+    """Return the walls of one child: users differ by slot."""
+    first = walls.outer.user
+    if first is None:
+        return walls
+    return replace(walls, outer=replace(walls.outer, user=first + slot % outer.SLOTS))
 
 
 def _kill_group(leader: int) -> None:
@@ -206,17 +222,56 @@ def _prepare(settings: Settings) -> tuple[ModuleType, dict[str, Walls], dict[str
     return tasks, walls, facts
 
 
+def _enter_cgroup(entrances: list[str]) -> dict[str, str]:
+    """Enter the children's group; return why that could not be, as what is absent."""
+    try:
+        cgroup.enter(entrances)
+    except OSError as error:
+        return {"cgroup": str(error)}
+    return {}
+
+
+def _with_outer(
+    walls: dict[str, Walls], own_pid: int, *, isolated: bool
+) -> tuple[dict[str, Walls], dict[str, list[str]], dict[str, str]]:
+    """Return `walls` with those that only some machines give.
+
+    Also which profiles have each, and why others do not.
+    """
+    root, why = None, "this machine gives no namespaces"
+    if isolated:
+        try:
+            root = above(empty_root.make())
+        except OSError as error:
+            why = str(error)
+    profiles = {name: one.profile for name, one in walls.items()}
+    made, absent = outer.found(profiles, own_pid, root, why)
+    told = {
+        outer.SCORE: [name for name, one in made.items() if one.score],
+        outer.ROOT: [name for name, one in made.items() if one.root is not None],
+        outer.USER: [name for name, one in made.items() if one.user is not None],
+    }
+    with_outer = {name: replace(one, outer=made[name]) for name, one in walls.items()}
+    return with_outer, told, absent
+
+
 def main(arguments: list[str]) -> NoReturn:
     """Be the zygote; in a forked child, be that child. Never returns."""
     link = socket.socket(fileno=int(arguments[0]))
     settings = Settings.from_json(arguments[1])
     libc.die_with_parent(settings.parent_pid, signal.SIGTERM)
+    own_pid = os.getpid()
     try:
+        absent = _enter_cgroup(settings.cgroup)
         isolated = not settings.unsafe and namespaces.enter()
         libc.prctl(libc.PR_SET_CHILD_SUBREAPER, 1)
         tasks, walls, facts = _prepare(settings)
-        facts["namespaces"] = isolated
         assert_single_thread()
+        facts |= {"namespaces": isolated, "outer": dict.fromkeys(outer.LAYERS, ())}
+        if not settings.unsafe:
+            walls, facts["outer"], reasons = _with_outer(walls, own_pid, isolated=isolated)
+            absent |= reasons
+        facts["absent"] = absent
     except Exception:  # noqa: BLE001 - whatever it is, the worker must hear of it
         control.send(link, {"broken": traceback.format_exc()[-8000:]})
         os._exit(1)

@@ -1,7 +1,7 @@
 """Puts the walls up around the calling process, in the only order that works, and fails closed.
 
-Order: descriptors, parent-death signal, dumpable, capabilities, limits, NO_NEW_PRIVS, Landlock,
-seccomp last.
+Order: descriptors, what needs /proc (score, limits), root, user, parent-death signal (another user
+has none), dumpable, capabilities, NO_NEW_PRIVS, Landlock, seccomp last.
 """
 
 import ctypes
@@ -11,7 +11,8 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from worker.sandbox import landlock, libc, limits, seccomp
+from worker.sandbox import empty_root, landlock, libc, limits, outer, seccomp
+from worker.sandbox.outer import NOTHING, Outer
 from worker.sandbox.profile import Profile, file_rules
 
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -33,6 +34,7 @@ class Walls:
     profile: Profile
     ruleset: int | None
     filter: seccomp.Filter | None
+    outer: Outer = NOTHING
 
 
 def prepare(profile: Profile, *, unsafe: bool) -> Walls:
@@ -48,13 +50,14 @@ def prepare(profile: Profile, *, unsafe: bool) -> Walls:
     except OSError as error:
         raise SandboxError("seccomp", str(error)) from error
     try:
-        ruleset = _above(landlock.build(file_rules(profile)))
+        ruleset = above(landlock.build(file_rules(profile)))
     except OSError as error:
         raise SandboxError("landlock", str(error)) from error
     return Walls(profile, ruleset, built)
 
 
-def _above(descriptor: int) -> int:
+def above(descriptor: int) -> int:
+    """Move a descriptor out of the way of those that a child has at fixed places."""
     import fcntl
 
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
@@ -76,12 +79,11 @@ def enter(walls: Walls, parent_pid: int) -> None:
 
     Descriptors are already arranged. Raises SandboxError, naming the layer.
     """
-    profile = walls.profile
     layers: list[tuple[str, Callable[[], None]]] = [
+        *_outer_layers(walls),
         ("parent_death", lambda: libc.die_with_parent(parent_pid, signal.SIGKILL)),
         ("dumpable", lambda: libc.prctl(libc.PR_SET_DUMPABLE, 0)),
         ("capabilities", drop_capabilities),
-        ("rlimits", lambda: limits.enter(profile.limits, may_fork=profile.may_run_tools)),
         ("no_new_privs", lambda: libc.prctl(libc.PR_SET_NO_NEW_PRIVS, 1)),
     ]
     ruleset, chosen = walls.ruleset, walls.filter
@@ -95,6 +97,31 @@ def enter(walls: Walls, parent_pid: int) -> None:
             layer()
         except (OSError, ValueError) as error:
             raise SandboxError(name, str(error)) from error
+
+
+def _outer_layers(walls: Walls) -> list[tuple[str, Callable[[], None]]]:
+    root, user = walls.outer.root, walls.outer.user
+    layers: list[tuple[str, Callable[[], None]]] = []
+    if walls.outer.score:
+        layers.append((outer.SCORE, outer.raise_score))
+    layers.append(("rlimits", lambda: _enter_limits(walls.profile, has_user=user is not None)))
+    if root is not None:
+        layers.append((outer.ROOT, lambda: _enter_root(root)))
+    if user is not None:
+        layers.append((outer.USER, lambda: outer.become(user)))
+    return layers
+
+
+def _enter_limits(profile: Profile, *, has_user: bool) -> None:
+    processes = None if profile.may_run_tools else 0
+    if profile.may_run_tools and has_user:
+        processes = outer.MOST_PROCESSES
+    limits.enter(profile.limits, processes=processes)
+
+
+def _enter_root(namespace: int) -> None:
+    empty_root.enter(namespace)
+    os.close(namespace)
 
 
 def _enter_ruleset(ruleset: int) -> None:

@@ -28,6 +28,17 @@ def syscall(number: int, *arguments: object) -> int:
     return result
 
 
+def mount(
+    source: str | None, target: str, kind: str | None, flags: int, options: str | None
+) -> None:
+    """Mount, or change a mount. Raises OSError."""
+    texts = [text.encode() if text is not None else None for text in (source, target, kind)]
+    data = options.encode() if options is not None else None
+    if _LIBC.mount(*texts, ctypes.c_ulong(flags), data) < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), target)
+
+
 def prctl(option: int, argument: int) -> None:
     """Set one attribute of this process. Raises OSError."""
     zero = ctypes.c_ulong(0)

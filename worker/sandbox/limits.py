@@ -30,13 +30,13 @@ def address_space_bytes() -> int:
     return pages * resource.getpagesize()
 
 
-def enter(limits: Limits, *, may_fork: bool) -> None:
+def enter(limits: Limits, *, processes: int | None) -> None:
     """Lower every limit of this process, soft and hard.
 
     Raises OSError, or ValueError above a hard limit.
 
-    The number of processes is limited to none or not at all: the kernel counts it per user, and
-    this user's other processes are none of the child's business.
+    `processes` None: as many as its user may have. The kernel counts them per user, so another
+    number than 0 is for a user that has no other processes.
     """
     chosen = {
         resource.RLIMIT_AS: address_space_bytes() + limits.memory_bytes,
@@ -47,8 +47,8 @@ def enter(limits: Limits, *, may_fork: bool) -> None:
         resource.RLIMIT_MEMLOCK: 0,
         resource.RLIMIT_MSGQUEUE: 0,
     }
-    if not may_fork:
-        chosen[resource.RLIMIT_NPROC] = 0
+    if processes is not None:
+        chosen[resource.RLIMIT_NPROC] = processes
     for kind, value in chosen.items():
         hard = resource.getrlimit(kind)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)

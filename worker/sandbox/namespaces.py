@@ -14,10 +14,11 @@ from pathlib import Path
 from worker.sandbox import libc, seccomp
 
 _PID, _NET, _IPC, _UTS, _USER = 0x20000000, 0x40000000, 0x08000000, 0x04000000, 0x10000000
+_MOUNTS = 0x00020000
 
 
 def enter() -> bool:
-    """Move on into new pid, network, IPC and UTS namespaces, as their first process.
+    """Move on into new pid, network, IPC, UTS and mount namespaces, as their first process.
 
     False where that is not permitted.
 
@@ -28,7 +29,7 @@ def enter() -> bool:
     number = seccomp.machine().number("unshare")
     assert number is not None
     user, group = os.geteuid(), os.getegid()
-    flags = _PID | _NET | _IPC | _UTS | (0 if user == 0 else _USER)
+    flags = _PID | _NET | _IPC | _UTS | _MOUNTS | (0 if user == 0 else _USER)
     try:
         libc.syscall(number, flags)
     except OSError:

@@ -111,6 +111,9 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "seccomp": (317, 277),
     "capset": (126, 91),
     "unshare": (272, 97),
+    "setns": (308, 268),
+    "pivot_root": (155, 41),
+    "umount2": (166, 39),
 }
 
 _NAMES = list(_NUMBERS)

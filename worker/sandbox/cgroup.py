@@ -1,0 +1,178 @@
+"""A bound on the memory and the processes of all children of one worker together.
+
+Limits of a single process do not see memory that several share or a file holds, and add up. What
+exceeds the bound is ended by the kernel, and nothing else of the machine. Needs a cgroup that this
+process may make groups in: root's, or one delegated to it; everywhere else there is none.
+
+Follows the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst.
+"""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_PREFIX = "tritond-children-"
+_CONTROLLERS = ("memory", "pids")
+_EMPTY_S, _PAUSE_S = 2.0, 0.01
+_PARENT_GROUP = "tritond-worker-"
+
+
+class NoCgroup(Exception):
+    """This machine gives no cgroup to this process; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cgroup:
+    """The group of a worker's children, and what they may use together."""
+
+    folders: tuple[Path, ...]
+    memory_bytes: int
+    processes: int
+
+    @property
+    def entrances(self) -> list[str]:
+        """The files into which a process writes "0" to be in it, with all that it starts."""
+        return [str(folder / "cgroup.procs") for folder in self.folders]
+
+    def holds(self, pid: int) -> bool:
+        """Whether a process is in it. Raises OSError."""
+        return all(str(pid) in _words(folder / "cgroup.procs") for folder in self.folders)
+
+    def remove(self) -> None:
+        """End what is still in the group and remove it; one that does not empty stays behind."""
+        until = time.monotonic() + _EMPTY_S
+        while any(not _removed(folder) for folder in self.folders) and time.monotonic() < until:
+            time.sleep(_PAUSE_S)
+
+
+def _removed(folder: Path) -> bool:
+    try:
+        for pid in _words(folder / "cgroup.procs"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        folder.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False  # they are still dying
+    return True
+
+
+def enter(entrances: list[str]) -> None:
+    """Move this process into the group with these entrances. Raises OSError."""
+    for path in entrances:
+        Path(path).write_text("0", encoding="utf-8")
+
+
+def make(memory_bytes: int, processes: int, root: Path = Path("/")) -> Cgroup:
+    """Return a new group for children of this process. Raises NoCgroup.
+
+    Groups that workers before left behind are removed. Everything is looked for below `root`.
+    """
+    name = f"{_PREFIX}{os.getpid()}"
+    try:
+        hierarchies = _hierarchies(root)
+        parent = hierarchies.get("")
+        if parent is not None and set(_CONTROLLERS) <= _words(parent / "cgroup.controllers"):
+            return _unified(parent, name, memory_bytes, processes)
+        found = [hierarchies[one] for one in _CONTROLLERS if one in hierarchies]
+        if len(found) < len(_CONTROLLERS):
+            raise NoCgroup("no cgroup of this process has both memory and pids")
+        return _divided(found[0], found[1], name, memory_bytes, processes)
+    except OSError as error:
+        raise NoCgroup(f"{error.filename}: {error.strerror}") from error
+
+
+def _hierarchies(root: Path) -> dict[str, Path]:
+    """Return this process's own group in each hierarchy, by controller; "" is the unified one."""
+    mounts = dict(_mounts(root))
+    found = {}
+    for line in (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            if controller in mounts:
+                top, mounted = mounts[controller]
+                inside = path.removeprefix(mounted if mounted != "/" else "")
+                found[controller] = root / top.lstrip("/") / inside.lstrip("/")
+    return found
+
+
+def _mounts(root: Path) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield each controller with where its hierarchy is mounted, and which group is there."""
+    for line in (root / "proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+        before, _, behind = line.partition(" - ")
+        fields, (kind, _, options) = before.split(), behind.split()[:3]
+        for controller in options.split(",") if kind == "cgroup" else [""]:
+            if kind in ("cgroup", "cgroup2"):
+                yield controller, (fields[4], fields[3])
+
+
+def _words(file: Path) -> set[str]:
+    return set(file.read_text(encoding="utf-8").split())
+
+
+def _unified(parent: Path, name: str, memory_bytes: int, processes: int) -> Cgroup:
+    if not set(_CONTROLLERS) <= _words(parent / "cgroup.subtree_control"):
+        _hand_down(parent)
+    folder = _made(parent, name)
+    _write(folder / "memory.max", memory_bytes)
+    _write(folder / "pids.max", processes)
+    if (folder / "memory.swap.max").exists():
+        _write(folder / "memory.swap.max", 0)
+    return Cgroup((folder,), memory_bytes, processes)
+
+
+def _hand_down(parent: Path) -> None:
+    """Let groups below `parent` have limits; this process moves down if it is alone in it."""
+    wanted = " ".join(f"+{controller}" for controller in _CONTROLLERS)
+    try:
+        (parent / "cgroup.subtree_control").write_text(wanted, encoding="utf-8")
+    except OSError:
+        if _words(parent / "cgroup.procs") != {str(os.getpid())}:
+            raise
+        enter([str(_made(parent, f"{_PARENT_GROUP}{os.getpid()}") / "cgroup.procs")])
+        (parent / "cgroup.subtree_control").write_text(wanted, encoding="utf-8")
+
+
+def _divided(
+    memory_parent: Path, pids_parent: Path, name: str, memory_bytes: int, processes: int
+) -> Cgroup:
+    memory, pids = _made(memory_parent, name), _made(pids_parent, name)
+    _write(memory / "memory.limit_in_bytes", memory_bytes)
+    with contextlib.suppress(OSError):  # a kernel that does not count swap
+        _write(memory / "memory.memsw.limit_in_bytes", memory_bytes)
+    _write(pids / "pids.max", processes)
+    return Cgroup((memory, pids), memory_bytes, processes)
+
+
+def _made(parent: Path, name: str) -> Path:
+    for left in parent.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):  # somebody is in it
+            left.rmdir()
+    folder = parent / name
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _write(file: Path, limit: int) -> None:
+    """Set a limit, and make sure that it is one. Raises OSError, NoCgroup."""
+    file.write_text(str(limit), encoding="utf-8")
+    held = file.read_text(encoding="utf-8").strip()
+    if not held.isdigit() or int(held) > limit:
+        raise NoCgroup(f"{file} is {held} after {limit} was written to it")
+
+
+def machine_memory_bytes() -> int:
+    """Return what of the machine's memory may be had, by this process's own memory group too."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limits = [total]
+    with contextlib.suppress(OSError):
+        for folder in _hierarchies(Path("/")).values():
+            for file in ("memory.max", "memory.limit_in_bytes"):
+                with contextlib.suppress(OSError, ValueError):  # no such file; "max"
+                    limits.append(int((folder / file).read_text(encoding="utf-8")))
+    return min(limits)
