@@ -52,17 +52,20 @@ class Binding:
     parameters: tuple[compilation.Parameter, ...]
 
 
-def bind(kernel: str, facts: list[dict[str, Any]], specialization: Specialization) -> Binding:
+def bind(
+    kernel: str, facts: list[dict[str, Any]], specialization: Specialization, *, sure: bool = True
+) -> Binding:
     """Bind `specialization` to the parameters in `facts` (see the cut's KernelFacts).
 
-    Raises BindingFailed (`missing_constexpr`, `extra_argument`), which tells all that is wrong.
+    Not `sure`: which of them are constexprs only looks so, and the front child checks it. Raises
+    BindingFailed (`missing_constexpr`, `extra_argument`), which tells all that is wrong.
     """
     names = [fact["name"] for fact in facts]
     given, misfits = _by_name(kernel, names, specialization)
     meant = {item.suggested for item in misfits}
     bound = []
     for fact in facts:
-        fitting = _bind_one(kernel, fact, given.get(fact["name"]))
+        fitting = _bind_one(kernel, fact, given.get(fact["name"]), sure=sure)
         if isinstance(fitting, compilation.Parameter):
             bound.append(fitting)
         elif fact["name"] not in meant:
@@ -132,7 +135,7 @@ def _by_name(
 
 
 def _bind_one(
-    kernel: str, fact: dict[str, Any], given: Parameter | None
+    kernel: str, fact: dict[str, Any], given: Parameter | None, *, sure: bool
 ) -> compilation.Parameter | Misfit:
     name = fact["name"]
     if given is None:
@@ -144,7 +147,7 @@ def _bind_one(
         return _parameter(name, "constexpr", value=fact["default"].get("literal"))
     if given.is_constexpr:
         return _parameter(name, "constexpr", value=given.value)
-    if fact["constexpr"]:
+    if fact["constexpr"] and sure:
         message = (
             f"parameter `{name}` of `{kernel}` is a tl.constexpr: "
             f"give its value in `constexprs`, not a type in `signature`"

@@ -47,7 +47,8 @@ class InspectJob(BaseModel):
 class InspectedParameter(BaseModel):
     """What the text says of one parameter.
 
-    `default` is null, `{"literal": value}` or `{"expression": text}`.
+    `default` is null, `{"literal": value}` or `{"expression": text}`; of `tl.constexpr(4)` it is
+    `{"literal": 4, "constexpr": true}`.
     """
 
     name: str

@@ -113,7 +113,7 @@ class _Way:
                 binding = bind_unseen(self.job.specialization)
             else:
                 parameters = [parameter.model_dump() for parameter in facts.parameters]
-                binding = bind(facts.name, parameters, self.job.specialization)
+                binding = bind(facts.name, parameters, self.job.specialization, sure=facts.sure)
         except BindingFailed as error:
             diagnostics = [_misfit(item, facts, self.job.source or "") for item in error.misfits]
             raise CompilationFailed(error.slug, str(error), diagnostics, error.parameter) from None

@@ -29,7 +29,7 @@ def explains_itself_in_log(task: str, outcome: Outcome) -> bool:
     return task in NO_USER_CODE and outcome.ending in (Ending.SIGNAL, Ending.SILENT)
 
 
-PROFILES = {"posted": "back"}
+PROFILES = {"posted": "back", "parameters": "front"}
 """Of tasks that are not named like the profile of the child that runs them."""
 _KILLED = (
     "Its process was killed from outside again and again, as the kernel does when the worker's "

@@ -78,4 +78,4 @@ def _as_written(kernel: InspectedKernel) -> InspectedKernel:
 def _value(described: dict[str, Any] | None) -> dict[str, Any] | None:
     if described is None or "literal" not in described:
         return described
-    return {"literal": written_value(described["literal"])}
+    return described | {"literal": written_value(described["literal"])}

@@ -18,6 +18,7 @@ from worker.outcome import Outcome
 
 STAGES_OF_TASK = {
     "cut": frozenset[str](),
+    "parameters": frozenset[str](),
     "front": frozenset({"source", "ttir"}),
     "back": frozenset({"ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"}),
     "posted": frozenset(MEDIA_TYPES),
@@ -61,8 +62,8 @@ class Report(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
 
 
-class ParameterFacts(Report):
-    """What the source says of one parameter."""
+class AskedParameter(Report):
+    """What Triton sees in one parameter."""
 
     name: str
     annotation: str | None
@@ -71,6 +72,11 @@ class ParameterFacts(Report):
     default: dict[str, Any] | None
     do_not_specialize: bool
     do_not_specialize_on_alignment: bool
+
+
+class ParameterFacts(AskedParameter):
+    """What the source says of one parameter."""
+
     line: int
     column: int
     set_by: Literal["heuristics", "autotune", "perhaps_autotune"] | None
@@ -78,11 +84,12 @@ class ParameterFacts(Report):
 
 
 class KernelFacts(Report):
-    """What the source says of one jit function."""
+    """What the source says of one jit function; not `sure`: what it looks like, no more."""
 
     name: str
     line: int
     parameters: list[ParameterFacts]
+    sure: bool
 
 
 class Facts(Report):
@@ -101,6 +108,14 @@ class CutReport(Report):
     facts: Facts
     notes: Diagnostics
     ms: Ms
+
+
+class ParametersReport(Report):
+    """Of a front child that asked a kernel's own function for its parameters."""
+
+    kernel: str
+    line: int
+    parameters: list[AskedParameter]
 
 
 class Locations(Report):

@@ -25,7 +25,7 @@ from compiler.misfit import Misfit
 from compiler.rejection import did_you_mean
 from compiler.specialization import Parameter, Specialization
 from compiler.types import is_pointer
-from compiler.value import Value
+from compiler.value import Value, plain_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def infer(
         name = fact["name"]
         if name in named:
             continue
-        argument = arguments.get(name) or _default(fact)
+        argument = arguments.get(name) or _default(kernel, fact)
         if argument is None:
             continue  # whoever compiles fills the default in, as a constexpr
         if not fact["constexpr"]:
@@ -92,19 +92,36 @@ def _missing(kernel: str, fact: Mapping[str, Any]) -> Misfit:
     return Misfit("missing_argument", message, fact["name"])
 
 
-def _default(fact: Mapping[str, Any]) -> Argument | None:
-    return None if fact["constexpr"] else _from_value(fact["default"])
-
-
-def _from_value(default: Mapping[str, Any]) -> Argument | None:
-    if "literal" not in default:
+def _default(kernel: str, fact: Mapping[str, Any]) -> Argument | None:
+    name, default = fact["name"], fact["default"]
+    if fact["constexpr"] or default.get("constexpr") or _is_function(default.get("literal")):
         return None
-    value = default["literal"]
+    argument = _from_value(default["literal"]) if "literal" in default else None
+    if argument is None:
+        shown = default.get("expression") or plain_value(default["literal"])
+        message = (
+            f"the default of parameter `{name}` of `{kernel}`, {shown!s:.100}, cannot be passed "
+            "to a kernel: give it an argument, or annotate it tl.constexpr"
+        )
+        raise BindingFailed("missing_argument", message, name)
+    return argument
+
+
+def _from_value(value: Value) -> Argument | None:
+    """Return the argument that a default is, None for what the JIT takes as a constant only."""
     if value is None:
         return NoValue()
     if isinstance(value, bool) or (isinstance(value, dict) and value.keys() <= {"int", "float"}):
         return Scalar(value=value, dtype=dtype_of(value))
+    if isinstance(value, dict) and "tuple" in value:
+        items = [_from_value(item) for item in value["tuple"]]
+        known = [item for item in items if item is not None]
+        return TupleArgument(items=known) if len(known) == len(items) else None
     return None
+
+
+def _is_function(value: Value) -> bool:
+    return isinstance(value, dict) and "function" in value
 
 
 def _parameter(

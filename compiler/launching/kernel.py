@@ -75,7 +75,10 @@ def _default(kernel: str, parameter: inspect.Parameter) -> Any:
     return parameter.default
 
 
-def is_annotated_constexpr(kernel: Any, name: str) -> bool:
-    """Whether the source says `name: tl.constexpr`: such values are given as plain Python."""
-    annotation = kernel.fn.__annotations__.get(name)
-    return "constexpr" in str(getattr(annotation, "__name__", annotation))
+def is_taken_for_constexpr(kernel: Any, name: str) -> bool:
+    """Whether the interpreter itself takes a value for a constexpr: it is given as plain Python.
+
+    It reads the text of annotations, and so knows no other name of `tl.constexpr`.
+    """
+    annotation = inspect.get_annotations(kernel.rewrite()).get(name)
+    return annotation is not None and toolchain.normalized_annotation(annotation) == "constexpr"

@@ -7,7 +7,7 @@ from typing import Any
 from compiler.launching import interpreter
 from compiler.launching.addresses import AddressSpace
 from compiler.launching.buffers import leaf_of
-from compiler.launching.kernel import is_annotated_constexpr
+from compiler.launching.kernel import is_taken_for_constexpr
 from compiler.launching.number import decode
 from compiler.making import tagged
 from compiler.making.failure import Failure
@@ -32,7 +32,7 @@ def kernel_values(
     }
     for name, value in constexprs.items():
         if "." not in name:
-            plain = is_annotated_constexpr(kernel, name)
+            plain = is_taken_for_constexpr(kernel, name)
             values[name] = value if plain else interpreter.constexpr(value)
     return values
 

@@ -1,16 +1,23 @@
-"""What a kernel's text alone says of it: parameters, autotune configurations, heuristics, calls."""
+"""What a kernel's text alone says of it: parameters, autotune configurations, heuristics, calls.
+
+`sure` is false where the text cannot tell what Triton will see in the parameters: then the facts
+are only what it looks like, and `parameters` asks the function itself.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from compiler.making import literal, names
+from compiler.making import certainty, literal, names
 from compiler.making.jit import Aliases, JitDecorator
 
 _MOST_CONFIGS = 1000
+_LANGUAGE = re.compile(r"triton\.language\.(?:core\.)?(\w+)")
+_PLAIN_STRING = re.compile(r"(?:const )?\**k?(?:tl\.)?\w+ ?\**")
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,7 @@ def facts(function: JitFunction, others: list[str], aliases: Aliases) -> dict[st
     return {
         "name": function.name,
         "line": function.node.lineno,
+        "sure": _is_sure(function, aliases),
         "parameters": [
             known | _set_at_launch(known, configs, heuristics)
             for known in _parameters(function, aliases)
@@ -85,7 +93,7 @@ def _parameters(function: JitFunction, aliases: Aliases) -> list[dict[str, Any]]
     unaligned = _listed(function.decorator.keywords.get("do_not_specialize_on_alignment"))
     found = []
     for index, argument in enumerate(named):
-        annotation = _annotation(argument.annotation)
+        annotation = _annotation(argument.annotation, aliases)
         constexpr = "constexpr" in (annotation or "")  # as Triton itself decides it
         found.append(
             {
@@ -103,12 +111,73 @@ def _parameters(function: JitFunction, aliases: Aliases) -> list[dict[str, Any]]
     return found
 
 
-def _annotation(node: ast.expr | None) -> str | None:
+def _annotation(node: ast.expr | None, aliases: Aliases) -> str | None:
     if node is None:
         return None
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
-    return ast.unparse(node)
+    text = ast.unparse(node)
+    known = _LANGUAGE.fullmatch(certainty.meant(node, aliases) or "")
+    if known is None or text.rpartition(".")[2] == known[1]:
+        return text
+    return f"tl.{known[1]}"
+
+
+def _is_sure(function: JitFunction, aliases: Aliases) -> bool:
+    """Return whether the JIT must see in the parameters what their text says."""
+    arguments = function.node.args
+    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    annotations = [argument.annotation for argument in named if argument.annotation]
+    defaults = [*arguments.defaults, *(default for default in arguments.kw_defaults if default)]
+    is_text = aliases.dotted(ast.Name("annotations")) == "__future__.annotations"
+    return (
+        function.name == function.node.name
+        and certainty.is_certain(function.name, aliases)
+        and _is_sure_of_decorators(function)
+        and not (is_text and annotations)
+        and all(_is_sure_of(annotation, aliases) for annotation in annotations)
+        and all(_is_sure_of_default(default, aliases) for default in defaults)
+    )
+
+
+def _is_sure_of_decorators(function: JitFunction) -> bool:
+    decorators = function.node.decorator_list
+    last = decorators[-1]
+    keywords = function.decorator.keywords
+    listed = [word for name, word in keywords.items() if name.startswith("do_not_specialize")]
+    unpacked = isinstance(last, ast.Call) and any(keyword.arg is None for keyword in last.keywords)
+    return (
+        function.decorator.index == len(decorators) - 1
+        and not unpacked
+        and all(_is_list_of_constants(word) for word in listed)
+    )
+
+
+def _is_list_of_constants(node: ast.expr) -> bool:
+    if not isinstance(node, (ast.List, ast.Tuple)):
+        return False
+    return all(isinstance(item, ast.Constant) for item in node.elts)
+
+
+def _is_sure_of(annotation: ast.expr, aliases: Aliases) -> bool:
+    if isinstance(annotation, ast.Constant):
+        text = annotation.value
+        return isinstance(text, str) and _PLAIN_STRING.fullmatch(text) is not None
+    if isinstance(annotation, ast.Call) and not annotation.keywords and len(annotation.args) == 1:
+        pointer = certainty.meant(annotation.func, aliases) or ""
+        return pointer.endswith(".pointer_type") and _is_sure_of(annotation.args[0], aliases)
+    name = certainty.meant(annotation, aliases) or ""
+    return name in {"int", "float", "bool"} or _LANGUAGE.fullmatch(name) is not None
+
+
+def _is_sure_of_default(default: ast.expr, aliases: Aliases) -> bool:
+    """Return whether a default is a value of the text, plain or wrapped by Triton's constexpr."""
+    found = literal.described(default, aliases) or {}
+    if found.get("constexpr"):
+        assert isinstance(default, ast.Call)
+        name = certainty.meant(default.func, aliases)
+        return name in literal.CONSTEXPR and literal.is_plain(default.args[0])
+    return "literal" in found and literal.is_plain(default)
 
 
 def _is_const(annotation: str) -> bool:

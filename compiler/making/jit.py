@@ -33,6 +33,7 @@ class Aliases:
     """What each name of a module stands for, as far as its imports and `x = triton.jit` say."""
 
     def __init__(self, tree: ast.Module) -> None:
+        self.tree = tree
         self._names = dict(_USUAL)
         for node in _module_level(tree.body):
             if isinstance(node, ast.Import):

@@ -8,6 +8,7 @@ from typing import Any
 
 from compiler.making.jit import Aliases
 
+CONSTEXPR = frozenset({"triton.language.constexpr", "triton.language.core.constexpr"})
 _DTYPES = {
     "int1": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8",
     "uint16": "u16", "uint32": "u32", "uint64": "u64", "float8e5": "fp8e5", "float8e4nv": "fp8e4nv",
@@ -39,13 +40,23 @@ def tagged(node: ast.expr, aliases: Aliases) -> Any:
 
 
 def described(node: ast.expr | None, aliases: Aliases) -> dict[str, Any] | None:
-    """Return `{"literal": tagged}`, else `{"expression": text}`; `None` for nothing."""
+    """Return `{"literal": tagged}`, else `{"expression": text}`; `None` for nothing.
+
+    `"constexpr": True` stands beside the value of `tl.constexpr(value)`.
+    """
     if node is None:
         return None
     try:
-        return {"literal": tagged(node, aliases)}
+        found = {"literal": tagged(node, aliases)}
     except ValueError:
         return {"expression": ast.unparse(node)}
+    wrapped = isinstance(node, ast.Call) and aliases.dotted(node.func) in CONSTEXPR
+    return found | {"constexpr": True} if wrapped else found
+
+
+def is_plain(node: ast.expr) -> bool:
+    """Return whether a value is written without any name: what it is cannot depend on any."""
+    return not any(isinstance(part, (ast.Name, ast.Attribute)) for part in ast.walk(node))
 
 
 def _constant(value: object) -> Any:
@@ -59,7 +70,7 @@ def _constant(value: object) -> Any:
 
 
 def _call(name: str | None, argument: ast.expr, aliases: Aliases) -> Any:
-    if name in {"triton.language.constexpr", "triton.language.core.constexpr"}:
+    if name in CONSTEXPR:
         return tagged(argument, aliases)
     if name == "float" and isinstance(argument, ast.Constant) and isinstance(argument.value, str):
         return _constant(float(argument.value))

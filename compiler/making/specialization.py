@@ -39,6 +39,7 @@ def specialize(function: Any, header: dict[str, Any], loaded: Loaded) -> Special
     names: list[str] = list(function.arg_names)
     given: dict[str, Any] = header["constexprs"]
     _check_known([*header["signature"], *given, *header.get("hints", {})], names, function.__name__)
+    _check_types(function, header["signature"])
     constexprs = {_path(key, names): _value(given[key], loaded) for key in given}
     signature = {name: _tuples(kind) for name, kind in header["signature"].items()}
     filled = _defaults(function, signature, given)
@@ -69,8 +70,19 @@ def _defaults(function: Any, signature: dict[str, Any], given: dict[str, Any]) -
         found = [diagnostic("error", "frontend", message) for message in missing]
         raise Failure("missing_constexpr", "frontend", "; ".join(missing), found)
     for parameter in left:
-        filled[parameter.name] = getattr(parameter.default, "value", parameter.default)
+        filled[parameter.name] = parameter.default  # as it is: what the JIT would be given
     return filled
+
+
+def _check_types(function: Any, types: dict[str, Any]) -> None:
+    """Raise `Failure` for a type where Triton wants a value; text alone cannot always tell."""
+    for parameter in function.params:
+        if parameter.is_constexpr and parameter.name in types:
+            message = (
+                f"parameter `{parameter.name}` of `{function.__name__}` is a tl.constexpr: "
+                f"give its value in `constexprs`, not a type in `signature`"
+            )
+            raise Failure("missing_constexpr", "frontend", message)
 
 
 def _missing(parameter: Any, kernel: str) -> str:

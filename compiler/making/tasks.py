@@ -14,6 +14,7 @@ from compiler.making.forgetting import forget
 from compiler.making.front import front
 from compiler.making.lines import lines
 from compiler.making.log import log
+from compiler.making.parameters import parameters
 from compiler.making.passes import passes
 from compiler.making.posted import posted
 from compiler.making.sass import sass
@@ -28,6 +29,7 @@ Task = Callable[[dict[str, Any], bytes, Send], dict[str, Any]]
 TASKS: dict[str, Task] = {
     "cut": cut,
     "front": front,
+    "parameters": parameters,
     "back": back,
     "posted": posted,
     "describe": describe,

@@ -197,6 +197,11 @@ def attribute_of_constexpr(value: Any, *, is_item: bool) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def normalized_annotation(annotation: Any) -> str:
+    """Return the text that Triton's JIT and interpreter read an annotation as."""
+    return str(jit._normalize_ty(annotation))
+
+
 def cache_key_of(source_hash: str, backend: Any, options: Any) -> str:
     """Return the text whose SHA-256 names an entry of Triton's cache, no variable being set."""
 

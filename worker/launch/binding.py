@@ -17,27 +17,19 @@ from worker.launch.run import Run
 from worker.report import CutReport, KernelFacts
 
 
-def facts_of(cut: CutReport) -> KernelFacts:
-    """Return what the source says of the kernel. Raises BindingFailed."""
-    found = next((known for known in cut.facts.kernels if known.name == cut.kernel), None)
-    if found is None:
-        message = (
-            "this kernel is only found by executing its source; a launch needs one that is defined "
-            "by a plain `@triton.jit` at the top level"
-        )
-        raise BindingFailed("unknown_kernel", message, "kernel")
-    return found
+def facts_of(cut: CutReport) -> KernelFacts | None:
+    """Return what the source says of the kernel, None where only executing it can tell."""
+    return next((known for known in cut.facts.kernels if known.name == cut.kernel), None)
 
 
 def bind(
-    job: CompileJob, cut: CutReport, arguments: BoundArguments, grid: Grid, num_sms: int
+    job: CompileJob, facts: KernelFacts, arguments: BoundArguments, grid: Grid, num_sms: int
 ) -> Run:
     """Return the run of the kernel of `job`; the uploads are still to be put in.
 
     Raises BindingFailed for what only the source can tell, and RequestRejected for a grid that
     cannot be evaluated and arguments that a given signature forbids.
     """
-    facts = facts_of(cut)
     named = _named(facts, job.specialization)
     typed = {name: item for name, item in named.items() if not item.is_constexpr}
     given = {name: item for name, item in named.items() if item.is_constexpr}
@@ -94,8 +86,9 @@ def _constexprs(facts: KernelFacts, specialization: Specialization) -> dict[str,
     for parameter in facts.parameters:
         item = specialization.named.get(parameter.name)
         if item is None:
-            if parameter.constexpr and parameter.default and "literal" in parameter.default:
-                values[parameter.name] = parameter.default["literal"]
+            default = parameter.default or {}
+            if "literal" in default and (parameter.constexpr or default.get("constexpr")):
+                values[parameter.name] = default["literal"]
         elif item.is_constexpr and (parameter.constexpr or item.value is not None):
             values[parameter.name] = item.value
     return values

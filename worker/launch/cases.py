@@ -23,7 +23,7 @@ from store.blobs import Blobs
 from store.workers import Workers
 from worker.child_task import ChildTasks
 from worker.compile import Bench
-from worker.launch.binding import bind, bind_ir, only, with_uploads
+from worker.launch.binding import bind, bind_ir, facts_of, only, with_uploads
 from worker.launch.children import Children
 from worker.launch.comparison import Actual, Compared, NotCompared, compare, not_checked
 from worker.launch.deadline import Deadline, DeadlinePassed
@@ -34,7 +34,7 @@ from worker.launch.precision import explained
 from worker.launch.reference import Expected, expect, no_reference, of_kernel
 from worker.launch.run import Ran, Run
 from worker.progress import CompilationFailed, Progress
-from worker.report import CutReport
+from worker.report import CutReport, KernelFacts, ParameterFacts, ParametersReport
 from worker.time_limit import TimeLimit
 
 INTERPRETER_SMS = 1
@@ -70,7 +70,7 @@ class Cases:
         self._place = place
         self._deadline = deadline
         self._kept = kept
-        self._cuts: dict[str, CutReport] = {}
+        self._sources: dict[str, _Prepared] = {}
         self.compilation: Compilation | None = None
         self.compile_ms = 0.0
 
@@ -80,7 +80,7 @@ class Cases:
         Raises CompilationFailed, DeadlinePassed.
         """
         if self._job.compile_job.source is not None:
-            await self._cut(self._job.compile_job)
+            await self._prepared(self._job.compile_job)
 
     async def run(self, case: Case) -> CaseResult:
         """Return what came of a case: a verdict, or a problem where it could not be run."""
@@ -114,7 +114,8 @@ class Cases:
         if job.source is None:
             run = bind_ir(case.bound, case.grid, num_sms)
         else:
-            run = bind(job, await self._cut(job), case.bound, case.grid, num_sms)
+            facts = (await self._prepared(job)).facts
+            run = bind(job, facts, case.bound, case.grid, num_sms)
         inits = [allocation.init for allocation in run.bound.allocations if allocation.init]
         digests = {init["digest"] for init in inits if init["kind"] == "tensor"}
         files = {digest: await self._uploaded(digest) for digest in sorted(digests)}
@@ -126,16 +127,23 @@ class Cases:
             raise BindingFailed("evicted", f"the tensor {digest} is gone; upload it again", "init")
         return data
 
-    async def _cut(self, job: CompileJob) -> CutReport:
-        if job.source is not None and job.key not in self._cuts:
+    async def _prepared(self, job: CompileJob) -> "_Prepared":
+        """Return the cut of the source, and what Triton sees in the kernel's parameters.
+
+        Raises CompilationFailed, DeadlinePassed.
+        """
+        if job.key not in self._sources:
             bench = self._place.bench
             limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
             tasks = ChildTasks(bench.pool, bench.toolchain, job, Progress(), lambda _: None, limit)
             functions = function_names(job.specialization_json)
             header = {"kernel": job.kernel, "files": job.files, "functions": functions}
-            report = await tasks.run("cut", header, job.source.encode(), CutReport)
-            self._cuts[job.key] = report
-        return self._cuts[job.key]
+            cut = await tasks.run("cut", header, (job.source or "").encode(), CutReport)
+            facts = facts_of(cut)
+            if facts is None or not facts.sure:
+                facts = await _asked(cut, job, tasks)
+            self._sources[job.key] = _Prepared(cut, facts)
+        return self._sources[job.key]
 
     async def _ran(self, job: CompileJob, run: Run) -> Ran:
         gpu = self._place.gpu
@@ -155,7 +163,7 @@ class Cases:
         return ran
 
     async def _interpreted(self, job: CompileJob, run: Run, asked: Mapping[str, Any]) -> Ran:
-        timeout_s, cut = self._request.timeout_s, await self._cut(job)
+        timeout_s, cut = self._request.timeout_s, (await self._prepared(job)).cut
         header = {"options": job.options, "target": job.target_name, **asked}
         return await interpret(
             self._place.children.kernels, cut, run, header, timeout_s, self._deadline
@@ -194,9 +202,8 @@ class Cases:
         """Return the names of the kernel's parameters, None for IR, whose are arg0, arg1, ..."""
         if job.source is None:
             return None
-        cut = await self._cut(job)
-        kernels = [known for known in cut.facts.kernels if known.name == cut.kernel]
-        return frozenset(item.name for known in kernels for item in known.parameters)
+        facts = (await self._prepared(job)).facts
+        return frozenset(item.name for item in facts.parameters)
 
     async def _judged(
         self, result: CaseResult, case: Case, run: Run, ran: Ran, expected: Expected | None
@@ -255,6 +262,36 @@ class Cases:
             checks=frozenset(self._request.checks),
             unchecked=ran.unchecked,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A source whose kernel can be bound."""
+
+    cut: CutReport
+    facts: KernelFacts
+
+
+async def _asked(cut: CutReport, job: CompileJob, tasks: ChildTasks) -> KernelFacts:
+    """Return what the kernel's own function says, where the text alone cannot tell."""
+    target = job.target
+    header = {
+        "kernel": cut.kernel,
+        "files": cut.files,
+        "complete": cut.complete,
+        "target": {"backend": target.backend, "arch": target.arch, "warp_size": target.warp_size},
+    }
+    report = await tasks.run("parameters", header, cut.slice.encode(), ParametersReport)
+    known = facts_of(cut)
+    written = {item.name: item.model_dump() for item in known.parameters} if known else {}
+    nowhere = {"line": report.line, "column": 1, "set_by": None, "example": None}
+    parameters = [
+        ParameterFacts(**nowhere | written.get(item.name, {}) | item.model_dump())
+        for item in report.parameters
+    ]
+    return KernelFacts(
+        name=cut.kernel or report.kernel, line=report.line, parameters=parameters, sure=True
+    )
 
 
 async def _together(

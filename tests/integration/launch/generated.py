@@ -7,11 +7,76 @@ from typing import Any
 ANNOTATIONS = [
     "", "", "", "", ": tl.int32", ": tl.int64", ": 'i64'", ": tl.uint32", ": int", ": float",
     ": tl.float32", ": 'fp16'", ": bool", ": tl.int1", ": tl.int8", ": tl.int16", ": 'u8'",
-    ": tl.uint64", ": tl.float64", ": tl.bfloat16",
+    ": tl.uint64", ": tl.float64", ": tl.bfloat16", ": I", ": language.int16", ": Float",
+    ": 'language.int32'", ": Int or None", ": 'constexpr_like'[9:] or tl.int8",
 ]  # fmt: skip
 POINTER_ANNOTATIONS = [
-    "", "", "", "", ": '*fp32'", ": tl.const", ": 'const float*'", ": '*kfp16'",
-    ": tl.pointer_type(tl.float32)", ": tl.tensor", ": '*i64'", ": 'float*'",
+    "",
+    "",
+    "",
+    "",
+    ": '*fp32'",
+    ": tl.const",
+    ": 'const float*'",
+    ": '*kfp16'",
+    ": tl.pointer_type(tl.float32)",
+    ": tl.tensor",
+    ": '*i64'",
+    ": 'float*'",
+    ": P",
+    ": tl.pointer_type(I)",
+    ": Constant",
+    ": 'tl.pointer_type(tl.float32)'",
+    ": '* float'",
+]
+CONSTEXPRS = [
+    ": tl.constexpr",
+    ": tl.constexpr",
+    ": C",
+    ": ce",
+    ": 'tl.constexpr'",
+    ": 'C[constexpr]'",
+    ": language.core.constexpr",
+    ": (ce if tl else int)",
+]
+HEAD = """import triton
+import triton.language as tl
+from triton import language
+from triton.language import constexpr as ce
+from triton.language import float32 as Float
+
+C = tl.constexpr
+I = Int = tl.int64
+P = "*fp32"
+Constant = tl.const
+NAMES = ["p1", 2]
+SIXTEEN = 16
+PAIR = (1, None, 16)
+
+
+@triton.jit
+def helper(x):
+    return x
+"""
+DEFAULTS = [
+    " = 16",
+    " = 1",
+    " = None",
+    " = SIXTEEN",
+    " = tl.constexpr(4)",
+    " = C(1)",
+    " = 2 * SIXTEEN",
+    " = 1.5",
+    " = True",
+    " = (1, None, 16)",
+    " = PAIR",
+    " = helper",
+    " = ce(None)",
+]
+FLAGS = ["NAMES", "[SIXTEEN - 15]", "{0, 'p3'}", "('p0',) + ('p1',)", "['p%d' % 2]"]
+CONSTANTS = [
+    64, 1.5, None, "x", True, {"tuple": [1, None, "a"]}, {"dtype": "fp16"}, {"function": "helper"},
+    {"tuple": [{"tuple": [2.5]}, True]},
 ]  # fmt: skip
 DTYPES = ["i1", "i8", "i32", "i64", "u8", "fp16", "bf16", "fp32", "fp64", "fp8e5", "fp8e4nv"]
 INTEGERS = [
@@ -36,7 +101,7 @@ class Launch:
 def generate(seed: int, kernels: int, launches: int) -> tuple[str, list[Launch]]:
     """Return source of `kernels` kernels, and as many `launches` of each."""
     source = random.Random(seed)
-    text = ["import triton", "import triton.language as tl", ""]
+    text = [HEAD, ""]
     made = []
     for index in range(kernels):
         name = f"kernel_{index}"
@@ -58,25 +123,29 @@ def _parameter(source: random.Random, name: str) -> _Parameter:
     kind = source.choice(["pointer", "pointer", "scalar", "scalar", "tuple", "constexpr", "desc"])
     if kind == "scalar":
         annotation = source.choice(ANNOTATIONS)
-        default = source.choice(["", "", " = 16", " = 1", " = None"]) if not annotation else ""
+        default = source.choice(["", "", *DEFAULTS]) if not annotation else ""
         return _Parameter(name, kind, annotation, default)
     if kind == "pointer":
         return _Parameter(name, kind, source.choice(POINTER_ANNOTATIONS))
-    return _Parameter(name, kind, ": tl.constexpr" if kind == "constexpr" else "")
+    if kind == "constexpr":
+        default = source.choice(["", "", " = SIXTEEN", " = 'text'", " = tl.constexpr(2)"])
+        return _Parameter(name, kind, source.choice(CONSTEXPRS), default)
+    return _Parameter(name, kind, "")
 
 
 def _definition(source: random.Random, name: str, parameters: list[_Parameter]) -> list[str]:
     names = [parameter.name for parameter in parameters]
-    plain = _named_or_numbered(source, names)
-    unaligned = _named_or_numbered(source, names)
+    plain, unaligned = (_flag(source, names) for _ in range(2))
     written = ", ".join(f"{one.name}{one.annotation}{one.default}" for one in parameters)
-    flags = f"do_not_specialize={plain!r}, do_not_specialize_on_alignment={unaligned!r}"
+    flags = f"do_not_specialize={plain}, do_not_specialize_on_alignment={unaligned}"
     return [f"@triton.jit({flags})", f"def {name}(*, {written}):", "    pass", ""]
 
 
-def _named_or_numbered(source: random.Random, names: list[str]) -> list[str | int]:
+def _flag(source: random.Random, names: list[str]) -> str:
+    if source.random() < 0.2:
+        return source.choice(FLAGS)
     chosen = [one for one in names if source.random() < 0.2]
-    return [names.index(one) if source.random() < 0.3 else one for one in chosen]
+    return repr([names.index(one) if source.random() < 0.3 else one for one in chosen])
 
 
 def _launch(source: random.Random, kernel: str, parameters: list[_Parameter]) -> Launch:
@@ -87,7 +156,7 @@ def _launch(source: random.Random, kernel: str, parameters: list[_Parameter]) ->
         if parameter.default and source.random() < 0.5:
             continue
         if parameter.kind == "constexpr" and source.random() < 0.5:
-            constexprs[parameter.name] = jit[parameter.name] = source.choice([64, 1.5, None, "x"])
+            constexprs[parameter.name] = jit[parameter.name] = source.choice(CONSTANTS)
             continue
         request[parameter.name], jit[parameter.name] = _argument(source, parameter)
     return Launch(kernel, request, constexprs, jit)

@@ -60,19 +60,28 @@ def main() -> None:
     answers = []
     for launch in request["launches"]:
         function = getattr(module, launch["kernel"])
-        arguments = {name: value(item) for name, item in launch["arguments"].items()}
+        arguments = {name: value(item, module) for name, item in launch["arguments"].items()}
         seen.clear()
         function.warmup(**arguments, grid=(1,))
         answers.append(said(function, seen[0]))
-    header = {"task": "cut", "files": {}}
-    facts = {}
-    for name in {launch["kernel"] for launch in request["launches"]}:
-        cut = TASKS["cut"](header | {"kernel": name}, request["source"].encode(), lambda *_: None)
-        facts |= {kernel["name"]: kernel["parameters"] for kernel in cut["facts"]["kernels"]}
+    kernels = {launch["kernel"] for launch in request["launches"]}
+    facts = {name: told(name, request, TASKS) for name in kernels}
     json.dump({"answers": answers, "facts": facts}, sys.stdout)
 
 
-def value(item: Any) -> Any:
+def told(kernel: str, request: dict[str, Any], tasks: Any) -> list[dict[str, Any]]:
+    """Return the facts of a launch: those of the text, or of the function where it is not sure."""
+    target = dict(zip(("backend", "arch", "warp_size"), request["target"], strict=True))
+    header = {"kernel": kernel, "files": {}, "target": target}
+    cut = tasks["cut"](header, request["source"].encode(), lambda *_: None)
+    found = next(known for known in cut["facts"]["kernels"] if known["name"] == kernel)
+    if not found["sure"]:
+        found = tasks["parameters"](header, cut["slice"].encode(), lambda *_: None)
+    parameters: list[dict[str, Any]] = found["parameters"]
+    return parameters
+
+
+def value(item: Any, module: Any) -> Any:
     import triton.language as tl
 
     dtypes = {
@@ -86,10 +95,14 @@ def value(item: Any) -> Any:
     if kind == "tensor":
         return Tensor(dtypes[inner["dtype"]], inner["address"])
     if kind == "tuple":
-        return tuple(value(one) for one in inner)
+        return tuple(value(one, module) for one in inner)
+    if kind == "dtype":
+        return dtypes[inner]
+    if kind == "function":
+        return getattr(module, inner)
     from triton.tools.tensor_descriptor import TensorDescriptor
 
-    return descriptor(TensorDescriptor, value(inner["base"]), inner["block_shape"])
+    return descriptor(TensorDescriptor, value(inner["base"], module), inner["block_shape"])
 
 
 def descriptor(kind: Any, base: Tensor, block_shape: list[int]) -> Any:
@@ -102,6 +115,8 @@ def descriptor(kind: Any, base: Tensor, block_shape: list[int]) -> Any:
 def said(function: Any, compiled: dict[str, Any]) -> dict[str, Any]:
     from triton.compiler import ASTSource
 
+    from compiler.making import tagged
+
     names = [parameter.name for parameter in function.params]
     attrs = compiled["configs"][0]
 
@@ -111,7 +126,7 @@ def said(function: Any, compiled: dict[str, Any]) -> dict[str, Any]:
     source = ASTSource(function, compiled["signature"], compiled["constants"], attrs)
     return {
         "signature": compiled["signature"],
-        "constants": {path(key): item for key, item in compiled["constants"].items()},
+        "constants": {path(key): tagged.encode(v) for key, v in compiled["constants"].items()},
         "attrs": {path(key): item for key, item in attrs.items() if item},
         "source_hash": source.hash(),
     }

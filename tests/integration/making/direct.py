@@ -30,7 +30,12 @@ def main() -> None:
     signature = {n: request["signature"].get(n, "constexpr") for n in function.arg_names}
     hints = {name: [["tt.divisibility", 16]] for name in request["hints"]}
     attrs = {(function.arg_names.index(n),): hints[n] for n in function.arg_names if n in hints}
-    source = ASTSource(function, signature, request["constexprs"], attrs)
+    defaults = {
+        one.name: one.default
+        for one in function.params
+        if signature[one.name] == "constexpr" and one.has_default
+    }
+    source = ASTSource(function, signature, defaults | request["constexprs"], attrs)
     made = triton.compile(source, target=GPUTarget(*request["target"]), options=request["options"])
     stages = {k: v if isinstance(v, bytes) else v.encode() for k, v in made.asm.items()}
     encoded = {name: base64.b64encode(data).decode() for name, data in stages.items()}

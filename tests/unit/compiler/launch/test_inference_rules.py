@@ -92,11 +92,20 @@ def test_a_default_is_an_argument():
     assert made.arguments.arguments["n"].value == {"int": "16"}
 
 
-def test_defaults_of_constexprs_and_expressions_are_left_to_the_compilation():
+def test_a_tuple_as_default_is_an_argument_of_its_items():
+    pair = {"tuple": [{"int": "16"}, None, {"float": "0x1.8p+0"}]}
+
+    named = inferred([fact("n", default={"literal": pair})]).specialization.named
+
+    assert named["n"] == Parameter(["i32:16", None, "fp32"])
+
+
+def test_defaults_that_are_constants_are_left_to_the_compilation():
     facts = [
-        fact("n", default={"expression": "2 * SIZE"}),
+        fact("SIZE", "tl.constexpr", default={"expression": "2 * SIZE"}),
         fact("BLOCK", "tl.constexpr", default={"literal": {"int": "64"}}),
-        fact("mode", default={"literal": "fast"}),
+        fact("wrapped", default={"literal": {"int": "4"}, "constexpr": True}),
+        fact("activation", default={"literal": {"function": "relu"}}),
     ]
 
     assert inferred(facts).specialization.named == {}
@@ -117,6 +126,24 @@ def test_the_annotation_of_the_kernel_wins():
 REFUSED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], str, str]] = {
     "unknown argument": ([fact("x")], {"x": 1, "y": 1}, "extra_argument", "no parameter `y`"),
     "no argument": ([fact("x")], {}, "missing_argument", "no argument and no default"),
+    "text as default": (
+        [fact("mode", default={"literal": "fast"})],
+        {},
+        "missing_argument",
+        "the default of parameter `mode` of `kernel`, fast, cannot be passed",
+    ),
+    "dtype in a default": (
+        [fact("t", default={"literal": {"tuple": [{"dtype": "fp16"}]}})],
+        {},
+        "missing_argument",
+        "annotate it tl.constexpr",
+    ),
+    "object as default": (
+        [fact("mode", default={"expression": "a value of type Mode"})],
+        {},
+        "missing_argument",
+        "a value of type Mode",
+    ),
     "no constexpr": (
         [fact("B", "tl.constexpr")],
         {},

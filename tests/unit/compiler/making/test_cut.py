@@ -174,7 +174,7 @@ def test_inspection_states_facts_of_all_kernels_without_choosing() -> None:
         ("-1.5", {"literal": {"float": "-0x1.8000000000000p+0"}}),
         ("True", {"literal": True}),
         ("tl.bfloat16", {"literal": {"dtype": "bf16"}}),
-        ("tl.constexpr(4)", {"literal": {"int": "4"}}),
+        ("tl.constexpr(4)", {"literal": {"int": "4"}, "constexpr": True}),
         ("(1, 'a')", {"literal": {"tuple": [{"int": "1"}, "a"]}}),
         ("SIZE * 2", {"expression": "SIZE * 2"}),
     ],

@@ -14,7 +14,7 @@ from compiler.rejection import RequestRejected
 from compiler.specialization import parse_specialization
 from worker.launch.binding import bind, bind_ir, only, with_uploads
 from worker.launch.run import Run, arguments_header
-from worker.report import CutReport, read_report
+from worker.report import KernelFacts, read_report
 
 X = {"shape": [8], "dtype": "fp32", "init": {"kind": "zeros"}}
 ARGUMENTS = {"x_ptr": X, "n": 8}
@@ -36,10 +36,9 @@ KERNEL = [
 ]
 
 
-def cut(parameters: list[dict[str, Any]], kernel: str | None = "kernel") -> CutReport:
-    facts = {"kernels": [{"name": "kernel", "line": 1, "parameters": parameters}]}
-    report = {"kernel": kernel, "slice": "", "files": {}, "complete": True, "notes": [], "ms": 1.0}
-    return read_report(CutReport, report | {"facts": facts})
+def known(parameters: list[dict[str, Any]]) -> KernelFacts:
+    facts = {"name": "kernel", "line": 1, "parameters": parameters, "sure": True}
+    return read_report(KernelFacts, facts)
 
 
 def job(**written: Any) -> CompileJob:
@@ -62,7 +61,7 @@ def run(
     written = written or {"constexprs": {"BLOCK": 4}}
     return bind(
         job(**written),
-        cut(parameters or KERNEL),
+        known(parameters or KERNEL),
         arguments or bound(),
         parse_grid(grid or [1]),
         132,
@@ -165,12 +164,6 @@ def test_a_signature_of_more_entries_than_parameters_is_refused() -> None:
 def test_an_argument_that_the_signature_leaves_out_is_refused() -> None:
     with pytest.raises(RequestRejected, match="/arguments/n: is no parameter that"):
         run(signature="*fp32")
-
-
-def test_a_kernel_that_only_running_the_source_finds_cannot_be_launched() -> None:
-    with pytest.raises(BindingFailed) as failed:
-        bind(job(), cut(KERNEL, kernel=None), bound(), parse_grid([1]), 1)
-    assert failed.value.slug == "unknown_kernel"
 
 
 def test_ir_takes_its_arguments_as_they_are() -> None:
