@@ -77,7 +77,7 @@ def _defaults(function: Any, signature: dict[str, Any], given: dict[str, Any]) -
 def _check_types(function: Any, types: dict[str, Any]) -> None:
     """Raise `Failure` for a type where Triton wants a value; text alone cannot always tell."""
     for parameter in function.params:
-        if parameter.is_constexpr and parameter.name in types:
+        if parameter.is_constexpr and types.get(parameter.name, "constexpr") != "constexpr":
             message = (
                 f"parameter `{parameter.name}` of `{function.__name__}` is a tl.constexpr: "
                 f"give its value in `constexprs`, not a type in `signature`"

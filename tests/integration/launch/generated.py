@@ -1,6 +1,7 @@
 """Kernels and argument sets made from a seed: annotations, flags and values of every sort."""
 
 import random
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,7 @@ ANNOTATIONS = [
     ": 'language.int32'", ": Int or None", ": 'constexpr_like'[9:] or tl.int8",
 ]  # fmt: skip
 POINTER_ANNOTATIONS = [
-    "",
-    "",
-    "",
-    "",
+    *[""] * 4,
     ": '*fp32'",
     ": tl.const",
     ": 'const float*'",
@@ -58,6 +56,7 @@ PAIR = (1, None, 16)
 def helper(x):
     return x
 """
+PLAIN_HEAD = "import triton\nimport triton.language as tl\n" + HEAD[HEAD.index("\n\n\n@") :]
 DEFAULTS = [
     " = 16",
     " = 1",
@@ -73,6 +72,7 @@ DEFAULTS = [
     " = helper",
     " = ce(None)",
 ]
+NAMED = re.compile(r"\b(I|Int|Float|P|C|ce|Constant|language|NAMES|SIXTEEN|PAIR|helper|or|%)\b|%")
 FLAGS = ["NAMES", "[SIXTEEN - 15]", "{0, 'p3'}", "('p0',) + ('p1',)", "['p%d' % 2]"]
 CONSTANTS = [
     64, 1.5, None, "x", True, {"tuple": [1, None, "a"]}, {"dtype": "fp16"}, {"function": "helper"},
@@ -98,10 +98,23 @@ class Launch:
     jit: dict[str, Any]
 
 
-def generate(seed: int, kernels: int, launches: int) -> tuple[str, list[Launch]]:
+class Choices(random.Random):
+    """What is chosen from; `plain` ones name nothing but Triton."""
+
+    plain = False
+
+    def word(self, words: list[str]) -> str:
+        """Return one of `words`."""
+        return self.choice([one for one in words if not (self.plain and NAMED.search(one))])
+
+
+def generate(
+    seed: int, kernels: int, launches: int, *, plain: bool = False
+) -> tuple[str, list[Launch]]:
     """Return source of `kernels` kernels, and as many `launches` of each."""
-    source = random.Random(seed)
-    text = [HEAD, ""]
+    source = Choices(seed)
+    source.plain = plain
+    text = [PLAIN_HEAD if plain else HEAD, ""]
     made = []
     for index in range(kernels):
         name = f"kernel_{index}"
@@ -119,21 +132,21 @@ class _Parameter:
     default: str = ""
 
 
-def _parameter(source: random.Random, name: str) -> _Parameter:
+def _parameter(source: Choices, name: str) -> _Parameter:
     kind = source.choice(["pointer", "pointer", "scalar", "scalar", "tuple", "constexpr", "desc"])
     if kind == "scalar":
-        annotation = source.choice(ANNOTATIONS)
-        default = source.choice(["", "", *DEFAULTS]) if not annotation else ""
+        annotation = source.word(ANNOTATIONS)
+        default = source.word(["", "", *DEFAULTS]) if not annotation else ""
         return _Parameter(name, kind, annotation, default)
     if kind == "pointer":
-        return _Parameter(name, kind, source.choice(POINTER_ANNOTATIONS))
+        return _Parameter(name, kind, source.word(POINTER_ANNOTATIONS))
     if kind == "constexpr":
-        default = source.choice(["", "", " = SIXTEEN", " = 'text'", " = tl.constexpr(2)"])
-        return _Parameter(name, kind, source.choice(CONSTEXPRS), default)
+        default = source.word(["", "", " = SIXTEEN", " = 'text'", " = tl.constexpr(2)"])
+        return _Parameter(name, kind, source.word(CONSTEXPRS), default)
     return _Parameter(name, kind, "")
 
 
-def _definition(source: random.Random, name: str, parameters: list[_Parameter]) -> list[str]:
+def _definition(source: Choices, name: str, parameters: list[_Parameter]) -> list[str]:
     names = [parameter.name for parameter in parameters]
     plain, unaligned = (_flag(source, names) for _ in range(2))
     written = ", ".join(f"{one.name}{one.annotation}{one.default}" for one in parameters)
@@ -141,14 +154,14 @@ def _definition(source: random.Random, name: str, parameters: list[_Parameter]) 
     return [f"@triton.jit({flags})", f"def {name}(*, {written}):", "    pass", ""]
 
 
-def _flag(source: random.Random, names: list[str]) -> str:
-    if source.random() < 0.2:
-        return source.choice(FLAGS)
+def _flag(source: Choices, names: list[str]) -> str:
+    if source.random() < 0.2 and not source.plain:
+        return source.word(FLAGS)
     chosen = [one for one in names if source.random() < 0.2]
     return repr([names.index(one) if source.random() < 0.3 else one for one in chosen])
 
 
-def _launch(source: random.Random, kernel: str, parameters: list[_Parameter]) -> Launch:
+def _launch(source: Choices, kernel: str, parameters: list[_Parameter]) -> Launch:
     request: dict[str, Any] = {}
     constexprs: dict[str, Any] = {}
     jit: dict[str, Any] = {}
@@ -162,7 +175,7 @@ def _launch(source: random.Random, kernel: str, parameters: list[_Parameter]) ->
     return Launch(kernel, request, constexprs, jit)
 
 
-def _argument(source: random.Random, parameter: _Parameter) -> tuple[Any, Any]:
+def _argument(source: Choices, parameter: _Parameter) -> tuple[Any, Any]:
     if parameter.kind == "pointer":
         if source.random() < 0.1:
             return None, None
@@ -181,7 +194,7 @@ def _argument(source: random.Random, parameter: _Parameter) -> tuple[Any, Any]:
     return number, number
 
 
-def _annotated(source: random.Random, annotation: str) -> Any:
+def _annotated(source: Choices, annotation: str) -> Any:
     if "float" in annotation or "fp" in annotation:
         return source.choice([0.0, 1.0, 1, 16, 2.5])
     if "bool" in annotation or "int1" in annotation:
@@ -189,7 +202,7 @@ def _annotated(source: random.Random, annotation: str) -> Any:
     return source.choice([*SMALL, True])
 
 
-def _item(source: random.Random, depth: int) -> tuple[Any, Any]:
+def _item(source: Choices, depth: int) -> tuple[Any, Any]:
     choice = source.random()
     if choice < 0.4:
         return _tensor(source)
@@ -200,7 +213,7 @@ def _item(source: random.Random, depth: int) -> tuple[Any, Any]:
     return number, number
 
 
-def _tensor(source: random.Random) -> tuple[Any, Any]:
+def _tensor(source: Choices) -> tuple[Any, Any]:
     dtype = source.choice(DTYPES)
     offset = source.choice([0, 0, 1, 2, 4, 8, 16])
     align_bytes = source.choice([8, 16, 16, 16, 64])
@@ -214,7 +227,7 @@ def _tensor(source: random.Random) -> tuple[Any, Any]:
     return buffer, {"tensor": {"dtype": dtype, "address": address}}
 
 
-def _descriptor(source: random.Random) -> tuple[Any, Any]:
+def _descriptor(source: Choices) -> tuple[Any, Any]:
     dtype = source.choice(["fp16", "fp32", "i8"])
     block = source.choice([[16], [32, 64], [8, 8, 8]])
     base = {"shape": [64] * len(block), "dtype": dtype, "output": True}
