@@ -71,8 +71,14 @@ ADVICE: tuple[tuple[str, str], ...] = (
         "(`from triton.language.extra import libdevice`).",
     ),
     (
+        r"NoneType",
+        "Something here is None: a parameter that is null, a function without `return`, or a "
+        "variable that was set to None.",
+    ),
+    (
         r"cannot unpack non-iterable|values to unpack",
-        "The left side needs as many names as there are values on the right.",
+        "The left side needs as many names as there are values on the right (tl.max and tl.min "
+        "give two with return_indices=True).",
     ),
     (
         r"trans invoked with a 0- or 1-dim|permute dims must have the same length",

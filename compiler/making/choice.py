@@ -10,7 +10,7 @@ from compiler.making.facts import JitFunction
 from compiler.making.failure import Failure
 from compiler.making.jit import Aliases
 from compiler.making.outline import Outline
-from compiler.making.suggestions import did_you_mean
+from compiler.making.suggestions import closest, did_you_mean
 
 
 def only_kernel(functions: Sequence[JitFunction], lines: Sequence[str]) -> str | None:
@@ -51,6 +51,8 @@ def unknown_kernel(
     plain = _plain_functions(outline)
     if name in plain:
         return _lacks_jit(plain[name], lines)
+    if (method := _method(outline, aliases, name)) is not None:
+        return _is_method(*method, lines)
     if name is None:
         if len(plain) == 1:
             return _lacks_jit(next(iter(plain.values())), lines)
@@ -94,6 +96,29 @@ def nested(outline: Outline, aliases: Aliases) -> dict[str, str]:
     return found
 
 
+def _method(
+    outline: Outline, aliases: Aliases, name: str | None
+) -> tuple[str, ast.FunctionDef] | None:
+    """Return the jit function of a class that is called `name`, or any, and takes `self`."""
+    classes = [n for unit in outline.units for n in unit.nodes if isinstance(n, ast.ClassDef)]
+    for owner in classes:
+        for node in owner.body:
+            if isinstance(node, ast.FunctionDef) and aliases.decorator_of(node):
+                dotted = f"{owner.name}.{node.name}"
+                if not _is_static(node) and name in {None, node.name, dotted}:
+                    return dotted, node
+    return None
+
+
+def _is_method(dotted: str, node: ast.FunctionDef, lines: Sequence[str]) -> Failure:
+    message = f"{dotted} is a method, and a kernel has no `self`"
+    hint = f"Put @staticmethod above @triton.jit and name the kernel {dotted!r}, or move it out."
+    span = _name_span(node)
+    shown = excerpt(lines, span)
+    found = diagnostic("error", "request", message, hint=hint, span=span, excerpt=shown)
+    return Failure("unknown_kernel", "request", message, [found])
+
+
 def _is_static(function: ast.FunctionDef) -> bool:
     return any(ast.unparse(node) == "staticmethod" for node in function.decorator_list)
 
@@ -118,6 +143,10 @@ def _lacks_jit(node: ast.FunctionDef, lines: Sequence[str]) -> Failure:
     message = f"{node.name} {what}: a kernel needs the decorator @triton.jit"
     span = _name_span(node)
     hint = f"Write @triton.jit on the line above `def {node.name}`."
+    written = [ast.unparse(decorator) for decorator in node.decorator_list]
+    misspelt = [text for text in written if closest(text, ["triton.jit"])]
+    if misspelt:
+        hint = f"Write @triton.jit instead of @{misspelt[0]}."
     found = diagnostic(
         "error", "request", message, hint=hint, span=span, excerpt=excerpt(lines, span)
     )

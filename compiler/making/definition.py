@@ -125,10 +125,16 @@ def _definition_hint(dropped: Dropped) -> str | None:
     if missing and isinstance(error, ImportError):
         return imports.missing_module(_span(dropped), str(error.name))
     if isinstance(error, NameError) and (match := UNDEFINED.match(str(error))):
-        return naming.advice_on_name(match[1], set())
+        return _on_name(match[1])
     if isinstance(error, ImportError):
         return imports.missing_name(error, _span(dropped))
     return None
+
+
+def _on_name(name: str) -> str | None:
+    if name in HOST_LIBRARIES | sys.stdlib_module_names:
+        return f"Add `import {name}` at the top of the source, or leave {name} out."
+    return naming.advice_on_name(name, set())
 
 
 def _of_triton(message: str) -> str | None:
@@ -150,6 +156,8 @@ def _of_triton(message: str) -> str | None:
             "@triton.jit stands directly above `def`; @triton.autotune and @triton.heuristics "
             "stand above it."
         )
+    if "got JITFunction" in message:
+        return "Leave one @triton.jit out: the function has it twice."
     if "do not support **" in message:
         return "Name every parameter: a kernel takes no keyword arguments that it does not name."
     return None

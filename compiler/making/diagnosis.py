@@ -13,7 +13,7 @@ from typing import Any
 from compiler.excerpt import Diagnostic, Span, diagnostic, excerpt, file_in_kernel
 from compiler.making import definition, frames, hints, places, refusal, wording
 from compiler.making.constructs import CONSTRUCTS
-from compiler.making.context import Context, Retold
+from compiler.making.context import Context, Retold, said
 from compiler.making.failure import Failure
 from compiler.making.frames import Frame
 from compiler.making.module import Dropped, Loaded
@@ -127,13 +127,17 @@ def _message(found: list[Frame], root: BaseException | None, error: BaseExceptio
         if isinstance(node, ast.Call) and found[-1].is_users:
             return f"KeyError: {ast.unparse(node.func)}__"
         return _RECURSION
-    said = next((frame.said for frame in reversed(found) if frame.said), None)
-    if said is None or (said.startswith("at ") and root is not None):
-        said = str(root) if root is not None else str(error)
+    words = next((frame.said for frame in reversed(found) if frame.said), None)
+    if words is None or (words.startswith("at ") and root is not None):
+        words = str(root) if root is not None else str(error)
     if type(error).__name__ == "CompileTimeAssertionFailure" or _is_static_assert(found[-1].node):
-        said = wording.of_assertion(said)
-        return f"static assertion failed: {said}" if said else "static assertion failed"
-    return wording.cleaned(said)
+        words = wording.of_assertion(found[-1].said) or _asserted(found[-1].node)
+        return f"static assertion failed: {words}" if words else "static assertion failed"
+    return wording.cleaned(words)
+
+
+def _asserted(node: ast.AST) -> str:
+    return said(node.args[0]) if isinstance(node, ast.Call) and node.args else ""
 
 
 def _is_static_assert(node: ast.AST) -> bool:

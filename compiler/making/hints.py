@@ -69,8 +69,9 @@ def _shown(parameter: inspect.Parameter) -> str:
     plain = parameter.replace(annotation=inspect.Parameter.empty)
     if not is_constexpr:
         return str(plain)
-    name, _, default = str(plain).partition("=")
-    return f"{name}: tl.constexpr" + (f" = {default}" if default else "")
+    default = getattr(parameter.default, "value", parameter.default)
+    given = "" if default is inspect.Parameter.empty else f" = {default!r}"
+    return f"{parameter.name}: tl.constexpr{given}"
 
 
 def _keyword(match: Match, context: Context) -> str | None:
@@ -80,7 +81,8 @@ def _keyword(match: Match, context: Context) -> str | None:
     if (gone := moved.advice(match[1])) is not None:
         return gone
     names = [parameter.name for parameter in parameters]
-    meant = closest(_OTHER_KEYWORDS.get(match[1], match[1]), names)
+    other = _OTHER_KEYWORDS.get(match[1])
+    meant = other if other in names else closest(match[1], names)
     return f"Did you mean {meant!r}?" if meant else f"It takes: {', '.join(names)}."
 
 
@@ -136,7 +138,13 @@ _SPELLINGS = {
     "rounding": ("rtne", "rtz"),
 }
 
-_OTHER_KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keep_dims", "keepdims": "keep_dims"}
+_OTHER_KEYWORDS = {
+    "dim": "axis",
+    "axis": "dim",
+    "dims": "axis",
+    "keepdim": "keep_dims",
+    "keepdims": "keep_dims",
+}
 
 _COMPUTED: tuple[tuple[str, Advice], ...] = (
     (

@@ -30,6 +30,11 @@ def indexed(_: Match, context: Context) -> Retold | None:
     if not isinstance(node, ast.Subscript):
         return None
     base, index = said(node.value), said(node.slice)
+    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        return Retold(
+            f"{base} is no dictionary: it cannot be indexed with {index}",
+            "Give the kernel a parameter for each value, as tl.constexpr where it is a constant.",
+        )
     if _is_pointer(node.value, context):
         address = f"{base} + {index}" if not isinstance(node.slice, ast.Tuple) else "address"
         return Retold(
@@ -226,6 +231,11 @@ def no_number(match: Match, context: Context) -> Retold | None:
         value = context.value_of(inner) if isinstance(inner, ast.expr) else None
         value = getattr(value, "value", value)
         if value is not None and type(value).__name__ == kind:
+            if kind == "Absent":
+                return Retold(
+                    f"{said(inner)} is {str(value).strip('<>')} here",
+                    "Write its value into the source, or pass it in `constexprs`.",
+                )
             is_function = "unction" in kind
             what = "a string" if kind == "str" else "a function" if is_function else f"a {kind}"
             return Retold(

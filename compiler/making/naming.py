@@ -85,9 +85,13 @@ def of_global(match: Match, context: Context) -> str:
             f"{name} is {value.__name__}, and {LIBRARY} is not installed here. If it is a module, "
             f'post its file in `files` as "{file}".'
         )
-    if isinstance(value, list) and len(value) <= _LONGEST_LIST:
+    if isinstance(value, list) and len(value) <= _LONGEST_LIST and all(map(_is_plain, value)):
         return f"Write `{name} = tl.constexpr({tuple(value)!r})`, or pass it as a parameter."
     return f"Pass {name} as a parameter, or make it a tl.constexpr if it is a constant."
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, (bool, int, float, str))
 
 
 def of_host_function(match: Match, _: Context) -> str:

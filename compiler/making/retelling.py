@@ -33,7 +33,8 @@ def retold(context: Context) -> Retold | None:
 def _recursion(match: Match, _: Context) -> Retold:
     return Retold(
         f"a jit function cannot call itself: this call leads back into {match[1]}",
-        "Use a loop. A recursion can only be compiled where tl.constexpr values end it.",
+        "Use a loop. A recursion can be compiled only where tl.constexpr values end it, with its "
+        "call in one branch of an `if` and its end in the other.",
     )
 
 
@@ -137,6 +138,16 @@ def _combine_function(match: Match, context: Context) -> Retold | None:
     )
 
 
+def _several_axes(_: Match, context: Context) -> Retold | None:
+    node = context.node
+    if not isinstance(node, ast.Call):
+        return None
+    return Retold(
+        f"{said(node.func)} takes one axis, an integer",
+        "Reduce one axis after the other, or leave out `axis` to reduce all of them.",
+    )
+
+
 def _greatest(_: Match, context: Context) -> Retold | None:
     node = context.node
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
@@ -184,6 +195,7 @@ _TELLERS: tuple[tuple[str, Teller], ...] = (
     (r"^a check inside Triton failed|^$|has no attribute 'arg_names'", _combine_function),
     (r"'(\w+)' object has no attribute '(?:dtype|type|handle|shape|scalar)'", misused.no_number),
     (r"cannot convert <.*> of type (?:[\w.]+\.)?(\w+) to tensor", misused.no_number),
+    (r"not supported between instances of 'int' and 'tuple'", _several_axes),
     (r"m(?:in|ax) requires at least 2 values", _greatest),
     (r"operator 'MatMult'", _matrix_product),
 )

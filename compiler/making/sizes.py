@@ -13,6 +13,8 @@ def constexpr_needed(_: Match, context: Context) -> str:
     for name in names_in(context.node):
         if name in context.values and (wrong := _no_size(name, context.values[name])) is not None:
             return wrong
+    if any(isinstance(node, ast.Div) for node in ast.walk(context.node)):
+        return "`/` gives a float; sizes are integers: divide with //."
     plain = [name for name in names_in(context.node) if name in context.types]
     if plain:
         return (
@@ -73,6 +75,8 @@ def operand_types(match: Match, context: Context) -> str:
     pointer, other = (next((t for t in match.groups() if p in t), "") for p in ("pointer", "float"))
     operator = getattr(context.node, "op", None)
     if not isinstance(context.node, ast.BinOp):
+        if pointer and isinstance(context.node, ast.Compare):
+            return "One side is a pointer: read it with tl.load, or give it a type without *."
         return "Give both the same type: convert one of them with .to(...)."
     if pointer and other:
         return "An offset is an integer: divide with //, or convert with .to(tl.int32)."

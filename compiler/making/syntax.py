@@ -9,6 +9,7 @@ from compiler.excerpt import USER_FILE, Diagnostic, Span, diagnostic, excerpt
 from compiler.making.failure import Failure
 
 _HINTS = (
+    (r"cannot mix bytes and nonbytes", "Write either b before every string or before none."),
     (r"expected ':'", "A line that opens a block (`def`, `if`, `for`, `while`) ends with a colon."),
     (r"was never closed", "The bracket that the caret shows is still open at the end of the file."),
     (r"unmatched|does not match opening", "Check which bracket this one closes."),
@@ -34,6 +35,16 @@ _HINTS = (
 )  # fmt: skip
 
 _PASTED = (
+    (r"^\s*else\s+if\b", "Python writes `elif`."),
+    (r"&&|\|\|", "Python writes `and` and `or`; between tensors write & and |."),
+    (r"(?<![=!<>\"'])!(?!=)\s*[\w(]", "Python writes `not`; for tensors write ~ or == 0."),
+    (r"\w\s*(\+\+|--)\s*;?\s*$", "Python writes `i += 1` and `i -= 1`."),
+    (r"\?[^:?]*:", "Python writes `a if condition else b`; for tensors tl.where(condition, a, b)."),
+    (r"^\s*(const |unsigned |int |float |double |half |bool |auto )+\s*\*?\w+\s*(=|;|$)",
+     "Python declares no types: write `name = value`."),
+    (r"^\s*(__global__|__device__|template\s*<|#include\b|extern \"C\")",
+     "This looks like CUDA C++: the source is Python with functions under @triton.jit."),
+    (r"^\s*<(!DOCTYPE|html|\?xml|div|p)\b", "This is a web page, not Python."),
     (r"^\s*(%{1,2}|!)\w+(?!.* = )", "This looks like a notebook command: leave it out."),
     (
         r"^\s*(>>>|\.\.\.) ",
@@ -41,7 +52,7 @@ _PASTED = (
     ),
     (r"^\s*(In|Out) ?\[\d*\]:", "This looks like a notebook's cell mark: leave it out."),
     (r"^\s*```", "This looks like a Markdown fence: leave out the ``` lines."),
-)
+)  # fmt: skip
 
 _OTHER_TEXTS = (
     (
@@ -99,4 +110,6 @@ def _hint(message: str, line: str, text: str) -> str | None:
     for pattern, hint in _HINTS:
         if re.search(pattern, message):
             return hint
+    if message == "invalid syntax" and re.search(r"\w\s+\w+\s*[,)\]]|[)\]]\s+[\w(]", line):
+        return "Is a comma or an operator missing before the caret?"
     return None

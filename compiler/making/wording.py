@@ -21,7 +21,7 @@ _INSTALLED = re.compile(r" \(/(?!kernel/)[^()]*\)$")
 _NOISE = (
     (re.compile(r"`?constexpr\[<class 'triton\.language\.core\.(\w+)'>\]`?"), r"a \1"),
     (re.compile(r"<class 'triton\.language\.core\.(\w+)'>"), r"\1"),
-    (re.compile(r"<class '(?:user\.)?(\w+)'>"), r"\1"),
+    (re.compile(r"<class '(?:\w+\.)*(\w+)'>"), r"\1"),
     (re.compile(r"\btriton\.language\.(?=u?int\d|b?float\d)"), "tl."),
     (re.compile(r"got multiple values for argument '_\w+'"), "too many positional arguments"),
     (re.compile(r"! Please make sure that the type stays consistent\.$"), ""),

@@ -1,0 +1,9 @@
+# expect: compile_error, line 9, hint none
+# says: static assertion failed:
+# with: {"signature": {"x_ptr": "*fp32"}}
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr, tl.rand(1.5, tl.arange(0, 16)))

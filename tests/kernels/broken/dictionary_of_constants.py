@@ -1,0 +1,9 @@
+# expect: compile_error, line 9, hint parameter for each value
+# says: no dictionary
+# with: {"signature": {"x_ptr": "*fp32", "META": "i32"}}
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, META):
+    tl.store(x_ptr + tl.arange(0, META["BLOCK"]), 1.0)

@@ -1,0 +1,9 @@
+# expect: compile_error, line 9, hint {"dtype": "float16"}
+# says: a string and no dtype
+# with: {"signature": {"x_ptr": "*fp32"}, "constexprs": {"DT": "fp16"}}
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, DT: tl.constexpr):
+    tl.store(x_ptr, tl.load(x_ptr).to(DT))

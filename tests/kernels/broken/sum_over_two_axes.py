@@ -1,0 +1,10 @@
+# expect: compile_error, line 10, hint one axis after the other
+# says: takes one axis
+# with: {"signature": {"x_ptr": "*fp32"}}
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr):
+    x = tl.zeros((16, 16), tl.float32)
+    tl.store(x_ptr, tl.sum(x, axis=(0, 1)))
