@@ -8,6 +8,7 @@ own process id.
 import ctypes
 import errno
 import platform
+import signal
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -67,9 +68,12 @@ def _answers(*, may_clone: bool) -> dict[str, list[Instruction]]:
     answers = {
         "clone3": [_refuse(errno.ENOSYS)],  # its flags are behind a pointer; glibc then uses clone
         "ioctl": [_refuse(errno.ENOTTY)],  # isatty() and open() ask, and take no for an answer
-        "tgkill": [  # abort() and faulthandler signal themselves
+        "tgkill": [  # abort() and faulthandler signal themselves, but none may feign a kill
             _argument(0),
-            (_EQUAL, 0, 1, _OWN_PID),
+            (_EQUAL, 0, 4, _OWN_PID),
+            _argument(2),
+            (_EQUAL, 2, 0, signal.SIGKILL),
+            (_EQUAL, 1, 0, signal.SIGSTOP),
             _PERMIT,
             _refuse(errno.EPERM),
         ],

@@ -44,3 +44,12 @@ def test_what_is_merely_not_there_is_explained(
 
     assert answer["problem"]["slug"] == slug
     assert hint in answer["diagnostics"][0]["hint"]
+
+
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGSTOP"])
+def test_a_source_that_signals_itself_is_not_tried_again(post: Post, number: str) -> None:
+    code = f"import signal\nsignal.raise_signal(signal.{number})"
+
+    answer = post(bodies.running(code)).json()
+
+    assert answer["problem"]["slug"] == "sandbox_violation"

@@ -4,6 +4,7 @@ Run here by a small interpreter.
 """
 
 import errno
+import signal
 import struct
 
 import pytest
@@ -73,6 +74,11 @@ def test_another_architecture_is_the_end(judge):
 def test_only_its_own_threads_can_be_signalled(judge):
     assert judge("tgkill", PID, PID, 6) == ALLOWED
     assert judge("tgkill", PID + 1, PID + 1, 6) == errno.EPERM
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_nothing_ends_as_if_it_were_killed_from_outside_or_stops_itself(judge, number):
+    assert judge("tgkill", PID, PID, number) == errno.EPERM
 
 
 def test_limits_are_read_and_never_set(judge):
