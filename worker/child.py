@@ -21,6 +21,7 @@ from worker import frame
 from worker.sandbox import selftest
 from worker.sandbox.apply import SandboxError, Walls, enter
 from worker.sandbox.profile import PROFILES
+from worker.veil import Veil
 
 _JOB, _RESULT, _RULESET, _ROOT = 3, 4, 5, 6
 _ABOVE = 100
@@ -38,6 +39,7 @@ class Birth:
     walls: Walls
     parent_pid: int
     descriptors: list[int]
+    veil: Veil
 
 
 def live(birth: Birth, tasks: ModuleType) -> NoReturn:
@@ -49,6 +51,8 @@ def live(birth: Birth, tasks: ModuleType) -> NoReturn:
     try:
         _reset_signals()
         walls = _arrange(birth)
+        if not walls.profile.may_run_tools:
+            birth.veil.drop()
         status = _serve(walls, birth.parent_pid, tasks)
     except BaseException:  # noqa: BLE001 - the parent sees exit status 1 and this text
         traceback.print_exc()

@@ -29,6 +29,7 @@ from worker.sandbox import cgroup, empty_root, landlock, libc, namespaces, outer
 from worker.sandbox.apply import Walls, above, prepare
 from worker.sandbox.limits import Limits
 from worker.sandbox.profile import PROFILES, policy_digest
+from worker.veil import Veil
 
 BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
@@ -75,8 +76,9 @@ class Settings:
 class ForkServer:
     """Forks children on order and says how they ended; kills what they leave behind."""
 
-    def __init__(self, link: socket.socket, walls: dict[str, Walls]) -> None:
+    def __init__(self, link: socket.socket, walls: dict[str, Walls], veil: Veil) -> None:
         self._link = link
+        self._veil = veil
         self._walls = walls
         self._orders: dict[int, int] = {}  # pid of a living child -> number of its order
         self._slots: dict[int, int] = {}  # pid -> which of our users it is
@@ -117,7 +119,8 @@ class ForkServer:
     def _fork(self, order: int, profile: str, descriptors: list[int]) -> child.Birth | None:
         assert_single_thread()
         slot = next(free for free in itertools.count() if free not in self._slots.values())
-        birth = child.Birth(_walls_of(self._walls[profile], slot), os.getpid(), descriptors)
+        walls = _walls_of(self._walls[profile], slot)
+        birth = child.Birth(walls, os.getpid(), descriptors, self._veil)
         try:
             pid = os.fork()
         except OSError as error:
@@ -275,9 +278,12 @@ def main(arguments: list[str]) -> NoReturn:
     except Exception:  # noqa: BLE001 - whatever it is, the worker must hear of it
         control.send(link, {"broken": traceback.format_exc()[-8000:]})
         os._exit(1)
+    veil = Veil()
+    veil.hide_code()
+    veil.prepare()
     gc.collect()
     gc.freeze()
-    server = ForkServer(link, walls)
+    server = ForkServer(link, walls, veil)
     control.send(link, {"ready": facts})
     birth = server.serve()
     if birth is None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from compiler import amdgcn_text, mlir_log
 from compiler.excerpt import diagnostic
-from compiler.making import attributes, bounds, hsaco, locations, ptxas, toolchain
+from compiler.making import attributes, bounds, descriptors, hsaco, locations, ptxas, toolchain
 from compiler.making.failure import Failure
 
 Send = Callable[[dict[str, Any], bytes], None]
@@ -69,6 +69,9 @@ class _Lowering:
                 return self._assemble(module)
             case "hsaco":
                 return hsaco.assemble(module, self.stages[name], self.metadata)
+            case "ptx" | "amdgcn":
+                with descriptors.none_left():
+                    return self.stages[name](module, self.metadata)
         return self.stages[name](module, self.metadata)
 
     def _assemble(self, ptx: str) -> bytes:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace, TracebackType
 from typing import TYPE_CHECKING, Any
 
+from compiler.making import descriptors
 from compiler.making.failure import Failure
 
 if TYPE_CHECKING:
@@ -35,16 +36,30 @@ def assemble(amdgcn: str, make_hsaco: Callable[..., Any], metadata: dict[str, An
 def _no_files() -> Iterator[None]:
     from triton.backends.amd import compiler
 
-    stand_ins = {
+    amd = {**vars(compiler.amd), "link_hsaco": _link}
+    stand_ins: dict[str, Any] = {
         "tempfile": SimpleNamespace(NamedTemporaryFile=_Memory),
-        "amd": SimpleNamespace(**{**vars(compiler.amd), "link_hsaco": _link}),
+        "amd": SimpleNamespace(**amd),
     }
+    for owner, replaced in (amd, vars(stand_ins["amd"])), (vars(compiler), stand_ins):
+        if "assemble_amdgcn" in owner:  # Triton 3.9 has it in `compiler`, others in `amd`
+            replaced["assemble_amdgcn"] = _reading_nothing(owner["assemble_amdgcn"])
     originals = {name: getattr(compiler, name) for name in stand_ins}
     vars(compiler).update(stand_ins)
     try:
         yield
     finally:
         vars(compiler).update(originals)
+
+
+def _reading_nothing(assemble: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap LLVM's assembler: directives of inline assembly (`.incbin`, `.include`) open files."""
+
+    def reading_nothing(*arguments: Any) -> Any:
+        with descriptors.none_left():
+            return assemble(*arguments)
+
+    return reading_nothing
 
 
 class _Memory:

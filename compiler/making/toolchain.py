@@ -118,6 +118,25 @@ def definition_path(function: Any) -> str:
     return str(function.fn.__code__.co_filename)
 
 
+def load_libraries() -> None:
+    """Load what a stage of AMD's would load late (from Triton 3.9 on), when it may open no file."""
+    from triton.backends.amd import compiler as amd_compiler
+
+    load = getattr(amd_compiler, "_load_amd_codegen", None)
+    if load is not None:
+        load(amd_compiler.get_amd_codegen_path())
+
+
+def forget_files() -> None:
+    """Have the jit functions of Triton's library say virtual paths of themselves.
+
+    Not by their registry: it has one function of a name, and a module may be there twice.
+    """
+    for function in [thing for thing in gc.get_objects() if issubclass(type(thing), JITFunction)]:
+        if hasattr(function, "file_name"):
+            function.file_name = function.file_name.replace(f"{INSTALLED}/", f"{VIRTUAL}/")
+
+
 class _CommandSeen(Exception):
     def __init__(self, command: list[str]) -> None:
         super().__init__(command)

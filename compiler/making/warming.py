@@ -82,12 +82,14 @@ def warm_up() -> None:
         tool.version.strip()
     facts()
     finders = sys.meta_path[:]
+    toolchain.load_libraries()
     touch("cut")
     for arch in (80, 90, 100):
         _compile({**_TARGET, "arch": arch}, "cubin")
     _compile(_HIP, "hsaco")
     sys.meta_path[:] = finders
     machine.forget()
+    toolchain.forget_files()
     reloading.keep("triton")
     reloading.keep_texts("triton.language")
     gc.collect()

@@ -74,7 +74,7 @@ def file_rules(profile: Profile) -> list[tuple[str, int]]:
         return []
     rules = [(str(path), landlock.RUN) for path in (*_tools(), *map(Path, _LOADERS))]
     rules += [(str(path), landlock.READ) for path in _system_libraries()]
-    rules += [(str(path), landlock.READ) for path in _triton_folders()]
+    rules += [(str(path), landlock.READ) for path in _device_libraries()]
     rules.append(("/dev/null", landlock.READ_FILE | landlock.WRITE_FILE))
     return [(path, rights) for path, rights in rules if Path(path).exists()]
 
@@ -89,19 +89,16 @@ def _tools() -> list[Path]:
     return [] if root is None else [root / "backends/nvidia/bin" / name for name in _TOOLS]
 
 
-def _triton_folders() -> list[Path]:
-    """Return Triton's own folder.
-
-    Device libraries (libdevice), and modules that a stage imports late.
-    """
+def _device_libraries() -> list[Path]:
+    """Return the folders of bitcode that a stage links with the kernel (libdevice, ocml)."""
     root = _triton_root()
-    return [] if root is None else [root]
+    return [] if root is None else [root / f"backends/{name}/lib" for name in ("nvidia", "amd")]
 
 
 def _system_libraries() -> list[Path]:
-    """Return what the dynamic loader opens for ptxas.
+    """Return what the dynamic loader opens for ptxas: the C library's parts, where they are here.
 
-    Its cache, and the C library's parts where they are mapped here.
+    Not its cache, which lists what is installed: it finds them in the usual folders without.
     """
     maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
     folders = {
@@ -109,7 +106,4 @@ def _system_libraries() -> list[Path]:
         for line in maps.splitlines()
         if line.endswith(("/libc.so.6", "/libc-2.31.so", "/libc-2.28.so"))
     }
-    return [
-        Path("/etc/ld.so.cache"),
-        *(folder / name for folder in sorted(folders) for name in _LIBRARIES),
-    ]
+    return [folder / name for folder in sorted(folders) for name in _LIBRARIES]
