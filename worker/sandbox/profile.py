@@ -74,7 +74,7 @@ def file_rules(profile: Profile) -> list[tuple[str, int]]:
         return []
     rules = [(str(path), landlock.RUN) for path in (*_tools(), *map(Path, _LOADERS))]
     rules += [(str(path), landlock.READ) for path in _system_libraries()]
-    rules += [(str(path), landlock.READ) for path in _device_libraries()]
+    rules += [(str(path), landlock.READ) for path in _triton_folders()]
     rules.append(("/dev/null", landlock.READ_FILE | landlock.WRITE_FILE))
     return [(path, rights) for path, rights in rules if Path(path).exists()]
 
@@ -89,10 +89,10 @@ def _tools() -> list[Path]:
     return [] if root is None else [root / "backends/nvidia/bin" / name for name in _TOOLS]
 
 
-def _device_libraries() -> list[Path]:
-    """Return the folders of bitcode that a stage links with the kernel (libdevice, ocml)."""
+def _triton_folders() -> list[Path]:
+    """Return Triton's own folder: device libraries, and all that its cache key is a hash of."""
     root = _triton_root()
-    return [] if root is None else [root / f"backends/{name}/lib" for name in ("nvidia", "amd")]
+    return [] if root is None else [root]
 
 
 def _system_libraries() -> list[Path]:
