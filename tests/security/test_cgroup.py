@@ -101,12 +101,15 @@ def test_what_workers_that_were_killed_left_behind_is_removed():
         left = cgroup.make(256 * MIB, 40)
     except NoCgroup as error:
         pytest.skip(f"this machine gives none: {error}")
-    stale = [folder.with_name("tritond-children-999999999") for folder in left.folders]
-    for folder in stale:
-        folder.mkdir()
+    starting = cgroup.make(256 * MIB, 40)
+    for folder in left.folders:
+        os.utime(folder, (0, 0))
     made = cgroup.make(256 * MIB, 40)
-    assert not any(folder.exists() for folder in stale)
-    made.remove()
+    assert not any(folder.exists() for folder in left.folders)
+    assert all(folder.exists() for folder in starting.folders), "another worker has just made it"
+    assert len({one.folders for one in (left, starting, made)}) == 3
+    for one in (starting, made):
+        one.remove()
 
 
 class FakeKernel:
@@ -129,7 +132,6 @@ class FakeKernel:
 
 UNIFIED = "30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 OWN = "sys/fs/cgroup/user.slice"
-NAME = f"tritond-children-{os.getpid()}"
 
 
 def unified(tmp_path, subtree_control, processes):
@@ -141,12 +143,13 @@ def unified(tmp_path, subtree_control, processes):
 
 
 def test_a_delegated_group_of_the_unified_hierarchy(tmp_path):
-    kernel = unified(tmp_path, "memory pids", "1\n2\n")
+    unified(tmp_path, "memory pids", "1\n2\n")
     made = cgroup.make(300 * MIB, 70, tmp_path)
-    assert made.folders == (tmp_path / OWN / NAME,)
-    assert kernel.read(f"{OWN}/{NAME}/memory.max") == str(300 * MIB)
-    assert kernel.read(f"{OWN}/{NAME}/pids.max") == "70"
-    assert made.entrances == [str(tmp_path / OWN / NAME / "cgroup.procs")]
+    [folder] = made.folders
+    assert folder.parent == tmp_path / OWN
+    assert (folder / "memory.max").read_text() == str(300 * MIB)
+    assert (folder / "pids.max").read_text() == "70"
+    assert made.entrances == [str(folder / "cgroup.procs")]
 
 
 def test_controllers_are_handed_down_where_they_are_not(tmp_path):
@@ -168,7 +171,8 @@ def test_a_worker_that_is_alone_in_its_group_makes_room(tmp_path, monkeypatch, o
 
     monkeypatch.setattr(Path, "write_text", written)
     if is_made:
-        assert cgroup.make(300 * MIB, 70, tmp_path).folders[0].name == NAME
+        [folder] = cgroup.make(300 * MIB, 70, tmp_path).folders
+        assert folder.name.startswith("tritond-children-")
         assert kernel.read(f"{OWN}/tritond-worker-{os.getpid()}/cgroup.procs") == "0"
     else:
         with pytest.raises(NoCgroup, match=r"subtree_control: Device or resource busy"):
@@ -180,12 +184,14 @@ def test_divided_hierarchies_as_a_container_sees_them(tmp_path):
         "31 30 0:27 /docker/1 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
         "32 30 0:28 /docker/1 /sys/fs/cgroup/pids ro - cgroup cgroup rw,pids\n"
     )
-    kernel = FakeKernel(tmp_path, "4:memory:/docker/1\n8:pids:/docker/1\n", mounts)
+    FakeKernel(tmp_path, "4:memory:/docker/1\n8:pids:/docker/1\n", mounts)
     for name in ("memory", "pids"):
         (tmp_path / "sys/fs/cgroup" / name).mkdir(parents=True)
-    cgroup.make(300 * MIB, 70, tmp_path)
-    assert kernel.read(f"sys/fs/cgroup/memory/{NAME}/memory.limit_in_bytes") == str(300 * MIB)
-    assert kernel.read(f"sys/fs/cgroup/pids/{NAME}/pids.max") == "70"
+    memory, pids = cgroup.make(300 * MIB, 70, tmp_path).folders
+    assert memory.parent == tmp_path / "sys/fs/cgroup/memory"
+    assert (memory / "memory.limit_in_bytes").read_text() == str(300 * MIB)
+    assert pids.parent == tmp_path / "sys/fs/cgroup/pids"
+    assert (pids / "pids.max").read_text() == "70"
 
 
 def test_a_machine_without_cgroups(tmp_path):
@@ -194,9 +200,10 @@ def test_a_machine_without_cgroups(tmp_path):
         cgroup.make(300 * MIB, 70, tmp_path)
 
 
-def test_a_limit_that_is_not_kept_is_none(tmp_path):
+def test_a_limit_that_is_not_kept_is_none(tmp_path, monkeypatch):
     unified(tmp_path, "memory pids", "1\n")
-    folder = tmp_path / OWN / NAME
+    monkeypatch.setattr(cgroup, "_name", lambda: "tritond-children-here")
+    folder = tmp_path / OWN / "tritond-children-here"
     folder.mkdir()
     (folder / "memory.max").symlink_to("/dev/null")
     with pytest.raises(NoCgroup, match=r"memory\.max is  after"):

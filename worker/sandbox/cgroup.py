@@ -9,6 +9,7 @@ Follows the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memor
 
 import contextlib
 import os
+import secrets
 import signal
 import time
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from pathlib import Path
 _PREFIX = "tritond-children-"
 _CONTROLLERS = ("memory", "pids")
 _EMPTY_S, _PAUSE_S = 2.0, 0.01
+_YOUNG_S = 60.0
+"""A group without a process may be that of a worker which is starting."""
 _PARENT_GROUP = "tritond-worker-"
 
 
@@ -73,7 +76,7 @@ def make(memory_bytes: int, processes: int, root: Path = Path("/")) -> Cgroup:
 
     Groups that workers before left behind are removed. Everything is looked for below `root`.
     """
-    name = f"{_PREFIX}{os.getpid()}"
+    name = _name()
     try:
         hierarchies = _hierarchies(root)
         parent = hierarchies.get("")
@@ -85,6 +88,11 @@ def make(memory_bytes: int, processes: int, root: Path = Path("/")) -> Cgroup:
         return _divided(found[0], found[1], name, memory_bytes, processes)
     except OSError as error:
         raise NoCgroup(f"{error.filename}: {error.strerror}") from error
+
+
+def _name() -> str:
+    """Return a name of its own: process ids are the same in many containers."""
+    return f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def _hierarchies(root: Path) -> dict[str, Path]:
@@ -152,7 +160,8 @@ def _divided(
 def _made(parent: Path, name: str) -> Path:
     for left in parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):  # somebody is in it
-            left.rmdir()
+            if left.stat().st_mtime < time.time() - _YOUNG_S:
+                left.rmdir()
     folder = parent / name
     folder.mkdir(exist_ok=True)
     return folder
