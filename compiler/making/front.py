@@ -12,8 +12,17 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from compiler.excerpt import Diagnostic
-from compiler.making import bounds, definition, diagnosis, locations, machine, tagged, toolchain
+from compiler.excerpt import USER_FILE, Diagnostic
+from compiler.making import (
+    bounds,
+    definition,
+    diagnosis,
+    locations,
+    machine,
+    surroundings,
+    tagged,
+    toolchain,
+)
 from compiler.making.back import spent_ms
 from compiler.making.failure import Failure
 from compiler.making.kernel import find
@@ -60,11 +69,16 @@ def _front(
     whole = not header.get("complete", True)
     name = header.get("module", MODULE)
     machine.pretend(toolchain.target_of(header["target"]))
-    loaded = load(text, header.get("files") or {}, whole=whole, name=name)
+    files = header.get("files") or {}
+    texts = {USER_FILE: text, **files}
+    surroundings.pristine()
+    loaded = load(text, files, whole=whole, name=name)
+    surroundings.check(texts)
     function = find(loaded, header.get("kernel"))
     specialization = specialize(function, header, loaded)
     load_ms = spent_ms(started)
     made = _lower(function, specialization, header, send, loaded, untold)
+    told = surroundings.check(texts)  # code may have run while the kernel was compiled
     return {
         "kind": "result",
         "kernel": function.__name__,
@@ -74,7 +88,7 @@ def _front(
         "constexprs": {name: tagged.encode(value) for name, value in specialization.filled.items()},
         "metadata": {},
         "timings_ms": {"load": load_ms, **made.timings_ms},
-        "notes": _remarks(loaded, caught),
+        "notes": told + _remarks(loaded, caught),
     }
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import triton
-from triton._C.libtriton import ir
+from triton._C.libtriton import get_cache_invalidating_env_vars, ir
 from triton.backends.compiler import GPUTarget, Language
 from triton.backends.nvidia import compiler as nvidia_compiler
 from triton.compiler import ASTSource, code_generator, make_backend
@@ -214,6 +214,11 @@ def attribute_of_constexpr(value: Any, *, is_item: bool) -> str | None:
     if not triton.__version__.startswith("3.6."):
         return ""
     return value if isinstance(value, str) else None
+
+
+def variables() -> dict[str, str]:
+    """Return the variables of this process that change what Triton compiles, with their values."""
+    return dict(get_cache_invalidating_env_vars())
 
 
 def normalized_annotation(annotation: Any) -> str:

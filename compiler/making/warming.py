@@ -10,7 +10,7 @@ from typing import Any
 
 from triton import knobs
 
-from compiler.making import machine, reloading, standin, toolchain
+from compiler.making import machine, reloading, standin, surroundings, toolchain
 from compiler.making.absence import absence
 from compiler.making.back import back
 from compiler.making.cut import cut
@@ -81,6 +81,7 @@ def warm_up() -> None:
     for tool in (knobs.nvidia.ptxas, knobs.nvidia.ptxas_blackwell):
         tool.version.strip()
     facts()
+    surroundings.pristine()
     finders = sys.meta_path[:]
     toolchain.load_libraries()
     touch("cut")
