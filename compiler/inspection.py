@@ -3,13 +3,14 @@
 Request, job and answer, as service and worker exchange them.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from compiler.compilation import Diagnostic
 from compiler.key import inspection_key
 from compiler.problem import Problem
+from compiler.request import FILES_SCHEMA
 from compiler.resolution import check_texts
 
 EXAMPLE: dict[str, Any] = {
@@ -21,6 +22,8 @@ EXAMPLE: dict[str, Any] = {
     ),
 }
 
+_FILES_OR_NULL = {"anyOf": [FILES_SCHEMA, {"type": "null"}]}
+
 
 class InspectRequest(BaseModel):
     """A source, and the modules beside it."""
@@ -30,7 +33,7 @@ class InspectRequest(BaseModel):
     )
 
     source: str = Field(min_length=1, description="Python text")
-    files: dict[str, str] | None = None
+    files: Annotated[dict[str, str] | None, WithJsonSchema(_FILES_OR_NULL)] = None
 
 
 class InspectJob(BaseModel):

@@ -50,6 +50,8 @@ TITLES = {
     "derivation_failed": "Deriving this failed",
     "too_large": "The body is too large",
     "request_timeout": "The request took too long to arrive",
+    "malformed_request": "This is no request of HTTP/1.1",
+    "not_implemented": "The method is not known",
     "head_too_large": "The head of the request is too large",
     "too_many_connections": "The service has too many connections",
     "unsupported_media_type": "The body must be application/json",

@@ -45,6 +45,18 @@ _SIGNATURE_SCHEMA = {
 }
 
 
+FILES_SCHEMA = {
+    "type": "object",
+    "propertyNames": {
+        "not": {"const": "user.py"},
+        "pattern": r"^[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*\.py$",
+    },
+    "additionalProperties": {"type": "string"},
+}
+_ONE_INPUT: list[JsonValue] = [
+    {"properties": {"source": {"type": "string"}, "ir": {"type": "null"}}, "required": ["source"]},
+    {"properties": {"ir": {"type": "object"}, "source": {"type": "null"}}, "required": ["ir"]},
+]
 _JIT_DATA_SCHEMA = {"anyOf": [{"type": "object"}, {"type": "string"}, {"type": "null"}]}
 
 
@@ -75,7 +87,10 @@ class CompileRequest(BaseModel):
     """Kernel source with a specialization, or IR; options and a target."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, json_schema_extra={"examples": [EXAMPLE]}
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        json_schema_extra={"examples": [EXAMPLE], "oneOf": _ONE_INPUT},
     )
 
     source: str | None = Field(
@@ -84,7 +99,7 @@ class CompileRequest(BaseModel):
         description="Python text with at least one @triton.jit kernel",
     )
     ir: IrText | None = Field(default=None, description="instead of `source`: IR as text")
-    files: dict[str, str] = Field(
+    files: Annotated[dict[str, str], WithJsonSchema(FILES_SCHEMA)] = Field(
         default_factory=dict,
         description="further modules the source imports, by path",
     )
@@ -109,7 +124,11 @@ class CompileRequest(BaseModel):
         default=None,
         description="instead of the three above: the JSON that Triton's JIT gives its hooks",
     )
-    target: str = Field(max_length=64, description="cuda:<capability> or hip:<gfx>")
+    target: str = Field(
+        max_length=64,
+        description="cuda:<capability> or hip:<gfx>",
+        json_schema_extra={"pattern": r"^(cuda:[0-9]{2,3}|hip:gfx[0-9a-f]{3,5})(:(32|64))?$"},
+    )
     options: dict[str, JsonValue] = Field(
         default_factory=dict,
         max_length=64,

@@ -1,6 +1,6 @@
 """The FastAPI application: its routes, its documentation, and every error as a problem."""
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from pydantic import BaseModel
 
 from compiler.inspection import InspectRequest
@@ -10,9 +10,11 @@ from compiler.request import CompileRequest
 from service import VERSION
 from service.batches.batch import BatchRequest
 from service.browser import BrowserMiddleware
+from service.head import HeadMiddleware
 from service.lifespan import lifespan
 from service.openapi import describe_bodies
 from service.problems import install_handlers
+from service.query import refuse_unknown
 from service.request_id import RequestIdMiddleware
 from service.routes import (
     artifacts,
@@ -58,9 +60,8 @@ ROUTES = (
     tensors,
     batches,
     system,
-    page,
-    documentation,
 )
+PAGES = (page, documentation)
 BODIES: tuple[type[BaseModel], ...] = (
     CompileRequest,
     InspectRequest,
@@ -86,11 +87,14 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         redirect_slashes=False,  # it would name the scheme and host that a proxy hides
         responses={422: {"model": Problem, "description": "What is wrong, field by field"}},
     )
+    app.add_middleware(HeadMiddleware)
     app.add_middleware(BrowserMiddleware, bound=settings.host, names=settings.host_names)
     app.add_middleware(RequestIdMiddleware)
     install_handlers(app)
     app.router.routes.append(posting.plain_route)
     for routes in ROUTES:
-        app.include_router(routes.router)
+        app.include_router(routes.router, dependencies=[Depends(refuse_unknown)])
+    for pages in PAGES:
+        app.include_router(pages.router)
     describe_bodies(app, BODIES)
     return app

@@ -12,13 +12,18 @@ _PROBLEMS = {
     401: "No valid API key, where API keys exist",
     403: "The API key lacks the scope",
     404: "There is nothing here, or it is somebody else's",
+    408: "The body came too slowly",
+    409: "It is not finished; Retry-After says when to come again",
+    410: "It has left the cache; post again",
     413: "The body is too large",
     415: "The body is something else than JSON",
+    421: "The service goes by other names (where no API key is needed)",
     422: "What is wrong, field by field",
-    429: "Too many jobs of this caller are queued; Retry-After says when to come again",
+    429: "Too many queued jobs, or wrong API keys; Retry-After says when to come again",
     503: "The queue is full or the store cannot be reached; Retry-After says when to come again",
 }
-_OF_BODIES = {400, 413, 415, 429}
+_FILES = ("/outputs/", "/trace")
+_OF_FINISHED = ("/artifacts/", "/lines", "/passes", "/exports/")
 
 
 def body_of(model: type[BaseModel], examples: dict[str, Any]) -> dict[str, Any]:
@@ -36,9 +41,25 @@ def bytes_as(*media_types: str, status: int = 200) -> dict[int | str, dict[str, 
     return {status: {"content": {media_type: {"schema": schema} for media_type in media_types}}}
 
 
-def header(name: str, description: str) -> dict[str, Any]:
+def events_of(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """Return the `responses` of a route that streams events, among them these `kinds`."""
+    text = {"type": "string"}
+    event = {
+        "type": "object",
+        "description": "each event of the stream",
+        "required": ["id", "event", "data"],
+        "properties": {
+            "id": text | {"description": "for Last-Event-ID"},
+            "event": text | {"examples": list(kinds)},
+            "data": text | {"contentMediaType": "application/json"},
+        },
+    }
+    return {200: {"content": {"text/event-stream": {"schema": event}}}}
+
+
+def header(name: str, description: str, pattern: str | None = None) -> dict[str, Any]:
     """Return the parameter of a route that reads a header by itself."""
-    schema = {"type": "string"}
+    schema = {"type": "string"} | ({"pattern": pattern} if pattern else {})
     return {"name": name, "in": "header", "description": description, "schema": schema}
 
 
@@ -59,6 +80,8 @@ def describe_bodies(app: FastAPI, models: Iterable[type[BaseModel]]) -> None:
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
                 _add_problems(path, method, operation)
+            if "get" in operations:
+                operations["head"] = _head_of(operations["get"])
         document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
         document["security"] = [{}, {"key": []}]
         return document
@@ -68,13 +91,36 @@ def describe_bodies(app: FastAPI, models: Iterable[type[BaseModel]]) -> None:
 
 def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
     """Say which problems an operation may answer."""
-    responses = operation["responses"]
-    if path == "/healthz":
-        responses.pop("422")
-        return
     content = {"application/problem+json": {"schema": {"$ref": _COMPONENTS + "Problem"}}}
     for status, description in _PROBLEMS.items():
-        needs_body, needs_path = status in _OF_BODIES, status == 404
-        if (needs_body and method not in {"post", "put"}) or (needs_path and "{" not in path):
-            continue
-        responses[str(status)] = {"description": description, "content": content}
+        if _may_answer(status, path, method):
+            problem = {"description": description, "content": content}
+            operation["responses"][str(status)] = problem
+
+
+def _head_of(get: dict[str, Any]) -> dict[str, Any]:
+    """Return the operation that answers as `get` does, without a body."""
+    responses = {
+        status: {"description": response["description"]}
+        for status, response in get["responses"].items()
+    }
+    return get | {
+        "summary": f"{get['summary']} (no body)",
+        "operationId": f"head_{get['operationId']}",
+        "responses": responses,
+    }
+
+
+def _may_answer(status: int, path: str, method: str) -> bool:
+    match status:
+        case 400 | 408 | 413 | 415:
+            return method in {"post", "put"}
+        case 404:
+            return "{" in path or path == "/v1/launches/query"
+        case 409:
+            return any(part in path for part in _OF_FINISHED)
+        case 410:
+            return method == "get" and any(part in path for part in ("{key}", *_FILES))
+        case 401 | 429 | 503:
+            return path not in {"/healthz", "/readyz"} or (status, path) == (503, "/readyz")
+    return True

@@ -176,8 +176,18 @@ def install_handlers(app: FastAPI) -> None:
 
 
 def _allowed_methods(request: Request) -> list[str]:
-    """Return the methods of all routes of the path; a single route only knows its own."""
-    return [method for method in _METHODS if _is_routed(request, method)]
+    """Return the methods of all routes of the path; a single route only knows its own.
+
+    Where a path is documented by its own text, one with a parameter in its place is not meant.
+    """
+    documented = request.app.openapi()["paths"].get(request.url.path)
+    if documented is not None:
+        allowed = {method.upper() for method in documented}
+    else:
+        allowed = {method for method in _METHODS if _is_routed(request, method)}
+    if "GET" in allowed:
+        allowed.add("HEAD")  # see service.head
+    return [method for method in _METHODS if method in allowed]
 
 
 def _is_routed(request: Request, method: str) -> bool:

@@ -5,6 +5,7 @@ uvicorn's. How long a body may take is `service.body`'s.
 """
 
 import asyncio
+import re
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,6 +16,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from compiler.problem import PROBLEM_BASE, TITLES
 
 MAX_HEAD_BYTES = 64 << 10
+MAX_METHOD_BYTES = 64
+_METHOD = re.compile(rb"\s*([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) [/*h]")
+_KNOWN_METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"})
 RETRY_AFTER_S = 2
 
 
@@ -33,6 +37,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._bounds = bounds
         self._head_bytes = 0
+        self._start = b""
         self._in_head = True
         self._timer: asyncio.TimerHandle | None = None
 
@@ -49,12 +54,23 @@ class BoundedProtocol(HttpToolsProtocol):
         """Parse what came, as long as the head stays small."""
         if self.transport.is_closing():
             return
+        if self._in_head and len(self._start) < MAX_METHOD_BYTES:
+            self._start += data[:MAX_METHOD_BYTES]
         super().data_received(data)
         if self._in_head and not self.transport.is_closing():
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD_BYTES:
                 detail = f"The head of the request is larger than {MAX_HEAD_BYTES} bytes"
                 self._refuse(431, "head_too_large", detail)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no request of HTTP/1.1, or asks with a method that nobody knows."""
+        method = _METHOD.match(self._start)
+        if method is not None and method[1] not in _KNOWN_METHODS:
+            detail = f"{method[1].decode()} is no method that is known here"
+            self._refuse(501, "not_implemented", detail)
+        else:
+            self._refuse(400, "malformed_request", msg)
 
     def on_message_begin(self) -> None:
         """Begin to wait for the rest of a head."""
@@ -63,7 +79,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Hand the request on."""
-        self._in_head = False
+        self._in_head, self._start = False, b""
         self._stop_timer()
         super().on_headers_complete()
 

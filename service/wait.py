@@ -1,6 +1,7 @@
 """How long a request is willing to wait: `?wait=S` or `Prefer: wait=S`, clamped."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -9,7 +10,10 @@ from starlette.datastructures import QueryParams
 
 from service.problems import ProblemRaised
 
-_PREFER_WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*(\d+(?:\.\d+)?)\s*(?:$|[,;])", re.IGNORECASE)
+_PIECE = re.compile(r'(?:[^",;]|"[^"]*")+')
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"""[!#$%&'*+.^_`|~0-9A-Za-z-]+|"[^"]*\"""")
+_SECONDS = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +37,43 @@ def requested_wait(request: Request, max_wait_s: float, default_s: float = 0.0) 
     written = _written(request.scope["query_string"])
     if written is not None:
         return Wait(min(_seconds(written), max_wait_s))
-    preferred = _PREFER_WAIT.search(request.headers.get("prefer", ""))
-    if preferred:
-        return Wait(min(float(preferred[1]), max_wait_s), is_preference=True)
+    preferred = _preferred(request.headers.getlist("prefer"))
+    if preferred is not None:
+        return Wait(min(preferred, max_wait_s), is_preference=True)
     return Wait(min(default_s, max_wait_s))
 
 
 @lru_cache(maxsize=64)
 def _written(query: bytes) -> str | None:
     """Return `wait` of a query string; remembered, because a client sends the same all the time."""
-    return QueryParams(query).get("wait")
+    written = QueryParams(query).getlist("wait")
+    if len(written) > 1:
+        raise ProblemRaised("invalid_request", "wait stands there twice", parameter="wait")
+    return written[0] if written else None
+
+
+def _preferred(headers: Sequence[str]) -> float | None:
+    """Return the first `wait` that is preferred; other preferences may be ignored (RFC 7240).
+
+    Raises ProblemRaised (422) for what is no preference, or no number of seconds.
+    """
+    for header in headers:
+        if header.count('"') % 2:
+            raise _malformed(header)
+        for piece in filter(str.strip, _PIECE.findall(header)):
+            name, is_given, value = (part.strip() for part in piece.partition("="))
+            if not _TOKEN.fullmatch(name) or (is_given and not _VALUE.fullmatch(value)):
+                raise _malformed(header)
+            if name.lower() == "wait":
+                if not _SECONDS.fullmatch(value.strip('"')):
+                    raise _malformed(header)
+                return float(value.strip('"'))
+    return None
+
+
+def _malformed(header: str) -> ProblemRaised:
+    detail = f"Prefer is {header[:200]!r}; write for example Prefer: wait=30"
+    return ProblemRaised("invalid_request", detail, parameter="Prefer")
 
 
 def _seconds(written: str) -> float:

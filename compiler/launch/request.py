@@ -5,7 +5,7 @@ Shape and types only; what the values mean is resolved in `resolution`.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
 
 from compiler.launch.reference import Key, Reference
 from compiler.launch.written import Written
@@ -34,6 +34,28 @@ EXAMPLE: dict[str, Any] = {
     },
     "reference": {"source": "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr\n"},
 }
+
+_DIMENSION = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "minLength": 1}]}
+_GRID_SCHEMA = {"type": "array", "minItems": 1, "maxItems": 3, "items": _DIMENSION}
+_DEVICE_SCHEMA = {
+    "anyOf": [
+        {"enum": ["auto", "interpreter"]},
+        {
+            "type": "object",
+            "required": ["target"],
+            "properties": {
+                "target": {"type": "string", "maxLength": 64},
+                "model": {"type": ["string", "null"], "maxLength": 128},
+            },
+            "additionalProperties": False,
+        },
+    ]
+}
+_ARGUMENTS_SCHEMA = {"type": ["object", "array"]}
+_ONE_KERNEL: list[JsonValue] = [
+    {"required": ["compilation"], "properties": {"compilation": {"type": "object"}}},
+    {"required": ["compilation_key"], "properties": {"compilation_key": {"type": "string"}}},
+]
 
 
 class DeviceClass(Written):
@@ -86,20 +108,22 @@ class CaseRequest(Written):
 class LaunchRequest(Written):
     """A compilation with described arguments, a grid, and what to find out."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [EXAMPLE], "required": ["grid"], "oneOf": _ONE_KERNEL}
+    )
 
     compilation: CompileRequest | None = Field(
         default=None, description="as POST /v1/compilations takes it; the signature may be left out"
     )
     compilation_key: Key | None = Field(default=None, description="of a finished one, instead")
-    device: JsonValue = Field(
+    device: Annotated[JsonValue, WithJsonSchema(_DEVICE_SCHEMA)] = Field(
         default="auto", description='"auto", "interpreter" or {"target": ..., "model": ...}'
     )
-    grid: JsonValue = Field(
+    grid: Annotated[JsonValue, WithJsonSchema(_GRID_SCHEMA)] = Field(
         default=None,
         description="one to three integers or expressions such as cdiv(n_elements, BLOCK_SIZE)",
     )
-    arguments: JsonValue = Field(
+    arguments: Annotated[JsonValue, WithJsonSchema(_ARGUMENTS_SCHEMA)] = Field(
         default_factory=dict, description="by name; a list by position for IR"
     )
     reference: Reference | None = Field(default=None, description="what the outputs should be")

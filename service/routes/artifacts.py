@@ -17,11 +17,6 @@ from service.shared import Shared, shared
 router = APIRouter(prefix="/v1", tags=["artifacts"])
 
 
-@router.head(
-    "/compilations/{key}/artifacts/{stage}",
-    summary="Size and ETag of one stage",
-    response_class=Response,
-)
 @router.get(
     "/compilations/{key}/artifacts/{stage}",
     summary="The bytes of one stage",
@@ -59,9 +54,6 @@ def _lacking(stage: str, state: str, target: Target) -> ProblemRaised:
     return ProblemRaised("stage_not_reached", detail)
 
 
-@router.head(
-    "/blobs/{digest}", summary="Whether a blob is there, and its size", response_class=Response
-)
 @router.get(
     "/blobs/{digest}",
     summary="Bytes by their SHA-256 digest; they never change",

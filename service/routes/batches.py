@@ -14,9 +14,9 @@ from service.batches.cancelling import cancel_batch
 from service.batches.submission import submit_batch
 from service.body import parse_body, read_body
 from service.caller import Caller, require
-from service.openapi import body_of
+from service.openapi import body_of, events_of
 from service.problems import ProblemRaised
-from service.routes.events import RESUMED, STREAM, event_stream
+from service.routes.events import RESUMED, event_stream
 from service.routes.posting import WAIT
 from service.shared import Shared, shared
 from service.wait import requested_wait
@@ -98,7 +98,7 @@ async def delete_batch(request: Request, batch_id: str) -> Response:
     "/{batch_id}/events",
     summary="item and finished, as they happen",
     response_class=Response,
-    responses=STREAM,
+    responses=events_of("item", "finished"),
     openapi_extra=RESUMED,
 )
 async def get_batch_events(request: Request, batch_id: str) -> StreamingResponse:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
 
 from compiler.compilation import CompilationAnswer
 from compiler.record import cancelled_compilation
@@ -24,8 +25,12 @@ from store.errors import JobLost
 from store.jobs.words import Cancellation
 
 router = APIRouter(prefix="/v1/compilations", tags=["compilations"])
-Include = Annotated[Sequence[str], Query()]
 ALL_STAGES = tuple(dict.fromkeys(stage for stages in STAGES.values() for stage in stages))
+_STAGES = {"pattern": "^(({0})(,({0}))*)?$".format("|".join(ALL_STAGES))}
+Include = Annotated[
+    Sequence[Annotated[str, Field(json_schema_extra=_STAGES)]],
+    Query(description="artifacts to inline: by comma, or repeated"),
+]
 
 
 @router.get(

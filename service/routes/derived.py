@@ -37,12 +37,6 @@ _EXPORTED = [kind.media_type for name, kind in KINDS.items() if name.startswith(
 _OPENAPI: dict[str, Any] = {"parameters": [WAIT]}
 
 
-@router.head(
-    "/artifacts/sass",
-    summary="Size and ETag of the disassembly",
-    response_class=Response,
-    responses=_UNFINISHED,
-)
 @router.get(
     "/artifacts/sass",
     summary="The machine code disassembled, with the source lines it stems from",

@@ -28,21 +28,18 @@ _CONTENT = {name: PAGE_FOLDER.joinpath(name).read_bytes() for name in OWN} | {
 }
 
 
-@router.head("/docs")
 @router.get("/docs")
 async def get_docs() -> Response:
     """Answer Swagger UI, in which requests can be tried."""
     return _answer("docs.html")
 
 
-@router.head("/redoc")
 @router.get("/redoc")
 async def get_redoc() -> Response:
     """Answer ReDoc, to read."""
     return _answer("redoc.html")
 
 
-@router.head("/docs/{name}")
 @router.get("/docs/{name}")
 async def get_file(name: str) -> Response:
     """Answer a script or style of the documentation."""

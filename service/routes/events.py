@@ -9,7 +9,8 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from service.openapi import bytes_as, header
+from service.head import IS_HEAD
+from service.openapi import events_of, header
 from service.posted import posted_job
 from service.problems import ProblemRaised
 from service.shared import Shared, shared
@@ -17,10 +18,13 @@ from store.events import FINISHED, START, Event, check_id
 
 _KEEP_ALIVE = b": still here\n\n"
 
-STREAM = bytes_as("text/event-stream")
-RESUMED: dict[str, Any] = {
-    "parameters": [header("Last-Event-ID", "the last event that came; those behind it follow")]
-}
+STREAM = events_of("queued", "started", "stage", "finished")
+LAST_EVENT_ID = header(
+    "Last-Event-ID",
+    "the last event that came; those behind it follow",
+    r"^([0-9]{1,19}-[0-9]{1,19})?$",
+)
+RESUMED: dict[str, Any] = {"parameters": [LAST_EVENT_ID]}
 
 _END = Event("0-1", FINISHED, b'{"ending":"finished"}')
 ReadRecord = Callable[[str], Awaitable[bytes | None]]
@@ -58,15 +62,17 @@ async def event_stream(
         detail = f"Last-Event-ID: {error}"
         raise ProblemRaised("invalid_request", detail, parameter="Last-Event-ID") from None
     if (await state.following.look(job_id)).is_known:
-        return _streaming(state.following.follow(job_id, after))
+        return _streaming(request, state.following.follow(job_id, after))
     if read_record is not None and await read_record(job_id) is not None:
-        return _streaming(_once(_END if after != _END.id else None))
+        return _streaming(request, _once(_END if after != _END.id else None))
     if after == START:
         raise ProblemRaised("not_found", f"No events of {job_id} are kept")
-    return _streaming(_once(None))
+    return _streaming(request, _once(None))
 
 
-def _streaming(events: AsyncIterator[Event | None]) -> StreamingResponse:
+def _streaming(request: Request, events: AsyncIterator[Event | None]) -> StreamingResponse:
+    if IS_HEAD in request.scope:
+        events = _once(None)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(as_text(events), headers=headers, media_type="text/event-stream")
 

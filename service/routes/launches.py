@@ -19,10 +19,10 @@ from service.body import canonical_json, parse_body, read_body
 from service.caller import Caller
 from service.launch_submission import cancel_launch, current_launch, submit_launch, wait_for_launch
 from service.lost import MAX_LOSSES, is_lost
-from service.openapi import body_of, bytes_as, header
+from service.openapi import body_of, bytes_as, events_of, header
 from service.problems import ProblemRaised
 from service.routes.artifacts import blob_response
-from service.routes.events import RESUMED, STREAM, event_stream
+from service.routes.events import RESUMED, event_stream
 from service.routes.posting import WAIT
 from service.shared import Shared, shared
 from service.wait import requested_wait
@@ -196,7 +196,6 @@ async def delete_launch(request: Request, launch_id: str) -> Response:
     return Response(record, status_code=202 if cancelled else 200, media_type="application/json")
 
 
-@router.head("/{launch_id}/outputs/{argument}", include_in_schema=False)
 @router.get(
     "/{launch_id}/outputs/{argument}",
     summary="An output tensor as .npy",
@@ -211,7 +210,6 @@ async def get_output(request: Request, launch_id: str, argument: str, case: int 
     return await _file(request, state, stored, f"{case}/{argument}", "application/x-npy")
 
 
-@router.head("/{launch_id}/trace", include_in_schema=False)
 @router.get("/{launch_id}/trace", summary="The memory accesses of the traced programs")
 async def get_trace(request: Request, launch_id: str, case: int = 0) -> Response:
     """Answer `{"accesses": [...], "truncated": ...}` of an interpreter launch with `trace`."""
@@ -225,7 +223,7 @@ async def get_trace(request: Request, launch_id: str, case: int = 0) -> Response
     "/{launch_id}/events",
     summary="queued, started, case, finished, and finding when a fault was looked at again",
     response_class=Response,
-    responses=STREAM,
+    responses=events_of("queued", "started", "case", "finished", "finding"),
     openapi_extra=RESUMED,
 )
 async def get_launch_events(request: Request, launch_id: str) -> StreamingResponse:

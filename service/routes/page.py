@@ -21,14 +21,12 @@ PAGE_FOLDER = files("service").joinpath("page")
 _CONTENT = {name: PAGE_FOLDER.joinpath(name).read_bytes() for name in MEDIA_TYPES}
 
 
-@router.head("/")
 @router.get("/")
 async def get_page() -> Response:
     """Answer the page, with which a kernel can be compiled and looked at."""
     return _answer("index.html")
 
 
-@router.head("/page/{name}")
 @router.get("/page/{name}")
 async def get_file(name: str) -> Response:
     """Answer the page's style or script."""

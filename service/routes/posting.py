@@ -24,12 +24,14 @@ from service.body import parse_body, read_body
 from service.caller import Caller
 from service.memory import AnswerMemory, Meaning, Remembered
 from service.openapi import body_of
+from service.query import check_query
 from service.shared import Shared, shared
 from service.submission import find_or_enqueue
 from service.toolchains import Offer
 from service.wait import requested_wait
 
 PATH = "/v1/compilations"
+_KNOWN = frozenset({"wait"})
 WAIT: dict[str, Any] = {
     "name": "wait",
     "in": "query",
@@ -132,6 +134,8 @@ class _Endpoint:
     """`post_compilation` as ASGI, to which Starlette adds no layer of its own."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["query_string"]:
+            check_query(scope["query_string"], _KNOWN)
         response = await post_compilation(Request(scope, receive))
         await response(scope, receive, send)
 

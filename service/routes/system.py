@@ -92,14 +92,12 @@ async def _queue_lengths(state: Shared) -> dict[str, int]:
     return {lane: await state.jobs.queued(lane) for lane in lanes}
 
 
-@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", summary="This process is alive")
 async def get_health() -> dict[str, str]:
     """Answer at once, whatever the store does."""
     return {"status": "alive"}
 
 
-@router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", summary="This process reaches the store")
 async def get_readiness(request: Request) -> dict[str, Any]:
     """Answer 503 while the store cannot be reached, refuses to write, or is not heard.

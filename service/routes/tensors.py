@@ -44,7 +44,6 @@ async def put_tensor(request: Request, digest: str) -> Response:
     return Response(status_code=201 if is_new else 200, headers=headers)
 
 
-@router.head("/{digest}", summary="Whether a tensor is there", response_class=Response)
 @router.get("/{digest}", summary="An uploaded tensor", response_class=Response, responses=NPY)
 async def get_tensor(request: Request, digest: str) -> Response:
     """Answer the .npy file."""

@@ -125,8 +125,8 @@ async def test_a_method_that_is_not_allowed_is_a_problem(client: httpx.AsyncClie
     response = await client.post("/count")
 
     assert (response.status_code, response.json()["slug"]) == (405, "method_not_allowed")
-    assert response.headers["allow"] == "GET, DELETE"
-    assert response.json()["detail"].endswith("; allowed here: GET, DELETE")
+    assert response.headers["allow"] == "GET, HEAD, DELETE"
+    assert response.json()["detail"].endswith("; allowed here: GET, HEAD, DELETE")
 
 
 async def test_a_wrong_query_parameter_is_named(client: httpx.AsyncClient):

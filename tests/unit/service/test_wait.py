@@ -78,13 +78,31 @@ def test_a_preference_is_applied_and_acknowledged(prefer: str, seconds: float):
 
 
 @pytest.mark.parametrize(
-    "prefer", ["", "respond-async", "await=10", "wait=", "wait=soon", "wait=-1"]
+    "prefer", ["", "respond-async", "await=10", 'return=minimal, foo="a, wait=5; b"', ", ,"]
 )
-def test_a_preference_that_says_no_wait_is_passed_over(prefer: str):
+def test_other_preferences_are_passed_over(prefer: str):
     wait = requested_wait(request({"Prefer": prefer}), 60)
 
     assert wait == Wait(0)
     assert wait.headers == {}
+
+
+@pytest.mark.parametrize(
+    "prefer",
+    ["wait", "wait=", "wait=soon", "wait=-1", "wait=1e3", "wait 10", "wait:10", "=10", 'wait="10',
+     "wait=10 s", "respond-async, wait=x", "(wait=10)", "wait=\u0663"],
+)  # fmt: skip
+def test_a_preference_that_is_malformed_is_refused(prefer: str):
+    with pytest.raises(ProblemRaised) as raised:
+        requested_wait(request({"Prefer": prefer.encode().decode("latin-1")}), 60)
+
+    assert raised.value.slug == "invalid_request"
+    assert raised.value.members == {"parameter": "Prefer"}
+
+
+def test_a_wait_that_stands_there_twice_is_refused():
+    with pytest.raises(ProblemRaised, match="twice"):
+        requested_wait(request(query="wait=1&wait=2"), 60)
 
 
 def test_the_query_goes_before_the_preference():
