@@ -12,7 +12,9 @@ from service.eviction import evicted
 from service.openapi import bytes_as
 from service.problems import ProblemRaised
 from service.routes.compilations import find_compilation
+from service.routes.posting import WAIT
 from service.shared import Shared, shared
+from service.wait import requested_wait
 
 router = APIRouter(prefix="/v1", tags=["artifacts"])
 
@@ -22,6 +24,7 @@ router = APIRouter(prefix="/v1", tags=["artifacts"])
     summary="The bytes of one stage",
     response_class=Response,
     responses=bytes_as(*dict.fromkeys(MEDIA_TYPES.values())),
+    openapi_extra={"parameters": [WAIT]},
 )
 async def get_artifact(request: Request, key: str, stage: str) -> Response:
     """Answer the artifact; 404 names whether the stage does not exist or was not reached."""
@@ -30,7 +33,9 @@ async def get_artifact(request: Request, key: str, stage: str) -> Response:
     if stage not in MEDIA_TYPES:
         detail = f"There is no stage {stage!r}; there is {', '.join([*MEDIA_TYPES, 'sass'])}"
         raise ProblemRaised("no_such_stage", detail)
-    answer = await find_compilation(state, caller, key)
+    wait = requested_wait(request, state.settings.max_wait_s)
+    is_gone = request.is_disconnected
+    answer = await find_compilation(state, caller, key, wait.seconds, (), is_gone)
     if not answer.is_finished:
         detail = f"The compilation is {answer.state}; ask again, or wait with GET {key}?wait=S"
         raise ProblemRaised("not_finished", detail, headers={"Retry-After": "1"})
@@ -38,7 +43,7 @@ async def get_artifact(request: Request, key: str, stage: str) -> Response:
     artifact = compilation["artifacts"].get(stage)
     if artifact is None:
         raise _lacking(stage, answer.state, parse_target(compilation["target"]))
-    headers = {"Cache-Control": "private, no-cache"}
+    headers = {"Cache-Control": "private, no-cache"} | wait.headers
     digest = artifact["digest"]
     response = await blob_response(request, state, digest, MEDIA_TYPES[stage], headers)
     if response is None:

@@ -22,7 +22,7 @@ STREAM = events_of("queued", "started", "stage", "finished")
 LAST_EVENT_ID = header(
     "Last-Event-ID",
     "the last event that came; those behind it follow",
-    r"^([0-9]{1,19}-[0-9]{1,19})?$",
+    r"^([0-9]{1,19}(-[0-9]{1,19})?)?$",
 )
 RESUMED: dict[str, Any] = {"parameters": [LAST_EVENT_ID]}
 

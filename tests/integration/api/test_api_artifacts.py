@@ -37,6 +37,16 @@ def test_an_artifact_is_the_bytes_that_its_digest_names(
     assert artifact.headers["vary"] == "Accept-Encoding"
 
 
+def test_an_artifact_of_a_compilation_under_way_is_waited_for(
+    http: httpx.Client, post: Post
+) -> None:
+    url = post(bodies.vector_add("waited for"), wait=0).json()["url"]
+
+    artifact = http.get(url + "/artifacts/ptx", params={"wait": 30})
+
+    assert ".visible .entry add_kernel" in artifact.text
+
+
 def test_an_artifact_that_is_known_is_not_sent_again(
     http: httpx.Client, compilation: dict[str, Any]
 ) -> None:
