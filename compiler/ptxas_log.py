@@ -32,6 +32,8 @@ _INLINED_AT = re.compile(rf"inlined_at{_NUMBERS}")
 _FILE = re.compile(r'\s*\.file\s+(\d{1,9})\s+"([^"]*)"(?:\s+"([^"]*)")?')
 _TOO_MUCH = re.compile(r"uses too (?:much|many) |too much shared data")
 _NO_MEMORY = re.compile(r"Memory allocation failure|bad_alloc|[Oo]ut of memory")
+_AT_LINE = re.compile(r"at line (\d{1,9}) in function")
+_ENOUGH_REGISTERS = re.compile(r"register target of (\d{1,4}) or higher")
 _ABORTED = "Ptx assembly aborted due to errors"
 
 
@@ -73,8 +75,22 @@ def diagnostics(log: str, ptx: str, sources: dict[str, str]) -> list[Diagnostic]
         found += _complaint(match["message"], number, match["severity"], lines, sources)
     for match in itertools.islice(_FATAL.finditer(log), MOST_COMPLAINTS):
         if _ABORTED not in match["message"]:
-            found.append(diagnostic("error", "cubin", match["message"].strip(), hint=_hint(log)))
+            found.append(_fatal(match["message"].strip(), log, lines, sources))
     return found
+
+
+def _fatal(message: str, log: str, lines: list[str], sources: dict[str, str]) -> Diagnostic:
+    at = _AT_LINE.search(message)
+    span = user_place(lines, int(at[1])) if at else None
+    shown = excerpt(sources.get(f"/kernel/{span.file}", "").split("\n"), span) if span else None
+    enough = _ENOUGH_REGISTERS.search(message)
+    hint = _hint(log)
+    if enough is not None:
+        hint = (
+            f"The option maxnreg is too small for this: give {enough[1]} or more, use smaller "
+            "blocks, or leave it out."
+        )
+    return diagnostic("error", "cubin", message, hint=hint, span=span, excerpt=shown)
 
 
 def _complaint(

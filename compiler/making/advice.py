@@ -85,6 +85,48 @@ ADVICE: tuple[tuple[str, str], ...] = (
         "A tensor of one dimension has no transpose: add one with x[:, None] or x[None, :].",
     ),
     (
+        r"end argument must be greater than the start|arange must fit in int32",
+        "tl.arange(start, end) counts up from start to end - 1; both are constants from 0 on.",
+    ),
+    (
+        r"axis must be 0, 1, or 2",
+        "A grid has three dimensions at most: 0, 1 and 2. For more divide one with // and %.",
+    ),
+    (
+        r"atomic_\w+ does not support|atomic_\w+ not supported for",
+        "Use a buffer of another type for this: fp32, int32 and int64 have all atomic operations.",
+    ),
+    (
+        r"index must be an integer tensor",
+        "Convert the index with .to(tl.int32).",
+    ),
+    (
+        r"expected \d+ offsets, but got|expected value shape",
+        "A descriptor is given one offset for each dimension of its block, and values of its "
+        "block's shape.",
+    ),
+    (
+        r"at least 16 bytes in the last dimension",
+        "Make the last side of the descriptor's block longer: 16 bytes are 4 fp32 or 8 fp16.",
+    ),
+    (
+        r"is out of range for type|Nonrepresentable integer",
+        "Give the other operand a wider type first, such as x.to(tl.int64).",
+    ),
+    (
+        r"wrong type argument to unary",
+        "Conditions and integers have ~, numbers have -; convert with .to(...) first.",
+    ),
+    (
+        r"(?:list|tuple) index out of range",
+        "There are fewer items, counted from 0.",
+    ),
+    (
+        r"expected, not constexpr|not 'constexpr'$",
+        "A function of the host takes no values of a kernel: call it outside of the kernel, and "
+        "pass the result as a tl.constexpr.",
+    ),
+    (
         r"Mask must have boolean scalar type",
         "A mask is a condition: compare, such as mask != 0 or offsets < n.",
     ),

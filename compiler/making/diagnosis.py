@@ -92,6 +92,9 @@ def _failure(
     context = Context(message, shown.node, shown.function, by_name, types, operands(root))
     node = places.closer(shown.node, message)
     told = retold(context) or Retold(_worded(message), hints.hint(context))
+    if told.hint is None and _is_static_assert(found[-1].node) and not found[-1].is_users:
+        demanding = getattr(found[-1].function, "__name__", "the function")
+        told = Retold(told.message, f"{demanding} of Triton's library demands it.")
     error = shown.diagnostic("error", told.message, hint=told.hint, node=node)
     notes = [
         shown.diagnostic("note", remark, node=place)

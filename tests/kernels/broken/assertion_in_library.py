@@ -1,4 +1,4 @@
-# expect: compile_error, line 9, hint none
+# expect: compile_error, line 9, hint demands it
 # says: static assertion failed:
 # with: {"signature": {"x_ptr": "*fp32"}}
 import triton

@@ -33,6 +33,19 @@ def test_resources_are_read_from_the_verbose_log() -> None:
     }
 
 
+def test_too_few_registers_are_told_with_the_number_that_is_enough() -> None:
+    log = (
+        "ptxas fatal   : (C7602) Insufficient registers (24) to compile instruction at line 5 in "
+        "function k. Try to compile with register target of 58 or higher.\n"
+    )
+
+    (found,) = diagnostics(log, PTX, SOURCES)
+
+    assert (found["file"], found["line"]) == ("user.py", 3)
+    assert "maxnreg" in found["hint"]
+    assert "58 or more" in found["hint"]
+
+
 def test_an_error_points_at_the_users_line_and_shows_the_ptx() -> None:
     log = "ptxas-blackwell /proc/self/fd/6, line 5; error   : Unknown symbol: 'shll'\n"
 

@@ -1,0 +1,10 @@
+# expect: compile_error, line 9, hint longer
+# says: at least 16 bytes
+# with: {"signature": {"x_ptr": "*fp32", "n": "i32"}}
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, n):
+    d = tl.make_tensor_descriptor(x_ptr, [n, n], [n, 1], [16, 2])
+    tl.store(x_ptr, tl.sum(d.load([0, 0])))
