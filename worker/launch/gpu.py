@@ -16,7 +16,7 @@ from store.blobs import Blobs
 from store.compilations import Compilations
 from store.jobs.callers import Jobs
 from store.jobs.waiting import Finished
-from store.jobs.words import Outcome, Priority
+from store.jobs.words import Outcome, Priority, Waiting
 from store.lanes import compile_lane
 from worker.cuda import job as launcher
 from worker.cuda.launchers import Launchers
@@ -67,6 +67,8 @@ class GpuDesk:
             payload=job.model_dump_json().encode(),
             caller=launch.caller,
             deadline_ms=int(left_s * 1000),
+            timeout_ms=int(job.timeout_s * 1000),
+            waiting=Waiting(launch.id, int(left_s * 1000)),
         )
         record = submitted.record
         if submitted.outcome is not Outcome.HIT:
