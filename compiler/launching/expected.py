@@ -56,6 +56,12 @@ def _checked(value: Any, output: Leaf) -> Array:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
         raise _refused(f"returned no array for {output.name!r}: {error}") from error
+    masked = int(np.asarray(value.mask).sum()) if isinstance(value, np.ma.MaskedArray) else 0
+    if masked:
+        raise _refused(
+            f"returned a masked array for {output.name!r}: {masked} of its elements are masked, "
+            "and every element is compared; give them values, as by .filled(number)"
+        )
     shape = list(output.shape)
     said = f"returned {array.dtype.name} of shape {list(array.shape)} for {output.name!r}"
     if array.dtype.name.startswith(("bfloat16", "float8")):

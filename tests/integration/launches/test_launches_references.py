@@ -71,6 +71,11 @@ def test_an_output_that_the_reference_leaves_out_is_not_compared(launch: Launch)
         ("def reference(:\n", "line 1"),
         ("def reference(x_ptr, **_):\n    x_ptr[0] = 1\n", "read-only"),
         ("def reference(**_):\n    raise SystemExit\n", "SystemExit"),
+        (
+            "import numpy\ndef reference(x_ptr, **_):\n"
+            "    return {'double_ptr': numpy.ma.masked_less(x_ptr, 4), 'square_ptr': None}\n",
+            "4 of its elements are masked",
+        ),
     ],
 )
 def test_a_reference_that_is_wrong_is_told_how(launch: Launch, reference: str, said: str) -> None:
