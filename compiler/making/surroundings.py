@@ -45,6 +45,8 @@ _OPTIONS = {
     "language.fp32_default": "default_dot_input_precision",
     "runtime.debug": "debug",
 }
+_OF_FILES = frozenset({"__cached__", "__file__"})
+"""Where a module lies: children are shown other paths than the zygote has."""
 _ABSENT = object()
 
 
@@ -131,7 +133,11 @@ def _changed(owner: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> l
         return []
     # one more function changes none that is there
     names = {**before, **now} if owner.startswith((_KNOBS, "os.")) else before
-    return [name for name in names if not _same(before.get(name, _ABSENT), now.get(name, _ABSENT))]
+    return [
+        name
+        for name in names
+        if name not in _OF_FILES and not _same(before.get(name, _ABSENT), now.get(name, _ABSENT))
+    ]
 
 
 def _same(old: Any, new: Any) -> bool:
