@@ -146,7 +146,9 @@ class CompileRequest(BaseModel):
     )
     timeout_s: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_S, description="of the execution")] = 60
     refresh: bool = Field(
-        default=False, description="compile again and replace, after an attempt that runs already"
+        default=False,
+        description="compile again and replace; an attempt that runs already is joined, and "
+        "followed by another one if the request still waits",
     )
 
     @model_validator(mode="before")
