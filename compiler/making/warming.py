@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import importlib.util
 import sys
+from pathlib import Path
 from typing import Any
 
 from triton import knobs
+from triton._C import libtriton
 
-from compiler.making import machine, reloading, standin, surroundings, toolchain
+from compiler.making import (
+    huge_code,
+    machine,
+    reloading,
+    standin,
+    surroundings,
+    toolchain,
+)
 from compiler.making.absence import absence
 from compiler.making.back import back
 from compiler.making.cut import cut
@@ -93,6 +103,8 @@ def warm_up() -> None:
     toolchain.forget_files()
     reloading.keep("triton")
     reloading.keep_texts("triton.language")
+    with contextlib.suppress(OSError):  # where it may not be, children take a little longer
+        huge_code.hold(Path(libtriton.__file__).resolve())
     gc.collect()
 
 
