@@ -68,7 +68,9 @@ def unknown_kernel(
         )
     inner = ", ".join(nested(outline, aliases))
     message += f" (inside functions and classes there are: {inner})" if inner else ""
-    return Failure("unknown_kernel", "request", message, [diagnostic("error", "request", message)])
+    hint = None if known else "A kernel is a function (`def`) with @triton.jit above it."
+    found = diagnostic("error", "request", message, hint=hint)
+    return Failure("unknown_kernel", "request", message, [found])
 
 
 def nested(outline: Outline, aliases: Aliases) -> dict[str, str]:

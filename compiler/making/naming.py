@@ -22,7 +22,7 @@ def advice_on_name(name: str, known: set[str]) -> str | None:
     if name == "tl":
         return "Add `import triton.language as tl` at the top of the source."
     if name == "triton":
-        return "Add `import triton` at the top of the source."
+        return "Add `import triton` and `import triton.language as tl` at the top of the source."
     meant = closest(name, known)
     if meant is not None and meant != name:
         return f"Did you mean {meant!r}?"

@@ -54,6 +54,14 @@ _PASTED = (
     (r"^\s*```", "This looks like a Markdown fence: leave out the ``` lines."),
 )  # fmt: skip
 
+_PROSE = (
+    (r"^(?:\w+Error|Traceback \(most recent|\w+Warning)\b",
+     "This looks like the message of an error that was copied with the code: leave it out."),
+    (r"^(?:[A-Z][\w'`]*|\d+\.|[-*#]) [\w'`*]+[ :,]|^tensor\(\[",
+     "This line looks like prose or output that was copied with the code: leave it out, or put # "
+     "before it."),
+)  # fmt: skip
+
 _OTHER_TEXTS = (
     (
         r"^[ \t]*(?:module\b.*\{$|tt\.func\b|%[\w-]+ = \w+\.\w+)",
@@ -64,6 +72,10 @@ _OTHER_TEXTS = (
         "This looks like a notebook with its prose and output: post the code of its cells only.",
     ),
     (r"^```", "This looks like Markdown: post only the code between the ``` lines."),
+    (
+        r"^[ \t]*\.version [\d.]+$",
+        "There is PTX in this text, which is what a compilation gives: post the Triton source.",
+    ),
 )
 """What a whole text that is no Python may be."""
 
@@ -106,6 +118,9 @@ def _hint(message: str, line: str, text: str) -> str | None:
             return hint
     for pattern, hint in _OTHER_TEXTS:
         if re.search(pattern, text, re.MULTILINE):
+            return hint
+    for pattern, hint in _PROSE:
+        if re.search(pattern, line):
             return hint
     for pattern, hint in _HINTS:
         if re.search(pattern, message):

@@ -39,6 +39,7 @@ from compiler.specialization import parse_specialization
 from compiler.target import parse_target
 from compiler.types import canonical_type
 from service import body, wait
+from service.problems import ProblemRaised
 from service.routes import artifacts
 from worker import frame
 from worker.cuda import profile_report, sanitizer_report
@@ -56,6 +57,7 @@ REFUSALS = (
     ValueError,
     frame.FrameError,
     SyntaxError,
+    ProblemRaised,
 )
 
 TARGET = parse_target("cuda:90")
@@ -195,7 +197,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ("{'descr': '<f4', ", "(1, ", "[", "1,"),
     ),
     "content types": (body._JSON_TYPE.fullmatch, ("application/json", ";", "charset=", "+json")),
-    "Prefer": (wait._PREFER_WAIT.search, ("wait=", ",", ";", "wait=1", ".1")),
+    "Prefer": (lambda text: wait._preferred([text]), ("wait=", ",", ";", "wait=1", ".1")),
     "Accept-Encoding": (artifacts._accepts_zstd, ("zstd;q=0", ",", ".0", "zstd;q=")),
     "control characters": (printable, ("\x00", "\x9f")),
     "repairs of IR": (
