@@ -63,6 +63,14 @@ class Diagnostic(Record):
     excerpt: str | None = None
 
 
+class Assumption(Record):
+    """What was assumed of a statement that could not be executed as it is."""
+
+    file: str
+    line: int
+    message: str
+
+
 class Occupancy(Record):
     """Theoretical occupancy of one multiprocessor."""
 
@@ -114,6 +122,13 @@ class Compilation(Record):
     resources: Resources | None
     timings_ms: dict[str, float] | None
     diagnostics: list[Diagnostic]
+    complete: bool = Field(
+        default=True,
+        description="whether all that can matter was executed as Python does: nothing was assumed",
+    )
+    assumptions: list[Assumption] = Field(
+        default_factory=list, description="what had to be assumed; each is a warning, too"
+    )
     stdout: str
     problem: Problem | None
 

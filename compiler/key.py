@@ -26,6 +26,11 @@ def front_key(parts: Iterable[tuple[str, Any]]) -> str:
     return _digest("front", parts)
 
 
+def opinion_key(parts: Iterable[tuple[str, Any]]) -> str:
+    """Return the key of what executing a whole text says of its slice."""
+    return _digest("opinion", parts)
+
+
 def back_key(parts: Iterable[tuple[str, Any]]) -> str:
     """Return the L3 key: what the back end is given, however the TTIR came to be."""
     return _digest("back", parts)

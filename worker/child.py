@@ -204,6 +204,7 @@ def _failure_of(error: BaseException) -> dict[str, Any]:
         "stage": getattr(error, "stage", None),
         "message": str(getattr(error, "message", error)),
         "diagnostics": list(getattr(error, "diagnostics", [])),
+        "conclusive": bool(getattr(error, "conclusive", False)),
     }
 
 

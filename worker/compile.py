@@ -4,7 +4,8 @@ Runs in the worker parent: it moves bytes between children and never looks into 
 What an equal slice or equal TTIR gave before is taken from the cache instead.
 """
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, replace
 from typing import Any
 
 from compiler.back_options import told_and_untold
@@ -12,13 +13,14 @@ from compiler.binding import Binding, BindingFailed, bind, bind_unseen, with_def
 from compiler.compilation import Diagnostic, Parameter
 from compiler.excerpt import USER_FILE, Span, diagnostic, excerpt
 from compiler.job import CompileJob
-from compiler.key import back_key, front_key
+from compiler.key import back_key, front_key, opinion_key
 from compiler.misfit import Misfit
 from compiler.request import IrText
 from compiler.toolchain import Toolchain
 from compiler.value import function_names
 from store.blobs import Blobs
 from store.derived import Derived
+from worker import second_opinion
 from worker.child_task import ChildTasks, OnStage
 from worker.ending import lie
 from worker.pool import Pool
@@ -84,7 +86,7 @@ async def front_work(job: CompileJob, bench: Bench, progress: Progress) -> tuple
     tasks = ChildTasks(bench.pool, bench.toolchain, job, progress, lambda _: None, limit)
     way = _Way(job, bench, progress, tasks, _shelf(tasks, bench, refresh=False))
     cut = await way.cut()
-    return way.front_header(cut, way.bind(cut)), cut.slice.encode()
+    return way.front_header(cut, way.bind(cut)), (cut.opinion or cut.slice).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +105,12 @@ class _Way:
         self.progress.kernel = report.kernel
         self.progress.timings_ms["cut"] = report.ms
         self.progress.diagnostics += report.notes
+        self.progress.assumptions += [item.as_assumption() for item in report.assumptions]
         return report
 
     def bind(self, cut: CutReport) -> Binding:
-        facts = next((kernel for kernel in cut.facts.kernels if kernel.name == cut.kernel), None)
+        known = [kernel for kernel in cut.facts.kernels if kernel.name == cut.kernel]
+        facts = next((kernel for kernel in known if kernel.certain), None)
         try:
             if facts is None:
                 # only executing the source can tell; the front child checks what this cannot
@@ -124,7 +128,7 @@ class _Way:
         return {
             "kernel": cut.kernel,
             "files": cut.files,
-            "complete": cut.complete,
+            "touched": cut.touched,
             "signature": binding.signature,
             "constexprs": binding.constexprs,
             "hints": binding.hints,
@@ -133,44 +137,85 @@ class _Way:
 
     async def front(self, cut: CutReport, binding: Binding) -> FrontReport:
         header = self.front_header(cut, binding)
-        report = await self._front_untold(cut, header) or await self._front_of(cut, header)
-        if report is Asks.TO_BE_TOLD:
-            raise lie("front", "it was told all options and asks for one")
+        if cut.opinion is None:
+            report = await self.execute(cut.slice, header)
+        else:
+            report = await self._settled(cut.slice, cut.opinion, header)
         self.progress.kernel = report.kernel
         self.progress.timings_ms["frontend"] = sum(
             ms for name, ms in report.timings_ms.items() if not self._is_behind(name)
         )
         self.progress.diagnostics += report.notes
+        self.progress.assumptions += [item.as_assumption() for item in report.assumptions]
         self.progress.parameters = with_defaults(binding.parameters, report.constexprs)
         return report
 
-    async def _front_untold(self, cut: CutReport, header: Header) -> FrontReport | None:
+    async def _settled(self, part: str, whole: str, header: Header) -> FrontReport:
+        """Execute a slice, and beside it the whole text, which decides where it can."""
+        key = opinion_key([("slice", part), ("whole", whole), *header.items(), *self.place()])
+        if await self.shelf.knows_opinion(key):
+            return await self.execute(part, header)
+        other = self._beside()
+        whole_run = second_opinion.outcome(other.execute(whole, header), other.progress.stages)
+        second = asyncio.create_task(whole_run)
+        try:
+            first = await second_opinion.outcome(self.execute(part, header), self.progress.stages)
+            said = await second_opinion.in_time(second)
+        finally:
+            await second_opinion.ended(second)
+        if said is None:
+            self.progress.assumptions.append(second_opinion.UNFINISHED)
+        elif not said.is_conclusive or second_opinion.agree(first, said):
+            self.shelf.keep_opinion(key)
+        else:
+            self.progress.take_over(other.progress)
+            first = said
+        if isinstance(first.end, CompilationFailed):
+            raise first.end
+        return first.end
+
+    def _beside(self) -> "_Way":
+        """Return a run of the same job with a progress of its own, which announces nothing."""
+        progress = Progress()
+        tasks = replace(self.tasks, progress=progress, on_stage=lambda _: None)
+        shelf = replace(self.shelf, progress=progress, on_stage=tasks.on_stage)
+        return replace(self, progress=progress, tasks=tasks, shelf=shelf)
+
+    async def execute(self, text: str, header: Header) -> FrontReport:
+        """Execute `text` in a front child, or take what equal ones gave.
+
+        Raises CompilationFailed.
+        """
+        report = await self._front_untold(text, header) or await self._front_of(text, header)
+        if report is Asks.TO_BE_TOLD:
+            raise lie("front", "it was told all options and asks for one")
+        return report
+
+    async def _front_untold(self, text: str, header: Header) -> FrontReport | None:
         """Return what a front end makes that is not told what only back ends read, if it can."""
-        if "gluon" in cut.slice:
+        if "gluon" in text:
             return None  # its language begins with num_warps; to be told at once saves a child
         told, untold = told_and_untold(self.job.options)
-        report = await self._front_of(cut, header | {"options": told, "untold": untold})
+        report = await self._front_of(text, header | {"options": told, "untold": untold})
         return None if report is Asks.TO_BE_TOLD else report
 
-    async def _front_of(self, cut: CutReport, header: Header) -> FrontReport | Asks:
-        key = front_key([("slice", cut.slice), *_all_but_stop(header), *self._place()])
-        # a child that saw more than the slice may have been told by it what to say
-        known = await self.shelf.front(key) if cut.complete else None
+    async def _front_of(self, text: str, header: Header) -> FrontReport | Asks:
+        # what a child sees is all in its key: whatever it was told by it to say, it says to itself
+        key = front_key([("slice", text), *_all_but_stop(header), *self.place()])
+        known = await self.shelf.front(key)
         if known is not None:
             return known
         stdout = self.progress.stdout
         try:
-            report = await self.tasks.run("front", header, cut.slice.encode(), FrontReport)
+            report = await self.tasks.run("front", header, text.encode(), FrontReport)
         except CompilationFailed as failure:
             if failure.slug != OPTION_ASKED:
                 raise
             self.progress.stdout = stdout
             self.progress.stages.clear()
-            if cut.complete:
-                self.shelf.keep_asks(key)
+            self.shelf.keep_asks(key)
             return Asks.TO_BE_TOLD
-        if cut.complete:
-            self.shelf.keep_front(key, report)
+        self.shelf.keep_front(key, report)
         return report
 
     async def back(self, front: FrontReport) -> None:
@@ -181,7 +226,7 @@ class _Way:
             "locations": front.locations.model_dump(),
             **self._common(),
         }
-        key = back_key([("ir", ir), *_all_but_stop(header), *self._place()])
+        key = back_key([("ir", ir), *_all_but_stop(header), *self.place()])
         report = await self.shelf.back(key, "back", BackReport)
         if report is None:
             # the source is for excerpts in messages only: the back end never runs it
@@ -198,7 +243,7 @@ class _Way:
             **self._common(),
         }
         text = ir.text.encode()
-        key = back_key([("posted", text), *_all_but_stop(header), *self._place()])
+        key = back_key([("posted", text), *_all_but_stop(header), *self.place()])
         report = await self.shelf.back(key, "posted", PostedReport)
         if report is None:
             files = {"files": self.job.texts}
@@ -232,7 +277,7 @@ class _Way:
         order = self.job.target.stages
         return name in order[order.index(self.job.stop_after) + 1 :]
 
-    def _place(self) -> tuple[tuple[str, str], ...]:
+    def place(self) -> tuple[tuple[str, str], ...]:
         """Return where results are shared: with the same toolchain, in the same namespace."""
         namespace = "" if self.bench.share_namespaces else self.job.namespace
         return ("toolchain_id", self.job.toolchain_id), ("namespace", namespace)

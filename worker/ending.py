@@ -108,7 +108,10 @@ def reported(
     in_log = (failure.slug == "lowering_failed" and outcome.stderr) or _with_errors(logged)
     message = diagnostics[0].message if in_log and diagnostics else failure.message
     return CompilationFailed(
-        failure.slug, message, diagnostics or [_diagnostic("frontend", message)]
+        failure.slug,
+        message,
+        diagnostics or [_diagnostic("frontend", message)],
+        conclusive=failure.conclusive,
     )
 
 

@@ -45,6 +45,8 @@ def made_compilation(
         "parameters": list(progress.parameters),
         "timings_ms": {name: round(ms, 3) for name, ms in progress.timings_ms.items()},
         "diagnostics": told,
+        "complete": not progress.assumptions,
+        "assumptions": list(progress.assumptions),
         "stdout": clipped(progress.stdout, STDOUT_CHARS),
     }
     if failure is not None:

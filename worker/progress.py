@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.compilation import Diagnostic, Parameter
+from compiler.compilation import Assumption, Diagnostic, Parameter
 from store.derived import Derived
 
 
@@ -17,9 +17,12 @@ class CompilationFailed(Exception):
         detail: str,
         diagnostics: Sequence[Diagnostic] = (),
         parameter: str | None = None,
+        *,
+        conclusive: bool = False,
     ) -> None:
         super().__init__(detail)
         self.slug = slug
+        self.conclusive = conclusive
         self.diagnostics = list(diagnostics)
         self.parameter = parameter
 
@@ -47,6 +50,19 @@ class Progress:
     timings_ms: dict[str, float] = field(default_factory=dict)
     parameters: tuple[Parameter, ...] = ()
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    assumptions: list[Assumption] = field(default_factory=list)
     stdout: str = ""
     metadata: dict[str, Any] | None = None
     resources: dict[str, int] | None = None
+    overruled: bool = False
+    """Whether the whole text gave another kernel than its slice."""
+
+    def take_over(self, other: "Progress") -> None:
+        """Replace what the slice gave by what the whole text gave."""
+        self.overruled = True
+        self.stages.clear()
+        self.stages |= other.stages
+        self.digests.clear()
+        self.digests |= other.digests
+        self.reusable[:] = other.reusable
+        self.stdout = other.stdout

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from compiler.clipping import MESSAGE_CHARS, clipped
-from compiler.compilation import Diagnostic
+from compiler.compilation import Assumption, Diagnostic
 from compiler.kept_diagnostics import kept_diagnostics
 from compiler.target import BINARY_STAGES, MEDIA_TYPES
 from worker.conversation import MOST_MS
@@ -88,6 +88,8 @@ class KernelFacts(Report):
 
     name: str
     line: int
+    certain: bool = True
+    """Whether the text alone tells which definition of that name is the kernel."""
     parameters: list[ParameterFacts]
     sure: bool
 
@@ -98,13 +100,27 @@ class Facts(Report):
     kernels: list[KernelFacts]
 
 
+class Assumed(Report):
+    """What had to be assumed, as a child says it."""
+
+    file: Name
+    line: Annotated[int, Field(ge=0, lt=1 << 31)]
+    message: Message
+
+    def as_assumption(self) -> Assumption:
+        """Return it as the record has it."""
+        return Assumption(file=self.file, line=self.line, message=self.message)
+
+
 class CutReport(Report):
     """Of a cut child, which ran no user code; `kernel` is null where only running can tell."""
 
     kernel: Name | None
     slice: str
     files: dict[str, str]
-    complete: bool
+    touched: dict[str, list[str]]
+    opinion: str | None
+    assumptions: Annotated[list[Assumed], Field(max_length=1000)]
     facts: Facts
     notes: Diagnostics
     ms: Ms
@@ -133,6 +149,9 @@ class FrontReport(Report):
     locations: Locations
     constexprs: Values
     notes: Diagnostics
+    assumptions: Annotated[list[Assumed], Field(max_length=100)]
+    conclusive: bool
+    """Whether it says that nothing stood in for anything while the source was executed."""
     timings_ms: Timings
 
 
@@ -208,6 +227,8 @@ class FailureReport(Report):
     stage: Annotated[str, Field(max_length=64)] | None
     message: Message
     diagnostics: Diagnostics
+    conclusive: bool = False
+    """Whether it says that nothing stood in for anything while the source was executed."""
 
 
 class LogReport(Report):

@@ -74,6 +74,14 @@ class Shelf:
         """Leave word that a front end asks for options that it was not told."""
         self.progress.reusable.append(Reusable(self.fronts, key, json.dumps(_ASKS).encode(), ()))
 
+    async def knows_opinion(self, key: str) -> bool:
+        """Return whether executing the whole text said nothing against its slice before."""
+        return not self.refresh and await self.fronts.hit(key, ()) is not None
+
+    def keep_opinion(self, key: str) -> None:
+        """Leave word that executing the whole text says nothing against its slice."""
+        self.progress.reusable.append(Reusable(self.fronts, key, b"{}", ()))
+
     def keep_back(self, key: str, task: str, report: BackReport) -> None:
         """Leave the back end's result for others."""
         self._keep(self.backs, key, task, report.model_dump_json().encode())

@@ -76,7 +76,7 @@ def interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]
 
     `unwritten:<name>` follows an output with elements that nobody wrote: a bit for each in C order.
 
-    `header`: `kernel`, `source` (its place in `body`), `files`, `complete`, `allocations`,
+    `header`: `kernel`, `source` (its place in `body`), `files`, `touched`, `allocations`,
     `arguments`, `constexprs`, `grid`, `options`, `target`, `checks`, `trace`. Raises `Failure`.
     """
     with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
@@ -87,9 +87,13 @@ def interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]
 def _interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
     started = perf_counter()
     source = part(body, header["source"]).decode()
-    files, whole = header.get("files") or {}, not header.get("complete", True)
-    loaded = load(source, files, whole=whole, name=header.get("module", MODULE))
-    kernel = find(loaded, header["kernel"])
+    loaded = load(
+        source,
+        header.get("files") or {},
+        name=header.get("module", MODULE),
+        interpreted=[interpreter.InterpretedFunction],
+    )
+    kernel = find(loaded, header["kernel"], header.get("touched"))
     load_ms = spent_ms(started)
     checks, trace = header.get("checks") or [], _trace(header.get("trace"))
     started = perf_counter()
@@ -115,7 +119,7 @@ def _interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any
         "modified": _modified(ran, header),
         "deterministic": deterministic,
         "accesses": ran.watch.accesses,
-        "notes": definition.of_dropped(loaded),
+        "notes": definition.of_assumptions(loaded),
         "timings_ms": {"load": load_ms, "run": run_ms},
     }
 

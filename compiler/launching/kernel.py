@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compiler.launching.interpreter import InterpretedFunction
@@ -15,11 +15,13 @@ from compiler.making.suggestions import did_you_mean
 _DEEPEST_WRAPPING = 10
 
 
-def find(loaded: Loaded, name: str) -> Any:
+def find(loaded: Loaded, name: str, touched: Mapping[str, Sequence[str]] | None = None) -> Any:
     """Return the kernel called `name`, out of any autotuner.
 
-    Raises `Failure`: `unknown_kernel`, or why its definition did not run.
+    `touched` names, by line, what of the kernel's a statement changes. Raises `Failure`:
+    `unknown_kernel`, or which statement did not run that it needs.
     """
+    definition.check_executed(loaded, touched)
     found = _unwrapped(vars(loaded.module).get(name))
     if isinstance(found, InterpretedFunction):
         return found

@@ -37,11 +37,10 @@ def cache_key(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]
     as the hash holds the line that a function begins on. Raises `Failure`.
     """
     del send
-    whole = not header.get("complete", True)
     text, files = body.decode(), header.get("files") or {}
     check_inert(text, files)
-    loaded = load(text, files, whole=whole, name=MODULE)
-    function = find(loaded, header.get("kernel"))
+    loaded = load(text, files, name=MODULE)
+    function = find(loaded, header.get("kernel"), header.get("touched"))
     check_hashed(function)
     specialization = specialize(function, header, loaded)
     _give_first_lines(header["sources"])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from compiler.excerpt import USER_FILE, Diagnostic, Span, diagnostic, excerpt
 from compiler.making.facts import JitFunction
 from compiler.making.failure import Failure
-from compiler.making.jit import Aliases
+from compiler.making.jit import Aliases, module_level
 from compiler.making.outline import Outline
 from compiler.making.suggestions import closest, did_you_mean
 
@@ -48,7 +48,7 @@ def unknown_kernel(
 ) -> Failure:
     """Return the failure for a kernel that is not there, or that only lacks `@triton.jit`."""
     known = list(dict.fromkeys(function.name for function in functions))
-    plain = _plain_functions(outline)
+    plain = _plain_functions(outline, aliases)
     if name in plain:
         return _lacks_jit(plain[name], lines)
     if (method := _method(outline, aliases, name)) is not None:
@@ -79,22 +79,21 @@ def nested(outline: Outline, aliases: Aliases) -> dict[str, str]:
     One of a class is named `Class.kernel`, one of a function `kernel`.
     """
     found: dict[str, str] = {}
-    for unit in outline.units:
-        for node in unit.nodes:
-            if isinstance(node, ast.ClassDef):
-                jitted = [inner for inner in node.body if aliases.decorator_of(inner)]
-                found |= {
-                    f"{node.name}.{inner.name}": f"class {node.name}"
-                    for inner in jitted
-                    if isinstance(inner, ast.FunctionDef) and _is_static(inner)
-                }
-            elif isinstance(node, ast.FunctionDef):
-                inside = [inner for inner in ast.walk(node) if inner is not node]
-                found |= {
-                    inner.name: f"function {node.name}"
-                    for inner in inside
-                    if isinstance(inner, ast.FunctionDef) and aliases.decorator_of(inner)
-                }
+    for node in module_level(list(outline.statements)):
+        if isinstance(node, ast.ClassDef):
+            jitted = [inner for inner in node.body if aliases.decorator_of(inner)]
+            found |= {
+                f"{node.name}.{inner.name}": f"class {node.name}"
+                for inner in jitted
+                if isinstance(inner, ast.FunctionDef) and _is_static(inner)
+            }
+        elif isinstance(node, ast.FunctionDef):
+            inside = [inner for inner in ast.walk(node) if inner is not node]
+            found |= {
+                inner.name: f"function {node.name}"
+                for inner in inside
+                if isinstance(inner, ast.FunctionDef) and aliases.decorator_of(inner)
+            }
     return found
 
 
@@ -125,9 +124,12 @@ def _is_static(function: ast.FunctionDef) -> bool:
     return any(ast.unparse(node) == "staticmethod" for node in function.decorator_list)
 
 
-def _plain_functions(outline: Outline) -> dict[str, ast.FunctionDef]:
-    nodes = (node for unit in outline.units if unit.jit is None for node in unit.nodes)
-    return {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
+def _plain_functions(outline: Outline, aliases: Aliases) -> dict[str, ast.FunctionDef]:
+    return {
+        node.name: node
+        for node in module_level(list(outline.statements))
+        if isinstance(node, ast.FunctionDef) and aliases.decorator_of(node) is None
+    }
 
 
 def _name_span(node: ast.FunctionDef) -> Span:

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from compiler.excerpt import Diagnostic, diagnostic
-from compiler.making import choice, imported, slicing, syntax
+from compiler.excerpt import USER_FILE, Diagnostic, Span, diagnostic, excerpt
+from compiler.making import choice, imported, opinion, slicing, syntax
+from compiler.making.decorators import is_foreign_decorator
+from compiler.making.effects import Effects, star_imports
 from compiler.making.facts import JitFunction, facts
 from compiler.making.failure import Failure
 from compiler.making.files import reached_files
-from compiler.making.jit import Aliases
-from compiler.making.outline import Outline, outline
+from compiler.making.jit import Aliases, module_level
+from compiler.making.outline import Outline, Unit, outline
 
 
 @dataclass(frozen=True)
@@ -32,41 +34,59 @@ class _Source:
     outline: Outline
     aliases: Aliases
     functions: list[JitFunction]
+    effects: Effects
 
 
 def cut(header: dict[str, Any], body: bytes, send: object = None) -> dict[str, Any]:
     """Return the slice of the kernel that `header` names, the files it imports, and the facts.
 
     `functions` names those that the request's constexprs pass to the kernel: they are reached too.
-    With `inspect: true` no kernel is chosen and no slice made: facts only. Raises `Failure`:
-    `syntax_error`, `unknown_kernel`, `ambiguous_kernel`.
+    With `inspect: true` no kernel is chosen and no slice made: facts only. `whole` in the result
+    tells that the text was not cut, `opinion` the text to execute beside the slice, or `null`.
+    Raises `Failure`: `syntax_error`, `unknown_kernel`, `ambiguous_kernel`.
     """
     del send
     started = perf_counter()
-    source = _read(body)
     files: dict[str, str] = header.get("files") or {}
+    source = _read(body, files)
     names = [function.name for function in source.functions]
     if header.get("inspect"):
         names += imported.jit_functions(source.tree, files)
     names = list(dict.fromkeys(names))
     stated = {f.name: facts(f, names, source.aliases) for f in source.functions}
+    for name, known in stated.items():
+        known["certain"] = _is_defined_once(name, source)
     result: dict[str, Any] = {"kind": "result", "facts": {"kernels": list(stated.values())}}
     if header.get("inspect"):
         for name, known in stated.items():
             known["blanked"] = _blanked(source, name)
-        result |= {"kernel": None, "slice": None, "files": {}, "complete": True, "notes": []}
+        nothing: dict[str, Any] = {
+            "kernel": None,
+            "slice": None,
+            "files": {},
+            "touched": {},
+            "assumptions": [],
+        }
+        result |= nothing | {"whole": False, "opinion": None, "notes": []}
     else:
         result |= _slice(source, header.get("kernel"), header.get("functions") or [], files)
     return result | {"ms": round((perf_counter() - started) * 1000, 3)}
 
 
 def _blanked(source: _Source, kernel: str) -> list[list[int]]:
-    units = slicing.reach(source.outline, [kernel]).units
-    kept = slicing.sliced(source.lines, source.outline, units)
+    found = slicing.reach(source.outline, source.effects, [kernel])
+    if found.opaque:
+        return []
+    kept = slicing.sliced(source.lines, found.units) or source.lines
+    kept = slicing.without(kept, _left_out(found.units))
     return slicing.blanked_ranges(source.lines, kept)
 
 
-def _read(body: bytes) -> _Source:
+def _left_out(units: list[Unit]) -> list[tuple[int, int]]:
+    return [(item.first_line, item.last_line) for unit in units for item in unit.left_out]
+
+
+def _read(body: bytes, files: dict[str, str]) -> _Source:
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -76,26 +96,34 @@ def _read(body: bytes) -> _Source:
     tree = syntax.parse(text)
     lines = text.split("\n")
     aliases = Aliases(tree)
-    outlined = outline(tree, lines, aliases)
-    return _Source(tree, lines, outlined, aliases, _jit_functions(outlined, aliases))
+    is_foreign = is_foreign_decorator(tree, files)
+    outlined = outline(tree, lines, aliases, is_foreign)
+    effects = Effects(outlined, aliases, files)
+    return _Source(tree, lines, outlined, aliases, _jit_functions(tree, aliases), effects)
 
 
-def _jit_functions(outlined: Outline, aliases: Aliases) -> list[JitFunction]:
+def _jit_functions(tree: ast.Module, aliases: Aliases) -> list[JitFunction]:
     """Return the decorated functions, and those made by `name = triton.jit(function)`."""
     found: list[JitFunction] = []
     plain: dict[str, ast.FunctionDef] = {}
-    for unit in outlined.units:
-        for node in unit.nodes:
-            if isinstance(node, ast.FunctionDef):
-                decorator = aliases.decorator_of(node)
-                if decorator is not None:
-                    found.append(JitFunction(node.name, node, decorator))
-                else:
-                    plain[node.name] = node
-            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                made = _made_by_call(node.targets[0].id, node.value, plain, aliases)
-                found += [made] if made else []
+    for node in module_level(tree.body):
+        if isinstance(node, ast.FunctionDef):
+            decorator = aliases.decorator_of(node)
+            if decorator is not None:
+                found.append(JitFunction(node.name, node, decorator))
+            else:
+                plain[node.name] = node
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            made = _made_by_call(node.targets[0].id, node.value, plain, aliases)
+            found += [made] if made else []
     return found
+
+
+def _is_defined_once(name: str, source: _Source) -> bool:
+    """Return whether the text alone tells which definition of a name is the kernel."""
+    units = source.effects.binding(name)
+    definitions = [function for function in source.functions if function.name == name]
+    return len(definitions) == 1 or all(len(unit.nodes) == 1 and unit.defines for unit in units)
 
 
 def _made_by_call(
@@ -124,25 +152,83 @@ def _slice(
                 kernel, source.functions, source.outline, source.lines, source.aliases
             )
         return _whole(kernel, source, files, why)
-    found = slicing.reach(source.outline, [str(kernel), *passed])
-    why = _why_incomplete(found, files)
-    if why is not None:
-        return _whole(kernel, source, files, why)
-    kept = slicing.sliced(source.lines, source.outline, found.units)
+    found = slicing.reach(source.outline, source.effects, [str(kernel), *passed])
+    kept = None if found.opaque else slicing.sliced(source.lines, found.units)
+    if kept is None:
+        return _whole(kernel, source, files, _why_whole(found), found)
+    text = "\n".join(slicing.without(kept, _left_out(found.units)))
+    wanted = kept != source.lines and opinion.is_wanted(source.outline, source.effects)
     return {
         "kernel": kernel,
-        "slice": "\n".join(kept),
-        "files": reached_files("\n".join(kept), files),
-        "complete": True,
-        "notes": [],
+        "slice": text,
+        "files": reached_files("\n".join(source.lines) if wanted else text, files),
+        "touched": _touched(found),
+        "whole": False,
+        "opinion": "\n".join(source.lines) if wanted else None,
+        **_assumed(source, found, found.units),
     }
+
+
+def _why_whole(found: slicing.Reach) -> str:
+    if found.opaque:
+        return f"it uses {', '.join(sorted(found.opaque))}, which can see every name"
+    return "its lines cannot be told apart"
+
+
+def _touched(found: slicing.Reach) -> dict[str, list[str]]:
+    """Return, by line, the names of the kernel's that a statement certainly changes in place."""
+    changed = {
+        str(node.lineno): sorted(found.changed[id(unit)])
+        for unit in found.units
+        for node in unit.nodes
+        if found.changed.get(id(unit))
+    }
+    return dict(sorted(changed.items()))
+
+
+def _assumed(
+    source: _Source, found: slicing.Reach | None, units: list[Unit]
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the assumptions of what is left out, and a warning for each."""
+    made = _assumptions(source, found, units)
+    spans = [(Span(USER_FILE, line), message) for line, message in made]
+    return {
+        "assumptions": [{"file": s.file, "line": s.line, "message": text} for s, text in spans],
+        "notes": [
+            diagnostic("warning", "request", text, span=s, excerpt=excerpt(source.lines, s))
+            for s, text in spans
+        ],
+    }
+
+
+def _assumptions(
+    source: _Source, found: slicing.Reach | None, units: list[Unit]
+) -> list[tuple[int, str]]:
+    """Return the line and the words of what leaving things out assumes."""
+    made = [
+        (item.node.lineno, f"the decorator @{ast.unparse(item.node)[:100]} is not here: the kernel "
+         "under it is taken as it is written")
+        for unit in units
+        for item in unit.left_out
+        if item.foreign
+    ]  # fmt: skip
+    names = found.names - slicing.BUILTINS if found else frozenset()
+    last = {name: unit.last_line for unit in source.outline.units for name in unit.binds}
+    for unit, module in slicing.foreign_stars(source.outline.units, source.effects):
+        if any(last.get(name, 0) < unit.first_line for name in names):
+            message = f"what `from {module} import *` brings is not known: nothing of the kernel's"
+            made.append((unit.first_line, message))
+    return sorted(made)
 
 
 def _is_made_here(kernel: str | None, source: _Source) -> bool:
     """Return whether a kernel is a jit function of the text, or what a name of it stands for."""
     if kernel in {function.name for function in source.functions}:
         return True
-    binding = [node for unit in source.outline.units if kernel in unit.binds for node in unit.nodes]
+    units = source.outline.units
+    if any(kernel in unit.reading.later_binds for unit in units):
+        return True
+    binding = [node for unit in units if kernel in unit.binds for node in unit.nodes]
     return any(_may_make_kernel(node) for node in binding)
 
 
@@ -150,44 +236,43 @@ def _may_make_kernel(node: ast.stmt) -> bool:
     """Return whether what a statement binds can be a kernel, though no jit is seen."""
     if isinstance(node, ast.FunctionDef):
         return bool(node.decorator_list)
-    return isinstance(
-        node, (ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom, ast.For, ast.With)
-    )
+    return not isinstance(node, (ast.AsyncFunctionDef, ast.ClassDef))
 
 
 def _made_unseen(kernel: str | None, source: _Source) -> str | None:
     """Return why a kernel that the text does not bind may exist all the same, or `None`."""
-    reads = frozenset(name for unit in source.outline.units for name in unit.reads)
+    reads = {mention.name for unit in source.outline.units for mention in unit.mentions}
     hidden = reads & {"globals", "exec", "eval", "setattr"}
     if hidden and any("jit" in line for line in source.lines):
         return f"{kernel or 'the kernel'} may be made through {', '.join(sorted(hidden))}"
     nested = choice.nested(source.outline, source.aliases)
     if kernel in nested or (kernel is None and nested):
         return f"the kernel is made inside {nested[kernel or next(iter(nested))]}"
+    stars = [module for unit in source.outline.units for module in star_imports(unit)]
+    if kernel is not None and stars:
+        return f"{kernel} may come from {stars[0]}"
     return None
 
 
-def _why_incomplete(found: slicing.Reach, files: dict[str, str]) -> str | None:
-    if found.opaque:
-        return f"the kernel reaches {', '.join(sorted(found.opaque))}, which can see every name"
-    if not found.unbound:
-        return None
-    stars = [module for unit in found.units for module in slicing.star_imports(unit)]
-    foreign = [
-        m for m in stars if not m.startswith("triton") and f"{m.lstrip('.')}.py" not in files
-    ]
-    if foreign:
-        return f"it is not known which names `from {foreign[0]} import *` brings"
-    return None
-
-
-def _whole(kernel: str | None, source: _Source, files: dict[str, str], why: str) -> dict[str, Any]:
-    message = f"the source could not be cut down to its kernel, so all of it was executed: {why}"
+def _whole(
+    kernel: str | None,
+    source: _Source,
+    files: dict[str, str],
+    why: str,
+    found: slicing.Reach | None = None,
+) -> dict[str, Any]:
+    """Return the whole text, but for decorators that change no kernel."""
+    message = f"the source was not cut down to its kernel, so all of it was executed: {why}"
     note: Diagnostic = diagnostic("note", "request", message)
+    units = source.outline.units
+    assumed = _assumed(source, found, units)
     return {
         "kernel": kernel,
-        "slice": "\n".join(source.lines),
+        "slice": "\n".join(slicing.without(source.lines, _left_out(units))),
         "files": files,
-        "complete": False,
-        "notes": [note],
+        "touched": _touched(found) if found else {},
+        "whole": True,
+        "opinion": None,
+        **assumed,
+        "notes": [note, *assumed["notes"]],
     }

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from compiler.excerpt import KERNEL_FOLDER, Diagnostic, Span, diagnostic, excerpt, file_in_kernel
 from compiler.making import imports, naming, refusal, syntax, wording
@@ -74,13 +74,40 @@ def _lacked(error: Exception) -> str:
     return match[1] if match else ""
 
 
-def of_dropped(loaded: Loaded) -> list[Diagnostic]:
-    """Return a note for every statement that was left out because it raised."""
-    notes = []
-    for dropped in loaded.dropped[:_MOST_NOTES]:
-        message = f"this statement was left out: {_told(dropped)}"
-        notes.append(_at_module_level(dropped, "note", message[:500], None))
-    return notes
+def check_executed(loaded: Loaded, touched: Mapping[str, Sequence[str]] | None) -> None:
+    """Raise `Failure` for a statement that would end the module on any machine.
+
+    Also for one that could not be executed here and changes what the kernel sees: `touched` has the
+    names, by line.
+    """
+    if loaded.failed is not None:
+        failure = of_definition(loaded.failed, "", loaded.dropped)
+        message = failure.message.removesuffix(" (so '' is missing)")
+        raise Failure(failure.slug, failure.stage, message, failure.diagnostics)
+    for dropped in loaded.dropped:
+        changed = (touched or {}).get(str(dropped.line))
+        if changed and dropped.path == loaded.module.__file__:
+            raise _of_unchanged(dropped, changed)
+
+
+def _of_unchanged(dropped: Dropped, names: Sequence[str]) -> Failure:
+    """Return the failure for a statement that would have changed what the kernel sees."""
+    failure = of_definition(dropped, names[0])
+    said = failure.message.removesuffix(f" (so {names[0]!r} is missing)")
+    message = f"{said} (so {', '.join(names)} is not what the kernel would see)"
+    return Failure(failure.slug, failure.stage, message, failure.diagnostics)
+
+
+def of_assumptions(loaded: Loaded) -> list[Diagnostic]:
+    """Return a warning for everything that had to be assumed, at its line."""
+    warned = []
+    for assumption in loaded.assumptions.made[:_MOST_NOTES]:
+        span = Span(assumption.file, assumption.line)
+        shown = excerpt(linecache.getlines(KERNEL_FOLDER + assumption.file), span)
+        warned.append(
+            diagnostic("warning", "frontend", assumption.message[:500], span=span, excerpt=shown)
+        )
+    return warned
 
 
 def _told(dropped: Dropped) -> str:

@@ -31,7 +31,7 @@ class JitFunction:
     @cached_property
     def reads(self) -> frozenset[str]:
         """The module-level names that its body looks up."""
-        return names.looked_up([self.node]) - {self.node.name}
+        return names.mentioned(self.node) - {self.node.name}
 
 
 def facts(function: JitFunction, others: list[str], aliases: Aliases) -> dict[str, Any]:

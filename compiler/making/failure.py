@@ -23,6 +23,8 @@ class Failure(Exception):
         super().__init__(message)
         self.slug = slug
         self.stage = stage
+        self.conclusive = False
+        """Whether nothing stood in for anything while the source was executed."""
         self.message = _bounded(without_addresses(message))
         self.diagnostics = [
             {key: _bounded(value) for key, value in diagnostic.items()}

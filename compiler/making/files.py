@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 PACKAGE = "kernel"
+"""The name of the package that the uppermost folder is, for imports that climb up to it."""
 
 _BESIDE = "here"
+_RELATIVE = re.compile(r"\bfrom[\s\\]*\.")
+_BY_NAME = ("importlib", "__import__", "exec", "eval", "sys.modules", "pkgutil", "runpy")
+"""What a text that imports modules by names that it computes must mention."""
 
 
-def reached_files(text: str, files: dict[str, str]) -> dict[str, str]:
-    """Return those of `files` that `text` imports, directly or not, and `__init__.py` files."""
+def reached_files(text: str, files: Mapping[str, str]) -> dict[str, str]:
+    """Return those of `files` that `text` imports, directly or not, and `__init__.py` files.
+
+    All of them when a text that is reached may import by names that it computes.
+    """
     reached: dict[str, str] = {}
     waiting = [(standing(text, files), text)] if files else []
     while waiting:
         folder, source = waiting.pop()
+        if any(word in source for word in _BY_NAME):
+            return dict(sorted(files.items()))
         for module in _imported(source, folder):
             for name in _paths(module):
                 if name in files and name not in reached:
@@ -25,7 +35,7 @@ def reached_files(text: str, files: dict[str, str]) -> dict[str, str]:
     return dict(sorted(reached.items()))
 
 
-def standing(text: str, files: dict[str, str]) -> tuple[str, ...]:
+def standing(text: str, files: Mapping[str, str]) -> tuple[str, ...]:
     """Return the folder that `text` must stand in for its relative imports to find `files`.
 
     The source is posted without a path; `from ..words import f` finds `package/words.py` from any
@@ -41,19 +51,30 @@ def standing(text: str, files: dict[str, str]) -> tuple[str, ...]:
     return min(candidates, key=lambda folder: (-found[folder], len(folder), folder))
 
 
-def package_of(text: str, files: dict[str, str]) -> str:
-    """Return the dotted package that `text` is a module of.
+def root_package(files: Mapping[str, str]) -> str:
+    """Return `PACKAGE`, or a name like it when a file or folder is called so itself."""
+    tops = {name.split("/")[0].removesuffix(".py") for name in files}
+    name = PACKAGE
+    while name in tops:
+        name += "_"
+    return name
 
-    `kernel` is the name of the uppermost folder, for imports that climb up to it.
+
+def package_of(text: str, files: Mapping[str, str], root: str = PACKAGE) -> str:
+    """Return the dotted package that `text` is a module of: none without relative imports.
+
+    `root` is the name of the uppermost folder, for imports that climb up to it.
     """
-    if not files:
-        return PACKAGE  # without reading the text, which takes as long as to execute it
-    folder = standing(text, files)
+    if not _RELATIVE.search(text):
+        return ""  # without reading the text, which takes as long as to execute it
     climb = max((node.level for node in _import_froms(text)), default=0)
-    return ".".join(folder if 0 < climb <= len(folder) else (PACKAGE, *folder))
+    if not climb:
+        return ""
+    folder = standing(text, files)
+    return ".".join(folder if 0 < climb <= len(folder) else (root, *folder))
 
 
-def _found(nodes: list[ast.ImportFrom], folder: tuple[str, ...], files: dict[str, str]) -> int:
+def _found(nodes: list[ast.ImportFrom], folder: tuple[str, ...], files: Mapping[str, str]) -> int:
     """Return how many imports find a file when they stand in `folder`."""
     modules = (_modules(node, folder) for node in nodes if node.level <= len(folder) + 1)
     return sum(any(_file_of(module) & files.keys() for module in names) for names in modules)
@@ -77,7 +98,7 @@ def _import_froms(source: str) -> list[ast.ImportFrom]:
 
 def _nodes(source: str) -> Iterator[ast.AST]:
     try:
-        return ast.walk(ast.parse(source))
+        return ast.walk(ast.parse(source.removeprefix("\ufeff")))
     except SyntaxError:
         return iter(())  # importing it will say so, with its line
 

@@ -44,9 +44,9 @@ class _Made:
 def front(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
     """Execute the slice, send the stages `source` and `ttir`, and return what the back end needs.
 
-    `complete: false` in the header marks a text that was not cut; `untold` names options that are
-    not among `options` and keep their values to the parent. Raises `Failure`, ASKED where one of
-    those was read.
+    `touched` names, by line, what of the kernel's a statement changes; `untold` names options that
+    are not among `options` and keep their values to the parent. `conclusive` in the result tells
+    that nothing stood in for anything. Raises `Failure`, ASKED where one of `untold` was read.
     """
     untold = Untold(header.get("untold") or [])
     with untold.noticed(), warnings.catch_warnings(record=True) as caught:
@@ -66,19 +66,22 @@ def _front(
     untold: Untold,
 ) -> dict[str, Any]:
     started = perf_counter()
-    whole = not header.get("complete", True)
     name = header.get("module", MODULE)
     machine.pretend(toolchain.target_of(header["target"]))
     files = header.get("files") or {}
     texts = {USER_FILE: text, **files}
     surroundings.pristine()
-    loaded = load(text, files, whole=whole, name=name)
-    surroundings.check(texts)
-    function = find(loaded, header.get("kernel"))
-    specialization = specialize(function, header, loaded)
+    loaded = load(text, files, name=name)
     load_ms = spent_ms(started)
-    made = _lower(function, specialization, header, send, loaded, untold)
-    told = surroundings.check(texts)  # code may have run while the kernel was compiled
+    try:
+        surroundings.check(texts)
+        function = find(loaded, header.get("kernel"), header.get("touched"))
+        specialization = specialize(function, header, loaded)
+        made = _lower(function, specialization, header, send, loaded, untold)
+        told = surroundings.check(texts)  # code may have run while the kernel was compiled
+    except Failure as failure:
+        failure.conclusive = loaded.is_conclusive
+        raise
     return {
         "kind": "result",
         "kernel": function.__name__,
@@ -89,6 +92,8 @@ def _front(
         "metadata": {},
         "timings_ms": {"load": load_ms, **made.timings_ms},
         "notes": told + _remarks(loaded, caught),
+        "assumptions": [vars(item) for item in loaded.assumptions.made],
+        "conclusive": loaded.is_conclusive,
     }
 
 
@@ -153,4 +158,4 @@ def _make_ttir(lower: Callable[..., Any], module: Any, metadata: dict[str, Any])
 
 
 def _remarks(loaded: Loaded, caught: list[warnings.WarningMessage]) -> list[Diagnostic]:
-    return definition.of_dropped(loaded) + diagnosis.of_warnings(caught)
+    return definition.of_assumptions(loaded) + diagnosis.of_warnings(caught)

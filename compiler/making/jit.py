@@ -35,7 +35,7 @@ class Aliases:
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
         self._names = dict(_USUAL)
-        for node in _module_level(tree.body):
+        for node in module_level(tree.body):
             if isinstance(node, ast.Import):
                 self._add_import(node)
             elif isinstance(node, ast.ImportFrom):
@@ -102,12 +102,12 @@ def _is_partial(name: str | None) -> bool:
     return name in {"partial", "functools.partial"}
 
 
-def _module_level(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
+def module_level(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
     """Walk the statements that run when the module does, into `if`, `try` and `with`."""
     for statement in body:
         yield statement
         for field in ("body", "orelse", "finalbody"):
             if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                yield from _module_level(getattr(statement, field, []))
-        for handler in getattr(statement, "handlers", []):
-            yield from _module_level(handler.body)
+                yield from module_level(getattr(statement, field, []))
+        for part in (*getattr(statement, "handlers", []), *getattr(statement, "cases", [])):
+            yield from module_level(part.body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compiler.excerpt import diagnostic
@@ -11,11 +12,16 @@ from compiler.making.module import Loaded
 from compiler.making.suggestions import did_you_mean
 
 
-def find(loaded: Loaded, name: str | None) -> Any:
+def find(
+    loaded: Loaded, name: str | None, touched: Mapping[str, Sequence[str]] | None = None
+) -> Any:
     """Return the `JITFunction` called `name`, out of any autotuner; without a name the only one.
 
-    Raises `Failure`: `unknown_kernel`, `ambiguous_kernel`, or why its definition did not run.
+    `touched` names, by line, what of the kernel's a statement changes. Raises `Failure`:
+    `unknown_kernel`, `ambiguous_kernel`, why its definition did not run, or which statement did not
+    run that would have changed it.
     """
+    definition.check_executed(loaded, touched)
     functions = jit_functions(vars(loaded.module), loaded.module.__name__)
     if name is None:
         return _only(functions, loaded)
@@ -42,7 +48,7 @@ def _inner(loaded: Loaded, name: str) -> Any:
 
 
 def _unknown(message: str, loaded: Loaded) -> Failure:
-    notes = definition.of_dropped(loaded)
+    notes = definition.of_assumptions(loaded)
     found = diagnostic("error", "frontend", message)
     return Failure("unknown_kernel", "frontend", message, [found, *notes])
 
@@ -60,9 +66,13 @@ def jit_functions(namespace: dict[str, Any], module: str) -> dict[str, Any]:
 def unwrap(value: Any) -> Any:
     """Follow `.fn` through autotuners and heuristics down to the jit function, if there is one."""
     for _ in range(10):
-        if isinstance(value, toolchain.JITFunction) or not hasattr(type(value), "run"):
+        if isinstance(value, toolchain.JITFunction):
             break
-        value = getattr(value, "fn", None)
+        held = "fn" if hasattr(type(value), "run") else "__wrapped__"
+        inner = vars(value).get(held) if hasattr(value, "__dict__") else None
+        if inner is None:
+            break
+        value = inner
     return value
 
 

@@ -5,10 +5,14 @@ Nothing runs on it. Without it, code that asks for the current device would be l
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from triton.backends import backends
 from triton.runtime import driver
+
+from compiler.making.assumptions import Assumptions
 
 _NAMES = {"cuda": "nvidia", "hip": "amd"}
 
@@ -17,15 +21,24 @@ class Driver:
     """Triton's driver for one device that is never launched on."""
 
     def __init__(self, target: Any) -> None:
-        self._target = target
+        self.target = target
+        self.assumptions: Assumptions | None = None
 
     def get_current_target(self) -> Any:
         """Return the `GPUTarget` that is compiled for."""
-        return self._target
+        self.told()
+        return self.target
 
     def get_current_device(self) -> int:
         """Return the only device's number."""
+        self.told()
         return 0
+
+    def told(self) -> None:
+        """Note that user code was told of the device, while it is being loaded."""
+        if self.assumptions is not None:
+            kind, arch = self.target.backend, self.target.arch
+            self.assumptions.assume(f"asked for its GPU, this is told of one that is {kind}:{arch}")
 
     def get_current_stream(self, device: int = 0) -> int:
         """Return the default stream."""
@@ -50,6 +63,20 @@ def pretend(target: Any) -> None:
         installed.driver.is_active = staticmethod(lambda is_its=is_its: is_its)
 
 
+@contextmanager
+def telling(assumptions: Assumptions) -> Iterator[None]:
+    """Note in `assumptions` what is asked of the device in the block."""
+    device = getattr(driver, "_active", None)
+    if not isinstance(device, Driver):
+        yield
+        return
+    device.assumptions = assumptions
+    try:
+        yield
+    finally:
+        device.assumptions = None
+
+
 def forget() -> None:
     """Have no device again."""
     driver.set_active(None)
@@ -71,15 +98,26 @@ def answers() -> dict[str, Any]:
     if target is None:
         return {"is_available": lambda: False, "device_count": lambda: 0}
     name = f"{_NAMES[target.backend].upper()} {target.arch}"
-    return {
-        "is_available": lambda: True,
-        "is_initialized": lambda: False,
-        "is_bf16_supported": lambda *_, **__: True,
-        "device_count": lambda: 1,
-        "current_device": lambda: 0,
-        "get_device_capability": lambda *_, **__: _capability(target),
-        "get_device_name": lambda *_, **__: name,
+    known = {
+        "is_available": True,
+        "is_initialized": False,
+        "is_bf16_supported": True,
+        "device_count": 1,
+        "current_device": 0,
+        "get_device_capability": _capability(target),
+        "get_device_name": name,
     }
+    return {question: _telling(answer) for question, answer in known.items()}
+
+
+def _telling(answer: Any) -> Callable[..., Any]:
+    def asked(*_: Any, **__: Any) -> Any:
+        device = getattr(driver, "_active", None)
+        if isinstance(device, Driver):
+            device.told()
+        return answer
+
+    return asked
 
 
 def has_triton() -> dict[str, Any]:
@@ -96,7 +134,7 @@ def _has_tma() -> bool:
 def _target() -> Any:
     """Return the target that was pretended, `None` on the interpreter, which has no device."""
     active = getattr(driver, "_active", None)
-    return active.get_current_target() if isinstance(active, Driver) else None
+    return active.target if isinstance(active, Driver) else None
 
 
 def _capability(target: Any) -> tuple[int, int]:

@@ -1,7 +1,8 @@
-"""Loads user code as modules under virtual paths: statement by statement, without any file.
+"""Loads user code as Python imports modules, from the request's texts, without any file.
 
-Runs user Python, so only the front child may use it. What it leaves in the process dies with the
-child.
+Runs user Python, so only children that are thrown away may use it. A statement that asks for what
+is not here (another package, a GPU, a file) is left out and told; one that would fail anywhere ends
+the module, as in Python.
 """
 
 from __future__ import annotations
@@ -10,25 +11,23 @@ import __future__
 import ast
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import linecache
 import sys
 import types
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.excerpt import KERNEL_FOLDER, USER_FILE
-from compiler.making import reexport
-from compiler.making.files import PACKAGE, package_of
+from compiler.excerpt import KERNEL_FOLDER
+from compiler.making import machine, names, reexport, toolchain
+from compiler.making.assumptions import Assumption, Assumptions
+from compiler.making.environment import Missing, is_lacking
+from compiler.making.files import package_of, root_package
 from compiler.making.standin import StandIns
 
 MODULE = "user"
-
-_RUN_IN_WHOLE_TEXTS = (
-    ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign,
-    ast.AnnAssign, ast.AugAssign, ast.If, ast.Try, ast.With, ast.For,
-)  # fmt: skip
-_RUN_FOR_THEIR_EFFECT = frozenset({"exec", "setattr", "update", "setdefault", "append", "extend"})
 
 
 @dataclass(frozen=True)
@@ -43,83 +42,207 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Loaded:
-    """The user's module and the statements that it does without."""
+    """The user's module, the statements that it does without, and the one that ended it, if any."""
 
     module: types.ModuleType
     dropped: Sequence[Dropped]
+    failed: Dropped | None = None
+    assumptions: Assumptions = field(default_factory=Assumptions)
+
+    @property
+    def is_conclusive(self) -> bool:
+        """Whether all was executed as Python would, no stand-in having had a part in it."""
+        imports_only = all(isinstance(item.error, ImportError) for item in self.dropped)
+        return imports_only and not self.assumptions.touches
 
 
-class VirtualModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports the request's further files, absolutely (`helpers`) and relatively (`.helpers`)."""
+class _Failed(BaseException):
+    """Ends the loading; `dropped` says which statement failed for good."""
 
-    def __init__(self, files: dict[str, str], dropped: list[Dropped]) -> None:
+    def __init__(self, dropped: Dropped) -> None:
+        super().__init__()
+        self.dropped = dropped
+
+
+class PostedFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports the request's further files as if they lay in the folder /kernel."""
+
+    def __init__(self, files: Mapping[str, str], root: str, loading: _Loading) -> None:
         self._files = files
-        self._dropped = dropped
+        self._root = root
+        self._loading = loading
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
-        """Return the spec of a module that one of the files holds, else `None`."""
+        """Return the spec of a module that one of the files holds, else `None`.
+
+        The package that stands for the folder itself is there for relative imports.
+        """
         del path, target
-        folder = fullname.removeprefix(f"{PACKAGE}.").replace(".", "/")
-        for name, package in ((f"{folder}/__init__.py", True), (f"{folder}.py", False)):
-            if name in self._files:
-                return importlib.machinery.ModuleSpec(
-                    fullname, self, origin=KERNEL_FOLDER + name, is_package=package
-                )
+        if fullname == self._root:
+            return self._spec(fullname, None, [KERNEL_FOLDER.rstrip("/")])
+        folder = fullname.removeprefix(f"{self._root}.").replace(".", "/")
+        if f"{folder}/__init__.py" in self._files:
+            return self._spec(fullname, f"{folder}/__init__.py", [KERNEL_FOLDER + folder])
+        if f"{folder}.py" in self._files:
+            return self._spec(fullname, f"{folder}.py", None)
         if any(name.startswith(f"{folder}/") for name in self._files):
-            return importlib.machinery.ModuleSpec(fullname, None, is_package=True)
+            return self._spec(fullname, None, [KERNEL_FOLDER + folder])
         return None
 
+    def _spec(self, fullname: str, file: str | None, folders: list[str] | None) -> Any:
+        if file is None:
+            spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
+        else:
+            path = KERNEL_FOLDER + file
+            spec = importlib.machinery.ModuleSpec(
+                fullname, self, origin=path, is_package=folders is not None
+            )
+            spec.has_location = True
+        if folders is not None:
+            spec.submodule_search_locations = folders
+        return spec
+
+    def get_source(self, fullname: str) -> str:
+        """Return a module's text."""
+        path = str(sys.modules[fullname].__file__)
+        return importlib.util.decode_source(self.get_data(path))
+
+    def get_data(self, path: Any) -> bytes:
+        """Return a file's bytes. Raises `OSError` for one that was not posted."""
+        name = str(path).removeprefix(KERNEL_FOLDER)
+        if name not in self._files:
+            raise FileNotFoundError(2, "No such file or directory", str(path))
+        return self._files[name].encode()
+
     def exec_module(self, module: types.ModuleType) -> None:
-        """Run the file, statement by statement."""
-        path = str(module.__spec__.origin) if module.__spec__ else ""
-        text = self._files[path.removeprefix(KERNEL_FOLDER)]
-        module.__file__ = path
-        self._dropped += execute(text, path, module, whole=True)
+        """Run a file, statement by statement."""
+        path = str(module.__file__)
+        self._loading.run(module, self.get_data(path), path)
 
 
-def load(text: str, files: dict[str, str], *, whole: bool, name: str = MODULE) -> Loaded:
-    """Load `text` as the module `name` under `/kernel/<name>.py`, its imports coming from `files`.
+class _Loading:
+    """What one load has come to: the statements left out, and the names that are missing by it."""
 
-    `whole` marks a text that was not cut: only statements that define something are run then.
-    """
-    dropped: list[Dropped] = []
-    sys.meta_path.insert(0, VirtualModules(files, dropped))
-    sys.meta_path.append(StandIns())
-    package = types.ModuleType(PACKAGE)
-    package.__path__ = []
-    sys.modules[PACKAGE] = package
-    path = f"{KERNEL_FOLDER}{name}.py" if name != MODULE else KERNEL_FOLDER + USER_FILE
-    module = types.ModuleType(name)
-    module.__file__ = path
-    module.__package__ = package_of(text, files)
-    sys.modules[name] = module
-    dropped += execute(text, path, module, whole=whole)
-    return Loaded(module, dropped)
+    def __init__(self, assumptions: Assumptions) -> None:
+        self.assumptions = assumptions
+        self.dropped: list[Dropped] = []
+        self.missing: set[str] = set()
+        self._tried: dict[str, list[tuple[int, int]]] = {}
 
+    def run(self, module: types.ModuleType, data: bytes, path: str) -> None:
+        """Run a module's statements in order.
 
-def execute(text: str, path: str, module: types.ModuleType, *, whole: bool) -> list[Dropped]:
-    """Run the statements of `text` in `module`; return those that raised and were left out.
+        Raises `SyntaxError`, what a statement raised that would raise anywhere, and, inside of a
+        `try` of the user's, whatever is raised.
+        """
+        text = importlib.util.decode_source(data)
+        lines = [f"{line}\n" for line in text.split("\n")]
+        linecache.cache[path] = (len(text), None, lines, path)  # no mtime: never looked for on disk
+        tree = ast.parse(data, path)
+        tried = self._is_tried()
+        self._tried[path] = [_body_of(node) for node in ast.walk(tree) if isinstance(node, ast.Try)]
+        flags = _future_flags(tree)
+        module.__doc__ = ast.get_docstring(tree, clean=False)
+        for statement in _one_import_each(tree.body):
+            program = ast.Module([statement], type_ignores=[])
+            code = compile(program, path, "exec", flags=flags, dont_inherit=True)
+            self._run_one(code, statement, module, path, tried=tried)
+            reexport.stand_in(statement, module.__dict__)
 
-    Raises `SyntaxError` and `MemoryError` only.
-    """
-    lines = [f"{line}\n" for line in text.split("\n")]
-    linecache.cache[path] = (len(text), None, lines, path)  # no mtime: never looked for on disk
-    tree = ast.parse(text, path)
-    flags = _future_flags(tree)
-    dropped: list[Dropped] = []
-    for statement in _one_import_each(tree.body):
-        if whole and not _defines(statement):
-            continue
-        program = ast.Module([statement], type_ignores=[])
-        code = compile(program, path, "exec", flags=flags, dont_inherit=True)
+    def _run_one(
+        self, code: Any, statement: ast.stmt, module: types.ModuleType, path: str, *, tried: bool
+    ) -> None:
+        touches = self.assumptions.touches
         try:
-            exec(code, module.__dict__)  # noqa: S102 - the front child exists to do this
-        except MemoryError:
+            exec(code, module.__dict__)  # noqa: S102 - the child exists to do this
+        except (MemoryError, _Failed):
             raise
-        except BaseException as error:  # noqa: BLE001 - reported with what comes of it
-            dropped.append(_dropped(path, statement, error))
-        reexport.stand_in(statement, module.__dict__)
-    return dropped
+        except BaseException as error:
+            if tried:
+                raise
+            dropped = _dropped(path, statement, error)
+            touched = self.assumptions.touches != touches
+            if not touched and not is_lacking(error, self.missing):
+                if module.__name__ != MODULE and not isinstance(error, SystemExit):
+                    raise
+                raise _Failed(dropped) from error
+            self.dropped.append(dropped)
+            self.missing |= dropped.names
+            for name in names.stored([statement]):
+                module.__dict__.pop(name, None)
+
+    def _is_tried(self) -> bool:
+        """Return whether a `try` of the user's is around what is executed now."""
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None:
+            for first, last in self._tried.get(frame.f_code.co_filename, ()):
+                if first <= frame.f_lineno <= last:
+                    return True
+            frame = frame.f_back
+        return False
+
+
+@contextmanager
+def launching_nothing(kinds: Sequence[Any], launched: Callable[[], None]) -> Iterator[None]:
+    """Let launches in the block do nothing but call `launched`: nothing is run while loading."""
+
+    def run(*_: Any, **__: Any) -> None:
+        launched()
+
+    originals = [(kind, kind.run) for kind in kinds]
+    for kind in kinds:
+        kind.run = run
+    try:
+        yield
+    finally:
+        for kind, original in originals:
+            kind.run = original
+
+
+def load(
+    text: str, files: Mapping[str, str], *, name: str = MODULE, interpreted: Sequence[Any] = ()
+) -> Loaded:
+    """Load `text` as the module `name` of `/kernel/<name>.py`, its imports coming from `files`.
+
+    `interpreted` are further classes of kernels, whose launches do nothing either.
+    """
+    assumptions = Assumptions()
+    loading = _Loading(assumptions)
+    root = root_package(files)
+    finder = PostedFiles({**files, f"{name}.py": text}, root, loading)
+    sys.meta_path.insert(0, finder)
+    sys.meta_path += [StandIns(assumptions), Missing(assumptions)]
+    path = f"{KERNEL_FOLDER}{name}.py"
+    module = importlib.util.module_from_spec(finder.find_spec(name, None))
+    module.__package__ = package_of(text, files, root)
+    sys.modules[name] = module
+    failed = None
+    launchable = (*toolchain.LAUNCHABLE, *interpreted)
+    with machine.telling(assumptions), launching_nothing(launchable, assumptions.touch):
+        try:
+            loading.run(module, finder.get_data(path), path)
+        except _Failed as ended:
+            failed = ended.dropped
+    for dropped in loading.dropped:
+        _note(dropped, assumptions)
+    return Loaded(module, loading.dropped, failed, assumptions)
+
+
+def _note(dropped: Dropped, assumptions: Assumptions) -> None:
+    """Say what leaving a statement out assumes, in place of what was noted on its line."""
+    file = dropped.path.removeprefix(KERNEL_FOLDER)
+    said = [item for item in assumptions.made if (item.file, item.line) != (file, dropped.line)]
+    assumptions.made[:] = said
+    if isinstance(dropped.error, ImportError):
+        what = f"{dropped.error}; it was left out, as the kernel needs nothing of it"
+    else:
+        told = f"{type(dropped.error).__name__}: {dropped.error}"[:300]
+        what = f"this statement cannot be executed here ({told}): it is assumed not to matter"
+    assumptions.add(Assumption(file, dropped.line, what))
+
+
+def _body_of(node: ast.Try) -> tuple[int, int]:
+    return node.body[0].lineno, node.body[-1].end_lineno or node.body[-1].lineno
 
 
 def _one_import_each(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -145,33 +268,9 @@ def _future_flags(tree: ast.Module) -> int:
     return flags
 
 
-def _defines(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        called = statement.value.func
-        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-        return name in _RUN_FOR_THEIR_EFFECT
-    return isinstance(statement, _RUN_IN_WHOLE_TEXTS)
-
-
 def _dropped(path: str, statement: ast.stmt, error: BaseException) -> Dropped:
-    names = {
-        node.id
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    names |= {
-        node.name
-        for node in ast.walk(statement)
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
-    }
-    names |= {
-        (alias.asname or alias.name).split(".")[0]
-        for node in ast.walk(statement)
-        if isinstance(node, (ast.Import, ast.ImportFrom))
-        for alias in node.names
-    }
     kept = _speakable(error).with_traceback(error.__traceback__)
-    return Dropped(path, statement.lineno, frozenset(names), kept)
+    return Dropped(path, statement.lineno, frozenset(names.stored([statement])), kept)
 
 
 def _speakable(error: BaseException) -> Exception:

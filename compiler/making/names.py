@@ -1,47 +1,357 @@
-"""Which module-level names a statement binds and which it looks up, from its syntax tree alone."""
+"""What one top-level statement binds and mentions, and how, from its syntax tree alone.
+
+Scopes are Python's own: what a function, a lambda or a comprehension binds is not the module's.
+Decides nothing; `effects` does.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal
+
+How = Literal[
+    "load", "attribute", "item", "call", "launch", "argument", "store", "import", "opaque"
+]
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_SCOPES = (*_FUNCTIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_CLOSED = (*_SCOPES, ast.ClassDef)
-_LEAVES = (ast.Name, ast.Constant, ast.alias)
-_CHANGING_CALLS = frozenset(
-    {"append", "extend", "update", "setdefault", "insert", "add", "remove", "pop", "clear", "sort"}
-)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_LEAVES = (ast.Constant, ast.alias)
+_UNFOLLOWED = frozenset(
+    {
+        "__globals__", "__dict__", "__code__", "__closure__", "__builtins__", "__subclasses__",
+        "__getattribute__", "__setattr__", "__delattr__", "__import__", "__loader__", "__spec__",
+        "__defaults__", "__kwdefaults__", "__wrapped__", "f_globals", "f_locals", "f_back",
+        "f_builtins", "gi_frame", "tb_frame", "cr_frame", "tb_next", "__traceback__", "__mro__",
+        "__bases__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__weakref__",
+    }
+)  # fmt: skip
+"""Attributes that lead to names by ways that no reading of the text can follow."""
 
 
-def bound(statement: ast.stmt) -> frozenset[str]:
-    """Return the module-level names that `statement` defines, assigns or changes in place."""
-    found: set[str] = set()
-    for node in _same_scope(statement):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
-            found.add(node.id)
-        elif isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
-            found.add(node.name)
-            found |= _declared_global(node)
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
-        elif isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
-            found |= _base(node)
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            found.add(node.name)
-    return frozenset(found | _changed(statement))
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """One use of a module-level name.
+
+    `load`: its value; `attribute`: `name.path`; `item`: `name.path[...]`; `call`:
+    `name.path(...)`; `launch`: `name.path[...](...)`; `argument`: a value given to the launch of
+    `path[0]`; `store`: something in it is assigned or deleted; `import`: the module `name` is
+    imported; `opaque`: `path[0]` says what cannot be followed. `sure` tells that it happens
+    whenever the statement is run.
+    """
+
+    name: str
+    how: How
+    path: tuple[str, ...] = ()
+    sure: bool = False
 
 
-def looked_up(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Return the names that running `nodes`, or calling their functions, looks up in the module."""
-    reader = _Reader()
-    for node in nodes:
-        reader.visit(node)
-    return frozenset(reader.found)
+@dataclass
+class Reading:
+    """What a statement does to its module when it is run (`now`), and when called (`later`)."""
+
+    binds: set[str] = field(default_factory=set)
+    later_binds: set[str] = field(default_factory=set)
+    now: list[Mention] = field(default_factory=list)
+    later: list[Mention] = field(default_factory=list)
+    raises: bool = False
 
 
-def _children(node: ast.AST) -> list[ast.AST]:
+def read(statement: ast.stmt, *, annotations: bool = True) -> Reading:
+    """Return what a top-level statement binds and mentions.
+
+    `annotations` tells that they are evaluated: no `from __future__ import annotations`.
+    """
+    reader = _Reader(evaluates_annotations=annotations)
+    reader.visit(statement)
+    return reader.reading
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    own: frozenset[str]
+    module: frozenset[str] = frozenset()
+    """The names that are declared `global`."""
+    kind: Literal["function", "comprehension", "class"] = "function"
+
+
+class _Reader:
+    def __init__(self, *, evaluates_annotations: bool) -> None:
+        self.reading = Reading()
+        self._evaluates_annotations = evaluates_annotations
+        self._scopes: list[_Scope] = []
+        self._calls = 0
+        """How many function bodies the node is in, which run later."""
+        self._unsure = 0
+
+    def visit(self, node: ast.AST) -> None:
+        visiting = _VISITING.get(node.__class__)
+        if visiting is not None:
+            visiting(self, node)
+        else:
+            self._below(node)
+
+    def _below(self, node: ast.AST) -> None:
+        for child in children(node):
+            self.visit(child)
+
+    def _all(self, nodes: Iterable[ast.AST | None]) -> None:
+        for node in nodes:
+            if node is not None:
+                self.visit(node)
+
+    # -- names ----------------------------------------------------------------------------
+
+    def _is_module(self, name: str) -> bool:
+        """Return whether reading `name` here may find the module's.
+
+        A class body reads what it has not bound yet from the module, and functions do not see it.
+        """
+        for scope in reversed(self._scopes):
+            if name in scope.module:
+                return True
+            if name in scope.own and scope.kind != "class":
+                return False
+        return True
+
+    def _mention(self, name: str, how: How, path: tuple[str, ...] = ()) -> None:
+        said = Mention(name, how, path, sure=not self._unsure and not self._calls)
+        (self.reading.later if self._calls else self.reading.now).append(said)
+
+    def _opaque(self, what: str) -> None:
+        self._mention("", "opaque", (what,))
+
+    def _bind(self, name: str) -> None:
+        """Note a binding: at the top, or of a name that an enclosing function declared global."""
+        for scope in reversed(self._scopes):
+            if name in scope.module:
+                break
+            if name in scope.own:
+                return
+        (self.reading.later_binds if self._calls else self.reading.binds).add(name)
+
+    def _name(self, node: ast.Name) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            self._bind(node.id)
+        elif self._is_module(node.id):
+            self._mention(node.id, "load")
+
+    # -- expressions ----------------------------------------------------------------------
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        self._chain(node, "attribute" if isinstance(node.ctx, ast.Load) else "store")
+
+    def _chain(self, node: ast.expr, how: How) -> None:
+        """Note `a.b.c` as a use of `a`; what its root computes is visited."""
+        path: list[str] = []
+        while isinstance(node, ast.Attribute):
+            if node.attr in _UNFOLLOWED:
+                self._opaque(node.attr)
+            path.append(node.attr)
+            node = node.value
+        if isinstance(node, ast.Name):
+            if self._is_module(node.id):
+                self._mention(node.id, how, tuple(reversed(path)))
+            return
+        self.visit(node)
+        root = _root(node) if how == "store" else None
+        if root is not None and self._is_module(root):
+            self._mention(root, "store")
+
+    def _subscript(self, node: ast.Subscript) -> None:
+        self.visit(node.slice)
+        if isinstance(node.ctx, ast.Load):
+            self._chain(node.value, "item")
+            return
+        root = _root(node)
+        if root is None:
+            self.visit(node.value)
+        elif self._is_module(root):
+            self._mention(root, "store")
+
+    def _call(self, node: ast.Call) -> None:
+        function = node.func
+        launched = _launched(function)
+        if launched is not None and isinstance(function, ast.Subscript):
+            self.visit(function.slice)
+            self._chain(function.value, "launch")
+            self._launch_arguments(node, launched)
+            return
+        if isinstance(function, ast.Name | ast.Attribute):
+            self._chain(function, "call")
+        else:
+            self.visit(function)
+        if isinstance(function, ast.Name) and function.id == "dir" and not node.args:
+            self._opaque("dir()")
+        self._all([*node.args, *node.keywords])
+
+    def _launch_arguments(self, node: ast.Call, launched: str) -> None:
+        for value in (*node.args, *(keyword.value for keyword in node.keywords)):
+            if not isinstance(value, ast.Name):
+                self.visit(value)
+            elif self._is_module(value.id):
+                self._mention(value.id, "argument", (launched,))
+
+    def _augmented(self, node: ast.AugAssign) -> None:
+        if isinstance(node.target, ast.Name) and self._is_module(node.target.id):
+            self._mention(node.target.id, "load")
+        self._all([node.target, node.value])
+
+    def _named(self, node: ast.NamedExpr) -> None:
+        self._bind_past_comprehensions(node.target.id)
+        self.visit(node.value)
+
+    def _bind_past_comprehensions(self, name: str) -> None:
+        hidden = []
+        while self._scopes and self._scopes[-1].kind == "comprehension":
+            hidden.append(self._scopes.pop())
+        self._bind(name)
+        self._scopes += reversed(hidden)
+
+    def _perhaps(self, node: ast.AST) -> None:
+        """Visit what need not run whenever the statement does."""
+        self._unsure += 1
+        self._below(node)
+        self._unsure -= 1
+
+    def _lambda(self, node: ast.Lambda) -> None:
+        self._defaults(node.args)
+        own = {argument.arg for argument in arguments_of(node.args)} | _walrus([node.body])
+        self._unsure += 1
+        self._inside(_Scope(frozenset(own)), [node.body])
+        self._unsure -= 1
+
+    def _comprehension(self, node: Any) -> None:
+        self.visit(node.generators[0].iter)
+        results = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        own = {name for part in node.generators for name in stored([part.target])}
+        parts = [part for gen in node.generators for part in (gen.iter, *gen.ifs, gen.target)]
+        self._unsure += 1
+        scope = _Scope(frozenset(own), kind="comprehension")
+        self._inside(scope, [*parts[1:], *results])
+        self._unsure -= 1
+
+    def _inside(self, scope: _Scope, nodes: Iterable[ast.AST]) -> None:
+        self._scopes.append(scope)
+        self._all(nodes)
+        self._scopes.pop()
+
+    # -- statements -----------------------------------------------------------------------
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self._bind(node.name)
+        self._all(node.decorator_list)
+        self._defaults(node.args)
+        parameters = arguments_of(node.args)
+        for annotation in (*(argument.annotation for argument in parameters), node.returns):
+            self._annotation(annotation)
+        own = {argument.arg for argument in parameters} | stored(node.body)
+        own |= {item.name for item in getattr(node, "type_params", [])}
+        module, outer = _declared(node.body)
+        self._calls += 1
+        self._inside(_Scope(frozenset(own - module - outer), frozenset(module)), node.body)
+        self._calls -= 1
+
+    def _class(self, node: ast.ClassDef) -> None:
+        self._bind(node.name)
+        self._all([*node.decorator_list, *node.bases, *node.keywords])
+        module, outer = _declared(node.body)
+        own = stored(node.body) - module - outer
+        self._inside(_Scope(frozenset(own), frozenset(module), "class"), node.body)
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        self._annotation(node.annotation)
+        self._all([node.target, node.value] if node.value is not None else [])
+        if node.value is None and not isinstance(node.target, ast.Name):
+            self.visit(node.target)
+
+    def _annotation(self, node: ast.expr | None) -> None:
+        if node is None or not self._evaluates_annotations:
+            return
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node = _parsed(node.value)
+        if node is not None:
+            self.visit(node)
+
+    def _defaults(self, arguments: ast.arguments) -> None:
+        self._all([*arguments.defaults, *arguments.kw_defaults])
+
+    def _import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self._mention(alias.name.split(".")[0], "import", (alias.name,))
+            self._bind(alias.asname or alias.name.split(".")[0])
+
+    def _import_from(self, node: ast.ImportFrom) -> None:
+        module = "." * node.level + (node.module or "")
+        root = "." if node.level else module.split(".")[0]
+        for alias in node.names:
+            self._mention(root, "import", (module, alias.name))
+            if alias.name != "*":
+                self._bind(alias.asname or alias.name)
+
+    def _handler(self, node: ast.ExceptHandler) -> None:
+        if node.name:
+            self._bind(node.name)
+        self._below(node)
+
+    def _capture(self, node: Any) -> None:
+        name = node.rest if isinstance(node, ast.MatchMapping) else node.name
+        if name:
+            self._bind(name)
+        self._below(node)
+
+    def _raise(self, node: ast.AST) -> None:
+        self.reading.raises |= not self._calls
+        self._below(node)
+
+    def _type_alias(self, node: Any) -> None:
+        self._bind(node.name.id)
+        own = frozenset(item.name for item in node.type_params)
+        self._calls += 1
+        self._inside(_Scope(own), [*node.type_params, node.value])
+        self._calls -= 1
+
+
+_VISITING: dict[type[ast.AST], Any] = {
+    ast.Name: _Reader._name,
+    ast.Attribute: _Reader._attribute,
+    ast.Subscript: _Reader._subscript,
+    ast.Call: _Reader._call,
+    ast.AugAssign: _Reader._augmented,
+    ast.AnnAssign: _Reader._annotated,
+    ast.NamedExpr: _Reader._named,
+    ast.Lambda: _Reader._lambda,
+    ast.ClassDef: _Reader._class,
+    ast.Import: _Reader._import,
+    ast.ImportFrom: _Reader._import_from,
+    ast.ExceptHandler: _Reader._handler,
+    ast.Raise: _Reader._raise,
+    ast.Assert: _Reader._raise,
+    **dict.fromkeys(_FUNCTIONS, _Reader._function),
+    **dict.fromkeys(_COMPREHENSIONS, _Reader._comprehension),
+    **dict.fromkeys((ast.MatchAs, ast.MatchStar, ast.MatchMapping), _Reader._capture),
+    **dict.fromkeys(
+        (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.With, ast.AsyncWith, ast.Match,
+         ast.IfExp, ast.BoolOp),
+        _Reader._perhaps,
+    ),
+}  # fmt: skip
+for _name in ("TryStar", "TypeAlias"):  # of Python 3.11 and 3.12
+    if hasattr(ast, _name):
+        _VISITING[getattr(ast, _name)] = (
+            _Reader._perhaps if _name == "TryStar" else _Reader._type_alias
+        )
+
+
+def mentioned(statement: ast.stmt) -> frozenset[str]:
+    """Return the module-level names that running `statement`, or calling what it makes, reads."""
+    reading = read(statement)
+    return frozenset(mention.name for mention in (*reading.now, *reading.later))
+
+
+def children(node: ast.AST) -> list[ast.AST]:
     """Return the nodes below `node`; as `ast.iter_child_nodes`, which takes five times as long."""
     found: list[ast.AST] = []
     if node.__class__ in _LEAVES:
@@ -55,162 +365,94 @@ def _children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def _same_scope(node: ast.AST) -> list[ast.AST]:
-    """Return `node` and what is below it outside of functions, classes and comprehensions."""
-    found, left = [], [node]
+def _root(node: ast.AST) -> str | None:
+    """Return the name at the root of `a.b[i].c`, `None` when it is something computed."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _launched(function: ast.expr) -> str | None:
+    """Return `a` for the callee `a[...]` or `a.b[...]`, else `None`."""
+    if not isinstance(function, ast.Subscript):
+        return None
+    node = function.value
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def stored(nodes: Sequence[ast.AST], *, imports: bool = True) -> set[str]:
+    """Return the names that `nodes` bind in their own scope, those they import only if asked."""
+    found: set[str] = set()
+    left: list[ast.AST] = list(nodes)
     while left:
-        inner = left.pop()
-        found.append(inner)
-        if not isinstance(inner, _CLOSED):
-            left.extend(_children(inner))
+        node = left.pop()
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                found.add(node.id)
+        elif isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+            found.add(node.name)
+            left += node.decorator_list
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names = {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+            found |= names if imports else set()
+        elif isinstance(node, _COMPREHENSIONS):
+            found |= _walrus([node])
+        elif not isinstance(node, ast.Lambda):
+            found |= _captured(node)
+            left += children(node)
     return found
 
 
-def _declared_global(node: ast.AST) -> set[str]:
-    names: set[str] = set()
-    left = [node]
-    while left:
-        inner = left.pop()
-        if isinstance(inner, ast.Global):
-            names.update(inner.names)
-        elif not isinstance(inner, ast.expr):  # no expression holds a statement
-            left.extend(_children(inner))
-    return names
-
-
-def _base(node: ast.AST) -> set[str]:
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    return {node.id} if isinstance(node, ast.Name) else set()
-
-
-def _changed(statement: ast.stmt) -> set[str]:
-    """Return what a bare call changes: `names.append(x)`, `setattr(module, ...)` and their like."""
-    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
-        return set()
-    call = statement.value
-    if isinstance(call.func, ast.Name) and call.func.id in {"setattr", "delattr"} and call.args:
-        return _base(call.args[0])
-    if isinstance(call.func, ast.Attribute) and call.func.attr == "exec_module" and call.args:
-        return _base(call.args[0])
-    if isinstance(call.func, ast.Attribute) and call.func.attr in _CHANGING_CALLS:
-        return _base(call.func.value)
+def _captured(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
+        return {node.name} if node.name else set()
+    if isinstance(node, ast.MatchMapping):
+        return {node.rest} if node.rest else set()
+    if node.__class__.__name__ == "TypeAlias":
+        return {node.name.id}  # type: ignore[attr-defined]
     return set()
 
 
-class _Reader:
-    """Collects looked-up names; a name that an enclosing function binds is that function's own."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-        self._scopes: list[set[str]] = []
-
-    def visit(self, node: ast.AST) -> None:
-        """Collect from `node` and all below it."""
-        reading = _READING.get(node.__class__)
-        if reading is not None:
-            reading(self, node)
-        else:
-            for child in _children(node):
-                self.visit(child)
-
-    def _name(self, node: ast.Name) -> None:
-        if isinstance(node.ctx, ast.Load) and not any(node.id in scope for scope in self._scopes):
-            self.found.add(node.id)
-
-    def _augmented(self, node: ast.AugAssign) -> None:
-        if isinstance(node.target, ast.Name) and not self._scopes:
-            self.found.add(node.target.id)
-        for child in _children(node):
-            self.visit(child)
-
-    def _lambda(self, node: ast.Lambda) -> None:
-        self._defaults(node.args)
-        self._inside(_parameters(node.args), [node.body])
-
-    def _annotated(self, node: ast.AnnAssign) -> None:
-        self._annotation(node.annotation)
-        for part in (node.target, node.value):
-            if part is not None:
-                self.visit(part)
-
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        for decorator in node.decorator_list:
-            self.visit(decorator)
-        self._defaults(node.args)
-        for annotation in (
-            *(argument.annotation for argument in _arguments(node.args)),
-            node.returns,
-        ):
-            self._annotation(annotation)
-        own = {name for inner in node.body for name in _assigned(inner)}
-        declared = {name for inner in node.body for name in _declared_global(inner)}
-        self._inside((_parameters(node.args) | own) - declared, node.body)
-
-    def _comprehension(
-        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
-    ) -> None:
-        results = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-        targets = {name for generator in node.generators for name in _assigned(generator.target)}
-        parts = [part for generator in node.generators for part in (generator.iter, *generator.ifs)]
-        self.visit(node.generators[0].iter)
-        self._inside(targets, [*parts, *results])
-
-    def _defaults(self, arguments: ast.arguments) -> None:
-        for default in (*arguments.defaults, *arguments.kw_defaults):
-            if default is not None:
-                self.visit(default)
-
-    def _annotation(self, node: ast.expr | None) -> None:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            node = _parsed(node.value)
-        if node is not None:
-            self.visit(node)
-
-    def _inside(self, own: set[str], nodes: Iterable[ast.AST]) -> None:
-        self._scopes.append(own)
-        for node in nodes:
-            self.visit(node)
-        self._scopes.pop()
-
-
-_READING: dict[type[ast.AST], Callable[[_Reader, Any], None]] = {
-    ast.Name: _Reader._name,
-    ast.AugAssign: _Reader._augmented,
-    ast.AnnAssign: _Reader._annotated,
-    ast.Lambda: _Reader._lambda,
-    **dict.fromkeys(_FUNCTIONS, _Reader._function),
-    **dict.fromkeys(
-        (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), _Reader._comprehension
-    ),
-}
-
-
-def _parsed(annotation: str) -> ast.expr | None:
-    try:
-        return ast.parse(annotation, mode="eval").body
-    except SyntaxError:
-        return None  # a string that is no expression looks nothing up
-
-
-def _assigned(node: ast.AST) -> set[str]:
-    found = set()
-    for inner in _same_scope(node):
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-            found.add(inner.id)
-        elif isinstance(inner, (*_FUNCTIONS, ast.ClassDef)):
-            found.add(inner.name)
-        elif isinstance(inner, (ast.Import, ast.ImportFrom)):
-            found |= {(alias.asname or alias.name).split(".")[0] for alias in inner.names}
-        elif isinstance(inner, ast.ExceptHandler) and inner.name:
-            found.add(inner.name)
+def _walrus(nodes: Sequence[ast.AST]) -> set[str]:
+    """Return what `:=` binds in `nodes`: a comprehension passes it on to the scope around it."""
+    found: set[str] = set()
+    left = list(nodes)
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.NamedExpr):
+            found.add(node.target.id)
+        if not isinstance(node, ast.Lambda):
+            left += children(node)
     return found
 
 
-def _arguments(arguments: ast.arguments) -> list[ast.arg]:
+def _declared(body: Sequence[ast.stmt]) -> tuple[set[str], set[str]]:
+    """Return the names that a body declares `global`, and those it declares `nonlocal`."""
+    module: set[str] = set()
+    outer: set[str] = set()
+    left: list[ast.AST] = list(body)
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.Global):
+            module.update(node.names)
+        elif isinstance(node, ast.Nonlocal):
+            outer.update(node.names)
+        elif not isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.expr)):
+            left += children(node)
+    return module, outer
+
+
+def arguments_of(arguments: ast.arguments) -> list[ast.arg]:
+    """Return all parameters, those behind the stars included."""
     extra = [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *extra]
 
 
-def _parameters(arguments: ast.arguments) -> set[str]:
-    return {argument.arg for argument in _arguments(arguments)}
+@lru_cache(maxsize=256)
+def _parsed(annotation: str) -> ast.expr | None:
+    try:
+        return ast.parse(annotation, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError):
+        return None  # a string that is no expression looks nothing up

@@ -1,147 +1,144 @@
-"""A module as units to keep or blank: top-level statements, and those in `if` and `try`."""
+"""A module as units to keep or blank: its top-level statements, with their lines."""
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
-from compiler.making import names
-from compiler.making.jit import Aliases, JitDecorator
-
-
-@dataclass(frozen=True)
-class Block:
-    """The header of an `if` or `try` around units; kept when one of its units is."""
-
-    node: ast.stmt
-    first_line: int
-    last_line: int
-    reads: frozenset[str]
-    parent: Block | None
+from compiler.making import decorators, names
+from compiler.making.decorators import LeftOut
+from compiler.making.jit import Aliases
+from compiler.making.names import Mention, Reading
 
 
 @dataclass
 class Unit:
-    """One or more statements that share lines, with what they bind and look up."""
+    """One top-level statement, or several that share lines, with what they bind and mention."""
 
     nodes: list[ast.stmt]
     first_line: int
     last_line: int
-    column: int
-    parent: Block | None
-    binds: frozenset[str]
-    reads: frozenset[str]
-    jit: JitDecorator | None = None
-    blanked: list[tuple[int, int]] = field(default_factory=list)
+    reading: Reading
+    left_out: list[LeftOut] = field(default_factory=list)
+    """Decorators that are blanked; `reading` does not have what they mention."""
+
+    @property
+    def binds(self) -> set[str]:
+        """The names that running it binds."""
+        return self.reading.binds
+
+    @property
+    def mentions(self) -> Iterator[Mention]:
+        """All that running it, and calling what it defines, mentions."""
+        yield from self.reading.now
+        yield from self.reading.later
+
+    @property
+    def defines(self) -> bool:
+        """Whether it only defines a function or a class, whose body runs when it is used."""
+        return all(isinstance(node, _DEFINITIONS) for node in self.nodes)
 
 
 @dataclass(frozen=True)
 class Outline:
-    """All units of a module in order, and each nested body's own (an empty one needs a `pass`)."""
+    """All units of a module, in order."""
 
     units: list[Unit]
-    bodies: list[tuple[Block, list[Unit]]]
+
+    @property
+    def statements(self) -> Iterator[ast.stmt]:
+        """The top-level statements, in order."""
+        for unit in self.units:
+            yield from unit.nodes
 
 
-def outline(tree: ast.Module, lines: Sequence[str], aliases: Aliases) -> Outline:
-    """Return the units of `tree`, whose text is `lines`."""
-    builder = _Builder(lines, aliases)
-    builder.add(tree.body, None)
-    return Outline(builder.units, builder.bodies)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-class _Builder:
-    def __init__(self, lines: Sequence[str], aliases: Aliases) -> None:
-        self._lines = lines
-        self._aliases = aliases
-        self.units: list[Unit] = []
-        self.bodies: list[tuple[Block, list[Unit]]] = []
+def outline(
+    tree: ast.Module, lines: Sequence[str], aliases: Aliases, is_foreign: Callable[[ast.expr], bool]
+) -> Outline:
+    """Return the units of `tree`, whose text is `lines`.
 
-    def add(self, body: list[ast.stmt], parent: Block | None) -> list[Unit]:
-        """Append the units of one block, those of nested blocks included; return them all."""
-        added: list[Unit] = []
-        for node in body:
-            if added and _first_line(node) <= added[-1].last_line:
-                _merge(added[-1], self._unit(node, parent))
-            elif isinstance(node, (ast.If, ast.Try)) and not self._shares_lines(node):
-                added += self._nested(node, parent)
-            else:
-                added.append(self._unit(node, parent))
-                self.units.append(added[-1])
-        return added
+    `is_foreign` tells decorators of packages that are not here.
+    """
+    postponed = any(_postpones_annotations(node) for node in tree.body)
+    is_main = not any("__name__" in names.stored([node]) for node in tree.body)
+    units: list[Unit] = []
+    for node in tree.body:
+        left_out = decorators.left_out(node, lines, aliases, is_foreign)
+        running = _running(node, left_out, imported=is_main)
+        reading = names.read(running, annotations=not postponed)
+        end = node.end_lineno or node.lineno
+        last = units[-1].last_line if units else 0
+        if units and (node.lineno <= last or _goes_on(lines[last - 1])):
+            _merge(units[-1], Unit([node], node.lineno, end, reading, left_out))
+        else:
+            units.append(Unit([node], _first_line(lines, last, node), end, reading, left_out))
+    return Outline(units)
 
-    def _nested(self, node: ast.If | ast.Try, parent: Block | None) -> list[Unit]:
-        block = Block(node, node.lineno, _end(node), _header_reads(node), parent)
-        groups = [body for body in _bodies(node) if not self._is_elif(body[0])]
-        own: list[tuple[Block, list[Unit]]] = [(block, []) for _ in groups]
-        self.bodies += own  # outer blocks before inner ones
-        added: list[Unit] = []
-        for (_, units), body in zip(own, groups, strict=True):
-            units += self.add(body, block)
-            added += units
-        for body in _bodies(node):
-            if self._is_elif(body[0]):
-                added += self.add(body, block)
-        return added
 
-    def _is_elif(self, node: ast.stmt) -> bool:
-        text = self._lines[node.lineno - 1].encode()[node.col_offset :]
-        return isinstance(node, ast.If) and text.startswith(b"elif")
+def _running(node: ast.stmt, left_out: Sequence[LeftOut], *, imported: bool) -> ast.stmt:
+    """Return what of a statement is run when the module is imported."""
+    if left_out:
+        unread = [item.node for item in left_out]
+        bare = copy.copy(node)
+        assert isinstance(bare, ast.FunctionDef)
+        bare.decorator_list = [item for item in bare.decorator_list if item not in unread]
+        return bare
+    if imported and is_main_block(node):
+        return ast.copy_location(ast.If(ast.Constant(False), [ast.Pass()], node.orelse), node)
+    return node
 
-    def _shares_lines(self, node: ast.If | ast.Try) -> bool:
-        """Return whether a nested statement stands on a line with something in front of it."""
-        for body in _bodies(node):
-            first = body[0]
-            text = self._lines[_first_line(first) - 1].encode()[: _column(first)]
-            if text.strip():
-                return True
-        return False
 
-    def _unit(self, node: ast.stmt, parent: Block | None) -> Unit:
-        decorator = self._aliases.decorator_of(node)
-        blanked, parts = [], [node]
-        if isinstance(node, ast.FunctionDef) and decorator is not None:
-            above = node.decorator_list[: decorator.index]
-            blanked = [(item.lineno, item.end_lineno or item.lineno) for item in above]
-            bare = copy.copy(node)
-            bare.decorator_list = node.decorator_list[decorator.index :]
-            parts = [bare]
-        return Unit(
-            [node], _first_line(node), _end(node), _column(node), parent,
-            names.bound(node), names.looked_up(parts), decorator, blanked,
-        )  # fmt: skip
+def is_main_block(node: ast.stmt) -> TypeGuard[ast.If]:
+    """Return whether a statement is `if __name__ == "__main__":`, which imports do not enter."""
+    match node:
+        case ast.If(
+            test=ast.Compare(
+                left=ast.Name(id="__name__"),
+                ops=[ast.Eq()],
+                comparators=[ast.Constant(value="__main__")],
+            )
+        ):
+            return True
+    return False
+
+
+def _postpones_annotations(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.ImportFrom)
+        and node.module == "__future__"
+        and any(alias.name == "annotations" for alias in node.names)
+    )
+
+
+def _goes_on(line: str) -> bool:
+    """Return whether a line may be joined with the next one by a backslash."""
+    return line.rstrip().endswith("\\")
+
+
+def _first_line(lines: Sequence[str], after: int, node: ast.stmt) -> int:
+    """Return the line that a statement begins on: its first decorator's `@`, brackets and all.
+
+    Between two statements there are but empty lines and comments, so it is the first other one.
+    """
+    for number in range(after + 1, node.lineno):
+        text = lines[number - 1].strip()
+        if text and not text.startswith("#"):
+            return number
+    return node.lineno
 
 
 def _merge(unit: Unit, other: Unit) -> None:
     unit.nodes += other.nodes
     unit.last_line = max(unit.last_line, other.last_line)
-    unit.binds |= other.binds
-    unit.reads |= other.reads
-    unit.blanked += other.blanked
-
-
-def _bodies(node: ast.If | ast.Try) -> Iterator[list[ast.stmt]]:
-    groups = [node.body, *(handler.body for handler in getattr(node, "handlers", []))]
-    groups += [node.orelse, getattr(node, "finalbody", [])]
-    return (group for group in groups if group)
-
-
-def _header_reads(node: ast.If | ast.Try) -> frozenset[str]:
-    if isinstance(node, ast.If):
-        return names.looked_up([node.test])
-    return names.looked_up([handler.type for handler in node.handlers if handler.type])
-
-
-def _first_line(node: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
-
-
-def _column(node: ast.stmt) -> int:
-    return node.col_offset
-
-
-def _end(node: ast.stmt) -> int:
-    return node.end_lineno or node.lineno
+    unit.left_out += other.left_out
+    unit.reading.binds |= other.reading.binds
+    unit.reading.later_binds |= other.reading.later_binds
+    unit.reading.now += other.reading.now
+    unit.reading.later += other.reading.later
+    unit.reading.raises |= other.reading.raises

@@ -21,13 +21,12 @@ def parameters(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any
     """Return the kernel's name, its line, and its parameters as `facts` describes them.
 
     Annotations are those that Triton derived: a type, something with `constexpr`, or null. `header`
-    has `kernel`, `files`, `complete` and `target`, as that of `front`. Raises `Failure`.
+    has `kernel`, `files`, `touched` and `target`, as that of `front`. Raises `Failure`.
     """
     del send
     machine.pretend(toolchain.target_of(header["target"]))
-    whole = not header.get("complete", True)
-    loaded = load(body.decode(), header.get("files") or {}, whole=whole, name=MODULE)
-    function = find(loaded, header.get("kernel"))
+    loaded = load(body.decode(), header.get("files") or {}, name=MODULE)
+    function = find(loaded, header.get("kernel"), header.get("touched"))
     return {
         "kernel": function.__name__,
         "line": toolchain.definition_line(function),

@@ -1,92 +1,160 @@
-"""Cuts a module down to what its kernel reaches.
+"""Cuts a module down to what its kernel can see; unreached lines are blanked, never removed.
 
-Unreached lines are blanked, never removed: positions stay.
+A statement is left out only when it cannot matter: docs/correctness.md states the rule.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from compiler.making.outline import Block, Outline, Unit
+from compiler.making.effects import Effects, star_imports
+from compiler.making.outline import Outline, Unit
 
-_BUILTINS = frozenset(dir(builtins)) | {
+BUILTINS = frozenset(dir(builtins)) | {
     "__name__",
     "__file__",
     "__doc__",
     "__package__",
     "__spec__",
 }
-_OPAQUE = frozenset({"globals", "locals", "vars", "exec", "eval", "__import__", "compile"})
+_MEANT_BY_PYTHON = frozenset(
+    {"__name__", "__file__", "__package__", "__builtins__", "__path__", "__annotations__"}
+)
 
 
 @dataclass(frozen=True)
 class Reach:
-    """The units a kernel reaches, and the names that nothing in the module binds."""
+    """The units that may matter to a kernel, what it reaches, and what nothing in the file binds.
+
+    `opaque` says what no reading of the text can follow: with it, nothing may be left out.
+    """
 
     units: list[Unit]
+    names: frozenset[str]
     unbound: frozenset[str]
-
-    @property
-    def opaque(self) -> frozenset[str]:
-        """What the kernel reaches that no reading of the text can follow."""
-        return frozenset(name for unit in self.units for name in unit.reads & _OPAQUE)
+    opaque: frozenset[str]
+    changed: Mapping[int, frozenset[str]]
+    """By the `id` of a unit: the kernel's own names that it certainly changes in place."""
 
 
-def reach(outline: Outline, roots: Iterable[str]) -> Reach:
-    """Return everything that the names `roots` reach, transitively."""
-    by_name: dict[str, list[Unit]] = {}
+def reach(outline: Outline, effects: Effects, roots: Iterable[str]) -> Reach:
+    """Return what the names `roots` reach, and every statement that can change it."""
+    search = _Search(outline, effects)
+    for name in roots:
+        search.need(name)
+    own = frozenset(search.names)
+    search.run()
+    kept = [unit for unit in outline.units if id(unit) in search.kept]
+    opaque = set[str]()
     for unit in outline.units:
-        for name in unit.binds:
-            by_name.setdefault(name, []).append(unit)
-    kept: dict[int, Unit] = {id(u): u for u in outline.units if _is_future(u)}
-    waiting, seen = list(roots), set(roots)
-    while waiting:
-        for unit in by_name.get(waiting.pop(), []):
-            if id(unit) in kept:
+        opaque |= effects.opaque(effects.closure(unit))
+    for unit in kept:
+        opaque |= effects.opaque(unit.mentions)
+    bound = {name for unit in outline.units for name in unit.binds | unit.reading.later_binds}
+    unbound = search.names - bound - BUILTINS
+    changed = {id(unit): own & effects.changes(unit) for unit in kept}
+    return Reach(kept, frozenset(search.names), frozenset(unbound), frozenset(opaque), changed)
+
+
+class _Search:
+    """Keeps units until none that is left out can matter to those that are kept."""
+
+    def __init__(self, outline: Outline, effects: Effects) -> None:
+        self._outline = outline
+        self._effects = effects
+        self.kept: set[int] = set()
+        self.names: set[str] = set()
+        """What the kernel, and what is run for it, looks up."""
+        self._made: set[str] = set()
+        """What kept statements bind besides: it may share objects with what is looked up."""
+
+    def need(self, name: str) -> None:
+        """Keep what binds a name, and all that using it looks up."""
+        waiting = [name]
+        while waiting:
+            wanted = waiting.pop()
+            if wanted in self.names:
                 continue
-            kept[id(unit)] = unit
-            new = (unit.reads | _block_reads(unit.parent)) - seen
-            seen |= new
-            waiting += new
-    unbound = frozenset(seen) - by_name.keys() - _BUILTINS
-    if unbound:
-        kept |= {id(u): u for u in outline.units if star_imports(u)}
-    return Reach([unit for unit in outline.units if id(unit) in kept], unbound)
+            self.names.add(wanted)
+            for unit in self._effects.binding(wanted):
+                self._keep(unit)
+                waiting += [mention.name for mention in unit.mentions if mention.name]
+
+    def run(self) -> None:
+        """Keep what may matter, until nothing else does."""
+        growing = True
+        while growing:
+            growing = False
+            for unit in self._outline.units:
+                if id(unit) not in self.kept and self._matters(unit):
+                    self._keep(unit)
+                    growing = True
+
+    def _keep(self, unit: Unit) -> None:
+        if id(unit) in self.kept:
+            return
+        self.kept.add(id(unit))
+        self._made |= unit.binds
+        for mention in unit.reading.now:
+            if mention.name:
+                self.need(mention.name)
+
+    def _matters(self, unit: Unit) -> bool:
+        if self._is_always_kept(unit):
+            return True
+        seen = self.names | self._made
+        if (unit.binds | self._effects.later_binds(unit)) & seen:
+            return True
+        roots = {known.root for n in seen if (known := self._effects.imported.get(n)) is not None}
+        closure = self._effects.closure(unit)
+        return any(self._effects.touches(mention, seen, roots) for mention in closure)
+
+    def _is_always_kept(self, unit: Unit) -> bool:
+        if unit.binds & _MEANT_BY_PYTHON:
+            return True
+        for mention in unit.reading.now:
+            if mention.how == "import":
+                star = mention.path[1:] == ("*",) and not self._effects.is_foreign(mention.name)
+                ours = mention.name in {"triton", "__future__"}
+                if star or ours or self._effects.is_posted(mention.name):
+                    return True
+        return unit.reading.raises and self._is_decidable(unit)
+
+    def _is_decidable(self, unit: Unit) -> bool:
+        """Return whether a unit asks nothing of modules that are not here, and launches nothing."""
+        for mention in self._effects.closure(unit):
+            known = self._effects.imported.get(mention.name)
+            if mention.how == "launch" or (known and self._effects.is_foreign(known.root)):
+                return False
+        return True
 
 
-def star_imports(unit: Unit) -> list[str]:
-    """Return the modules that a unit imports everything from."""
-    return [
-        "." * node.level + (node.module or "")
-        for node in unit.nodes
-        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
-    ]
+def foreign_stars(units: Sequence[Unit], effects: Effects) -> list[tuple[Unit, str]]:
+    """Return the units that import everything from a module that is not here, and the module."""
+    found = ((unit, module) for unit in units for module in star_imports(unit))
+    return [(u, m) for u, m in found if m[:1] != "." and effects.is_foreign(m.split(".")[0])]
 
 
-def sliced(lines: Sequence[str], outline: Outline, units: Sequence[Unit]) -> list[str]:
-    """Return `lines` with all blanked but `units` and each `if` and `try` around them."""
+def sliced(lines: Sequence[str], units: Sequence[Unit]) -> list[str] | None:
+    """Return `lines` with all blanked but `units`; `None` if these would not be read as they were.
+
+    A line that declares the encoding stays.
+    """
     kept = [""] * len(lines)
-    kept_blocks = {id(block) for unit in units for block in _around(unit)}
-    for block, _ in outline.bodies:
-        inside = block.parent is None or id(block.parent) in kept_blocks
-        if id(block) in kept_blocks:
-            _copy(lines, kept, block.first_line, block.last_line)
-        elif inside:
-            _blank(kept, block.first_line, block.last_line)
-    for unit in outline.units:
-        if unit.parent is not None and id(unit.parent) in kept_blocks:
-            _blank(kept, unit.first_line, unit.last_line)
     for unit in units:
-        _copy(lines, kept, unit.first_line, unit.last_line)
-        for first, last in unit.blanked:
-            _blank(kept, first, last)
-    chosen = {id(unit) for unit in units}
-    for block, body in outline.bodies:
-        if id(block) in kept_blocks and not any(id(unit) in chosen for unit in body):
-            _fill_empty(kept, lines, body[0])
+        kept[unit.first_line - 1 : unit.last_line] = lines[unit.first_line - 1 : unit.last_line]
+    _keep_encoding(lines, kept)
+    return kept if _reads_alike(kept, units) else None
+
+
+def without(lines: Sequence[str], ranges: Iterable[tuple[int, int]]) -> list[str]:
+    """Return `lines` with the ranges of lines (both ends included) blanked."""
+    kept = list(lines)
+    for first, last in ranges:
+        kept[first - 1 : last] = [""] * (last - first + 1)
     return kept
 
 
@@ -102,38 +170,23 @@ def blanked_ranges(lines: Sequence[str], kept: Sequence[str]) -> list[list[int]]
     return ranges
 
 
-def _is_future(unit: Unit) -> bool:
-    return any(
-        isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in unit.nodes
-    )
+def _keep_encoding(lines: Sequence[str], kept: list[str]) -> None:
+    for index, line in enumerate(lines[:2]):
+        if line.lstrip().startswith("#") and "coding" in line:
+            kept[index] = line
 
 
-def _around(unit: Unit) -> list[Block]:
-    found, block = [], unit.parent
-    while block is not None:
-        found.append(block)
-        block = block.parent
-    return found
+def _reads_alike(kept: Sequence[str], units: Sequence[Unit]) -> bool:
+    """Return whether the slice holds just the statements of `units`, where they stood."""
+    try:
+        found = ast.parse("\n".join(kept)).body
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    wanted = [node for unit in units for node in unit.nodes]
+    return [_place(node) for node in found] == [_place(node) for node in wanted]
 
 
-def _block_reads(block: Block | None) -> frozenset[str]:
-    found: frozenset[str] = frozenset()
-    while block is not None:
-        found |= block.reads
-        block = block.parent
-    return found
-
-
-def _copy(lines: Sequence[str], kept: list[str], first: int, last: int) -> None:
-    kept[first - 1 : last] = lines[first - 1 : last]
-
-
-def _blank(kept: list[str], first: int, last: int) -> None:
-    kept[first - 1 : last] = [""] * (last - first + 1)
-
-
-def _fill_empty(kept: list[str], lines: Sequence[str], unit: Unit) -> None:
-    """Put `pass` where a kept `if` or `try` would have an empty block."""
-    text = lines[unit.first_line - 1]
-    indent = text[: len(text) - len(text.lstrip())]
-    kept[unit.first_line - 1] = f"{indent}pass"
+def _place(node: ast.stmt) -> tuple[object, ...]:
+    decorators = len(getattr(node, "decorator_list", ()))
+    end = (node.end_lineno, node.end_col_offset)
+    return type(node), node.lineno, node.col_offset, *end, decorators

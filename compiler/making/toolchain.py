@@ -20,6 +20,7 @@ from triton.compiler import ASTSource, code_generator, make_backend
 from triton.compiler.errors import CompilationError
 from triton.experimental.gluon._runtime import GluonASTSource
 from triton.runtime import cache, jit
+from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import JITFunction
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ __all__ = ["CompilationError", "GPUTarget", "JITFunction", "ir", "make_backend"]
 
 INSTALLED = str(Path(triton.__file__).parent)
 VIRTUAL = "/triton"
+LAUNCHABLE = (JITFunction, Autotuner, Heuristics)
+"""Classes whose method `run` launches a kernel."""
 SCRATCH_INPUT = "scratch.ptx"
 
 

@@ -42,7 +42,7 @@ async def compiler():
 
 
 async def front(pool, body="pass", deadline_s=20.0, before=""):
-    header = {"task": "front", "kernel": "copy", "files": {}, "complete": True}
+    header = {"task": "front", "kernel": "copy", "files": {}}
     source = SOURCE.replace("BODY", body).replace("@", f"{before}\n@").encode()
     job = header | SPECIALIZATION | COMMON
     stages = STAGES_OF_TASK["front"]

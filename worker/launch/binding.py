@@ -19,7 +19,9 @@ from worker.report import CutReport, KernelFacts
 
 def facts_of(cut: CutReport) -> KernelFacts | None:
     """Return what the source says of the kernel, None where only executing it can tell."""
-    return next((known for known in cut.facts.kernels if known.name == cut.kernel), None)
+    return next(
+        (known for known in cut.facts.kernels if known.name == cut.kernel and known.certain), None
+    )
 
 
 def bind(

@@ -278,10 +278,11 @@ async def _asked(cut: CutReport, job: CompileJob, tasks: ChildTasks) -> KernelFa
     header = {
         "kernel": cut.kernel,
         "files": cut.files,
-        "complete": cut.complete,
+        "touched": cut.touched,
         "target": {"backend": target.backend, "arch": target.arch, "warp_size": target.warp_size},
     }
-    report = await tasks.run("parameters", header, cut.slice.encode(), ParametersReport)
+    text = (cut.opinion or cut.slice).encode()
+    report = await tasks.run("parameters", header, text, ParametersReport)
     known = facts_of(cut)
     written = {item.name: item.model_dump() for item in known.parameters} if known else {}
     nowhere = {"line": report.line, "column": 1, "set_by": None, "example": None}

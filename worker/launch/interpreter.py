@@ -28,13 +28,13 @@ async def interpret(
     deadline: Deadline,
 ) -> Ran:
     """Run the kernel; `asked` has options, checks and trace. Raises DeadlinePassed."""
-    source = cut.slice.encode()
+    source = (cut.opinion or cut.slice).encode()
     header = {
         "task": "interpret",
         "kernel": run.kernel,
         "source": [0, len(source)],
         "files": cut.files,
-        "complete": cut.complete,
+        "touched": cut.touched,
         "grid": run.grid,
         **asked,
         **arguments_header(run, len(source)),

@@ -87,7 +87,7 @@ def compile_kernel(
     header = {
         "task": "front",
         "kernel": cut.result["kernel"],
-        "complete": cut.result["complete"],
+        "touched": cut.result["touched"],
         "signature": request.get("signature", {}),
         "constexprs": {name: _tagged(v) for name, v in request.get("constexprs", {}).items()},
         "hints": request.get("hints", {}),

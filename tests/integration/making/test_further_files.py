@@ -162,8 +162,9 @@ def test_a_kernel_inside_something_compiles_by_its_name(
 def test_a_kernel_that_running_the_source_does_not_make_says_what_was_left_out(
     children: Children,
 ) -> None:
-    text = f"{HEAD}def make():\n    @triton.jit\n    def kernel(x_ptr):\n        pass\n" + (
-        "    return kernel\nmade = make(nowhere)\n"
+    text = (
+        f"{HEAD}import torch\ndef make():\n    @triton.jit\n    def kernel(x_ptr):\n        pass\n"
+        + ("    return kernel\nmade = make(*torch.nowhere)\n")
     )
     request = {**SIGNATURE, "kernel": "kernel"}
 
@@ -171,4 +172,4 @@ def test_a_kernel_that_running_the_source_does_not_make_says_what_was_left_out(
 
     assert failure is not None
     assert failure["slug"] == "unknown_kernel"
-    assert "'nowhere' is not defined" in failure["diagnostics"][1]["message"]
+    assert "torch.nowhere is not known here" in failure["diagnostics"][1]["message"]

@@ -44,7 +44,7 @@ def front_stages(children: Children, name: str, backend: str, **given: Any) -> d
         for name, value in request.get("constexprs", {}).items()
     }
     header = {
-        "task": "front", "kernel": cut["kernel"], "complete": cut["complete"],
+        "task": "front", "kernel": cut["kernel"], "touched": cut["touched"],
         "files": cut["files"], "signature": request.get("signature", {}),
         "constexprs": constexprs, "hints": request.get("hints", {}),
         "target": TARGETS[backend], "stop_after": "ttir",

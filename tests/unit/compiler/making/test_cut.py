@@ -98,13 +98,18 @@ def test_a_guarded_import_is_kept_whole_only_if_it_is_reached() -> None:
     assert "try:" in kept(text.replace("1.0", "nowhere"))
 
 
-def test_unreached_statements_in_a_kept_block_leave_a_pass() -> None:
+def test_a_block_of_which_one_part_matters_is_kept_whole() -> None:
     text = HEAD + (
         "if True:\n    import torch\nelse:\n    VALUE = tl.constexpr(2)\n"
         "@triton.jit\ndef k(x):\n    tl.store(x, VALUE)\n"
     )
 
-    assert kept(text)[2:6] == ["if True:", "    pass", "else:", "    VALUE = tl.constexpr(2)"]
+    assert kept(text)[2:6] == [
+        "if True:",
+        "    import torch",
+        "else:",
+        "    VALUE = tl.constexpr(2)",
+    ]
 
 
 def test_statements_on_one_line_stay_together() -> None:
@@ -148,7 +153,7 @@ def test_jit_is_recognised_through_its_names(imports: str, decorator: str) -> No
     result = cut_text(f"{imports}\n@{decorator}\ndef k(x):\n    pass\n")
 
     assert result["kernel"] == "k"
-    assert result["complete"] is True
+    assert result["whole"] is False
 
 
 def test_a_wrong_kernel_name_gets_a_suggestion() -> None:
@@ -239,11 +244,11 @@ def test_text_that_cannot_be_read_is_a_syntax_error(body: bytes) -> None:
     assert caught.value.slug == "syntax_error"
 
 
-def test_a_star_import_of_another_package_prevents_the_cut() -> None:
-    result = cut_text("from helpers import *\n" + HEAD + KERNEL.replace("1.0", "VALUE"))
+def test_a_star_import_of_another_package_is_an_assumption() -> None:
+    result = cut_text(HEAD + "VALUE = 1.0\nfrom torch import *\n" + KERNEL.replace("1.0", "VALUE"))
 
-    assert result["complete"] is False
-    assert "import *" in result["notes"][0]["message"]
+    assert result["assumptions"][0]["line"] == 4
+    assert "`from torch import *`" in result["assumptions"][0]["message"]
 
 
 def test_functions_passed_as_constexprs_are_reached() -> None:

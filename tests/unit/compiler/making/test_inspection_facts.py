@@ -98,7 +98,7 @@ def test_a_kernel_made_inside_something_is_found_by_running_all(
 ) -> None:
     result = cut({"kernel": name, "files": {}}, (HEAD + text).encode())
 
-    assert result["complete"] is False
+    assert result["whole"] is True
     assert f"made inside {where}" in result["notes"][0]["message"]
 
 

@@ -17,7 +17,7 @@ PACKAGE = {
 @pytest.mark.parametrize(
     ("text", "files", "folder", "package"),
     [
-        ("import helpers\n", {"helpers.py": ""}, (), "kernel"),
+        ("import helpers\n", {"helpers.py": ""}, (), ""),
         ("from .helpers import f\n", {"helpers.py": ""}, (), "kernel"),
         ("from .helpers import f\n", {"package/helpers.py": ""}, ("package",), "package"),
         ("from ..helpers import f\n", {"helpers.py": ""}, ("here",), "kernel.here"),

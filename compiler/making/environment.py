@@ -1,0 +1,96 @@
+"""Tells what failed because this machine lacks something from what would fail on any machine."""
+
+from __future__ import annotations
+
+import importlib.abc
+import os
+import re
+import sys
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from compiler.excerpt import file_in_kernel
+from compiler.making import refusal
+from compiler.making.assumptions import Assumptions
+
+_UNDEFINED = re.compile(r"name '(\w+)' is not defined")
+
+
+class StandInUsed(TypeError):
+    """A stand-in was asked for something that only the real thing knows."""
+
+
+class Missing(importlib.abc.MetaPathFinder):
+    """Comes after all finders: notes the modules that user code asked for and that are not here."""
+
+    def __init__(self, assumptions: Assumptions) -> None:
+        self._assumptions = assumptions
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
+        """Note the module when user code itself asks for it; return `None` in any case."""
+        del path, target
+        if _asked_by_user():
+            root = fullname.partition(".")[0]
+            touches = self._assumptions.touches
+            self._assumptions.assume(f"the module {root} is not installed where this was compiled")
+            self._assumptions.touches = touches  # it is as absent as it seems
+
+
+def _asked_by_user() -> bool:
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if "importlib" not in name:
+            return file_in_kernel(name) is not None
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+def is_lacking(error: BaseException, missing: Collection[str]) -> bool:
+    """Return whether an error comes of what is not here: a package, a GPU, a file, a variable.
+
+    `missing` are names that statements left out before would have bound.
+    """
+    return any(_lacks(link, missing) for link in _links(error))
+
+
+def _lacks(error: BaseException, missing: Collection[str]) -> bool:
+    if isinstance(error, (StandInUsed, OSError)) or refusal.was_refused(error):
+        return True
+    if isinstance(error, ImportError):
+        return _import_lacks(error, missing)
+    if isinstance(error, NameError):
+        match = _UNDEFINED.search(str(error))
+        return match is not None and match[1] in missing
+    if isinstance(error, AttributeError):
+        return getattr(error, "name", None) in missing
+    return isinstance(error, KeyError) and _raised_in(error) == os.__name__
+
+
+def _import_lacks(error: ImportError, missing: Collection[str]) -> bool:
+    """Return whether an import failed for want of a module, or of a name that was left out."""
+    if "beyond top-level package" in str(error):
+        return True
+    if error.name is None:
+        return False  # raised by hand
+    if isinstance(error, ModuleNotFoundError) or file_in_kernel(error.path or "") is None:
+        return True
+    return getattr(error, "name_from", None) in missing or any(
+        f"cannot import name '{name}'" in str(error) for name in missing
+    )
+
+
+def _raised_in(error: BaseException) -> str:
+    """Return the name of the module that raised `error`."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return str(trace.tb_frame.f_globals.get("__name__")) if trace is not None else ""
+
+
+def _links(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        yield error
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__

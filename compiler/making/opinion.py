@@ -1,0 +1,116 @@
+"""Whether a source needs a second opinion: its whole text executed beside its slice.
+
+Files of imports, definitions, plain assignments and launches do not: what is left out of these
+cannot matter. Reads syntax only.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from compiler.making.effects import Effects, Kind
+from compiler.making.names import children
+from compiler.making.outline import Outline, is_main_block
+
+_PLAIN_BUILTINS = frozenset(
+    {"int", "float", "str", "bool", "len", "tuple", "list", "dict", "set", "frozenset", "range",
+     "min", "max", "abs", "round", "print", "repr", "object", "slice", "complex", "bytes"}
+)  # fmt: skip
+_PLAIN_MODULES = frozenset({"typing", "dataclasses", "collections", "functools", "logging", "enum"})
+_PLAIN_OF_TRITON = frozenset(
+    {"autotune", "heuristics", "Config", "jit", "language.constexpr", "cdiv", "next_power_of_2",
+     "experimental.gluon.jit", "language.core.constexpr"}
+)  # fmt: skip
+_DECIDING = {"attribute", "item", "call", "load", "launch"}
+_NOT_PLAIN = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom, ast.Starred)
+
+
+def is_wanted(outline: Outline, effects: Effects) -> bool:
+    """Return whether the whole text can tell more than its slice.
+
+    It cannot where every statement is plain, nor where it would certainly ask a module that is not
+    here.
+    """
+    plain = _Plain(effects)
+    if all(plain.statement(node) for node in outline.statements):
+        return False
+    return not any(
+        mention.sure and mention.how in _DECIDING and _is_foreign(mention.name, effects)
+        for unit in outline.units
+        for mention in unit.reading.now
+    )
+
+
+def _is_foreign(name: str, effects: Effects) -> bool:
+    known = effects.imported.get(name)
+    return known is not None and effects.is_foreign(known.root)
+
+
+class _Plain:
+    def __init__(self, effects: Effects) -> None:
+        self._effects = effects
+
+    def statement(self, node: ast.stmt) -> bool:
+        """Return whether a statement only imports, defines, assigns plainly or launches."""
+        if isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass)) or is_main_block(node):
+            return True
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            parts = [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]
+            return all(self._value(part) for part in parts if part is not None)
+        if isinstance(node, ast.ClassDef):
+            kept = (keyword.value for keyword in node.keywords)
+            evaluated = [*node.decorator_list, *node.bases, *kept]
+            plain = all(self._value(part) for part in evaluated)
+            return plain and all(map(self.statement, node.body))
+        if isinstance(node, ast.Assign):
+            return all(map(_is_name, node.targets)) and self._value(node.value)
+        if isinstance(node, ast.AnnAssign):
+            return _is_name(node.target) and (node.value is None or self._value(node.value))
+        return isinstance(node, ast.Expr) and self._value(node.value)
+
+    def _value(self, node: ast.AST) -> bool:
+        if isinstance(node, _NOT_PLAIN):
+            return False
+        if isinstance(node, ast.Call):
+            index = [node.func.slice] if isinstance(node.func, ast.Subscript) else []
+            parts: list[ast.AST] = [*index, *node.args, *node.keywords]
+            return self._call(node.func) and all(map(self._value, parts))
+        if isinstance(node, ast.Subscript) and not self._is_imported(node.value):
+            return False
+        if isinstance(node, ast.Lambda):
+            return True
+        return all(self._value(child) for child in children(node))
+
+    def _call(self, function: ast.expr) -> bool:
+        if isinstance(function, ast.Subscript):
+            launched = function.value
+            return isinstance(launched, ast.Name) and (
+                self._effects.kind(launched.id) is Kind.KERNEL
+            )
+        if isinstance(function, ast.Name) and function.id in _PLAIN_BUILTINS:
+            return not self._effects.binding(function.id)
+        return self._is_plain_of_module(function)
+
+    def _is_plain_of_module(self, function: ast.expr) -> bool:
+        path: list[str] = []
+        while isinstance(function, ast.Attribute):
+            path.append(function.attr)
+            function = function.value
+        known = self._effects.imported.get(function.id) if isinstance(function, ast.Name) else None
+        if known is None:
+            return False
+        dotted = ".".join([*known.path, *reversed(path)])
+        if known.root == "triton":
+            return dotted in _PLAIN_OF_TRITON
+        return known.root in _PLAIN_MODULES or self._effects.is_foreign(known.root)
+
+    def _is_imported(self, node: ast.expr) -> bool:
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id in self._effects.imported
+
+
+def _is_name(node: ast.expr) -> bool:
+    if isinstance(node, ast.Tuple):
+        return False  # taking a value apart can fail, and uses up what can be used once
+    return isinstance(node, ast.Name)
