@@ -228,8 +228,12 @@ class Effects:
         """Return all that running a unit mentions, what it may call of the file included."""
         found = self._closures.get(id(unit))
         if found is None:
-            start = unit.mentions if self._may_call(unit) else unit.reading.now
-            found = self._closures[id(unit)] = self._follow(start)
+            start = [*unit.reading.now]
+            if self._may_call(unit):
+                start += unit.reading.later
+                called = unit.binds if unit.reading.later_binds else ()
+                start += [Mention(name, "call") for name in called]
+            found = self._closures[id(unit)] = self.follow(start)
         return found
 
     def _may_call(self, unit: Unit) -> bool:
@@ -242,7 +246,8 @@ class Effects:
         known = self.imported.get(mention.name)
         return known is None or self.is_posted(known.root)
 
-    def _follow(self, mentions: Iterable[Mention]) -> list[Mention]:
+    def follow(self, mentions: Iterable[Mention]) -> list[Mention]:
+        """Return `mentions`, and all that what they call of the file mentions."""
         found, seen, left = [], set(), list(mentions)
         followed: set[int] = set()
         while left:
@@ -259,18 +264,19 @@ class Effects:
                     left += (Mention(m.name, m.how, m.path) for m in unit.mentions)
         return found
 
-    def later_binds(self, unit: Unit) -> set[str]:
-        """Return the names that functions which a unit may call declare global and bind."""
-        names = {mention.name for mention in self.closure(unit)}
-        units = [other for name in names for other in self._binding.get(name, [])]
-        own = unit.reading.later_binds if self._may_call(unit) else set()
-        return own.union(*(other.reading.later_binds for other in units))
+    def later_binds(self, closure: Iterable[Mention]) -> set[str]:
+        """Return the names that functions declare global and bind, when they are called."""
+        found = set[str]()
+        for name in {mention.name for mention in closure}:
+            for unit in self._binding.get(name, []):
+                found |= unit.reading.later_binds
+        return found
 
     def changes(self, unit: Unit) -> set[str]:
         """Return the names whose objects a unit itself certainly changes when it is run."""
         found = {m.name for m in unit.reading.now if m.how == "store"}
         found |= {m.name for m in unit.reading.now if self._calls_method(m)}
-        return found | self.later_binds(unit)
+        return found | self.later_binds(self.closure(unit))
 
     def _calls_method(self, mention: Mention) -> bool:
         called = mention.how == "call" and bool(mention.path)

@@ -7,6 +7,7 @@ cannot matter. Reads syntax only.
 from __future__ import annotations
 
 import ast
+import builtins
 
 from compiler.making.effects import Effects, Kind
 from compiler.making.names import children
@@ -31,8 +32,7 @@ def is_wanted(outline: Outline, effects: Effects) -> bool:
     It cannot where every statement is plain, nor where it would certainly ask a module that is not
     here.
     """
-    plain = _Plain(effects)
-    if all(plain.statement(node) for node in outline.statements):
+    if _Plain(outline, effects).statements(outline):
         return False
     return not any(
         mention.sure and mention.how in _DECIDING and _is_foreign(mention.name, effects)
@@ -47,8 +47,18 @@ def _is_foreign(name: str, effects: Effects) -> bool:
 
 
 class _Plain:
-    def __init__(self, effects: Effects) -> None:
+    def __init__(self, outline: Outline, effects: Effects) -> None:
         self._effects = effects
+        self._unread = [item.node for unit in outline.units for item in unit.left_out]
+        self._bound = set(dir(builtins)) | {"__name__", "__file__", "__doc__"}
+
+    def statements(self, outline: Outline) -> bool:
+        """Return whether all statements are plain, each reading only what those before it bound."""
+        for unit in outline.units:
+            if not all(self.statement(node) for node in unit.nodes):
+                return False
+            self._bound |= unit.binds
+        return True
 
     def statement(self, node: ast.stmt) -> bool:
         """Return whether a statement only imports, defines, assigns plainly or launches."""
@@ -56,7 +66,8 @@ class _Plain:
             return True
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             parts = [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]
-            return all(self._value(part) for part in parts if part is not None)
+            read = (part for part in parts if part is not None and part not in self._unread)
+            return all(self._value(part) for part in read)
         if isinstance(node, ast.ClassDef):
             kept = (keyword.value for keyword in node.keywords)
             evaluated = [*node.decorator_list, *node.bases, *kept]
@@ -79,7 +90,26 @@ class _Plain:
             return False
         if isinstance(node, ast.Lambda):
             return True
+        if isinstance(node, ast.Name) and node.id not in self._bound:
+            return False
+        if isinstance(node, (ast.BinOp, ast.Compare)) and not self._is_safe(node):
+            return False
         return all(self._value(child) for child in children(node))
+
+    def _is_safe(self, node: ast.BinOp | ast.Compare) -> bool:
+        """Return whether an operation is one of plain numbers that cannot fail."""
+        if isinstance(node, ast.BinOp) and not isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+            return False
+        operands = [node.left, *(node.comparators if isinstance(node, ast.Compare) else [])]
+        operands += [node.right] if isinstance(node, ast.BinOp) else []
+        return all(self._is_number(operand) for operand in operands)
+
+    def _is_number(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Name):
+            return self._effects.kind(node.id) is Kind.IMMUTABLE
+        if isinstance(node, ast.BinOp):
+            return self._is_safe(node)
+        return isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
 
     def _call(self, function: ast.expr) -> bool:
         if isinstance(function, ast.Subscript):

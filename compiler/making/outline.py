@@ -24,6 +24,8 @@ class Unit:
     reading: Reading
     left_out: list[LeftOut] = field(default_factory=list)
     """Decorators that are blanked; `reading` does not have what they mention."""
+    unread: list[Mention] = field(default_factory=list)
+    """What these mention."""
 
     @property
     def binds(self) -> set[str]:
@@ -74,10 +76,12 @@ def outline(
         reading = names.read(running, annotations=not postponed)
         end = node.end_lineno or node.lineno
         last = units[-1].last_line if units else 0
+        unread = [m for item in left_out for m in names.read(ast.Expr(item.node)).now]
         if units and (node.lineno <= last or _goes_on(lines[last - 1])):
-            _merge(units[-1], Unit([node], node.lineno, end, reading, left_out))
+            _merge(units[-1], Unit([node], node.lineno, end, reading, left_out, unread))
         else:
-            units.append(Unit([node], _first_line(lines, last, node), end, reading, left_out))
+            first = _first_line(lines, last, node)
+            units.append(Unit([node], first, end, reading, left_out, unread))
     return Outline(units)
 
 
@@ -137,6 +141,7 @@ def _merge(unit: Unit, other: Unit) -> None:
     unit.nodes += other.nodes
     unit.last_line = max(unit.last_line, other.last_line)
     unit.left_out += other.left_out
+    unit.unread += other.unread
     unit.reading.binds |= other.reading.binds
     unit.reading.later_binds |= other.reading.later_binds
     unit.reading.now += other.reading.now

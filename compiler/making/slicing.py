@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.making.effects import Effects, star_imports
+from compiler.making.names import Mention
 from compiler.making.outline import Outline, Unit
 
 BUILTINS = frozenset(dir(builtins)) | {
@@ -51,6 +52,9 @@ def reach(outline: Outline, effects: Effects, roots: Iterable[str]) -> Reach:
     opaque = set[str]()
     for unit in outline.units:
         opaque |= effects.opaque(effects.closure(unit))
+        opaque |= effects.opaque(effects.follow(unit.unread))
+        if search.is_touched_by(effects.follow(unit.unread)):
+            opaque.add(f"a decorator on line {unit.left_out[0].first_line}")
     for unit in kept:
         opaque |= effects.opaque(unit.mentions)
     bound = {name for unit in outline.units for name in unit.binds | unit.reading.later_binds}
@@ -106,10 +110,15 @@ class _Search:
         if self._is_always_kept(unit):
             return True
         seen = self.names | self._made
-        if (unit.binds | self._effects.later_binds(unit)) & seen:
+        return bool(unit.binds & seen) or self.is_touched_by(self._effects.closure(unit))
+
+    def is_touched_by(self, closure: Sequence[Mention]) -> bool:
+        """Return whether running something can change what is kept, by all that it mentions."""
+        seen = self.names | self._made
+        if self._effects.later_binds(closure) & seen:
             return True
-        roots = {known.root for n in seen if (known := self._effects.imported.get(n)) is not None}
-        closure = self._effects.closure(unit)
+        known = (self._effects.imported.get(name) for name in seen)
+        roots = {origin.root for origin in known if origin is not None}
         return any(self._effects.touches(mention, seen, roots) for mention in closure)
 
     def _is_always_kept(self, unit: Unit) -> bool:

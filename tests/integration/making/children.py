@@ -120,6 +120,7 @@ def _run(header: dict[str, Any], body: bytes, said: int) -> None:
             "stage": failure.stage,
             "message": failure.message,
             "diagnostics": failure.diagnostics,
+            "conclusive": failure.conclusive,
         }
     send(last, b"")
 

@@ -34,6 +34,8 @@ def test_a_new_compilation_has_every_field_of_an_answer():
         "resources": None,
         "timings_ms": None,
         "diagnostics": [],
+        "complete": True,
+        "assumptions": [],
         "stdout": "",
         "problem": None,
     }

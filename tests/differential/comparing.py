@@ -1,0 +1,103 @@
+"""Compiles a module here and directly, and says how the two answers stand to each other.
+
+Here means what a worker does with a cut, a slice and a second opinion, without its sandbox.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tests.differential.direct import Direct
+from tests.integration.making.children import Children, Ended
+from worker.progress import CompilationFailed
+from worker.report import FailureReport, FrontReport, read_report
+from worker.second_opinion import Outcome, agree
+
+SIGNATURE = {"x_ptr": "*fp32"}
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What both made of one module."""
+
+    verdict: str
+    """equal, both_refuse, refused_here, told, launches (which no process without a GPU can do
+    directly, and which does nothing here), or SILENT: another answer without a word."""
+
+    detail: str
+    whole: bool
+    overruled: bool
+
+
+class Comparison:
+    """Two warmed processes, for a test session."""
+
+    def __init__(self) -> None:
+        self.children = Children()
+        self.direct = Direct()
+
+    def close(self) -> None:
+        """End both."""
+        self.children.close()
+        self.direct.close()
+
+    def compare(self, files: dict[str, str], kernel: str = "k") -> Answers:
+        """Compile `user.py` of `files` both ways."""
+        request: dict[str, Any] = {"kernel": kernel, "signature": SIGNATURE, "constexprs": {}}
+        theirs = self.direct.compile(files, arch=90, **request)
+        ours, told, whole, overruled = self._here(files, request)
+        if isinstance(ours, str):
+            verdict = "both_refuse" if "error" in theirs else "refused_here"
+            return Answers(verdict, f"{ours} | {theirs.get('error')}", whole, overruled)
+        if ours == theirs:
+            return Answers("equal", "", whole, overruled)
+        if "0 active drivers" in theirs.get("error", ""):
+            return Answers("launches", "", whole, overruled)
+        detail = theirs.get("error") or _first_difference(ours["source"], theirs["source"])
+        return Answers("told" if told else "SILENT", f"{detail} | {told}", whole, overruled)
+
+    def _here(
+        self, files: dict[str, str], request: dict[str, Any]
+    ) -> tuple[dict[str, str] | str, list[Any], bool, bool]:
+        others = {name: text for name, text in files.items() if name != "user.py"}
+        header = {"task": "cut", "kernel": request["kernel"], "files": others}
+        cut = self.children.run(header, files["user.py"].encode())
+        if cut.last is None or cut.last["kind"] != "result":
+            return f"cut: {cut.last}", [], False, False
+        found, overruled = cut.result, False
+        first = self._front(found, found["slice"], request)
+        if found["opinion"] is not None:
+            second = self._front(found, found["opinion"], request)
+            if second.is_conclusive and not agree(first, second):
+                overruled = not isinstance(first.end, CompilationFailed)
+                overruled &= not isinstance(second.end, CompilationFailed)
+                first = second
+        if isinstance(first.end, CompilationFailed):
+            return f"{first.end.slug}: {first.end}", [], found["whole"], overruled
+        told = [*found["assumptions"], *first.end.assumptions]
+        stages = {name: data.decode() for name, data in first.stages.items()}
+        return stages, told, found["whole"], overruled
+
+    def _front(self, cut: dict[str, Any], text: str, request: dict[str, Any]) -> Outcome:
+        header = {
+            "task": "front", "hints": {}, "files": cut["files"], "touched": cut["touched"],
+            "options": {"enable_fp_fusion": True}, "stop_after": "ttir",
+            "target": {"backend": "cuda", "arch": 90, "warp_size": 32}, **request,
+        }  # fmt: skip
+        return _outcome(self.children.run(header, text.encode()))
+
+
+def _outcome(ended: Ended) -> Outcome:
+    if ended.last is None:
+        return Outcome(CompilationFailed("compiler_crashed", ended.stderr[-300:]), ended.stages)
+    if ended.last["kind"] == "result":
+        return Outcome(read_report(FrontReport, ended.last), ended.stages)
+    said = read_report(FailureReport, ended.last)
+    failed = CompilationFailed(said.slug, said.message, conclusive=said.conclusive)
+    return Outcome(failed, ended.stages)
+
+
+def _first_difference(ours: str, theirs: str) -> str:
+    pairs = zip(ours.split("\n"), theirs.split("\n"), strict=False)
+    return next((f"{a.strip()} <> {b.strip()}" for a, b in pairs if a != b), "lengths differ")

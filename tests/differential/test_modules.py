@@ -1,0 +1,41 @@
+"""Generated modules: what is made of them here is what Python and Triton make of them, or said."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, event, given, seed, settings
+
+from tests.differential.comparing import Comparison
+from tests.differential.modules import modules
+
+EXAMPLES = int(os.environ.get("TRITOND_FUZZ_MODULES", "300"))
+SEED = int(os.environ.get("TRITOND_FUZZ_SEED", "8"))
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Iterator[Comparison]:
+    running = Comparison()
+    yield running
+    running.close()
+
+
+@pytest.mark.timeout(0)
+@seed(SEED)
+@settings(
+    max_examples=EXAMPLES,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=False,
+)
+@given(files=modules())
+def test_a_module_never_becomes_another_kernel_in_silence(
+    comparison: Comparison, files: dict[str, str]
+) -> None:
+    answers = comparison.compare(files)
+
+    event(answers.verdict)
+    assert answers.verdict != "SILENT", f"{answers.detail}\n{files['user.py']}"
