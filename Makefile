@@ -5,6 +5,8 @@ STAMP := $(VENV)/.installed
 EXPORTS := .cache/exports
 TORCH := .cache/torch
 SWEEP := .cache/sweep/venv
+MODULES := 5000
+SEED := 1
 TRITON_3.6 := 3.6.0
 TRITON_3.7 := 3.7.1
 TRITON_3.8 := 3.8.0
@@ -20,6 +22,10 @@ run: $(STAMP) ## start tritond on this machine and compile a first kernel
 
 test: $(STAMP) lint ## all tests that need no GPU (under 5 minutes on 2 cores)
 	$(PYTHON) -m pytest -n 2 --dist loadfile
+
+fuzz: $(STAMP) ## generated modules, here and directly (MODULES=5000 SEED=1)
+	TRITOND_FUZZ_MODULES=$(MODULES) TRITOND_FUZZ_SEED=$(SEED) \
+		$(PYTHON) -m pytest tests/differential/test_modules.py --hypothesis-show-statistics
 
 test-toolchains: $(STAMP) $(TRITONS) ## tests with Triton 3.6, 3.7, 3.8 beside 3.9 (200 MB each)
 	TRITOND_TEST_TOOLCHAINS=$$(echo $(abspath $(TRITONS)) | tr ' ' ':') \
@@ -94,4 +100,4 @@ $(SWEEP)/.installed: benchmarks/sweep/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help run test test-torch test-toolchains test-exports test-gpu gpu lint format bench sweep lock clean
+.PHONY: help run test fuzz test-torch test-toolchains test-exports test-gpu gpu lint format bench sweep lock clean

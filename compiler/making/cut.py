@@ -82,8 +82,13 @@ def _blanked(source: _Source, kernel: str) -> list[list[int]]:
     return slicing.blanked_ranges(source.lines, kept)
 
 
-def _left_out(units: list[Unit]) -> list[tuple[int, int]]:
-    return [(item.first_line, item.last_line) for unit in units for item in unit.left_out]
+def _left_out(units: list[Unit], *, foreign_only: bool = False) -> list[tuple[int, int]]:
+    return [
+        (item.first_line, item.last_line)
+        for unit in units
+        for item in unit.left_out
+        if item.foreign or not foreign_only
+    ]
 
 
 def _read(body: bytes, files: dict[str, str]) -> _Source:
@@ -265,10 +270,12 @@ def _whole(
     message = f"the source was not cut down to its kernel, so all of it was executed: {why}"
     note: Diagnostic = diagnostic("note", "request", message)
     units = source.outline.units
+    matters = found is not None and slicing.DECORATOR in found.opaque
+    blanked = _left_out(units, foreign_only=matters)
     assumed = _assumed(source, found, units)
     return {
         "kernel": kernel,
-        "slice": "\n".join(slicing.without(source.lines, _left_out(units))),
+        "slice": "\n".join(slicing.without(source.lines, blanked)),
         "files": files,
         "touched": _touched(found) if found else {},
         "whole": True,

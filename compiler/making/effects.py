@@ -363,7 +363,7 @@ _READING = frozenset(
     {"os.getenv", "os.environ", "os.environ.get", "os.cpu_count", "os.getpid", "os.name", "os.sep",
      "sys.getsizeof", "sys.version_info", "sys.version", "sys.platform", "sys.argv", "sys.maxsize",
      "sys.stdout", "sys.stderr", "sys.byteorder", "sys.float_info", "sys.executable",
-     "sys.stdout.write", "sys.stdout.flush", "logging.getLogger", "random.Random"}
+     "sys.stdout.write", "sys.stdout.flush", "random.Random"}
 )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ BUILTINS = frozenset(dir(builtins)) | {
     "__package__",
     "__spec__",
 }
+DECORATOR = "a decorator above @triton.jit"
 _MEANT_BY_PYTHON = frozenset(
     {"__name__", "__file__", "__package__", "__builtins__", "__path__", "__annotations__"}
 )
@@ -54,7 +55,7 @@ def reach(outline: Outline, effects: Effects, roots: Iterable[str]) -> Reach:
         opaque |= effects.opaque(effects.closure(unit))
         opaque |= effects.opaque(effects.follow(unit.unread))
         if search.is_touched_by(effects.follow(unit.unread)):
-            opaque.add(f"a decorator on line {unit.left_out[0].first_line}")
+            opaque.add(DECORATOR)
     for unit in kept:
         opaque |= effects.opaque(unit.mentions)
     bound = {name for unit in outline.units for name in unit.binds | unit.reading.later_binds}

@@ -23,7 +23,8 @@ class Answers:
 
     verdict: str
     """equal, both_refuse, refused_here, told, launches (which no process without a GPU can do
-    directly, and which does nothing here), or SILENT: another answer without a word."""
+    directly, and which does nothing here), lacks_module (imports one that is not installed, which
+    is left out here), or SILENT: another answer without a word."""
 
     detail: str
     whole: bool
@@ -54,6 +55,8 @@ class Comparison:
             return Answers("equal", "", whole, overruled)
         if "0 active drivers" in theirs.get("error", ""):
             return Answers("launches", "", whole, overruled)
+        if "No module named 'cutlass'" in theirs.get("error", ""):
+            return Answers("lacks_module", "", whole, overruled)
         detail = theirs.get("error") or _first_difference(ours["source"], theirs["source"])
         return Answers("told" if told else "SILENT", f"{detail} | {told}", whole, overruled)
 

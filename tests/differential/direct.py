@@ -10,6 +10,7 @@ import ctypes
 import gc
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -66,7 +67,7 @@ def _make_kernel_folder() -> None:
     for entry in os.scandir("/"):
         target = Path("/mnt") / entry.name
         if entry.is_symlink():
-            target.symlink_to(os.readlink(entry.path))
+            target.symlink_to(Path(entry.path).readlink())
         elif entry.is_dir() and entry.name not in {"mnt", "kernel"}:
             target.mkdir()
             call("mount", entry.path.encode(), bytes(target), None, _MS_BIND | _MS_REC, None)
@@ -97,18 +98,15 @@ def _in_a_child(job: dict[str, Any], triton: Any) -> str:
         os.dup2(quiet, 2)
         try:
             answer = _compile(job, triton)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - what user code raises is the answer
             answer = {"error": f"{type(error).__name__}: {error}"[:2000]}
         os.write(said, json.dumps(answer).encode())
         os._exit(0)
     os.waitpid(child, 0)
     text = os.pread(said, os.fstat(said).st_size, 0).decode()
     os.close(said)
-    for folder, _, names in os.walk("/kernel", topdown=False):
-        for name in names:
-            os.unlink(f"{folder}/{name}")
-        if folder != "/kernel":
-            os.rmdir(folder)
+    for entry in Path("/kernel").iterdir():
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
     return text or json.dumps({"error": "the process ended"})
 
 

@@ -1,6 +1,6 @@
 """Generates modules of every kind of statement around one kernel, from hypothesis' choices.
 
-Names are few, so that statements meet: what one binds, the next one aliases, changes, hides, deletes.
+Names are few, so that statements meet: what one binds, others alias, change, hide and delete.
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ async def test_functions_types_defaults_further_files_and_a_tuned_kernel_that_wa
     helpers = "import triton\n\n@triton.jit\ndef twice(x):\n    return x + x\n"
     arguments = {"x_ptr": Buffer((5,), init={"kind": "arange"}), "z_ptr": out(5), "n": 5}
     run = await interpret(
-        pool, "chosen.py", "apply", arguments, files={"helpers.py": helpers}, complete=False,
+        pool, "chosen.py", "apply", arguments, files={"helpers.py": helpers},
         constexprs={"N": 8, "FUNCTION": {"function": "square"}, "TYPE": {"dtype": "fp16"}},
     )  # fmt: skip
     assert run.output("z_ptr").tolist() == [3, 5, 11, 21, 35]

@@ -19,4 +19,4 @@ def apply(x_ptr, z_ptr, n, N: tl.constexpr, FUNCTION: tl.constexpr, TYPE: tl.con
 
 
 x = None
-apply[(1,)](x.data, x, 5)
+apply[(1,)](x, x, 5)
