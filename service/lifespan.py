@@ -28,6 +28,7 @@ from store.blobs import Blobs
 from store.budget import Budget
 from store.compilations import Compilations
 from store.connection import connect, connect_blocking
+from store.counters import Counters
 from store.derived import Derived
 from store.errors import StoreUnavailable
 from store.events import Events
@@ -135,6 +136,7 @@ def _shared(
         jobs=Jobs(redis, limits),
         finished=finished,
         events=events,
+        counters=Counters(redis),
         following=following,
         launches=Launches(redis),
         tensors=Tensors(redis, Blobs(cache, budget), settings.max_tensors_bytes),

@@ -26,6 +26,11 @@ class Metrics:
             "Answers given without artifacts because the cache evicted them three times",
             registry=self.registry,
         )
+        self.overruled = Gauge(
+            "tritond_slices_overruled",
+            "Kernels that the whole text of a source made otherwise than its slice",
+            registry=self.registry,
+        )
         self.queued = Gauge(
             "tritond_queued_jobs", "Jobs waiting for a worker", ["lane"], registry=self.registry
         )

@@ -15,6 +15,7 @@ from service.toolchains import Toolchains
 from store.batches import Batches
 from store.blobs import Blobs
 from store.compilations import Compilations
+from store.counters import Counters
 from store.derived import Derived
 from store.events import Events
 from store.following import Following
@@ -40,6 +41,7 @@ class Shared:
     jobs: Jobs
     finished: Finished
     events: Events
+    counters: Counters
     following: Following
     launches: Launches
     tensors: Tensors

@@ -28,6 +28,7 @@ PASSED: Final = "tritond:passed"  # hash lane -> jobs claimed while an aged batc
 LEASES: Final = "tritond:leases"  # zset job id -> end of its lease, ms
 DEADLINES: Final = "tritond:deadlines"  # zset queued job id -> queue deadline, ms
 REAPER: Final = "tritond:reaper"  # the process that reaps for all, lives as long as its term
+COUNTERS: Final = "tritond:counters"  # hash name -> count, of the whole deployment
 PROBE: Final = "tritond:probe"  # written to see whether the server writes
 TOKEN: Final = "tritond:token"  # noqa: S105  (counter of fencing tokens)
 

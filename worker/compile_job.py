@@ -16,6 +16,7 @@ from compiler.record import new_compilation
 from compiler.toolchain import Toolchain
 from store.blobs import Blobs
 from store.compilations import Compilations
+from store.counters import OVERRULED, Counters
 from store.errors import StoreUnavailable
 from store.events import Events
 from store.jobs.attempts import Attempts
@@ -39,6 +40,7 @@ class Desk:
     attempts: Attempts
     compilations: Compilations
     events: Events
+    counters: Counters
     invalidate: Callable[[str], Awaitable[None]]
     bench: Bench
 
@@ -74,6 +76,8 @@ async def do_job(claim: Claim, desk: Desk) -> None:
         if await _finish(claim, desk, record, reusable=True, keep_s=SUCCESS_KEPT_S):
             await desk.compilations.write(job.key, record, claim.payload, digests)
     # nobody waits for these any more
+    if progress.overruled:
+        await desk.counters.add(OVERRULED)
     for item in progress.reusable:
         blobs = {stage: digests[stage] for stage in item.stages}
         await item.level.write(item.key, item.value, blobs)

@@ -20,6 +20,7 @@ from store.blobs import Blobs
 from store.budget import Budget
 from store.compilations import Compilations
 from store.connection import connect, connect_blocking
+from store.counters import Counters
 from store.derived import Derived
 from store.events import Events
 from store.invalidation import invalidate
@@ -169,7 +170,7 @@ class CompileWorker:
 
     def _slots(self, benches: Sequence[Bench]) -> Slots:
         compilations = Compilations(self._cache, self._budget)
-        events = Events(self._redis)
+        events, counters = Events(self._redis), Counters(self._redis)
         forget = partial(invalidate, self._redis)
 
         inspections = Derived(self._cache, "inspection", self._budget)
@@ -184,7 +185,7 @@ class CompileWorker:
             elif claim.lane.startswith(DERIVE):
                 await do_derivation(claim, attempts, bench, derivations)
             else:
-                await do_job(claim, Desk(attempts, compilations, events, forget, bench))
+                await do_job(claim, Desk(attempts, compilations, events, counters, forget, bench))
 
         return Slots(
             self._attempts(self._name),

@@ -28,8 +28,11 @@ from compiler.making.describe import facts
 from compiler.making.front import front
 
 PRELOADED = (
-    "__future__", "abc", "ast", "bisect", "builtins", "collections", "collections.abc",
-    "contextlib", "contextvars", "copy", "dataclasses", "datetime", "enum", "fractions",
+    "__future__", "abc", "argparse", "array", "ast", "base64", "binascii", "bisect", "builtins",
+    "calendar", "cmath", "codecs", "collections", "collections.abc", "colorsys", "configparser",
+    "contextlib", "contextvars", "copy", "csv", "dataclasses", "datetime", "decimal", "difflib",
+    "enum", "errno", "fnmatch", "fractions", "glob", "graphlib", "locale", "queue", "reprlib",
+    "secrets", "shlex", "shutil", "stat", "subprocess", "tempfile", "timeit", "zlib",
     "functools", "gc", "hashlib", "heapq", "inspect", "io", "itertools", "json", "keyword",
     "logging", "logging.config", "math", "numbers", "operator", "os", "os.path",
     "pathlib", "pickle", "platform", "pprint",

@@ -12,6 +12,7 @@ from service import VERSION
 from service.openapi import bytes_as
 from service.readiness import readiness
 from service.shared import Shared, shared
+from store.counters import OVERRULED
 from store.lanes import compile_lane
 
 router = APIRouter(tags=["system"])
@@ -119,6 +120,7 @@ async def get_metrics(request: Request) -> Response:
     await state.callers.identify(request, "admin")
     for lane, length in (await _queue_lengths(state)).items():
         state.metrics.queued.labels(lane).set(length)
+    state.metrics.overruled.set(await state.counters.read(OVERRULED))
     workers = await state.workers.list()
     for kind in ("compile", "launch"):
         state.metrics.workers.labels(kind).set(sum(worker.kind == kind for worker in workers))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tests.differential.direct import Direct
+from tests.differential.direct import MOST_CPU_S, Direct
 from tests.integration.making.children import Children, Ended
 from worker.progress import CompilationFailed
 from worker.report import FailureReport, FrontReport, read_report
@@ -84,7 +84,8 @@ class Comparison:
 
     def _front(self, cut: dict[str, Any], text: str, request: dict[str, Any]) -> Outcome:
         header = {
-            "task": "front", "hints": {}, "files": cut["files"], "touched": cut["touched"],
+            "task": "front", "most_cpu_s": MOST_CPU_S, "hints": {},
+            "files": cut["files"], "touched": cut["touched"],
             "options": {"enable_fp_fusion": True}, "stop_after": "ttir",
             "target": {"backend": "cuda", "arch": 90, "warp_size": 32}, **request,
         }  # fmt: skip

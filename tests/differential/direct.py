@@ -10,11 +10,15 @@ import ctypes
 import gc
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+MOST_CPU_S = 3
+MOST_BYTES = 2 << 30
 
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x20000, 0x10000000
 _MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
@@ -93,6 +97,8 @@ def _in_a_child(job: dict[str, Any], triton: Any) -> str:
     said = os.memfd_create("said")
     child = os.fork()
     if child == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_S, MOST_CPU_S))
+        resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
         quiet = os.open("/dev/null", os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)

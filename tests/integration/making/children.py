@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import resource
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -80,6 +81,9 @@ def _in_a_child(header: dict[str, Any], body: bytes) -> dict[str, Any]:
         os.dup2(out, 1)
         os.dup2(err, 2)
         status = 1
+        if most_cpu_s := header.get("most_cpu_s"):
+            resource.setrlimit(resource.RLIMIT_CPU, (most_cpu_s, most_cpu_s))
+            resource.setrlimit(resource.RLIMIT_DATA, (2 << 30, 2 << 30))
         try:
             _run(header, body, said)
             status = 0

@@ -1,0 +1,25 @@
+"""Counts of the whole deployment, which no process could keep alone."""
+
+from redis.asyncio import Redis
+
+from store import keys
+from store.notes import Notes
+
+OVERRULED = "slices_overruled"
+"""Kernels that the whole text of a source made otherwise than its slice."""
+
+
+class Counters:
+    """Named counters that only grow."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._notes = Notes(redis)
+
+    async def add(self, name: str) -> None:
+        """Count one more. Raises StoreUnavailable."""
+        await self._notes.write(("HINCRBY", keys.COUNTERS, name, "1"))
+
+    async def read(self, name: str) -> int:
+        """Return how many were counted. Raises StoreUnavailable."""
+        return int(await self._redis.hget(keys.COUNTERS, name) or 0)
