@@ -73,7 +73,7 @@ def hashed(children: Children, before: str, value: str, **files: str) -> Ended:
         "task": "cache_key",
         "kernel": "k",
         "files": {name.replace("_py", ".py"): text for name, text in files.items()},
-        "complete": True,
+        "touched": {},
         "signature": {"x_ptr": "*fp32", "BLOCK": "constexpr"},
         "constexprs": {"BLOCK": {"int": "64"}},
         "hints": {},
