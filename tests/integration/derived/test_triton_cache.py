@@ -157,7 +157,7 @@ def test_descriptors_tuples_with_constants_and_annotated_ones_are_found(
 
 def test_a_source_that_runs_code_gets_no_key(http: httpx.Client, post: Post) -> None:
     """It could have Triton hash another kernel than the one that was compiled."""
-    choice = "import triton\ntriton.compiler.ASTSource.hash = lambda self: 64 * 'a'"
+    choice = "import triton\nSEEN = [name for name in dir(triton)]"
     compilation = post(bodies.running(choice, stop_after="cubin")).json()
     assert compilation["state"] == "succeeded", compilation["problem"]
 
