@@ -238,3 +238,41 @@ def test_a_kernel_is_a_reference_for_another(http, launch):
     body = add(reference={"compilation_key": first["compilation"]["key"]})
 
     assert launch(body)["verdict"] == "passed"
+
+
+NAN = "import numpy\n\ndef reference(**_):\n    return numpy.full(8, numpy.nan)\n"
+POISON = "import numpy\n\ndef reference(x_ptr, **_):\n    return x_ptr\n"
+
+
+def test_what_was_not_written_is_no_nan_that_was_expected(launch):
+    launched = launch(store_at(3, reference={"source": NAN, "equal_nan": True}))
+
+    comparison = launched["outputs"]["output_ptr"]["comparison"]
+    assert launched["verdict"] == "mismatch"
+    assert (comparison["unwritten"], comparison["mismatched"]) == (7, 8)
+
+
+@pytest.mark.parametrize(("written", "verdict"), [(8, "passed"), (5, "mismatch")])
+def test_a_byte_that_equals_the_poison_matches_where_it_was_written(launch, written, verdict):
+    arguments = {
+        "x_ptr": given(8, kind="full", value=-85, dtype="i8"), "output_ptr": out(8, dtype="i8"),
+        "n_elements": written,
+    }  # fmt: skip
+    reference = {"source": POISON, "atol": 1e300, "max_mismatched_ratio": 1}
+
+    launched = launch(launch_body("copy_bytes", arguments, reference=reference))
+
+    assert launched["verdict"] == verdict
+    assert launched["outputs"]["output_ptr"]["summary"]["unwritten"] == 8 - written
+
+
+def test_an_output_without_elements_has_not_passed(launch):
+    arguments = {
+        "x_ptr": given(0, kind="zeros", dtype="i8"), "output_ptr": out(0, dtype="i8"),
+        "n_elements": 0,
+    }  # fmt: skip
+
+    launched = launch(launch_body("copy_bytes", arguments, reference={"source": POISON}))
+
+    assert launched["verdict"] == "not_checked"
+    assert launched["findings"][0]["kind"] == "not_checked"
