@@ -86,7 +86,7 @@ def _layers(facts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _bounds(group: Cgroup | str) -> dict[str, int] | None:
+def _bounds(group: Cgroup | str) -> dict[str, int | None] | None:
     if isinstance(group, str):
         return None
     return {"memory_bytes": group.memory_bytes, "processes": group.processes}

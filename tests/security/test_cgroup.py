@@ -194,9 +194,25 @@ def test_divided_hierarchies_as_a_container_sees_them(tmp_path):
     assert (pids / "pids.max").read_text() == "70"
 
 
+def test_a_delegated_group_that_counts_memory_only(tmp_path):
+    kernel = unified(tmp_path, "memory", "1\n2\n")
+    kernel.write(f"{OWN}/cgroup.controllers", "memory\n")
+    made = cgroup.make(300 * MIB, 70, tmp_path)
+    assert (made.memory_bytes, made.processes) == (300 * MIB, None)
+    assert not (made.folders[0] / "pids.max").exists()
+
+
+def test_divided_hierarchies_of_which_only_one_is_there(tmp_path):
+    mounts = "32 30 0:28 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"
+    FakeKernel(tmp_path, "8:pids:/\n", mounts)
+    (tmp_path / "sys/fs/cgroup/pids").mkdir(parents=True)
+    made = cgroup.make(300 * MIB, 70, tmp_path)
+    assert (made.memory_bytes, made.processes) == (None, 70)
+
+
 def test_a_machine_without_cgroups(tmp_path):
     FakeKernel(tmp_path, "", "")
-    with pytest.raises(NoCgroup, match="both memory and pids"):
+    with pytest.raises(NoCgroup, match="has neither memory nor pids"):
         cgroup.make(300 * MIB, 70, tmp_path)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PREFIX = "tritond-children-"
-_CONTROLLERS = ("memory", "pids")
+_CONTROLLERS = {"memory", "pids"}
 _EMPTY_S, _PAUSE_S = 2.0, 0.01
 _YOUNG_S = 60.0
 """A group without a process may be that of a worker which is starting."""
@@ -33,8 +33,9 @@ class Cgroup:
     """The group of a worker's children, and what they may use together."""
 
     folders: tuple[Path, ...]
-    memory_bytes: int
-    processes: int
+    memory_bytes: int | None
+    """None: this machine bounds no memory of the group; and so for its processes."""
+    processes: int | None
 
     @property
     def entrances(self) -> list[str]:
@@ -80,12 +81,12 @@ def make(memory_bytes: int, processes: int, root: Path = Path("/")) -> Cgroup:
     try:
         hierarchies = _hierarchies(root)
         parent = hierarchies.get("")
-        if parent is not None and set(_CONTROLLERS) <= _words(parent / "cgroup.controllers"):
-            return _unified(parent, name, memory_bytes, processes)
-        found = [hierarchies[one] for one in _CONTROLLERS if one in hierarchies]
-        if len(found) < len(_CONTROLLERS):
-            raise NoCgroup("no cgroup of this process has both memory and pids")
-        return _divided(found[0], found[1], name, memory_bytes, processes)
+        here = _words(parent / "cgroup.controllers") & _CONTROLLERS if parent is not None else set()
+        if parent is not None and here:
+            return _unified(parent, here, name, memory_bytes, processes)
+        if not hierarchies.keys() & _CONTROLLERS:
+            raise NoCgroup("the cgroup of this process has neither memory nor pids")
+        return _divided(hierarchies, name, memory_bytes, processes)
     except OSError as error:
         raise NoCgroup(f"{error.filename}: {error.strerror}") from error
 
@@ -123,20 +124,30 @@ def _words(file: Path) -> set[str]:
     return set(file.read_text(encoding="utf-8").split())
 
 
-def _unified(parent: Path, name: str, memory_bytes: int, processes: int) -> Cgroup:
-    if not set(_CONTROLLERS) <= _words(parent / "cgroup.subtree_control"):
-        _hand_down(parent)
+def _unified(parent: Path, here: set[str], name: str, memory_bytes: int, processes: int) -> Cgroup:
+    if not here <= _words(parent / "cgroup.subtree_control"):
+        _hand_down(parent, here)
     folder = _made(parent, name)
-    _write(folder / "memory.max", memory_bytes)
-    _write(folder / "pids.max", processes)
-    if (folder / "memory.swap.max").exists():
-        _write(folder / "memory.swap.max", 0)
-    return Cgroup((folder,), memory_bytes, processes)
+    if "memory" in here:
+        _write(folder / "memory.max", memory_bytes)
+        if (folder / "memory.swap.max").exists():
+            _write(folder / "memory.swap.max", 0)
+    if "pids" in here:
+        _write(folder / "pids.max", processes)
+    return _bounded((folder,), here, memory_bytes, processes)
 
 
-def _hand_down(parent: Path) -> None:
+def _bounded(
+    folders: tuple[Path, ...], here: set[str], memory_bytes: int, processes: int
+) -> Cgroup:
+    return Cgroup(
+        folders, memory_bytes if "memory" in here else None, processes if "pids" in here else None
+    )
+
+
+def _hand_down(parent: Path, controllers: set[str]) -> None:
     """Let groups below `parent` have limits; this process moves down if it is alone in it."""
-    wanted = " ".join(f"+{controller}" for controller in _CONTROLLERS)
+    wanted = " ".join(f"+{controller}" for controller in sorted(controllers))
     try:
         (parent / "cgroup.subtree_control").write_text(wanted, encoding="utf-8")
     except OSError:
@@ -146,15 +157,16 @@ def _hand_down(parent: Path) -> None:
         (parent / "cgroup.subtree_control").write_text(wanted, encoding="utf-8")
 
 
-def _divided(
-    memory_parent: Path, pids_parent: Path, name: str, memory_bytes: int, processes: int
-) -> Cgroup:
-    memory, pids = _made(memory_parent, name), _made(pids_parent, name)
-    _write(memory / "memory.limit_in_bytes", memory_bytes)
-    with contextlib.suppress(OSError):  # a kernel that does not count swap
-        _write(memory / "memory.memsw.limit_in_bytes", memory_bytes)
-    _write(pids / "pids.max", processes)
-    return Cgroup((memory, pids), memory_bytes, processes)
+def _divided(hierarchies: dict[str, Path], name: str, memory_bytes: int, processes: int) -> Cgroup:
+    here = sorted(hierarchies.keys() & _CONTROLLERS)
+    folders = {controller: _made(hierarchies[controller], name) for controller in here}
+    if memory := folders.get("memory"):
+        _write(memory / "memory.limit_in_bytes", memory_bytes)
+        with contextlib.suppress(OSError):  # a kernel that does not count swap
+            _write(memory / "memory.memsw.limit_in_bytes", memory_bytes)
+    if pids := folders.get("pids"):
+        _write(pids / "pids.max", processes)
+    return _bounded(tuple(folders.values()), set(here), memory_bytes, processes)
 
 
 def _made(parent: Path, name: str) -> Path:
