@@ -11,11 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from compiler.lines.place import Chain
 
-_INSTRUCTION = re.compile(r"\s+(?:\{\s*)?(?:@!?%\w+\s+)?(?P<name>[a-z][\w.:]*)\s*(?P<operands>.*)")
+_INSTRUCTION = re.compile(
+    r"\s+(?:\{\s*)?(?P<guard>@!?%\w+\s+)?(?P<name>[a-z][\w.:]*)\s*(?P<operands>.*)"
+)
 _COMMENT = re.compile(r"\s*(?://|;).*$")
 _REGISTER = re.compile(
     r"%[a-z_]+\d+|\b(?P<kind>[vsa])(?:\[(?P<first>\d+):(?P<last>\d+)\]|(?P<only>\d+))(?!\w)"
 )
+_ADDS_TO_WHAT_IT_WRITES = re.compile(r"wgmma\.mma")
 _WRITES_NONE = re.compile(r"st\.|red\.|bra|bar|\w+_store|\w+_write|s_(?:waitcnt|c?branch|barrier)")
 
 
@@ -45,12 +48,16 @@ def _registers(line: str) -> tuple[list[str], list[str]]:
     match = _INSTRUCTION.match(_COMMENT.sub("", line))
     if match is None:
         return [], []
-    operands = match["operands"]
-    if _WRITES_NONE.match(match["name"]):
-        return [], list(_names(operands))
+    operands, guard = match["operands"], list(_names(match["guard"] or ""))
+    # what is in brackets is an address, which is read: of copies and barriers it comes first
+    if _WRITES_NONE.match(match["name"]) or operands.startswith("["):
+        return [], [*guard, *_names(operands)]
     end = operands.find("}") if operands.startswith("{") else operands.find(",")
     end = end if end >= 0 else len(operands)
-    return list(_names(operands[:end])), list(_names(operands[end:]))
+    written = list(_names(operands[:end]))
+    # under a guard the value may stay what it was
+    read = written if guard or _ADDS_TO_WHAT_IT_WRITES.match(match["name"]) else []
+    return written, [*guard, *read, *_names(operands[end:])]
 
 
 def _names(operands: str) -> Iterator[str]:

@@ -82,6 +82,45 @@ def test_the_library_stands_under_the_line_that_calls_it(matmul: dict[str, Any])
     assert {file for file, _ in matmul["lines"]} == {"user.py"}
 
 
+PERSISTENT = """import triton
+import triton.language as tl
+
+@triton.jit
+def k(a, b, c, M, N, K, BLOCK: tl.constexpr, STEP: tl.constexpr):
+    columns = tl.cdiv(N, BLOCK)
+    tiles = tl.cdiv(M, BLOCK) * columns
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0)):
+        row, column = tile // columns * BLOCK, tile % columns * BLOCK
+        total = tl.zeros((BLOCK, BLOCK), tl.float32)
+        for step in range(tl.cdiv(K, STEP)):
+            x = a.load([row, step * STEP])
+            y = b.load([column, step * STEP])
+            total = tl.dot(x, y.T, total)
+        c.store([row, column], total.to(tl.float16))
+"""
+
+
+def test_copies_and_accumulators_of_hopper_have_lines(http: httpx.Client, post: Post) -> None:
+    """Copies name an address first, warp group dots read what they write."""
+    loaded, stored = "tensordesc<fp16[128,64]>", "tensordesc<fp16[128,128]>"
+    body = {
+        "source": PERSISTENT,
+        "signature": {"a": loaded, "b": loaded, "c": stored, "M": "i32", "N": "i32", "K": "i32"},
+        "constexprs": {"BLOCK": 128, "STEP": 64},
+        "target": "cuda:90",
+        "stop_after": "ptx",
+    }
+    compilation = post(body).json()
+    rows = get(http, compilation, "lines").json()["lines"]
+    text = http.get(f"{compilation['url']}/artifacts/ptx").text
+    operations = MAPS["ptx"](text).operations
+
+    assert "wgmma.mma_async" in text
+    assert "cp.async.bulk.tensor" in text
+    mapped = {number for row in rows for number in row["ptx"]}
+    assert len(mapped & operations) > 0.99 * len(operations)
+
+
 def test_no_line_is_one_that_the_source_does_not_have(matmul: dict[str, Any]) -> None:
     last = len(matmul["source"].splitlines())
 

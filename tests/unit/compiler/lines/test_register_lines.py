@@ -46,6 +46,32 @@ def test_vectors_of_ptx_are_written_as_a_whole() -> None:
     assert with_next_reads(lines, {2: FIRST}, frozenset({1, 2}))[1] == FIRST
 
 
+def test_accumulators_are_read_by_what_adds_to_them() -> None:
+    lines = ["\tmov.b32 %r1, 0f00000000;", "\twgmma.mma_async.sync {%r1,%r2}, %rd1, %rd2, 1, 1;"]
+
+    assert with_next_reads(lines, {2: FIRST}, frozenset({1, 2}))[1] == FIRST
+
+
+def test_the_address_that_is_copied_to_is_read() -> None:
+    lines = ["\tadd.s32 %r1, %r2, 64;", "\t@%p1 cp.async.bulk.tensor.2d [%r1], [%rd1, {%r3,%r4}];"]
+
+    assert with_next_reads(lines, {2: FIRST}, frozenset({1, 2}))[1] == FIRST
+
+
+def test_a_guard_is_read() -> None:
+    lines = ["\tand.pred %p1, %p2, %p3;", "\t@!%p1 bra $L__BB0_2;"]
+
+    assert with_next_reads(lines, {2: FIRST}, frozenset({1, 2}))[1] == FIRST
+
+
+def test_a_guarded_write_may_leave_the_value() -> None:
+    lines = ["\tmov.b32 %r1, 0;", "\t@%p1 ld.global.b32 %r1, [%rd1];", "\tneg.s32 %r2, %r1;"]
+
+    found = with_next_reads(lines, {2: FIRST, 3: SECOND}, frozenset({1, 2, 3}))
+
+    assert found[1] == FIRST
+
+
 def test_what_nothing_reads_stays_without_a_line() -> None:
     lines = ["\tv_mov_b32_e32 v1, 0", "\ts_endpgm"]
 
