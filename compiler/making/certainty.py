@@ -58,7 +58,12 @@ class _Bindings:
         self.imported = {
             name
             for node in tree.body
-            if isinstance(node, (ast.Import, ast.ImportFrom))
+            if isinstance(node, ast.Import)
+            or (
+                isinstance(node, ast.ImportFrom)
+                and not node.level
+                and (node.module or "").partition(".")[0] == "triton"
+            )
             for name in _bound(node)
         }
         self.assigned = {

@@ -1,7 +1,8 @@
 """Triton's own modules, where a package passes them on: `from package.compat import tl, triton`.
 
 Such packages probe the machine first and hand out empty stand-ins where there is no GPU; nothing
-compiles with those, so the names mean Triton's modules here. Decides nothing else.
+compiles with those, so the names mean Triton's modules here. What a posted file really defines
+under such a name stays what it is. Decides nothing else.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import importlib
 import sys
 import types
 from typing import Any
+
+from compiler.making import toolchain
 
 MODULES = {
     "triton": "triton",
@@ -49,12 +52,24 @@ def stand_in(statement: ast.stmt, namespace: dict[str, Any]) -> frozenset[str]:
     for alias in statement.names if isinstance(statement, ast.ImportFrom) else []:
         assert isinstance(statement, ast.ImportFrom)
         module, name = module_of(statement, alias), alias.asname or alias.name
-        if module is not None and not _is_real(namespace.get(name)):
+        if module is not None and not is_real(namespace.get(name)):
             namespace[name] = importlib.import_module(module)
             bound.add(name)
     return frozenset(bound)
 
 
-def _is_real(value: object) -> bool:
-    """Return whether a value is a module as Python imported it, not one that was made to stand."""
-    return isinstance(value, types.ModuleType) and sys.modules.get(value.__name__) is value
+def is_real(value: object) -> bool:
+    """Return whether a value is what somebody wanted there, not something made to stand there.
+
+    That is a module as Python imported it, and whatever a kernel can use: constants, functions,
+    types; of classes those that hold such things.
+    """
+    if isinstance(value, types.ModuleType):
+        return sys.modules.get(value.__name__) is value
+    if isinstance(value, type):
+        return any(_is_usable(item) for name, item in vars(value).items() if name[:2] != "__")
+    return _is_usable(value)
+
+
+def _is_usable(value: object) -> bool:
+    return isinstance(value, (*toolchain.USABLE, types.FunctionType))

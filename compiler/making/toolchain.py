@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import triton
+from triton import language
 from triton._C.libtriton import get_cache_invalidating_env_vars, ir
 from triton.backends.compiler import GPUTarget, Language
 from triton.backends.nvidia import compiler as nvidia_compiler
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = ["CompilationError", "GPUTarget", "JITFunction", "ir", "make_backend"]
 
+USABLE = (
+    language.constexpr, language.dtype, jit.KernelInterface, int, float, str, tuple, list, dict
+)  # fmt: skip
+"""The types of what a kernel can read from its module."""
 INSTALLED = str(Path(triton.__file__).parent)
 VIRTUAL = "/triton"
 LAUNCHABLE = (JITFunction, Autotuner, Heuristics)

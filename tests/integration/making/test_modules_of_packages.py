@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.integration.making.children import Children
 from tests.integration.making.kernels import Compiled, Kernel, compile_kernel
 
@@ -128,3 +130,40 @@ def test_a_module_of_tritons_may_be_executed_again(children: Children) -> None:
 
     assert compiled.failure is None
     assert b"__nv_rsqrtf" in compiled.stages["ttir"]
+
+
+DEFINED = {
+    "a constant": ("gl = tl.constexpr(7)\n", "from consts import gl\n", "gl"),
+    "a constant renamed": ("gluon = tl.constexpr(7)\n", "from consts import gluon as B\n", "B"),
+    "a function": (
+        "@triton.jit\ndef libdevice(x):\n    return x + 4\n",
+        "from consts import libdevice\n",
+        "libdevice(3.0)",
+    ),
+    "constants in a class": (
+        "class gl:\n    B = tl.constexpr(7)\n",
+        "from consts import gl\nB = gl.B\n",
+        "B",
+    ),
+}
+
+
+@pytest.mark.parametrize(("defined", "imported", "value"), DEFINED.values(), ids=DEFINED)
+def test_what_a_file_defines_under_a_name_of_triton_is_that(
+    children: Children, defined: str, imported: str, value: str
+) -> None:
+    text = HEAD + imported + KERNEL.replace("VALUE", value)
+
+    made = compile_text(children, text, files={"consts.py": HEAD + defined})
+
+    assert stored(made) == "7.000000e+00"
+
+
+def test_a_module_beside_the_source_may_have_the_name_of_one_of_triton(
+    children: Children,
+) -> None:
+    text = HEAD + "from tl import B\n" + KERNEL.replace("VALUE", "B")
+
+    made = compile_text(children, text, files={"tl.py": HEAD + "B = tl.constexpr(7)\n"})
+
+    assert stored(made) == "7.000000e+00"
