@@ -123,6 +123,7 @@ def _shared(
         queued=settings.max_queue_length,
         queued_per_caller=settings.max_queued_per_caller,
         living_bytes=settings.max_queue_bytes,
+        kept_bytes_per_caller=settings.max_kept_bytes_per_caller,
     )
     finished, following = Finished(redis, blocking), Following(redis, blocking, events)
     invalidations = Invalidations(blocking, on_key=memory.forget, on_loss=memory.clear)

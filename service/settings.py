@@ -51,6 +51,8 @@ class ServiceSettings(BaseSettings):
     """What the requests of all queued and running jobs may take; more are refused alike."""
     max_queued_per_caller: int = Field(default=5_000, ge=1)
     """Jobs of one caller that may wait; more are refused with `too_many_requests`."""
+    max_kept_bytes_per_caller: int = Field(default=1 << 30, ge=1 << 10)
+    """What results and batches keep of one caller; then jobs are `too_many_requests`."""
     max_connections: int = Field(default=10_000, ge=1)
     """Connections of clients at the same time; further ones are refused."""
     head_timeout_s: float = Field(default=10, gt=0)

@@ -58,6 +58,7 @@ async def find_or_enqueue(
             refresh=refresh,
             timeout_ms=int(request.timeout_s * 1000),
             waiting=waiting,
+            keeps_payload=True,
         )
         cache: Cache = submitted.outcome.value
         record = submitted.record

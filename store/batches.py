@@ -95,10 +95,13 @@ class Batches:
             kind=kind.decode(),
             items=[Planned(id_, tuple(include)) for id_, include in orjson.loads(plan)],
             caches={int(index): cache for index, cache in orjson.loads(caches or b"{}").items()},
-            settled={int(index): _settled(int(index), value) for index, value in settled.items()},
+            settled={int(index): _settled(int(index), settled) for index in settled},
         )
 
 
-def _settled(index: int, value: bytes) -> Settled:
-    state, _, record = value.partition(b" ")
+def _settled(index: int, values: Mapping[bytes, bytes]) -> Settled:
+    """Return how an item ended; a record that several share is kept with one of them."""
+    state, _, record = values[b"%d" % index].partition(b" ")
+    if record.startswith(b"="):
+        record = values[record[1:]].partition(b" ")[2]
     return Settled((index,), state.decode(), record)

@@ -53,6 +53,20 @@ class QueueBytesFull(QueueFull):
         self.limit = limit
 
 
+class CallerBytesFull(CallerQueueFull):
+    """The store keeps as many bytes for one caller as it may."""
+
+    def __init__(self, lane: str, limit: int) -> None:
+        StoreError.__init__(
+            self,
+            f"Your results take more than {limit} bytes of the store. They go by themselves: "
+            "failed compilations after 10 minutes, launches and batches after a day. Try again "
+            "then.",
+        )
+        self.lane = lane
+        self.limit = limit
+
+
 class EmbeddedServerError(StoreError):
     """The embedded server cannot be started."""
 

@@ -21,6 +21,7 @@ ROUNDS: Final = "tritond:rounds:"  # <priority>:<lane>: hash caller -> round of 
 BACKLOG: Final = "tritond:backlog:"  # <priority>:<lane>:<caller>: zset of jobs without a turn
 QUEUED: Final = "tritond:queued:"  # <lane>: zset of all queued jobs in expected order
 JOB_BYTES: Final = "tritond:job-bytes"  # of the payloads of all living jobs
+KEPT: Final = "tritond:kept-bytes:"  # <caller>: hash ten minutes since 1970 -> bytes that go then
 WAKE: Final = "tritond:wake:"  # <lane>: list of one token, while jobs wait and nobody was woken
 WAKE_RESERVE: Final = "tritond:wake-reserve:"  # <lane>: the same for workers without a free slot
 RUNNING: Final = "tritond:running:"  # <priority>:<lane>: hash caller -> its jobs that run

@@ -145,6 +145,7 @@ async def _find_or_enqueue(
         refresh=one.refresh,
         timeout_ms=one.timeout_ms,
         membership=_membership(batch_id, one.indices),
+        keeps_payload=True,
     )
     if submitted.outcome is Outcome.HIT:
         assert submitted.record is not None

@@ -6,7 +6,7 @@ from typing import Any, cast
 from redis.asyncio import Redis
 
 from store import keys, scripts
-from store.errors import CallerQueueFull, QueueBytesFull, QueueFull
+from store.errors import CallerBytesFull, CallerQueueFull, QueueBytesFull, QueueFull
 from store.events import LIFE_MS
 from store.jobs.words import (
     KEPT_S,
@@ -52,6 +52,7 @@ class Jobs:
         timeout_ms: int = 0,
         waiting: Waiting | None = None,
         membership: Membership | None = None,
+        keeps_payload: bool = False,
     ) -> Submitted:
         """Have the job done: answer from a recent result, join the living job, or create it.
 
@@ -62,7 +63,10 @@ class Jobs:
         job that is not over tells the batch of `membership` when it is; the interest is then the
         batch's, unless the job is `of_batch_alone` and cancelled like any other.
 
-        Errors: `QueueFull`, `QueueBytesFull`, `CallerQueueFull`, `StoreUnavailable`.
+        With `keeps_payload` it is kept as long as the result is, for `kept_payload`.
+
+        Errors: `QueueFull`, `QueueBytesFull`, `CallerQueueFull`, `CallerBytesFull`,
+        `StoreUnavailable`.
         """
         if not caller:
             raise ValueError("A job needs a caller: the id must not be empty.")
@@ -86,6 +90,8 @@ class Jobs:
                 waiting.interest if waiting else "",
                 waiting.wait_ms + FORGOTTEN_MS if waiting else 0,
                 limits.living_bytes,
+                limits.kept_bytes_per_caller,
+                int(keeps_payload),
             ]
         )
         match answer[0]:
@@ -95,6 +101,8 @@ class Jobs:
                 raise CallerQueueFull(lane, limits.queued_per_caller)
             case b"bytes_full":
                 raise QueueBytesFull(lane, limits.living_bytes)
+            case b"caller_bytes_full":
+                raise CallerBytesFull(lane, limits.kept_bytes_per_caller)
             case b"hit":
                 return Submitted(Outcome.HIT, answer[1])
         return Submitted(Outcome(answer[0].decode()), is_older=answer[1:] == [b"1"])

@@ -1,10 +1,13 @@
 #!lua
 -- An attempt tells how it gets on; only the attempt whose token is still the job's may.
 -- KEYS none. ARGV 1 id, 2 token, 3 life of the events in ms, then kind and data (JSON) of each
--- event. Answers 1 | 0.
+-- event. Answers 1 | 0, also when the job has told more than any does.
 
 local id = ARGV[1]
 if redis.call("HGET", K.JOB .. id, "token") ~= ARGV[2] then
+  return 0
+end
+if redis.call("HINCRBY", K.JOB .. id, "told", (#ARGV - 3) / 2) > 2000 then
   return 0
 end
 for at = 4, #ARGV, 2 do

@@ -203,6 +203,29 @@ local function start(id, consumer, lease_ms, now)
   return token, attempt
 end
 
+-- What is kept of a caller's, so that nobody fills the store: bytes by the ten minutes that they go in.
+-- What goes within SHORT_MS is not counted.
+local KEPT_UNIT_MS = 600000
+local SHORT_MS = 60000
+
+local function keep_bytes(caller, bytes, life_ms)
+  if caller and bytes > 0 then
+    local at = math.ceil((now_ms() + life_ms) / KEPT_UNIT_MS)
+    redis.call("HINCRBY", K.KEPT .. caller, at, bytes)
+    redis.call("PEXPIRE", K.KEPT .. caller, 25 * 3600 * 1000)
+  end
+end
+
+local function kept_bytes(caller)
+  local all, now, bytes = redis.call("HGETALL", K.KEPT .. caller), now_ms() / KEPT_UNIT_MS, 0
+  for i = 1, #all, 2 do
+    if tonumber(all[i]) > now then
+      bytes = bytes + tonumber(all[i + 1])
+    end
+  end
+  return bytes
+end
+
 local CLAIM = { "lane", "priority", "payload", "token", "attempt", "deliveries", "refresh",
   "deadline_ms", "submitted_ms", "started_ms", "timeout_ms" }
 
@@ -215,15 +238,18 @@ local function claimed(reason, id)
 end
 
 -- Items of a batch are over; with the last one the batch is, and has a result as a job has. The record
--- of a success is not kept a second time: it is large, and read where it is.
+-- of a success is not kept a second time: it is large, and read where it is. Any other is kept once:
+-- further items of the job say "=" and the index of the one that has it.
 local function settle(batch, indices, state, record)
   local life_ms = redis.call("PTTL", K.BATCH .. batch)
   if life_ms <= 0 then
     return
   end
   local own = (state == "succeeded" or state == "completed") and "" or record
+  keep_bytes(redis.call("HGET", K.BATCH .. batch, "caller"), #own, life_ms)
   for index in string.gmatch(indices, "%d+") do
     if redis.call("HSETNX", K.BATCH_ITEMS .. batch, index, state .. " " .. own) == 1 then
+      own = own == "" and "" or (string.sub(own, 1, 1) == "=" and own or "=" .. index)
       event(batch, "item", { index = tonumber(index), state = state }, 4000)
       if redis.call("HINCRBY", K.BATCH .. batch, "left", -1) == 0 then
         event(batch, "finished", { state = "completed" }, 4000)
@@ -261,11 +287,19 @@ end
 -- The job is over. `ending` is the field of the result that keeps the attempt's token: "finished"
 -- makes a repeated finish harmless, "cancelled" lets a late heartbeat tell its worker why.
 local function conclude(id, ending, token, record, reusable, keep_ms)
-  local payload = redis.call("HGET", K.JOB .. id, "payload")
+  local payload, keeps = unpack(redis.call("HMGET", K.JOB .. id, "payload", "keeps"))
+  payload = keeps == "1" and payload or ""
+  if tonumber(keep_ms) > SHORT_MS then
+    for _, caller in ipairs(redis.call("SMEMBERS", K.CALLERS .. id)) do
+      keep_bytes(caller, #record + #payload, tonumber(keep_ms))
+    end
+  end
   give_back_bytes(id)
   redis.call("DEL", K.JOB .. id, K.CALLERS .. id, K.INTERESTS .. id)
-  redis.call("HSET", K.RESULT .. id, "record", record, "reusable", reusable, ending, token,
-    "payload", payload)
+  redis.call("HSET", K.RESULT .. id, "record", record, "reusable", reusable, ending, token)
+  if payload ~= "" then
+    redis.call("HSET", K.RESULT .. id, "payload", payload)
+  end
   redis.call("PEXPIRE", K.RESULT .. id, keep_ms)
   event(id, "finished", { ending = ending })
   redis.call("PEXPIRE", K.EVENTS .. id, keep_ms)

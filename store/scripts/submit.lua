@@ -4,9 +4,10 @@
 -- 7 refresh 0|1, 8 most queued jobs of the lane, 9 most of one caller, 10 life of the events in ms,
 -- 11 the batch that it is for or "", 12 the indices of its items there, with blanks between,
 -- 13 the standing interest, 14 timeout of the execution in ms, 15 the interest of the request that waits
--- or "", 16 for how many ms it may wait, 17 most bytes of all jobs.
+-- or "", 16 for how many ms it may wait, 17 most bytes of all jobs, 18 most bytes that are kept of the
+-- caller's, 19 whether the payload is kept with the result 0|1.
 -- Answers {"hit", record} | {"join", "1" if the attempt that runs is not the refresh asked for} | {"miss"}
--- | {"queue_full"} | {"caller_queue_full"} | {"bytes_full"}.
+-- | {"queue_full"} | {"caller_queue_full"} | {"bytes_full"} | {"caller_bytes_full"}.
 
 local id, lane, priority, payload, caller = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local refresh = ARGV[7]
@@ -59,12 +60,15 @@ local function create()
   if tonumber(redis.call("GET", K.JOB_BYTES) or "0") + #payload > tonumber(ARGV[17]) then
     return { "bytes_full" }
   end
+  if kept_bytes(caller) > tonumber(ARGV[18]) then
+    return { "caller_bytes_full" }
+  end
   -- A job and a result never exist together: whoever finds a result knows that it is the newest.
   redis.call("DEL", K.RESULT .. id, K.EVENTS .. id)
   redis.call("HSET", K.JOB .. id, "lane", lane, "priority", priority, "payload", payload,
     "state", "queued", "entry", "", "stream", "", "owner", "", "token", "", "attempt", 0,
     "deliveries", 0, "refresh", refresh, "deadline_ms", deadline_ms, "submitted_ms", now_ms(),
-    "started_ms", "", "consumer", "", "bytes", #payload)
+    "started_ms", "", "consumer", "", "bytes", #payload, "keeps", ARGV[19])
   redis.call("INCRBY", K.JOB_BYTES, #payload)
   redis.call("SADD", K.CALLERS .. id, caller)
   event(id, "queued", { priority = priority })

@@ -9,6 +9,7 @@ import logging
 import time
 from dataclasses import dataclass
 
+from compiler.clipping import clipped
 from compiler.launch.job import LaunchJob, new_launch
 from compiler.launch.launch import CaseResult, Device, Launch, with_cases, with_run
 from compiler.launch.resolution import Resolved, resolve_launch
@@ -29,6 +30,9 @@ from worker.launch.deadline import Deadline, DeadlinePassed
 from worker.launch.gpu import GpuDesk
 from worker.launch.kept import Kept
 from worker.progress import CompilationFailed
+
+MOST_NAME_CHARS = 200
+"""Of a case, in an event."""
 
 logger = logging.getLogger(__name__)
 
@@ -133,6 +137,7 @@ class _Way:
     async def _tell(self, result: CaseResult) -> None:
         """Tell the followers how a case ended: news, which a launch does without if it must."""
         data = result.model_dump(mode="json", include={"index", "name", "verdict"})
+        data["name"] = None if result.name is None else clipped(result.name, MOST_NAME_CHARS)
         data["problem"] = result.problem.slug if result.problem else None
         try:
             await self._desk.events.append(self._claim.id, self._claim.token, "case", data)
