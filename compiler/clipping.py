@@ -5,11 +5,17 @@ likes. Pure.
 """
 
 MESSAGE_CHARS = 4000
-STDOUT_CHARS = 64 << 10
+STDOUT_CHARS = 72 << 10
+"""More than the first bytes that are kept of one child's, and what says that there were more."""
+_NOTE_CHARS = 60
 
 
 def clipped(text: str, most_chars: int) -> str:
-    """Return `text`, or its first `most_chars` characters and how many are missing."""
+    """Return `text`, or as much of it as leaves room to say how many characters are missing.
+
+    What was clipped stays as it is when it is clipped again.
+    """
     if len(text) <= most_chars:
         return text
-    return f"{text[:most_chars]}… [{len(text) - most_chars} more characters were not kept]"
+    kept = max(most_chars - _NOTE_CHARS, 0)
+    return f"{text[:kept]}… [{len(text) - kept} more characters were not kept]"

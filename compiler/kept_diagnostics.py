@@ -17,11 +17,14 @@ DIAGNOSTICS_CHARS = 64 << 10
 MOST_LINE = 1 << 31
 
 
-def kept_diagnostics(said: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return the first of `said`, and a note if there were more than a record keeps."""
+def kept_diagnostics(said: Sequence[Diagnostic], children: int = 1) -> list[Diagnostic]:
+    """Return the first of `said`, and a note if there were more than a record keeps.
+
+    `children` is how many of them said it, each of which is let say as much.
+    """
     kept: list[Diagnostic] = []
-    left_chars = DIAGNOSTICS_CHARS
-    for one in map(_kept, said[:MOST_DIAGNOSTICS]):
+    left_chars = DIAGNOSTICS_CHARS * children
+    for one in map(_kept, said[: MOST_DIAGNOSTICS * children]):
         left_chars -= sum(map(len, filter(None, (one.message, one.hint, one.file, one.excerpt))))
         if left_chars < 0:
             break

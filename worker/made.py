@@ -18,6 +18,9 @@ from compiler.target import MEDIA_TYPES
 from compiler.toolchain import Toolchain
 from worker.progress import CompilationFailed, Progress
 
+CHILDREN = 3
+"""Of one compilation: cut, front, back."""
+
 
 def made_compilation(
     job: CompileJob,
@@ -34,7 +37,7 @@ def made_compilation(
     """
     progress.timings_ms["total"] = (time.monotonic() - started) * 1000
     failed = failure.diagnostics if failure else []
-    told = kept_diagnostics([*failed, *progress.diagnostics])
+    told = kept_diagnostics([*failed, *progress.diagnostics], children=CHILDREN)
     made: dict[str, Any] = {
         "state": "failed" if failure else "succeeded",
         "kernel": progress.kernel or job.kernel,

@@ -79,10 +79,10 @@ def test_a_forged_diagnostic_is_kept_in_part_and_says_so(post: Post) -> None:
 
     assert answer["state"] == "failed"
     said = answer["diagnostics"]
-    assert said[0]["message"].endswith("16000 more characters were not kept]")
+    assert said[0]["message"].endswith("16060 more characters were not kept]")
     assert said[0]["line"] is None
     assert said[-1]["message"].endswith("more messages were not kept.")
-    assert sum(len(str(item)) for item in said) < 100_000
+    assert sum(len(str(item)) for item in said) < 150_000
     assert len(answer["problem"]["detail"]) < 5000
 
 
@@ -94,12 +94,12 @@ def test_equal_items_of_a_batch_are_one_record_of_bounded_size(http: httpx.Clien
     assert answer["counts"]["failed"] == 40
     results = [item["result"] | {"cache": None} for item in answer["items"]]
     assert all(result == results[0] for result in results)
-    assert len(str(results[0])) < 150_000
+    assert len(str(results[0])) < 200_000
 
 
 def test_endless_output_is_said_to_be_cut(post: Post) -> None:
     answer = post(bodies.running("print('spam ' * 50000)")).json()
 
     assert answer["state"] == "succeeded"
-    assert len(answer["stdout"]) < 70_000
+    assert len(answer["stdout"]) < 75_000
     assert "were not kept]" in answer["stdout"][-200:]

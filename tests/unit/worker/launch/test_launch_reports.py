@@ -88,4 +88,4 @@ def test_a_long_message_is_kept_in_part_and_says_so() -> None:
         {"findings": [FOUND | {"message": "x" * 9000}], "modified": [], "deterministic": None},
     )
 
-    assert report.findings[0].message.endswith("x… [5000 more characters were not kept]")
+    assert report.findings[0].message.endswith("x… [5060 more characters were not kept]")
