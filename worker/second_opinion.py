@@ -13,7 +13,7 @@ from compiler.compilation import Assumption
 from worker.progress import CompilationFailed
 from worker.report import FrontReport
 
-PATIENCE_S = 10.0
+PATIENCE_S = 5.0
 """How long a whole text may take longer than its slice."""
 
 UNFINISHED = Assumption(

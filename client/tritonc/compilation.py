@@ -62,6 +62,10 @@ class Compilation:
     resources: Mapping[str, Any]
     timings_ms: Mapping[str, float]
     diagnostics: tuple[Diagnostic, ...]
+    complete: bool
+    """Whether all that can matter was executed as Python does."""
+    assumptions: tuple[Mapping[str, Any], ...]
+    """What had to be assumed otherwise: `file`, `line`, `message`. Each is a warning, too."""
     stdout: str
     problem: Problem | None
     raw: Mapping[str, Any]
@@ -89,6 +93,8 @@ class Compilation:
             resources=body.get("resources") or {},
             timings_ms=body.get("timings_ms") or {},
             diagnostics=tuple(Diagnostic.from_json(d) for d in body.get("diagnostics") or ()),
+            complete=body.get("complete", True),
+            assumptions=tuple(body.get("assumptions") or ()),
             stdout=body.get("stdout") or "",
             problem=None if problem is None else Problem.from_json(problem),
             raw=body,

@@ -71,11 +71,20 @@ def _summary(compilation: Compilation, source_name: str) -> str:
     lines = [
         render_all(diagnostics, source_name),
         f"{compilation.kernel or source_name} for {compilation.target}: {compilation.cache}",
+        _assumed(compilation),
         f"key {compilation.key}",
         ", ".join(sizes),
         ", ".join(numbers),
     ]
     return "\n".join(filter(None, lines)) + "\n"
+
+
+def _assumed(compilation: Compilation) -> str:
+    """Return a line that says that the answer rests on assumptions, nothing where it does not."""
+    if compilation.complete:
+        return ""
+    lines = ", ".join(str(item["line"]) for item in compilation.assumptions)
+    return f"incomplete: this rests on assumptions about line {lines}, see the warnings"
 
 
 def _is_number(value: object) -> bool:

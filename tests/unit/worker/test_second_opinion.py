@@ -1,0 +1,48 @@
+"""Which of two executions is the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from worker.progress import CompilationFailed
+from worker.report import FrontReport, read_report
+from worker.second_opinion import Outcome, agree
+
+REPORT: dict[str, Any] = {
+    "kernel": "k", "language": "ttir", "locations": {"table": [], "blocks": []}, "constexprs": {},
+    "parameters": [], "notes": [], "assumptions": [], "conclusive": True, "timings_ms": {},
+}  # fmt: skip
+
+
+def made(ttir: bytes = b"module {}", **changes: Any) -> Outcome:
+    return Outcome(read_report(FrontReport, REPORT | changes), {"ttir": ttir})
+
+
+def failed(slug: str, detail: str, *, conclusive: bool = True) -> Outcome:
+    return Outcome(CompilationFailed(slug, detail, conclusive=conclusive), {})
+
+
+def test_equal_stages_agree() -> None:
+    assert agree(made(), made())
+
+
+def test_other_ttir_disagrees() -> None:
+    assert not agree(made(), made(b"module { }"))
+
+
+def test_other_locations_disagree() -> None:
+    assert not agree(made(), made(locations={"table": ["a"], "blocks": [[0]]}))
+
+
+def test_a_success_and_a_failure_disagree() -> None:
+    assert not agree(made(), failed("compile_error", "line 3: AssertionError"))
+
+
+def test_equal_failures_agree() -> None:
+    assert agree(failed("compile_error", "line 3"), failed("compile_error", "line 3"))
+
+
+def test_only_what_ran_as_python_does_is_conclusive() -> None:
+    assert made().is_conclusive
+    assert not made(conclusive=False).is_conclusive
+    assert not failed("compile_timeout", "", conclusive=False).is_conclusive
