@@ -25,7 +25,8 @@ def find(
     functions = jit_functions(vars(loaded.module), loaded.module.__name__)
     if name is None:
         return _only(functions, loaded)
-    found = functions.get(name) or _inner(loaded, name)
+    named = unwrap(vars(loaded.module).get(name))
+    found = named if isinstance(named, toolchain.JITFunction) else _inner(loaded, name)
     if found is not None:
         return found
     for dropped in loaded.dropped:

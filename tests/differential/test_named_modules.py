@@ -61,6 +61,7 @@ KERNELS: dict[str, str] = {
     "else:\n    @triton.jit\n    def k(x_ptr, P: tl.constexpr = 2.0):\n        tl.store(x_ptr, P)\n",
     "a decorator in brackets": HEAD + "B = tl.constexpr(1.0)\n@(\n    triton.jit\n)\ndef k(x_ptr):\n    tl.store(x_ptr, B)\n",
     "a decorator that says it twice": HEAD + "B = tl.constexpr(1.0)\ndef same(f):\n    return f\n@same\n" + KERNEL,
+    "a module that names itself otherwise": HEAD + "B = tl.constexpr(1.0)\n" + KERNEL + "__name__ = 'other'\n",
     "a default of an Enum is refused or the same": HEAD + "import enum\nclass E(enum.Enum):\n    A = 2.0\n"
     "@triton.jit\ndef k(x_ptr, P: tl.constexpr = E.A.value):\n    tl.store(x_ptr, P)\n",
 }  # fmt: skip
