@@ -52,7 +52,8 @@ def without_value(kernel: str, fact: Mapping[str, Any]) -> Misfit:
     setter = fact.get("set_by")
     if setter is None:
         return Misfit("missing_constexpr", f"{said}: add it to `constexprs`", name)
-    return Misfit("missing_constexpr", f"{said}: {_OF_DECORATORS[setter]}", name, _hint(fact))
+    message = f"{said}: {_OF_DECORATORS[setter]}, so give it in `constexprs`"
+    return Misfit("missing_constexpr", message, name, _hint(fact))
 
 
 def without_type(kernel: str, fact: Mapping[str, Any]) -> Misfit:
