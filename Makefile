@@ -58,6 +58,9 @@ bench: $(STAMP) ## the benchmarks of benchmarks/README.md
 	$(PYTHON) benchmarks/hit.py
 	$(PYTHON) benchmarks/compile.py
 
+soak: $(STAMP) ## nine minutes of kills, refusals and floods under load (SOAK_ARGS="--minutes 2")
+	$(PYTHON) -m tests.soak $(SOAK_ARGS)
+
 sweep: $(STAMP) $(SWEEP)/.installed ## kernels of PyPI packages beside triton.compile (hours; SWEEP_ARGS="--most 20")
 	PYTHONPATH=benchmarks $(PYTHON) -m sweep $(SWEEP_ARGS)
 
@@ -100,4 +103,4 @@ $(SWEEP)/.installed: benchmarks/sweep/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help run test fuzz test-torch test-toolchains test-exports test-gpu gpu lint format bench sweep lock clean
+.PHONY: help run test fuzz test-torch test-toolchains test-exports test-gpu gpu lint format bench soak sweep lock clean

@@ -15,7 +15,7 @@ from store.errors import StoreUnavailable
 from store.jobs.attempts import Attempts
 from store.jobs.words import Claim, Heartbeat, Revocation
 
-WAIT_S = 5.0
+WAIT_S = 10.0
 RENEWALS_PER_LEASE = 5
 STORE_PAUSE_S = 0.5
 LONGEST_STORE_PAUSE_S = 5.0

@@ -30,8 +30,8 @@ async def reap_for_all(attempts: Attempts, record_of: Callable[[Claim], bytes]) 
         except StoreUnavailable as error:
             claims = None
             logger.warning("nothing is reaped: %s", error)
-        # another process reaps: enough to see whether it is still there
-        await asyncio.sleep(REAP_S if claims is not None else max(REAP_S, attempts.term_ms / 2000))
+        # another process reaps: enough to see each term whether it is still there
+        await asyncio.sleep(REAP_S if claims is not None else max(REAP_S, attempts.term_ms / 1000))
 
 
 async def _end(claim: Claim, attempts: Attempts, record: bytes) -> None:

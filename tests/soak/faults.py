@@ -1,0 +1,126 @@
+"""What happens to a deployment in a soak: parts are killed or frozen, and the store refuses."""
+
+import asyncio
+import os
+import random
+import signal
+import socket
+import time
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from store.connection import connect
+from tests.integration.api.running import Deployment, Process
+from tests.integration.faults.refusing import REFUSALS
+from tests.security.tree import descendants
+
+Fault = Callable[[Deployment], None]
+
+
+def killed_worker(deployment: Deployment) -> None:
+    """A worker is killed, and started again."""
+    _replaced(deployment, lambda worker: worker.kill())
+
+
+def stopped_worker(deployment: Deployment) -> None:
+    """A worker is told to stop, and started again."""
+    _replaced(deployment, lambda worker: worker.stop())
+
+
+def _replaced(deployment: Deployment, end: Callable[[Process], int]) -> None:
+    worker = random.choice(deployment.workers)
+    deployment.workers.remove(worker)
+    end(worker)
+    deployment.start_worker()
+
+
+def killed_children(deployment: Deployment) -> None:
+    """Children and zygotes are killed, as the kernel does when memory runs out."""
+    worker = random.choice(deployment.workers)
+    for pid in random.sample(sorted(descendants(worker.pid)), 2):
+        _signalled(pid, signal.SIGKILL)
+
+
+def frozen_worker(deployment: Deployment) -> None:
+    """A worker is frozen until its leases are over, and then goes on."""
+    worker = random.choice(deployment.workers)
+    worker.send(signal.SIGSTOP)
+    time.sleep(5)
+    worker.send(signal.SIGCONT)
+
+
+def killed_service(deployment: Deployment) -> None:
+    """The service is killed, and started again."""
+    assert deployment.service is not None
+    deployment.service.kill()
+    deployment.start_service()
+
+
+def stopped_service(deployment: Deployment) -> None:
+    """The service is told to stop, and started again."""
+    deployment.stop_service()
+    deployment.start_service()
+
+
+def killed_store(deployment: Deployment) -> None:
+    """The store is killed, and started again on its data."""
+    assert deployment.store.pid is not None
+    os.kill(deployment.store.pid, signal.SIGKILL)
+    deployment.stop_store()
+    deployment.start_store()
+
+
+def frozen_store(deployment: Deployment) -> None:
+    """The store does not answer for a while."""
+    assert deployment.store.pid is not None
+    os.kill(deployment.store.pid, signal.SIGSTOP)
+    time.sleep(4)
+    os.kill(deployment.store.pid, signal.SIGCONT)
+
+
+def slow_clients(deployment: Deployment) -> None:
+    """Many connections send half a request and no more."""
+    address = urlsplit(deployment.url)
+    held = [socket.create_connection((address.hostname, address.port)) for _ in range(200)]
+    for connection in held:
+        connection.sendall(b"POST /v1/compilations HTTP/1.1\r\nContent-Length: 99\r\n")
+    time.sleep(2)
+    for connection in held:
+        connection.close()
+
+
+def _refusing(name: str) -> Fault:
+    def fault(deployment: Deployment) -> None:
+        asyncio.run(_refuse(deployment, name))
+
+    fault.__doc__ = f"The store refuses: {name}."
+    return fault
+
+
+async def _refuse(deployment: Deployment, name: str) -> None:
+    async with (
+        connect(deployment.redis_url, max_connections=1) as operator,
+        REFUSALS[name](deployment.store, operator),
+    ):
+        await asyncio.sleep(random.uniform(1, 6))
+
+
+def _signalled(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return  # it ended by itself
+
+
+FAULTS: dict[str, Fault] = {
+    "killed worker": killed_worker,
+    "stopped worker": stopped_worker,
+    "killed children": killed_children,
+    "frozen worker": frozen_worker,
+    "killed service": killed_service,
+    "stopped service": stopped_service,
+    "killed store": killed_store,
+    "frozen store": frozen_store,
+    "slow clients": slow_clients,
+    **{f"store: {name}": _refusing(name) for name in REFUSALS},
+}

@@ -1,0 +1,183 @@
+"""What is asked of a deployment in a soak, and whether what comes back is right.
+
+Everybody asks until there is an answer, as a patient client does: what is refused for now, or
+broken off, is asked again. A wrong answer, an error of the service, and work that it forgot are noted.
+"""
+
+import asyncio
+import itertools
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from tests.integration.api import bodies
+from tests.integration.launches import bodies as launches
+
+CLIENTS = 6
+WAIT_S = 5
+KERNEL = """
+@triton.jit
+def kernel(x_ptr, N: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, 32), N)
+"""
+HOSTILE = (
+    "while True: print('spam' * 1000)",
+    "import os\nos._exit(0)",
+    "import os\nos.kill(os.getppid(), 9)",
+    "import os\nfor fd in range(3, 32):\n    try: os.write(fd, b'TRTD' + bytes(200))\n"
+    "    except OSError: pass",
+    "kept = []\nwhile True: kept.append(bytes(64 << 20))",
+)
+
+Judge = Callable[[dict[str, Any]], str | None]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A POST, and who says what is wrong with its final answer, if anything is."""
+
+    path: str
+    body: dict[str, Any]
+    judge: Judge
+
+
+@dataclass
+class Load:
+    """Asks until told to stop; what it found is in its fields."""
+
+    url: str
+    answered: Counter[str] = field(default_factory=Counter)
+    retried: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    open: int = 0
+    stopping: bool = False
+
+    def __post_init__(self) -> None:
+        """Begin to count."""
+        self._numbers = itertools.count(random.randrange(1 << 20))
+
+    async def run(self) -> None:
+        """Ask with several clients until `stopping`, and return when all are answered."""
+        limits = httpx.Limits(max_keepalive_connections=CLIENTS)
+        async with httpx.AsyncClient(base_url=self.url, timeout=60, limits=limits) as http:
+            await asyncio.gather(*(self._client(http) for _ in range(CLIENTS)))
+
+    async def _client(self, http: httpx.AsyncClient) -> None:
+        while not self.stopping:
+            await self.ask_one(http)
+
+    async def ask_one(self, http: httpx.AsyncClient) -> None:
+        """Ask something, and judge its answer."""
+        question = self._question()
+        self.open += 1
+        record = await self._settle(http, question)
+        self.open -= 1
+        self.answered[question.path] += 1
+        if fault := question.judge(record):
+            self.wrong.append(f"{question.path}: {fault}: {str(record)[:1000]}")
+
+    async def _settle(self, http: httpx.AsyncClient, question: Question) -> dict[str, Any]:
+        """Return the final answer, whatever has to be asked for that."""
+        url = None
+        while True:
+            answer = await self._ask(http, question, url)
+            if answer is None:
+                await asyncio.sleep(0.3)
+                continue
+            if url is not None and answer.status_code == 404:
+                self.lost.append(f"{url}: {answer.text[:300]}")
+                url = None
+                continue
+            record: dict[str, Any] = answer.json()
+            if not answer.is_success:
+                return record | {"state": f"HTTP {answer.status_code}"}
+            if record.get("state") in ("queued", "running"):
+                url = record["url"]
+            elif (problem := record.get("problem")) and problem.get("slug") == "worker_lost":
+                self.retried["worker_lost"] += 1
+                url = None
+            else:
+                return record
+
+    async def _ask(
+        self, http: httpx.AsyncClient, question: Question, url: str | None
+    ) -> httpx.Response | None:
+        """Return an answer, None when there is none for now."""
+        try:
+            if url is None:
+                answer = await http.post(question.path, json=question.body, params={"wait": WAIT_S})
+            else:
+                answer = await http.get(url, params={"wait": WAIT_S})
+        except httpx.TransportError as error:
+            self.retried[type(error).__name__] += 1
+            return None
+        if answer.status_code in (408, 429, 503):
+            self.retried[answer.json()["slug"]] += 1
+            return None
+        return answer
+
+    def _question(self) -> Question:
+        number = next(self._numbers)
+        kinds = (_right, _broken, _launch, _wrong_launch, _hostile)
+        return random.choices(kinds, weights=(5, 1, 2, 1, 1))[0](number)
+
+
+def _right(number: int) -> Question:
+    body = {
+        "source": bodies.HEADER + KERNEL,
+        "signature": {"x_ptr": "*i32:16"},
+        "constexprs": {"N": number},
+        "target": "cuda:90",
+        "include": ["ptx"],
+    }
+
+    def judge(record: dict[str, Any]) -> str | None:
+        if record["state"] != "succeeded":
+            return "a good kernel did not compile"
+        return None if str(number) in record["included"]["ptx"] else "it is another kernel's"
+
+    return Question("/v1/compilations", body, judge)
+
+
+def _broken(number: int) -> Question:
+    body = _right(number).body
+    body["source"] = body["source"].replace("tl.arange", "tl.arnge")
+
+    def judge(record: dict[str, Any]) -> str | None:
+        is_told = record["state"] == "failed" and record["problem"]["slug"] == "compile_error"
+        return None if is_told else "a broken kernel is no compile_error"
+
+    return Question("/v1/compilations", body, judge)
+
+
+def _launch(number: int) -> Question:
+    body = launches.vector_add(32 + number % 64)
+    return Question("/v1/launches", body, _says("passed"))
+
+
+def _wrong_launch(number: int) -> Question:
+    reference = "def reference(x_ptr, y_ptr, **_):\n    return x_ptr - y_ptr\n"
+    body = launches.vector_add(32 + number % 64, reference=reference)
+    return Question("/v1/launches", body, _says("mismatch"))
+
+
+def _says(verdict: str) -> Judge:
+    def judge(record: dict[str, Any]) -> str | None:
+        return None if record.get("verdict") == verdict else f"its verdict is not {verdict}"
+
+    return judge
+
+
+def _hostile(number: int) -> Question:
+    code = random.choice(HOSTILE)
+    body = bodies.running(f"{code}\n# {number}", timeout_s=2)
+
+    def judge(record: dict[str, Any]) -> str | None:
+        return None if record["state"] == "failed" else "a hostile source did not fail"
+
+    return Question("/v1/compilations", body, judge)
