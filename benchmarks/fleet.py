@@ -48,7 +48,7 @@ class Measured:
 
 
 async def _finish(claim: Claim, attempts: Attempts) -> None:
-    await attempts.finish(claim.id, claim.token, RECORD, reusable=False, keep_s=5)
+    await attempts.finish(claim.id, claim.token, RECORD, reusable=False, keep_s=60)
 
 
 async def _work(name: str, url: str) -> None:

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Coroutine, Iterable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ from store.lifeline import tied_to_us
 from store.workers import Toolchains, Workers
 
 READY_TIMEOUT_S = 120.0
-STOP_TIMEOUT_S = 8.0
+DRAIN_S = 5.0
+STOP_TIMEOUT_S = 5.0  # beyond what a part takes to finish its jobs
 POLL_S = 0.1
 QUICK_DEATH_S = 10.0
 MAX_QUICK_DEATHS = 3
@@ -56,6 +57,13 @@ class Part:
         assert self._process is not None
         return await self._process.wait()
 
+    def _drain_s(self) -> float:
+        """Return how long it may go on with what it has."""
+        try:
+            return float(self._environment.get("TRITOND_DRAIN_S") or DRAIN_S)
+        except ValueError:
+            return DRAIN_S
+
     async def stop(self) -> None:
         """End it, by force if it does not end in time."""
         process = self._process
@@ -63,7 +71,7 @@ class Part:
             return
         process.terminate()
         try:
-            async with asyncio.timeout(STOP_TIMEOUT_S):
+            async with asyncio.timeout(self._drain_s() + STOP_TIMEOUT_S):
                 await process.wait()
         except TimeoutError:
             process.kill()
@@ -85,7 +93,8 @@ async def up(host: str, port: int, data: Path) -> None:
         if redis_url is None:
             valkey = await stack.enter_async_context(EmbeddedValkey(data))
             redis_url = valkey.url
-            await _forget_workers(redis_url)
+            with suppress(StoreUnavailable):  # a full disk: they are forgotten in a while
+                await _forget_workers(redis_url)
             ends.append(_end_of_valkey(valkey))
         environment = os.environ | {
             "TRITOND_REDIS_URL": redis_url,
@@ -160,6 +169,9 @@ async def _announce_when_ready(redis_url: str, host: str, port: int, *, alone: b
             await _ready(Workers(redis), host, port)
             for change in await succeed(Workers(redis), Toolchains(redis)) if alone else []:
                 print(f"tritond: {change}", flush=True)  # noqa: T201
+    except StoreUnavailable as error:
+        print(f"tritond: {error}", file=sys.stderr, flush=True)  # noqa: T201
+        return
     except TimeoutError:
         print(f"not ready after {READY_TIMEOUT_S:g} s; still trying", file=sys.stderr)  # noqa: T201
         return

@@ -4,6 +4,7 @@ Nothing here knows what is stored. A connection made by `connect` must not run b
 its answers have a deadline. One made by `connect_blocking` has none, and never retries by itself.
 """
 
+import asyncio
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,9 +57,22 @@ def is_refusal(error: exceptions.ResponseError) -> bool:
     return code not in _OUR_MISTAKES or _KILLED in said
 
 
+@contextmanager
+def cancellable() -> Iterator[None]:
+    """Raise the cancellation that redis-py swallows when it comes while a connection is made.
+
+    Whoever loops over commands would never end otherwise.
+    """
+    task = asyncio.current_task()
+    before = task.cancelling() if task is not None else 0
+    yield
+    if task is not None and task.cancelling() > before:
+        raise asyncio.CancelledError
+
+
 class _Pipeline(Pipeline):
     async def execute(self, raise_on_error: bool = True) -> list[Any]:
-        with unavailable():
+        with unavailable(), cancellable():
             return await super().execute(raise_on_error)
 
 
@@ -67,7 +81,7 @@ class Server(Redis):
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         """Run one command; a server that is away or refuses raises `StoreUnavailable`."""
-        with unavailable():
+        with unavailable(), cancellable():
             return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
 
     def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipeline:

@@ -15,6 +15,7 @@ from redis import exceptions
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 
+from store.connection import cancellable
 from store.errors import StoreUnavailable
 
 SILENCE_S: Final = 5.0
@@ -62,7 +63,8 @@ class Subscription:
             pubsub = self._blocking.pubsub()
             try:
                 async with asyncio.timeout(SUBSCRIBE_S):
-                    await pubsub.subscribe(self._channel)
+                    with cancellable():
+                        await pubsub.subscribe(self._channel)
                 await self._confirm(pubsub)
                 pause_s = RETRY_S
                 await self._listen(pubsub)

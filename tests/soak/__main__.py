@@ -38,6 +38,8 @@ def soak(deployment: Deployment, minutes: float) -> list[str]:
     load.stopping = True
     asking.join(SETTLE_S)
     print(f"answered: {dict(load.answered)}; asked again: {dict(load.retried)}", flush=True)
+    if not load.answered.total():
+        found.append("nothing was answered")
     found += [f"wrong: {fault}" for fault in load.wrong]
     found += [f"lost: {fault}" for fault in load.lost]
     if asking.is_alive():

@@ -1,7 +1,8 @@
 """What is asked of a deployment in a soak, and whether what comes back is right.
 
 Everybody asks until there is an answer, as a patient client does: what is refused for now, or
-broken off, is asked again. A wrong answer, an error of the service, and work that it forgot are noted.
+broken off, is asked again. A wrong answer, an error of the service, and work that it forgot are
+noted.
 """
 
 import asyncio
@@ -65,7 +66,10 @@ class Load:
         """Ask with several clients until `stopping`, and return when all are answered."""
         limits = httpx.Limits(max_keepalive_connections=CLIENTS)
         async with httpx.AsyncClient(base_url=self.url, timeout=60, limits=limits) as http:
-            await asyncio.gather(*(self._client(http) for _ in range(CLIENTS)))
+            ends = [self._client(http) for _ in range(CLIENTS)]
+            for end in await asyncio.gather(*ends, return_exceptions=True):
+                if isinstance(end, Exception):
+                    self.wrong.append(f"a client ended: {end!r}")
 
     async def _client(self, http: httpx.AsyncClient) -> None:
         while not self.stopping:
@@ -112,7 +116,8 @@ class Load:
             if url is None:
                 answer = await http.post(question.path, json=question.body, params={"wait": WAIT_S})
             else:
-                answer = await http.get(url, params={"wait": WAIT_S})
+                include = {"include": ",".join(question.body.get("include", ()))}
+                answer = await http.get(url, params={"wait": WAIT_S, **include})
         except httpx.TransportError as error:
             self.retried[type(error).__name__] += 1
             return None

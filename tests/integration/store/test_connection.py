@@ -1,8 +1,11 @@
 """Connections: one named error, whatever is wrong with the server."""
 
 import asyncio
+import contextlib
 
 import pytest
+from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
 from redis.exceptions import ResponseError
 
 from store import keys
@@ -79,3 +82,22 @@ async def test_scripts_are_loaded_again_after_the_server_forgot_them(redis, subm
 
     assert (await jobs.state("vector-add")).position == 1
     assert await redis.exists(keys.JOB + "vector-add")
+
+
+async def test_a_cancellation_that_redis_py_swallows_is_not_lost(redis, monkeypatch):
+    """As it does now and then while a connection is made: a loop over commands must end."""
+
+    async def swallow(self, *args, **options):
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(10)
+
+    monkeypatch.setattr(Redis, "execute_command", swallow)
+    monkeypatch.setattr(Pipeline, "execute", swallow)
+    for command in (redis.get("key"), redis.pipeline().execute()):
+        task = asyncio.ensure_future(command)
+        await asyncio.sleep(0.01)
+
+        task.cancel()
+
+        await asyncio.wait([task], timeout=5)
+        assert task.cancelled()

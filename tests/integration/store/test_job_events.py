@@ -134,3 +134,22 @@ async def test_the_story_is_capped(events, redis, submit, worker):
 async def test_a_wrong_event_id_is_refused(events):
     with pytest.raises(ValueError, match="'yesterday' is not the id of an event"):
         await events.read("vector-add", after="yesterday")
+
+
+async def test_thousands_of_followers_share_one_reader(redis, following, submit, worker):
+    await submit("vector-add")
+    followers = [asyncio.create_task(kinds(following)) for _ in range(5_000)]
+    await asyncio.sleep(0)
+    await redis.config_resetstat()
+
+    claim = await worker().claim([LANE])
+    await worker().finish("vector-add", claim.token, b"ok", reusable=True, keep_s=60)
+
+    heard = await asyncio.wait_for(asyncio.gather(*followers), 30)
+    assert heard == [["queued", "started", "finished"]] * 5_000
+    calls = await redis.info("commandstats")
+    assert calls["cmdstat_xrange"]["calls"] < 20
+
+
+async def kinds(following):
+    return [event.kind async for event in following.follow("vector-add") if event is not None]
