@@ -61,18 +61,24 @@ def is_refusal(error: exceptions.ResponseError) -> bool:
 def cancellable() -> Iterator[None]:
     """Raise the cancellation that redis-py swallows when it comes while a connection is made.
 
-    Whoever loops over commands would never end otherwise.
+    Also in place of an error that it becomes. A loop over commands would never end otherwise.
     """
     task = asyncio.current_task()
     before = task.cancelling() if task is not None else 0
-    yield
+    error = None
+    try:
+        yield
+    except Exception as raised:  # noqa: BLE001  (it is raised below)
+        error = raised
     if task is not None and task.cancelling() > before:
-        raise asyncio.CancelledError
+        raise asyncio.CancelledError from error
+    if error is not None:
+        raise error
 
 
 class _Pipeline(Pipeline):
     async def execute(self, raise_on_error: bool = True) -> list[Any]:
-        with unavailable(), cancellable():
+        with cancellable(), unavailable():
             return await super().execute(raise_on_error)
 
 
@@ -81,7 +87,7 @@ class Server(Redis):
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         """Run one command; a server that is away or refuses raises `StoreUnavailable`."""
-        with unavailable(), cancellable():
+        with cancellable(), unavailable():
             return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
 
     def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipeline:
