@@ -17,11 +17,12 @@ from typing import Any
 from compiler.excerpt import USER_FILE, Diagnostic, Span, diagnostic, excerpt
 from compiler.making import choice, imported, opinion, slicing, syntax
 from compiler.making.decorators import is_foreign_decorator
-from compiler.making.effects import Effects, star_imports
+from compiler.making.effects import Effects
 from compiler.making.facts import JitFunction, facts
 from compiler.making.failure import Failure
 from compiler.making.files import reached_files
 from compiler.making.jit import Aliases, module_level
+from compiler.making.kinds import star_imports
 from compiler.making.outline import Outline, Unit, outline
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from compiler.making.import_names import Imported, imports
 from compiler.making.jit import Aliases
-from compiler.making.names import stored
+from compiler.making.scopes import stored
 
 _AT_LAUNCH = frozenset(
     {

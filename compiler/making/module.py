@@ -21,10 +21,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compiler.excerpt import KERNEL_FOLDER
-from compiler.making import machine, names, reexport, toolchain
+from compiler.making import machine, reexport, toolchain
 from compiler.making.assumptions import Assumption, Assumptions
 from compiler.making.environment import Missing, is_lacking
 from compiler.making.files import package_of, root_package
+from compiler.making.scopes import stored
 from compiler.making.standin import StandIns
 
 MODULE = "user"
@@ -168,7 +169,7 @@ class _Loading:
                 raise _Failed(dropped) from error
             self.dropped.append(dropped)
             self.missing |= dropped.names
-            for name in names.stored([statement]):
+            for name in stored([statement]):
                 module.__dict__.pop(name, None)
 
     def _is_tried(self) -> bool:
@@ -270,7 +271,7 @@ def _future_flags(tree: ast.Module) -> int:
 
 def _dropped(path: str, statement: ast.stmt, error: BaseException) -> Dropped:
     kept = _speakable(error).with_traceback(error.__traceback__)
-    return Dropped(path, statement.lineno, frozenset(names.stored([statement])), kept)
+    return Dropped(path, statement.lineno, frozenset(stored([statement])), kept)
 
 
 def _speakable(error: BaseException) -> Exception:

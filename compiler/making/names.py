@@ -7,18 +7,22 @@ Decides nothing; `effects` does.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-How = Literal[
-    "load", "attribute", "item", "call", "launch", "argument", "store", "import", "opaque"
-]
+from compiler.making.mentions import How, Mention, Reading
+from compiler.making.scopes import (
+    COMPREHENSIONS,
+    FUNCTIONS,
+    arguments_of,
+    children,
+    declared,
+    stored,
+    walrus,
+)
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_LEAVES = (ast.Constant, ast.alias)
 _UNFOLLOWED = frozenset(
     {
         "__globals__", "__dict__", "__code__", "__closure__", "__builtins__", "__subclasses__",
@@ -29,34 +33,6 @@ _UNFOLLOWED = frozenset(
     }
 )  # fmt: skip
 """Attributes that lead to names by ways that no reading of the text can follow."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """One use of a module-level name.
-
-    `load`: its value; `attribute`: `name.path`; `item`: `name.path[...]`; `call`:
-    `name.path(...)`; `launch`: `name.path[...](...)`; `argument`: a value given to the launch of
-    `path[0]`; `store`: something in it is assigned or deleted; `import`: the module `name` is
-    imported; `opaque`: `path[0]` says what cannot be followed. `sure` tells that it happens
-    whenever the statement is run.
-    """
-
-    name: str
-    how: How
-    path: tuple[str, ...] = ()
-    sure: bool = False
-
-
-@dataclass
-class Reading:
-    """What a statement does to its module when it is run (`now`), and when called (`later`)."""
-
-    binds: set[str] = field(default_factory=set)
-    later_binds: set[str] = field(default_factory=set)
-    now: list[Mention] = field(default_factory=list)
-    later: list[Mention] = field(default_factory=list)
-    raises: bool = False
 
 
 def read(statement: ast.stmt, *, annotations: bool = True) -> Reading:
@@ -218,7 +194,7 @@ class _Reader:
 
     def _lambda(self, node: ast.Lambda) -> None:
         self._defaults(node.args)
-        own = {argument.arg for argument in arguments_of(node.args)} | _walrus([node.body])
+        own = {argument.arg for argument in arguments_of(node.args)} | walrus([node.body])
         self._unsure += 1
         self._inside(_Scope(frozenset(own)), [node.body])
         self._unsure -= 1
@@ -249,7 +225,7 @@ class _Reader:
             self._annotation(annotation)
         own = {argument.arg for argument in parameters} | stored(node.body)
         own |= {item.name for item in getattr(node, "type_params", [])}
-        module, outer = _declared(node.body)
+        module, outer = declared(node.body)
         self._calls += 1
         self._inside(_Scope(frozenset(own - module - outer), frozenset(module)), node.body)
         self._calls -= 1
@@ -257,7 +233,7 @@ class _Reader:
     def _class(self, node: ast.ClassDef) -> None:
         self._bind(node.name)
         self._all([*node.decorator_list, *node.bases, *node.keywords])
-        module, outer = _declared(node.body)
+        module, outer = declared(node.body)
         own = stored(node.body) - module - outer
         self._inside(_Scope(frozenset(own), frozenset(module), "class"), node.body)
 
@@ -329,8 +305,8 @@ _VISITING: dict[type[ast.AST], Any] = {
     ast.ExceptHandler: _Reader._handler,
     ast.Raise: _Reader._raise,
     ast.Assert: _Reader._raise,
-    **dict.fromkeys(_FUNCTIONS, _Reader._function),
-    **dict.fromkeys(_COMPREHENSIONS, _Reader._comprehension),
+    **dict.fromkeys(FUNCTIONS, _Reader._function),
+    **dict.fromkeys(COMPREHENSIONS, _Reader._comprehension),
     **dict.fromkeys((ast.MatchAs, ast.MatchStar, ast.MatchMapping), _Reader._capture),
     **dict.fromkeys(
         (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.With, ast.AsyncWith, ast.Match,
@@ -351,20 +327,6 @@ def mentioned(statement: ast.stmt) -> frozenset[str]:
     return frozenset(mention.name for mention in (*reading.now, *reading.later))
 
 
-def children(node: ast.AST) -> list[ast.AST]:
-    """Return the nodes below `node`; as `ast.iter_child_nodes`, which takes five times as long."""
-    found: list[ast.AST] = []
-    if node.__class__ in _LEAVES:
-        return found
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if value.__class__ is list:
-            found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST) and name != "ctx":
-            found.append(value)
-    return found
-
-
 def _root(node: ast.AST) -> str | None:
     """Return the name at the root of `a.b[i].c`, `None` when it is something computed."""
     while isinstance(node, ast.Attribute | ast.Subscript):
@@ -380,74 +342,6 @@ def _launched(function: ast.expr) -> str | None:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None
-
-
-def stored(nodes: Sequence[ast.AST], *, imports: bool = True) -> set[str]:
-    """Return the names that `nodes` bind in their own scope, those they import only if asked."""
-    found: set[str] = set()
-    left: list[ast.AST] = list(nodes)
-    while left:
-        node = left.pop()
-        if isinstance(node, ast.Name):
-            if not isinstance(node.ctx, ast.Load):
-                found.add(node.id)
-        elif isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
-            found.add(node.name)
-            left += node.decorator_list
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            names = {(alias.asname or alias.name).split(".")[0] for alias in node.names}
-            found |= names if imports else set()
-        elif isinstance(node, _COMPREHENSIONS):
-            found |= _walrus([node])
-        elif not isinstance(node, ast.Lambda):
-            found |= _captured(node)
-            left += children(node)
-    return found
-
-
-def _captured(node: ast.AST) -> set[str]:
-    if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
-        return {node.name} if node.name else set()
-    if isinstance(node, ast.MatchMapping):
-        return {node.rest} if node.rest else set()
-    if node.__class__.__name__ == "TypeAlias":
-        return {node.name.id}  # type: ignore[attr-defined]
-    return set()
-
-
-def _walrus(nodes: Sequence[ast.AST]) -> set[str]:
-    """Return what `:=` binds in `nodes`: a comprehension passes it on to the scope around it."""
-    found: set[str] = set()
-    left = list(nodes)
-    while left:
-        node = left.pop()
-        if isinstance(node, ast.NamedExpr):
-            found.add(node.target.id)
-        if not isinstance(node, ast.Lambda):
-            left += children(node)
-    return found
-
-
-def _declared(body: Sequence[ast.stmt]) -> tuple[set[str], set[str]]:
-    """Return the names that a body declares `global`, and those it declares `nonlocal`."""
-    module: set[str] = set()
-    outer: set[str] = set()
-    left: list[ast.AST] = list(body)
-    while left:
-        node = left.pop()
-        if isinstance(node, ast.Global):
-            module.update(node.names)
-        elif isinstance(node, ast.Nonlocal):
-            outer.update(node.names)
-        elif not isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.expr)):
-            left += children(node)
-    return module, outer
-
-
-def arguments_of(arguments: ast.arguments) -> list[ast.arg]:
-    """Return all parameters, those behind the stars included."""
-    extra = [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
-    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *extra]
 
 
 @lru_cache(maxsize=256)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import builtins
 
-from compiler.making.effects import Effects, Kind
-from compiler.making.names import children
+from compiler.making.effects import Effects
+from compiler.making.kinds import Kind
 from compiler.making.outline import Outline, is_main_block
+from compiler.making.scopes import children
 
 _PLAIN_BUILTINS = frozenset(
     {"int", "float", "str", "bool", "len", "tuple", "list", "dict", "set", "frozenset", "range",

@@ -11,7 +11,8 @@ from typing import TypeGuard
 from compiler.making import decorators, names
 from compiler.making.decorators import LeftOut
 from compiler.making.jit import Aliases
-from compiler.making.names import Mention, Reading
+from compiler.making.mentions import Mention, Reading
+from compiler.making.scopes import stored
 
 
 @dataclass
@@ -68,7 +69,7 @@ def outline(
     `is_foreign` tells decorators of packages that are not here.
     """
     postponed = any(_postpones_annotations(node) for node in tree.body)
-    is_main = not any("__name__" in names.stored([node]) for node in tree.body)
+    is_main = not any("__name__" in stored([node]) for node in tree.body)
     units: list[Unit] = []
     for node in tree.body:
         left_out = decorators.left_out(node, lines, aliases, is_foreign)

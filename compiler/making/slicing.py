@@ -10,8 +10,9 @@ import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from compiler.making.effects import Effects, star_imports
-from compiler.making.names import Mention
+from compiler.making.effects import Effects
+from compiler.making.kinds import star_imports
+from compiler.making.mentions import Mention
 from compiler.making.outline import Outline, Unit
 
 BUILTINS = frozenset(dir(builtins)) | {
@@ -29,14 +30,13 @@ _MEANT_BY_PYTHON = frozenset(
 
 @dataclass(frozen=True)
 class Reach:
-    """The units that may matter to a kernel, what it reaches, and what nothing in the file binds.
+    """The units that may matter to a kernel, and the names that it reaches.
 
     `opaque` says what no reading of the text can follow: with it, nothing may be left out.
     """
 
     units: list[Unit]
     names: frozenset[str]
-    unbound: frozenset[str]
     opaque: frozenset[str]
     changed: Mapping[int, frozenset[str]]
     """By the `id` of a unit: the kernel's own names that it certainly changes in place."""
@@ -58,10 +58,8 @@ def reach(outline: Outline, effects: Effects, roots: Iterable[str]) -> Reach:
             opaque.add(DECORATOR)
     for unit in kept:
         opaque |= effects.opaque(unit.mentions)
-    bound = {name for unit in outline.units for name in unit.binds | unit.reading.later_binds}
-    unbound = search.names - bound - BUILTINS
     changed = {id(unit): own & effects.changes(unit) for unit in kept}
-    return Reach(kept, frozenset(search.names), frozenset(unbound), frozenset(opaque), changed)
+    return Reach(kept, frozenset(search.names), frozenset(opaque), changed)
 
 
 class _Search:
