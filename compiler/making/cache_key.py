@@ -97,9 +97,8 @@ def _attributes(
         for path, leaf in _leaves((index,), kind):
             value = specialization.constexprs.get(path)
             if leaf == "constexpr":
-                said = toolchain.attribute_of_constexpr(value, is_item=len(path) > 1)
-                if said is not None:
-                    yield path, backend.parse_attr(said)
+                for place, said in toolchain.attributes_of_constexpr(path, value):
+                    yield place, backend.parse_attr(said)
             elif leaf.startswith(_UNSPECIALIZED):
                 continue
             elif len(path) > 1 or not parameter.do_not_specialize:  # the items of a tuple always

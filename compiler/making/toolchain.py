@@ -211,17 +211,26 @@ def nvdisasm_path() -> str:
     return str(Path(INSTALLED) / "backends/nvidia/bin/nvdisasm")
 
 
-def attribute_of_constexpr(value: Any, *, is_item: bool) -> str | None:
-    """Return what the JIT takes for the attributes of a constexpr when it hashes a kernel.
+def attributes_of_constexpr(path: tuple[int, ...], value: Any) -> Iterator[tuple[Any, str]]:
+    """Yield what the JIT takes for the attributes of a constexpr when it hashes a kernel, by path.
 
-    None: nothing. Of an item of a tuple it looks at what names the value, which says something
-    only if it is a string, as it is for functions; Triton 3.6 does so everywhere.
+    Of an item of a tuple it looks at what names the value, which says something only if it is a
+    string, as it is for functions; Triton 3.6 does so of every text in any constexpr.
     """
-    if is_item:
-        return "" if isinstance(value, JITFunction) else None
-    if not triton.__version__.startswith("3.6."):
-        return ""
-    return value if isinstance(value, str) else None
+    if len(path) > 1:
+        if isinstance(value, JITFunction):
+            yield path, ""
+    elif not triton.__version__.startswith("3.6."):
+        yield path, ""
+    else:
+        yield from _texts(path, value)
+
+
+def _texts(path: tuple[int, ...], value: Any) -> Iterator[tuple[Any, str]]:
+    if isinstance(value, str):
+        yield path, value
+    for index, item in enumerate(value if isinstance(value, tuple) else ()):
+        yield from _texts((*path, index), item)
 
 
 def variables() -> dict[str, str]:
