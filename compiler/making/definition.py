@@ -161,7 +161,10 @@ def _definition_hint(dropped: Dropped) -> str | None:
 def _on_name(name: str) -> str | None:
     if name in HOST_LIBRARIES | sys.stdlib_module_names:
         return f"Add `import {name}` at the top of the source, or leave {name} out."
-    return naming.advice_on_name(name, set())
+    return naming.advice_on_name(name, set()) or (
+        f"Define or import {name} above, or leave this out: only the kernel and what it needs has "
+        "to be in the source."
+    )
 
 
 def _of_triton(message: str) -> str | None:
