@@ -147,11 +147,18 @@ class Effects:
         known = self.imported.get(mention.name)
         if mention.how == "import":
             return self.is_posted(mention.name)
+        if mention.how == "local_import":
+            return self._touches_by_import(mention.name, roots)
         if known is not None:
             return self._touches_module(mention, known, roots)
         if mention.name not in seen or mention.name not in self._kinds.binding:
             return False
         return not self._is_harmless(mention)
+
+    def _touches_by_import(self, root: str, roots: Collection[str]) -> bool:
+        """Return whether a module under a name that is not followed may be one of `roots`."""
+        seen = root in roots or root in _ALWAYS_SEEN
+        return self.is_posted(root) or (seen and root not in _STATELESS)
 
     def _is_harmless(self, mention: Mention) -> bool:
         kind = self.kind(mention.name)
@@ -203,7 +210,9 @@ class Effects:
             elif known is None and mention.name in OPAQUE_NAMES:
                 if not self.binding(mention.name):
                     found.add(mention.name)
-            elif mention.how == "import":
+            elif mention.how == "local_import" and mention.name in _OPAQUE_MODULES | {"sys"}:
+                found.add(f"the module {mention.name}")
+            elif mention.how in {"import", "local_import"}:
                 continue
             elif known is not None and known.root in _OPAQUE_MODULES:
                 found.add(f"the module {known.root}")

@@ -6,7 +6,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 How = Literal[
-    "load", "attribute", "item", "call", "launch", "argument", "store", "import", "opaque"
+    "load",
+    "attribute",
+    "item",
+    "call",
+    "launch",
+    "argument",
+    "store",
+    "import",
+    "local_import",
+    "opaque",
 ]
 
 
@@ -17,8 +26,9 @@ class Mention:
     `load`: its value; `attribute`: `name.path`; `item`: `name.path[...]`; `call`:
     `name.path(...)`; `launch`: `name.path[...](...)`; `argument`: a value given to the launch of
     `path[0]`; `store`: something in it is assigned or deleted; `import`: the module `name` is
-    imported; `opaque`: `path[0]` says what cannot be followed. `sure` tells that it happens
-    whenever the statement is run.
+    imported; `local_import`: it is, under a name that the module does not have; `opaque`:
+    `path[0]` says what cannot be followed. `sure` tells that it happens whenever the statement is
+    run.
     """
 
     name: str

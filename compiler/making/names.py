@@ -256,14 +256,17 @@ class _Reader:
 
     def _import(self, node: ast.Import) -> None:
         for alias in node.names:
-            self._mention(alias.name.split(".")[0], "import", (alias.name,))
+            self._mention(alias.name.split(".")[0], self._importing(), (alias.name,))
             self._bind(alias.asname or alias.name.split(".")[0])
+
+    def _importing(self) -> How:
+        return "local_import" if self._scopes else "import"
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         module = "." * node.level + (node.module or "")
         root = "." if node.level else module.split(".")[0]
         for alias in node.names:
-            self._mention(root, "import", (module, alias.name))
+            self._mention(root, self._importing(), (module, alias.name))
             if alias.name != "*":
                 self._bind(alias.asname or alias.name)
 
