@@ -45,7 +45,7 @@ from worker import frame
 from worker.cuda import profile_report, sanitizer_report
 from worker.launch import gpu_ran, precision
 
-FIRST, LAST = 1 << 11, 1 << 15
+FIRST, LAST = 1 << 11, 1 << 14
 """Characters: enough to tell cubic and quadratic from linear, after a few doublings."""
 MOST_GROWTH = 3.3
 """Of one doubling, where 2 is linear and 4 quadratic."""
