@@ -116,8 +116,8 @@ class Load:
             if url is None:
                 answer = await http.post(question.path, json=question.body, params={"wait": WAIT_S})
             else:
-                include = {"include": ",".join(question.body.get("include", ()))}
-                answer = await http.get(url, params={"wait": WAIT_S, **include})
+                included = {"include": stages} if (stages := question.body.get("include")) else {}
+                answer = await http.get(url, params={"wait": WAIT_S, **included})
         except httpx.TransportError as error:
             self.retried[type(error).__name__] += 1
             return None
