@@ -81,7 +81,7 @@ def test_a_forged_diagnostic_is_kept_in_part_and_says_so(post: Post) -> None:
     said = answer["diagnostics"]
     assert said[0]["message"].endswith("16060 more characters were not kept]")
     assert said[0]["line"] is None
-    assert said[-1]["message"].endswith("more messages were not kept.")
+    assert any(one["message"].endswith("more messages were not kept.") for one in said)
     assert sum(len(str(item)) for item in said) < 150_000
     assert len(answer["problem"]["detail"]) < 5000
 
