@@ -219,6 +219,12 @@ def _assumptions(
         if item.foreign
     ]  # fmt: skip
     names = found.names - slicing.BUILTINS if found else frozenset()
+    made += [
+        (unit.left_out[0].node.lineno, "what a further file computes for a decorator above "
+         "@triton.jit is assumed to change nothing that the kernel sees")
+        for unit in units
+        if source.effects.calls_posted(source.effects.follow(unit.unread))
+    ]  # fmt: skip
     last = {name: unit.last_line for unit in source.outline.units for name in unit.binds}
     for unit, module in slicing.foreign_stars(source.outline.units, source.effects):
         if any(last.get(name, 0) < unit.first_line for name in names):

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from compiler.making.files import holds
 from compiler.making.import_names import Imported, imports
 from compiler.making.jit import Aliases
 from compiler.making.scopes import stored
@@ -73,12 +74,8 @@ def is_foreign_decorator(tree: ast.Module, files: Collection[str]) -> Callable[[
 
 
 def _is_here(meant: Imported, files: Collection[str]) -> bool:
-    if meant.root == "triton" or meant.root in sys.stdlib_module_names:
-        return True
-    path = meant.module.replace(".", "/").strip("/")
-    paths = {path, f"{path}/{meant.path[-1]}".strip("/")} if meant.path else {path}
-    ends = [f"/{part}{end}" for part in paths for end in (".py", "/__init__.py") if part]
-    return any(f"/{name}".endswith(tuple(ends)) for name in files) if ends else bool(files)
+    ours = meant.root == "triton" or meant.root in sys.stdlib_module_names
+    return ours or holds(files, meant.module, meant.path[-1] if meant.path else "")
 
 
 def _at(lines: Sequence[str], line: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable, Mapping
 
+from compiler.making.files import holds
 from compiler.making.import_names import Imported
 from compiler.making.jit import Aliases
 from compiler.making.kinds import DTYPES, Kind, Kinds
@@ -59,7 +60,7 @@ class Effects:
 
     def __init__(self, outline: Outline, aliases: Aliases, files: Collection[str]) -> None:
         self._kinds = Kinds(outline, aliases)
-        self._posted = {name.split("/")[0].removesuffix(".py") for name in files} | {"."}
+        self._files = files
         self._closures: dict[int, list[Mention]] = {}
 
     def binding(self, name: str) -> list[Unit]:
@@ -75,13 +76,18 @@ class Effects:
         """Return what a name stands for."""
         return self._kinds.kind(name)
 
-    def is_foreign(self, root: str) -> bool:
+    def is_foreign(self, known: Imported) -> bool:
         """Return whether a module is neither posted, nor Triton's, nor of the standard library."""
-        return root not in self._posted and root != "triton" and root not in sys.stdlib_module_names
+        ours = known.root == "triton" or known.root in sys.stdlib_module_names
+        return not ours and not self.is_posted(known)
 
-    def is_posted(self, root: str) -> bool:
+    def is_posted(self, known: Imported) -> bool:
         """Return whether a module is one of the request's further files."""
-        return root in self._posted
+        return holds(self._files, known.module, known.path[-1] if known.path else "")
+
+    def imports_posted(self, mention: Mention) -> bool:
+        """Return whether an import leads to one of the request's further files."""
+        return holds(self._files, *mention.path)
 
     def closure(self, unit: Unit) -> list[Mention]:
         """Return all that running a unit mentions, what it may call of the file included."""
@@ -104,7 +110,7 @@ class Effects:
 
     def _is_ours(self, mention: Mention) -> bool:
         known = self.imported.get(mention.name)
-        return known is None or self.is_posted(known.root)
+        return known is None or self.is_posted(known)
 
     def follow(self, mentions: Iterable[Mention]) -> list[Mention]:
         """Return `mentions`, and all that what they call of the file mentions."""
@@ -123,6 +129,20 @@ class Effects:
                     followed.add(id(unit))
                     left += (Mention(m.name, m.how, m.path) for m in unit.mentions)
         return found
+
+    def without_posted(self, closure: Iterable[Mention]) -> list[Mention]:
+        """Return `closure` without what it uses of the request's further files."""
+        found = []
+        for mention in closure:
+            known = self.imported.get(mention.name)
+            if mention.how != "import" and (known is None or not self.is_posted(known)):
+                found.append(mention)
+        return found
+
+    def calls_posted(self, closure: Iterable[Mention]) -> bool:
+        """Return whether something of the request's further files is called."""
+        called = (self.imported.get(m.name) for m in closure if m.how in {"call", "launch"})
+        return any(known is not None and self.is_posted(known) for known in called)
 
     def later_binds(self, closure: Iterable[Mention]) -> set[str]:
         """Return the names that functions declare global and bind, when they are called."""
@@ -146,19 +166,19 @@ class Effects:
         """Return whether a use can reach an object of the names `seen` or the modules `roots`."""
         known = self.imported.get(mention.name)
         if mention.how == "import":
-            return self.is_posted(mention.name)
+            return self.imports_posted(mention)
         if mention.how == "local_import":
-            return self._touches_by_import(mention.name, roots)
+            return self._touches_by_import(mention, roots)
         if known is not None:
             return self._touches_module(mention, known, roots)
         if mention.name not in seen or mention.name not in self._kinds.binding:
             return False
         return not self._is_harmless(mention)
 
-    def _touches_by_import(self, root: str, roots: Collection[str]) -> bool:
+    def _touches_by_import(self, mention: Mention, roots: Collection[str]) -> bool:
         """Return whether a module under a name that is not followed may be one of `roots`."""
-        seen = root in roots or root in _ALWAYS_SEEN
-        return self.is_posted(root) or (seen and root not in _STATELESS)
+        seen = mention.name in roots or mention.name in _ALWAYS_SEEN
+        return self.imports_posted(mention) or (seen and mention.name not in _STATELESS)
 
     def _is_harmless(self, mention: Mention) -> bool:
         kind = self.kind(mention.name)
@@ -180,7 +200,7 @@ class Effects:
         return False
 
     def _touches_module(self, mention: Mention, known: Imported, roots: Collection[str]) -> bool:
-        if self.is_posted(known.root):
+        if self.is_posted(known):
             return True
         if known.root not in roots and known.root not in _ALWAYS_SEEN:
             return False
@@ -188,7 +208,7 @@ class Effects:
             return True
         if known.root == "triton":
             return self._touches_triton(mention, known)
-        if known.root in _STATELESS or self.is_foreign(known.root):
+        if known.root in _STATELESS or self.is_foreign(known):
             return False
         return not _only_reads(known, mention)
 

@@ -11,8 +11,12 @@ from typing import Any
 
 from compiler.excerpt import file_in_kernel
 from compiler.making import refusal
-from compiler.making.assumptions import Assumptions
+from compiler.making.assumptions import Assumptions, asking
 
+_ATTEMPTS = frozenset(
+    {"open", "os.exec", "os.fork", "os.listdir", "os.posix_spawn", "os.scandir", "os.spawn",
+     "os.system", "socket.__new__", "socket.connect", "subprocess.Popen", "ctypes.dlopen"}
+)  # fmt: skip
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 
 
@@ -44,6 +48,19 @@ def _asked_by_user() -> bool:
             return file_in_kernel(name) is not None
         frame = frame.f_back  # type: ignore[assignment]
     return False
+
+
+def notice_attempts(assumptions: Assumptions) -> None:
+    """Count as a touch whatever user code tries that is not to be had here, from now on for good.
+
+    What it makes of the refusal is its own affair: it may raise anything.
+    """
+
+    def notice(event: str, _: tuple[Any, ...]) -> None:
+        if event in _ATTEMPTS and asking() is not None:
+            assumptions.touch()
+
+    sys.addaudithook(notice)
 
 
 def is_lacking(error: BaseException, missing: Collection[str]) -> bool:

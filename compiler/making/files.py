@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePosixPath
 
 PACKAGE = "kernel"
@@ -49,6 +49,21 @@ def standing(text: str, files: Mapping[str, str]) -> tuple[str, ...]:
     candidates = {(*folder, *[_BESIDE] * depth) for folder in folders for depth in range(climb + 1)}
     found = {folder: _found(relative, folder, files) for folder in candidates}
     return min(candidates, key=lambda folder: (-found[folder], len(folder), folder))
+
+
+def holds(files: Collection[str], module: str, name: str = "") -> bool:
+    """Return whether importing a module, or `name` from it, leads to one of `files`.
+
+    `module` is dotted; leading dots make it relative to a folder that is not known.
+    """
+    path = module.lstrip(".").replace(".", "/")
+    paths = [f"{path}/{name}".strip("/")] if name and name != "*" else []
+    paths += [path] if path else []
+    ends = [f"{part}{end}" for part in paths for end in (".py", "/__init__.py")]
+    if module.startswith("."):
+        return any(f"/{file}".endswith(f"/{end}") for file in files for end in ends)
+    inside = not name and any(file.startswith(f"{path}/") for file in files)
+    return inside or any(end in files for end in ends)
 
 
 def root_package(files: Mapping[str, str]) -> str:

@@ -23,7 +23,7 @@ from typing import Any
 from compiler.excerpt import KERNEL_FOLDER
 from compiler.making import machine, reexport, toolchain
 from compiler.making.assumptions import Assumption, Assumptions
-from compiler.making.environment import Missing, is_lacking
+from compiler.making.environment import Missing, is_lacking, notice_attempts
 from compiler.making.files import package_of, root_package
 from compiler.making.scopes import stored
 from compiler.making.standin import StandIns
@@ -219,6 +219,7 @@ def load(
     sys.modules[name] = module
     failed = None
     launchable = (*toolchain.LAUNCHABLE, *interpreted)
+    notice_attempts(assumptions)
     with machine.telling(assumptions), launching_nothing(launchable, assumptions.touch):
         try:
             loading.run(module, finder.get_data(path), path)

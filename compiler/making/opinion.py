@@ -44,7 +44,7 @@ def is_wanted(outline: Outline, effects: Effects) -> bool:
 
 def _is_foreign(name: str, effects: Effects) -> bool:
     known = effects.imported.get(name)
-    return known is not None and effects.is_foreign(known.root)
+    return known is not None and effects.is_foreign(known)
 
 
 class _Plain:
@@ -133,7 +133,7 @@ class _Plain:
         dotted = ".".join([*known.path, *reversed(path)])
         if known.root == "triton":
             return dotted in _PLAIN_OF_TRITON
-        return known.root in _PLAIN_MODULES or self._effects.is_foreign(known.root)
+        return known.root in _PLAIN_MODULES or self._effects.is_foreign(known)
 
     def _is_imported(self, node: ast.expr) -> bool:
         while isinstance(node, ast.Attribute):

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.making.effects import Effects
+from compiler.making.import_names import Imported
 from compiler.making.kinds import star_imports
 from compiler.making.mentions import Mention
 from compiler.making.outline import Outline, Unit
@@ -54,7 +56,7 @@ def reach(outline: Outline, effects: Effects, roots: Iterable[str]) -> Reach:
     for unit in outline.units:
         opaque |= effects.opaque(effects.closure(unit))
         opaque |= effects.opaque(effects.follow(unit.unread))
-        if search.is_touched_by(effects.follow(unit.unread)):
+        if search.is_touched_by(effects.without_posted(effects.follow(unit.unread))):
             opaque.add(DECORATOR)
     for unit in kept:
         opaque |= effects.opaque(unit.mentions)
@@ -125,9 +127,9 @@ class _Search:
             return True
         for mention in unit.reading.now:
             if mention.how == "import":
-                star = mention.path[1:] == ("*",) and not self._effects.is_foreign(mention.name)
+                star = mention.path[1:] == ("*",) and mention.name in sys.stdlib_module_names
                 ours = mention.name in {"triton", "__future__"}
-                if star or ours or self._effects.is_posted(mention.name):
+                if star or ours or self._effects.imports_posted(mention):
                     return True
         return unit.reading.raises and self._is_decidable(unit)
 
@@ -135,7 +137,7 @@ class _Search:
         """Return whether a unit asks nothing of modules that are not here, and launches nothing."""
         for mention in self._effects.closure(unit):
             known = self._effects.imported.get(mention.name)
-            if mention.how == "launch" or (known and self._effects.is_foreign(known.root)):
+            if mention.how == "launch" or (known and self._effects.is_foreign(known)):
                 return False
         return True
 
@@ -143,7 +145,7 @@ class _Search:
 def foreign_stars(units: Sequence[Unit], effects: Effects) -> list[tuple[Unit, str]]:
     """Return the units that import everything from a module that is not here, and the module."""
     found = ((unit, module) for unit in units for module in star_imports(unit))
-    return [(u, m) for u, m in found if m[:1] != "." and effects.is_foreign(m.split(".")[0])]
+    return [(u, m) for u, m in found if effects.is_foreign(Imported(m.split(".")[0], (), m))]
 
 
 def sliced(lines: Sequence[str], units: Sequence[Unit]) -> list[str] | None:

@@ -75,6 +75,11 @@ class Absent:
         """Take a value and forget it."""
         self._assumptions.touch()
 
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
+        """Be no base at all of a class that names it as one."""
+        self._assumptions.touch()
+        return ()
+
     def __enter__(self) -> Self:
         """Be a context, such as `torch.no_grad()`."""
         self._assumptions.touch()
