@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -53,10 +54,11 @@ def cut(header: dict[str, Any], body: bytes, send: object = None) -> dict[str, A
     names = [function.name for function in source.functions]
     if header.get("inspect"):
         names += imported.jit_functions(source.tree, files)
-    names = list(dict.fromkeys(names))
-    stated = {f.name: facts(f, names, source.aliases) for f in source.functions}
+    others = {name: index for index, name in enumerate(dict.fromkeys(names))}
+    stated = {f.name: facts(f, others, source.aliases) for f in source.functions}
+    counts = Counter(names)
     for name, known in stated.items():
-        known["certain"] = _is_defined_once(name, source)
+        known["certain"] = counts[name] == 1 or _is_defined_plainly(name, source)
     result: dict[str, Any] = {"kind": "result", "facts": {"kernels": list(stated.values())}}
     if header.get("inspect"):
         for name, known in stated.items():
@@ -125,11 +127,9 @@ def _jit_functions(tree: ast.Module, aliases: Aliases) -> list[JitFunction]:
     return found
 
 
-def _is_defined_once(name: str, source: _Source) -> bool:
-    """Return whether the text alone tells which definition of a name is the kernel."""
-    units = source.effects.binding(name)
-    definitions = [function for function in source.functions if function.name == name]
-    return len(definitions) == 1 or all(len(unit.nodes) == 1 and unit.defines for unit in units)
+def _is_defined_plainly(name: str, source: _Source) -> bool:
+    """Return whether the last of several definitions is the kernel, as nothing decides it."""
+    return all(len(unit.nodes) == 1 and unit.defines for unit in source.effects.binding(name))
 
 
 def _made_by_call(
@@ -223,11 +223,12 @@ def _assumptions(
         (unit.left_out[0].node.lineno, "what a further file computes for a decorator above "
          "@triton.jit is assumed to change nothing that the kernel sees")
         for unit in units
-        if source.effects.calls_posted(source.effects.follow(unit.unread))
+        if source.effects.calls_posted(unit.unread)
     ]  # fmt: skip
     last = {name: unit.last_line for unit in source.outline.units for name in unit.binds}
+    earliest = min((last.get(name, 0) for name in names), default=len(source.lines))
     for unit, module in slicing.foreign_stars(source.outline.units, source.effects):
-        if any(last.get(name, 0) < unit.first_line for name in names):
+        if earliest < unit.first_line:
             message = f"what `from {module} import *` brings is not known: nothing of the kernel's"
             made.append((unit.first_line, message))
     return sorted(made)

@@ -61,7 +61,6 @@ class Effects:
     def __init__(self, outline: Outline, aliases: Aliases, files: Collection[str]) -> None:
         self._kinds = Kinds(outline, aliases)
         self._files = files
-        self._closures: dict[int, list[Mention]] = {}
 
     def binding(self, name: str) -> list[Unit]:
         """Return the units that bind a name when they are run."""
@@ -89,19 +88,11 @@ class Effects:
         """Return whether an import leads to one of the request's further files."""
         return holds(self._files, *mention.path)
 
-    def closure(self, unit: Unit) -> list[Mention]:
-        """Return all that running a unit mentions, what it may call of the file included."""
-        found = self._closures.get(id(unit))
-        if found is None:
-            start = [*unit.reading.now]
-            if self._may_call(unit):
-                start += unit.reading.later
-                called = unit.binds if unit.reading.later_binds else ()
-                start += [Mention(name, "call") for name in called]
-            found = self._closures[id(unit)] = self.follow(start)
-        return found
+    def run_by(self, unit: Unit) -> list[Mention]:
+        """Return what running a unit mentions itself, what it defines only if that may be run."""
+        return [*unit.mentions] if self.may_call(unit) else unit.reading.now
 
-    def _may_call(self, unit: Unit) -> bool:
+    def may_call(self, unit: Unit) -> bool:
         """Return whether what a unit defines may be called at once, by a decorator or a base."""
         return not unit.defines or any(
             mention.name in self._kinds.binding and self._is_ours(mention)
@@ -114,21 +105,24 @@ class Effects:
 
     def follow(self, mentions: Iterable[Mention]) -> list[Mention]:
         """Return `mentions`, and all that what they call of the file mentions."""
-        found, seen, left = [], set(), list(mentions)
-        followed: set[int] = set()
+        found, left = [], list(mentions)
+        followed: set[str] = set()
+        units: set[int] = set()
         while left:
             mention = left.pop()
-            if mention in seen:
-                continue
-            seen.add(mention)
             found.append(mention)
-            if mention.how == "launch" and self.kind(mention.name) is Kind.KERNEL:
-                continue  # what a launch runs is no Python
+            if mention.name in followed or self._is_launch(mention):
+                continue
+            followed.add(mention.name)
             for unit in self._kinds.binding.get(mention.name, []):
-                if id(unit) not in followed:
-                    followed.add(id(unit))
-                    left += (Mention(m.name, m.how, m.path) for m in unit.mentions)
+                if id(unit) not in units:
+                    units.add(id(unit))
+                    left += unit.mentions
         return found
+
+    def _is_launch(self, mention: Mention) -> bool:
+        """Return whether a mention only launches a kernel: what that runs is no Python."""
+        return mention.how == "launch" and self.kind(mention.name) is Kind.KERNEL
 
     def without_posted(self, closure: Iterable[Mention]) -> list[Mention]:
         """Return `closure` without what it uses of the request's further files."""
@@ -146,17 +140,14 @@ class Effects:
 
     def later_binds(self, closure: Iterable[Mention]) -> set[str]:
         """Return the names that functions declare global and bind, when they are called."""
-        found = set[str]()
-        for name in {mention.name for mention in closure}:
-            for unit in self._kinds.binding.get(name, []):
-                found |= unit.reading.later_binds
-        return found
+        names = {mention.name for mention in closure}
+        return set[str]().union(*(self._kinds.later_binds.get(name, ()) for name in names))
 
     def changes(self, unit: Unit) -> set[str]:
         """Return the names whose objects a unit itself certainly changes when it is run."""
         found = {m.name for m in unit.reading.now if m.how == "store"}
         found |= {m.name for m in unit.reading.now if self._calls_method(m)}
-        return found | self.later_binds(self.closure(unit))
+        return found | self.later_binds(self.run_by(unit)) | unit.reading.later_binds
 
     def _calls_method(self, mention: Mention) -> bool:
         called = mention.how == "call" and bool(mention.path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,8 +35,8 @@ class JitFunction:
         return names.mentioned(self.node) - {self.node.name}
 
 
-def facts(function: JitFunction, others: list[str], aliases: Aliases) -> dict[str, Any]:
-    """Return the facts of one jit function; `others` names the source's jit functions."""
+def facts(function: JitFunction, others: Mapping[str, int], aliases: Aliases) -> dict[str, Any]:
+    """Return the facts of one jit function; `others` numbers the source's jit functions."""
     above = function.node.decorator_list[: function.decorator.index]
     calls = {_callee(aliases, decorator): decorator for decorator in above}
     reads = function.reads
@@ -51,7 +52,7 @@ def facts(function: JitFunction, others: list[str], aliases: Aliases) -> dict[st
         ],
         "configs": configs,
         "heuristics": heuristics,
-        "calls": [name for name in others if name in reads],
+        "calls": sorted((name for name in reads if name in others), key=others.__getitem__),
         "blanked": [],
         "gluon": function.decorator.gluon,
     }

@@ -23,6 +23,9 @@ DTYPES = frozenset(
 """What `triton.language` has of types, which nobody can change."""
 
 
+_MOST_ON_A_LINE = 20
+
+
 class Kind(Enum):
     """What a name stands for, as far as all statements that bind it say."""
 
@@ -43,12 +46,16 @@ class Kinds:
         self._aliases = aliases
         self.binding: dict[str, list[Unit]] = {}
         """The units that bind a name when they are run."""
+        self.later_binds: dict[str, set[str]] = {}
+        """What calling what a name stands for may bind, by `global`."""
         self._rebound: set[str] = set()
         for unit in outline.units:
             for name in unit.binds:
                 self.binding.setdefault(name, []).append(unit)
+                if unit.reading.later_binds:
+                    self.later_binds.setdefault(name, set()).update(unit.reading.later_binds)
             self._rebound |= unit.reading.later_binds
-        self._left_out = [item.node for unit in outline.units for item in unit.left_out]
+        self._left_out = {id(item.node) for unit in outline.units for item in unit.left_out}
         self._kinds: dict[str, Kind] = {}
 
     @cached_property
@@ -76,7 +83,10 @@ class Kinds:
         known = self._kinds.get(name)
         if known is None:
             self._kinds[name] = Kind.OTHER  # while it is being asked: a name made of itself
-            known = self._kinds[name] = self._find_kind(name)
+            try:
+                known = self._kinds[name] = self._find_kind(name)
+            except RecursionError:
+                return Kind.OTHER
         return known
 
     def _find_kind(self, name: str) -> Kind:
@@ -97,6 +107,8 @@ class Kinds:
         yield from unit.nodes if len(unit.nodes) == 1 else self._of_several(unit, name)
 
     def _of_several(self, unit: Unit, name: str) -> Sequence[ast.stmt]:
+        if len(unit.nodes) > _MOST_ON_A_LINE:
+            return [ast.Pass()]
         simple = [n for n in unit.nodes if isinstance(n, ast.Assign) and _only_target(n) == name]
         return simple if len(simple) == len(unit.nodes) else [ast.Pass()]
 
@@ -117,7 +129,7 @@ class Kinds:
         decorator = self._aliases.decorator_of(node)
         if decorator is not None:
             above = node.decorator_list[: decorator.index]
-            return Kind.KERNEL if all(item in self._left_out for item in above) else Kind.OTHER
+            return Kind.KERNEL if all(id(item) in self._left_out for item in above) else Kind.OTHER
         defaults = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
         if not node.decorator_list and all(self.is_immutable(default) for default in defaults):
             return Kind.FUNCTION

@@ -50,7 +50,7 @@ def _is_foreign(name: str, effects: Effects) -> bool:
 class _Plain:
     def __init__(self, outline: Outline, effects: Effects) -> None:
         self._effects = effects
-        self._unread = [item.node for unit in outline.units for item in unit.left_out]
+        self._unread = {id(item.node) for unit in outline.units for item in unit.left_out}
         self._bound = set(dir(builtins)) | {"__name__", "__file__", "__doc__"}
 
     def statements(self, outline: Outline) -> bool:
@@ -67,7 +67,7 @@ class _Plain:
             return True
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             parts = [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]
-            read = (part for part in parts if part is not None and part not in self._unread)
+            read = (part for part in parts if part is not None and id(part) not in self._unread)
             return all(self._value(part) for part in read)
         if isinstance(node, ast.ClassDef):
             kept = (keyword.value for keyword in node.keywords)

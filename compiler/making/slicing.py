@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import ast
 import builtins
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.making.effects import Effects
 from compiler.making.import_names import Imported
 from compiler.making.kinds import star_imports
-from compiler.making.mentions import Mention
 from compiler.making.outline import Outline, Unit
+from compiler.making.search import Search
 
 BUILTINS = frozenset(dir(builtins)) | {
     "__name__",
@@ -25,9 +24,6 @@ BUILTINS = frozenset(dir(builtins)) | {
     "__spec__",
 }
 DECORATOR = "a decorator above @triton.jit"
-_MEANT_BY_PYTHON = frozenset(
-    {"__name__", "__file__", "__package__", "__builtins__", "__path__", "__annotations__"}
-)
 
 
 @dataclass(frozen=True)
@@ -46,100 +42,18 @@ class Reach:
 
 def reach(outline: Outline, effects: Effects, roots: Iterable[str]) -> Reach:
     """Return what the names `roots` reach, and every statement that can change it."""
-    search = _Search(outline, effects)
-    for name in roots:
-        search.need(name)
-    own = frozenset(search.names)
+    search = Search(outline, effects)
+    own = search.needed(roots)
     search.run()
     kept = [unit for unit in outline.units if id(unit) in search.kept]
-    opaque = set[str]()
-    for unit in outline.units:
-        opaque |= effects.opaque(effects.closure(unit))
-        opaque |= effects.opaque(effects.follow(unit.unread))
-        if search.is_touched_by(effects.without_posted(effects.follow(unit.unread))):
-            opaque.add(DECORATOR)
-    for unit in kept:
-        opaque |= effects.opaque(unit.mentions)
+    running = [m for unit in outline.units for m in effects.run_by(unit)]
+    unread = effects.follow([m for unit in outline.units for m in unit.unread])
+    opaque = effects.opaque(effects.follow(running)) | effects.opaque(unread)
+    opaque |= effects.opaque([m for unit in kept for m in unit.mentions])
+    if search.is_touched_by(effects.without_posted(unread)):
+        opaque.add(DECORATOR)
     changed = {id(unit): own & effects.changes(unit) for unit in kept}
     return Reach(kept, frozenset(search.names), frozenset(opaque), changed)
-
-
-class _Search:
-    """Keeps units until none that is left out can matter to those that are kept."""
-
-    def __init__(self, outline: Outline, effects: Effects) -> None:
-        self._outline = outline
-        self._effects = effects
-        self.kept: set[int] = set()
-        self.names: set[str] = set()
-        """What the kernel, and what is run for it, looks up."""
-        self._made: set[str] = set()
-        """What kept statements bind besides: it may share objects with what is looked up."""
-
-    def need(self, name: str) -> None:
-        """Keep what binds a name, and all that using it looks up."""
-        waiting = [name]
-        while waiting:
-            wanted = waiting.pop()
-            if wanted in self.names:
-                continue
-            self.names.add(wanted)
-            for unit in self._effects.binding(wanted):
-                self._keep(unit)
-                waiting += [mention.name for mention in unit.mentions if mention.name]
-
-    def run(self) -> None:
-        """Keep what may matter, until nothing else does."""
-        growing = True
-        while growing:
-            growing = False
-            for unit in self._outline.units:
-                if id(unit) not in self.kept and self._matters(unit):
-                    self._keep(unit)
-                    growing = True
-
-    def _keep(self, unit: Unit) -> None:
-        if id(unit) in self.kept:
-            return
-        self.kept.add(id(unit))
-        self._made |= unit.binds
-        for mention in unit.reading.now:
-            if mention.name:
-                self.need(mention.name)
-
-    def _matters(self, unit: Unit) -> bool:
-        if self._is_always_kept(unit):
-            return True
-        seen = self.names | self._made
-        return bool(unit.binds & seen) or self.is_touched_by(self._effects.closure(unit))
-
-    def is_touched_by(self, closure: Sequence[Mention]) -> bool:
-        """Return whether running something can change what is kept, by all that it mentions."""
-        seen = self.names | self._made
-        if self._effects.later_binds(closure) & seen:
-            return True
-        known = (self._effects.imported.get(name) for name in seen)
-        roots = {origin.root for origin in known if origin is not None}
-        return any(self._effects.touches(mention, seen, roots) for mention in closure)
-
-    def _is_always_kept(self, unit: Unit) -> bool:
-        if unit.binds & _MEANT_BY_PYTHON:
-            return True
-        for mention in unit.reading.now:
-            if mention.how == "import":
-                star = mention.path[1:] == ("*",) and mention.name in sys.stdlib_module_names
-                ours = mention.name in {"triton", "__future__"}
-                if star or ours or self._effects.imports_posted(mention):
-                    return True
-        return unit.reading.raises and self._is_decidable(unit)
-
-    def _is_decidable(self, unit: Unit) -> bool:
-        """Return whether a unit asks nothing of modules that are not here, and launches nothing."""
-        for mention in self._effects.closure(unit):
-            known = self._effects.imported.get(mention.name)
-            if mention.how == "launch" or (known and self._effects.is_foreign(known)):
-                return False
-        return True
 
 
 def foreign_stars(units: Sequence[Unit], effects: Effects) -> list[tuple[Unit, str]]:

@@ -1,0 +1,47 @@
+"""A source of twice as many statements takes the cut twice as long, whatever they are."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from compiler.making.cut import cut
+
+HEAD = (
+    "import triton\nimport triton.language as tl\nx0 = 1\nD0 = {}\ndef g0(): return 1\n"
+    "def c(v): return []\n"
+)
+KERNEL = "\n@triton.jit\ndef k(p):\n    tl.store(p, D0['a'])\n"
+LINES = {
+    "names made of names": "x{i} = x{j} + 1\n",
+    "calls of calls": "def g{i}(): return g{j}()\ny{i} = g{i}()\n",
+    "aliases of aliases": "D{i} = D{j}\n",
+    "globals of functions": "def s{i}():\n    global x{i}\n    x{i} = x{j}\ns{i}()\n",
+    "one name again and again": "x0 = x0 + 1\n",
+    "one line": "y{i} = x0; ",
+    "raises": "if x{j}: raise ValueError(x{i})\nx{i} = x{j}\n",
+    "stars": "from m{i} import *\n",
+}
+FIRST, DOUBLINGS = 800, 3
+MOST_GROWTH = 3.2
+"""Of one doubling, where 2 is linear and 4 quadratic."""
+
+
+def seconds(line: str, count: int) -> float:
+    body = "".join(line.format(i=i, j=i - 1) for i in range(1, count))
+    text = (HEAD + body + KERNEL).encode()
+
+    def once() -> float:
+        started = time.process_time()
+        cut({"kernel": "k"}, text)
+        return time.process_time() - started
+
+    return min(once() for _ in range(2))
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_twice_the_statements_take_twice_the_time(line: str) -> None:
+    times = [seconds(line, FIRST << doubling) for doubling in range(DOUBLINGS)]
+
+    assert times[-1] < times[0] * MOST_GROWTH ** (DOUBLINGS - 1), times
