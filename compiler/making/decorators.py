@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.making.files import holds
 from compiler.making.import_names import Imported, imports
+from compiler.making.imported import is_passed_on_from_elsewhere
 from compiler.making.jit import Aliases
 from compiler.making.scopes import stored
 
@@ -58,7 +59,7 @@ def left_out(
     return found
 
 
-def is_foreign_decorator(tree: ast.Module, files: Collection[str]) -> Callable[[ast.expr], bool]:
+def is_foreign_decorator(tree: ast.Module, files: Mapping[str, str]) -> Callable[[ast.expr], bool]:
     """Return what tells whether a decorator comes from a module that is not here."""
     known = dict(imports(tree.body))
     here = stored(tree.body, imports=False)
@@ -73,9 +74,12 @@ def is_foreign_decorator(tree: ast.Module, files: Collection[str]) -> Callable[[
     return is_foreign
 
 
-def _is_here(meant: Imported, files: Collection[str]) -> bool:
+def _is_here(meant: Imported, files: Mapping[str, str]) -> bool:
     ours = meant.root == "triton" or meant.root in sys.stdlib_module_names
-    return ours or holds(files, meant.module, meant.path[-1] if meant.path else "")
+    name = meant.path[-1] if meant.path else ""
+    if ours or not holds(files, meant.module, name):
+        return ours
+    return not is_passed_on_from_elsewhere(meant.module, name, files)
 
 
 def _at(lines: Sequence[str], line: int) -> int:

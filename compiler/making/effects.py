@@ -7,7 +7,7 @@ What cannot be decided counts as an effect. Reads syntax only; docs/correctness.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from compiler.making.files import holds
 from compiler.making.import_names import Imported
@@ -124,6 +124,17 @@ class Effects:
         """Return whether a mention only launches a kernel: what that runs is no Python."""
         return mention.how == "launch" and self.kind(mention.name) is Kind.KERNEL
 
+    def asked_by(self, unread: Sequence[Mention], own: Collection[str]) -> list[Mention]:
+        """Return what a decorator above a kernel may use otherwise than by reading it.
+
+        What it only hands to Triton is read; what it hands to a function of the file may be
+        changed there, and so may what is the kernel's own.
+        """
+        called = {m.name for m in unread if m.how == "call" and not m.path}
+        if any(name in self._kinds.binding and name not in self.imported for name in called):
+            return list(unread)
+        return [m for m in unread if m.how not in _READS or m.name in own]
+
     def without_posted(self, closure: Iterable[Mention]) -> list[Mention]:
         """Return `closure` without what it uses of the request's further files."""
         found = []
@@ -234,6 +245,7 @@ class Effects:
 
 
 _LAUNCHING = {("warmup",), ("run",)}
+_READS = frozenset({"load", "attribute", "item"})
 _READING = frozenset(
     {"os.getenv", "os.environ", "os.environ.get", "os.cpu_count", "os.getpid", "os.name", "os.sep",
      "sys.getsizeof", "sys.version_info", "sys.version", "sys.platform", "sys.argv", "sys.maxsize",

@@ -14,8 +14,9 @@ from compiler.making import refusal
 from compiler.making.assumptions import Assumptions, asking
 
 _ATTEMPTS = frozenset(
-    {"open", "os.exec", "os.fork", "os.listdir", "os.posix_spawn", "os.scandir", "os.spawn",
-     "os.system", "socket.__new__", "socket.connect", "subprocess.Popen", "ctypes.dlopen"}
+    {"_thread.start_new_thread", "open", "os.exec", "os.fork", "os.listdir", "os.posix_spawn",
+     "os.scandir", "os.spawn", "os.system", "socket.__new__", "socket.connect", "subprocess.Popen",
+     "ctypes.dlopen"}
 )  # fmt: skip
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 

@@ -6,7 +6,7 @@ Reads syntax only, executes nothing.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from compiler.making.jit import Aliases
@@ -32,6 +32,37 @@ def _is_jit(path: str, name: str, files: dict[str, str], steps: int = 0) -> bool
     )
 
 
+def is_passed_on_from_elsewhere(
+    module: str, name: str, files: Mapping[str, str], steps: int = 0
+) -> bool:
+    """Return whether a posted module only passes `name` on, from a module that is not here."""
+    path = _path_of(module, files)
+    if path is None or steps == _MOST_STEPS:
+        return False
+    for node in _parsed(files[path]).body:
+        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+            if (alias.asname or alias.name) == name and isinstance(node, ast.ImportFrom):
+                origin = _module_of(node, path.rpartition("/")[0])
+                if _path_of(f"{origin}.{alias.name}", files) is not None:
+                    return False
+                if _path_of(origin, files) is None:
+                    return origin.split(".")[0] != "triton"
+                return is_passed_on_from_elsewhere(origin, alias.name, files, steps + 1)
+    return False
+
+
+def _path_of(module: str, files: Mapping[str, str]) -> str | None:
+    path = module.strip(".").replace(".", "/")
+    return next((p for p in (f"{path}.py", f"{path}/__init__.py") if p in files), None)
+
+
+def _module_of(node: ast.ImportFrom, folder: str) -> str:
+    """Return the dotted module that an import in a file of `folder` asks for."""
+    parts = folder.split("/") if folder and node.level else []
+    parts = parts[: len(parts) - (node.level - 1)] if node.level else parts
+    return ".".join([*parts, *(node.module or "").split(".")]).strip(".")
+
+
 @lru_cache
 def _parsed(text: str) -> ast.Module:
     try:
@@ -55,9 +86,6 @@ def _imports(
     for node in tree.body:
         if not isinstance(node, ast.ImportFrom):
             continue
-        parts = folder.split("/") if folder and node.level else []
-        parts = parts[: len(parts) - (node.level - 1)] if node.level else parts
-        module = "/".join([*parts, *(node.module or "").split(".")]).strip("/")
-        path = next((p for p in (f"{module}.py", f"{module}/__init__.py") if p in files), None)
+        path = _path_of(_module_of(node, folder), files)
         for alias in node.names if path else ():
             yield alias.asname or alias.name, str(path), alias.name

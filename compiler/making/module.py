@@ -15,7 +15,7 @@ import importlib.util
 import linecache
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +29,8 @@ from compiler.making.scopes import stored
 from compiler.making.standin import StandIns
 
 MODULE = "user"
+_ANSWER_NAME = " answer"
+"""No name of Python's, so that nobody's is hidden."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,16 @@ class Loaded:
         """Whether all was executed as Python would, no stand-in having had a part in it."""
         imports_only = all(isinstance(item.error, ImportError) for item in self.dropped)
         return imports_only and not self.assumptions.touches
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where statements are run: the module, its path, its future features, whether in a `try`."""
+
+    module: types.ModuleType
+    path: str
+    flags: int
+    tried: bool
 
 
 class _Failed(BaseException):
@@ -144,24 +156,46 @@ class _Loading:
         self._tried[path] = [_body_of(node) for node in ast.walk(tree) if isinstance(node, ast.Try)]
         flags = _future_flags(tree)
         module.__doc__ = ast.get_docstring(tree, clean=False)
-        for statement in _one_import_each(tree.body):
-            program = ast.Module([statement], type_ignores=[])
-            code = compile(program, path, "exec", flags=flags, dont_inherit=True)
-            self._run_one(code, statement, module, path, tried=tried)
-            reexport.stand_in(statement, module.__dict__)
+        self._run_all(tree.body, _Place(module, path, flags, tried))
+
+    def _run_all(self, body: list[ast.stmt], place: _Place) -> None:
+        for statement in _one_import_each(body):
+            if isinstance(statement, ast.If):
+                self._run_if(statement, place)
+                continue
+            self._run_one(statement, place)
+            reexport.stand_in(statement, place.module.__dict__)
+
+    def _run_if(self, statement: ast.If, place: _Place) -> None:
+        """Run an `if` part by part, so that what is lacking in it takes only itself away."""
+        truth = ast.IfExp(statement.test, ast.Constant(True), ast.Constant(False))
+        asks = ast.Assign([ast.Name(_ANSWER_NAME, ast.Store())], truth)
+        placed = ast.fix_missing_locations(ast.copy_location(asks, statement))
+        self._run_one(placed, place, loses=stored([statement]))
+        known = place.module.__dict__
+        if _ANSWER_NAME in known:
+            self._run_all(statement.body if known.pop(_ANSWER_NAME) else statement.orelse, place)
 
     def _run_one(
-        self, code: Any, statement: ast.stmt, module: types.ModuleType, path: str, *, tried: bool
+        self, statement: ast.stmt, place: _Place, *, loses: Collection[str] | None = None
     ) -> None:
+        """Run a statement; `loses` are the names that are missing when it is left out."""
+        module, path = place.module, place.path
+        program = ast.Module([statement], type_ignores=[])
+        code = compile(program, path, "exec", flags=place.flags, dont_inherit=True)
         touches = self.assumptions.touches
         try:
             exec(code, module.__dict__)  # noqa: S102 - the child exists to do this
         except (MemoryError, _Failed):
             raise
         except BaseException as error:
-            if tried:
+            if place.tried:
                 raise
-            dropped = _dropped(path, statement, error)
+            if isinstance(error, ImportError) and (apart := _apart(statement)):
+                for part in apart:
+                    self._run_one(part, place)
+                return
+            dropped = _dropped(path, statement, error, loses)
             touched = self.assumptions.touches != touches
             if not touched and not is_lacking(error, self.missing):
                 if module.__name__ != MODULE and not isinstance(error, SystemExit):
@@ -169,7 +203,7 @@ class _Loading:
                 raise _Failed(dropped) from error
             self.dropped.append(dropped)
             self.missing |= dropped.names
-            for name in stored([statement]):
+            for name in dropped.names:
                 module.__dict__.pop(name, None)
 
     def _is_tried(self) -> bool:
@@ -259,6 +293,14 @@ def _one_import_each(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield statement
 
 
+def _apart(statement: ast.stmt) -> list[ast.ImportFrom]:
+    """Return an import of several names as one import for each."""
+    if not isinstance(statement, ast.ImportFrom) or len(statement.names) == 1:
+        return []
+    parts = [ast.ImportFrom(statement.module, [a], statement.level) for a in statement.names]
+    return [ast.copy_location(part, statement) for part in parts]
+
+
 def _future_flags(tree: ast.Module) -> int:
     imports = (node for node in tree.body if isinstance(node, ast.ImportFrom))
     names = {alias.name for node in imports if node.module == "__future__" for alias in node.names}
@@ -270,9 +312,12 @@ def _future_flags(tree: ast.Module) -> int:
     return flags
 
 
-def _dropped(path: str, statement: ast.stmt, error: BaseException) -> Dropped:
+def _dropped(
+    path: str, statement: ast.stmt, error: BaseException, loses: Collection[str] | None
+) -> Dropped:
     kept = _speakable(error).with_traceback(error.__traceback__)
-    return Dropped(path, statement.lineno, frozenset(stored([statement])), kept)
+    names = stored([statement]) if loses is None else loses
+    return Dropped(path, statement.lineno, frozenset(names), kept)
 
 
 def _speakable(error: BaseException) -> Exception:

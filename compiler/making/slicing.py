@@ -47,7 +47,8 @@ def reach(outline: Outline, effects: Effects, roots: Iterable[str]) -> Reach:
     search.run()
     kept = [unit for unit in outline.units if id(unit) in search.kept]
     running = [m for unit in outline.units for m in effects.run_by(unit)]
-    unread = effects.follow([m for unit in outline.units for m in unit.unread])
+    asked = [m for unit in outline.units for m in effects.asked_by(unit.unread, own)]
+    unread = effects.follow(asked)
     opaque = effects.opaque(effects.follow(running)) | effects.opaque(unread)
     opaque |= effects.opaque([m for unit in kept for m in unit.mentions])
     if search.is_touched_by(effects.without_posted(unread)):
