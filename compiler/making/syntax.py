@@ -83,7 +83,9 @@ _OTHER_TEXTS = (
 def parse(text: str) -> ast.Module:
     """Parse Python text. Raises `Failure` (`syntax_error`) with line, column, excerpt and hint."""
     try:
-        return ast.parse(text)
+        tree = ast.parse(text)
+        # what only the compiler finds wrong, such as `import *` in a function, stops Python too
+        compile(tree, USER_FILE, "exec", dont_inherit=True)
     except SyntaxError as error:
         raise failure_of(error, text) from error
     except ValueError as error:
@@ -91,6 +93,7 @@ def parse(text: str) -> ast.Module:
     except RecursionError as error:
         message = "the source is nested too deeply to be read"
         raise Failure("syntax_error", "request", message, [_plain(message)]) from error
+    return tree
 
 
 def _plain(message: str) -> Diagnostic:

@@ -12,7 +12,7 @@ from tests.differential.direct import MOST_CPU_S, Direct
 from tests.integration.making.children import Children, Ended
 from worker.progress import CompilationFailed
 from worker.report import FailureReport, FrontReport, read_report
-from worker.second_opinion import Outcome, agree
+from worker.second_opinion import UNFINISHED, Outcome, agree
 
 SIGNATURE = {"x_ptr": "*fp32"}
 
@@ -72,6 +72,10 @@ class Comparison:
         first = self._front(found, found["slice"], request)
         if found["opinion"] is not None:
             second = self._front(found, found["opinion"], request)
+            unfinished = isinstance(second.end, CompilationFailed) and (
+                second.end.slug == "compiler_crashed"
+            )
+            found["assumptions"] += [UNFINISHED] if unfinished else []
             if second.is_conclusive and not agree(first, second):
                 overruled = not isinstance(first.end, CompilationFailed)
                 overruled &= not isinstance(second.end, CompilationFailed)

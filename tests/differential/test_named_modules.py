@@ -98,6 +98,7 @@ REFUSED = {
     "a raise": "B = tl.constexpr(1.0)\nraise RuntimeError('no')\n",
     "an exit": "import sys\nB = tl.constexpr(1.0)\nsys.exit(3)\n",
     "a name that nobody binds": "B = tl.constexpr(1.0)\nz = y + 1\n",
+    "what only Python's compiler refuses": "def f():\n    from math import *\nB = tl.constexpr(1.0)\n",
     "a default of a dataclass": "from dataclasses import dataclass\n@dataclass\nclass C:\n    value: float = 2.0\n"
     "B = C()\n",
 }  # fmt: skip
