@@ -241,6 +241,7 @@ def load(
 
     `interpreted` are further classes of kernels, whose launches do nothing either.
     """
+    _forget_earlier()
     assumptions = Assumptions()
     loading = _Loading(assumptions)
     root = root_package(files)
@@ -262,6 +263,15 @@ def load(
     for dropped in loading.dropped:
         _note(dropped, assumptions)
     return Loaded(module, loading.dropped, failed, assumptions)
+
+
+def _forget_earlier() -> None:
+    """Take away what an earlier load of this process left: its finders, and their modules."""
+    ours = (PostedFiles, StandIns, Missing)
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, ours)]
+    for name, module in list(sys.modules.items()):
+        if isinstance(getattr(getattr(module, "__spec__", None), "loader", None), ours):
+            del sys.modules[name]
 
 
 def _note(dropped: Dropped, assumptions: Assumptions) -> None:
