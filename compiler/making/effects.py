@@ -94,7 +94,9 @@ class Effects:
 
     def may_call(self, unit: Unit) -> bool:
         """Return whether what a unit defines may be called at once, by a decorator or a base."""
-        return not unit.defines or any(
+        if not unit.defines or unit.reading.uses_own:
+            return True
+        return any(
             mention.name in self._kinds.binding and self._is_ours(mention)
             for mention in unit.reading.now
         )

@@ -46,3 +46,5 @@ class Reading:
     now: list[Mention] = field(default_factory=list)
     later: list[Mention] = field(default_factory=list)
     raises: bool = False
+    uses_own: bool = False
+    """Whether a class body reads what it defines itself, such as a decorator of its methods."""

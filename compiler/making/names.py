@@ -88,8 +88,10 @@ class _Reader:
         for scope in reversed(self._scopes):
             if name in scope.module:
                 return True
-            if name in scope.own and scope.kind != "class":
-                return False
+            if name in scope.own:
+                if scope.kind != "class":
+                    return False
+                self.reading.uses_own = True
         return True
 
     def _mention(self, name: str, how: How, path: tuple[str, ...] = ()) -> None:

@@ -148,3 +148,4 @@ def _merge(unit: Unit, other: Unit) -> None:
     unit.reading.now += other.reading.now
     unit.reading.later += other.reading.later
     unit.reading.raises |= other.reading.raises
+    unit.reading.uses_own |= other.reading.uses_own

@@ -38,6 +38,7 @@ EQUAL: dict[str, str] = {
     "a class that a function fills": "class C:\n    seen = []\ndef f(x, to=C.seen):\n    to.append(x)\nf(2.0)\nB = tl.constexpr(C.seen[-1])\n",
     "a walrus in a default": "B = tl.constexpr(1.0)\ndef f(x=(B := tl.constexpr(2.0))): pass\n",
     "a class that declares a global": "B = tl.constexpr(1.0)\nclass C:\n    global B\n    B = tl.constexpr(2.0)\n",
+    "a decorator of a class body": "V = [1.0]\nclass C:\n    def register(f):\n        V[0] = 2.0\n        return f\n    @register\n    def g(): pass\nB = tl.constexpr(V[0])\n",
     "an alias": "D = {'b': 1.0}\nE = D\nE['b'] = 3.0\nB = tl.constexpr(D['b'])\n",
     "an alias in a container": "D = {'b': 1.0}\nbox = [D]\nbox[0]['b'] = 3.0\nB = tl.constexpr(D['b'])\n",
     "an alias of Triton": "from triton import language as L\nL.exp = L.log\nB = tl.constexpr(1.0)\n",
