@@ -19,6 +19,16 @@ local function drop(at, entry)
   redis.call("XDEL", K.STREAM .. at, entry)
 end
 
+-- The caller whose turn a dropped entry was has the next one: a job that is lost keeps nobody waiting.
+local function give_turn_back(at, id)
+  local turns = redis.call("HGETALL", K.TURNS .. at)
+  for i = 1, #turns, 2 do
+    if turns[i + 1] == id then
+      pass_turn(at, turns[i])
+    end
+  end
+end
+
 -- The next turn of a lane, taken out of its order; nil when there is none.
 local function next_turn(at)
   while redis.call("EXISTS", K.STREAM .. at) == 1 do
@@ -33,6 +43,9 @@ local function next_turn(at)
       return { id = id, entry = entry, job = job, running = running(at, job.owner) }
     end
     drop(at, entry) -- an entry without its job: cannot be run, must not come again
+    if (job.entry or "") == "" then
+      give_turn_back(at, id)
+    end
   end
 end
 

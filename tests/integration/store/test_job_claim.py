@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+from store import keys
 from store.jobs.words import Heartbeat, Outcome, Priority, State
 
 LANE = "compile:triton-3.9.0"
@@ -380,3 +381,13 @@ async def test_a_job_of_which_fields_are_missing_stops_nobody(redis, submit, wor
     assert await worker("reaper").reap() == []
     assert not await redis.exists("tritond:job:odd")
     assert (await worker().claim([LANE])).id == "vector-add"
+
+
+async def test_a_job_that_the_store_lost_gives_its_callers_turn_back(redis, submit, worker):
+    """As after a failover to a server that had not heard of all of it."""
+    await submit("lost")
+    await redis.delete(keys.JOB + "lost", keys.CALLERS + "lost", keys.EVENTS + "lost")
+    await submit("lost")
+    await submit("next")
+
+    assert sorted(await claimed_ids(worker())) == ["lost", "next"]
