@@ -36,7 +36,7 @@ test-torch: $(TORCH)/.installed ## references in torch (an environment of 1 GB)
 
 test-exports: $(STAMP) $(EXPORTS)/.installed ## exported code with gcc, g++, nvcc, rustc, cuda-python
 	TRITOND_EXPORT_TOOLS=required TRITOND_CUDA_PYTHON=$(EXPORTS)/bin/python \
-		$(PYTHON) -m pytest tests/integration/exports tests/integration/derived
+		$(PYTHON) -m pytest tests/integration/compiler/export tests/integration/service/derived
 
 test-gpu: $(VENV)/.gpu ## launches on a real NVIDIA GPU; fails where there is none
 	$(PYTHON) tests/gpu/make_cubins.py

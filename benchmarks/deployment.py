@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from store.connection import connect
-from store.embedded import EmbeddedValkey
-from store.lifeline import tied_to_us
+from store.embedded import EmbeddedValkey, tied_to_us
 from store.workers import Workers
 
 ROOT = Path(__file__).parent.parent

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
-from store.lifeline import tied_to_us
+from store.embedded import tied_to_us
 
 
 class WarmProcess:

@@ -19,15 +19,12 @@ from table import Row, show
 from store import workers
 from store.connection import Server, connect, connect_blocking
 from store.embedded import EmbeddedValkey
-from store.jobs.attempts import Attempts
-from store.jobs.callers import Jobs
-from store.jobs.reaping import reap_for_all
-from store.jobs.revocations import Revocations
+from store.jobs.consumer import JobConsumer, Revocations, reap_for_all
+from store.jobs.producer import JobProducer
+from store.jobs.types import Claim, Priority
 from store.jobs.waiting import Finished
-from store.jobs.words import Claim, Priority
 from store.lanes import compile_lane, interpreter_lane
-from worker.slots import Slots
-from worker.upkeep import HEARTBEAT_S, every
+from worker.slots import HEARTBEAT_S, Slots, every
 
 ROOT = Path(__file__).parent.parent
 SLOTS_PER_WORKER = 10
@@ -47,7 +44,7 @@ class Measured:
     idle_us_per_s: float
 
 
-async def _finish(claim: Claim, attempts: Attempts) -> None:
+async def _finish(claim: Claim, attempts: JobConsumer) -> None:
     await attempts.finish(claim.id, claim.token, RECORD, reusable=False, keep_s=60)
 
 
@@ -60,13 +57,13 @@ async def _work(name: str, url: str) -> None:
         asyncio.TaskGroup() as group,
     ):
         for kind, lane in lanes.items():
-            attempts = Attempts(redis, blocking, f"{name}-{kind}")
+            attempts = JobConsumer(redis, blocking, f"{name}-{kind}")
             slots = Slots(attempts, [lane], _finish, SLOTS_PER_WORKER, LEASE_S, has_reserve=True)
             group.create_task(slots.run())
             group.create_task(Revocations(blocking, slots.revoke).run())
             beat = partial(workers.Workers(redis).beat, _described(f"{name}-{kind}"))
             group.create_task(every(HEARTBEAT_S, beat))
-        reaper = Attempts(redis, blocking, f"{name}-reaper")
+        reaper = JobConsumer(redis, blocking, f"{name}-reaper")
         group.create_task(reap_for_all(reaper, lambda _: RECORD))
 
 
@@ -102,11 +99,11 @@ async def _measure(url: str, slots: int, jobs: int, per_s: float) -> Measured:
         await asyncio.sleep(SETTLE_S)
         idle_us_per_s = (await _cpu_us(redis) - before) / (time.monotonic() - began)
         before = await _cpu_us(redis)
-        await _submit(Jobs(redis), finished, jobs, per_s)
+        await _submit(JobProducer(redis), finished, jobs, per_s)
         return Measured((await _cpu_us(redis) - before) / jobs, idle_us_per_s)
 
 
-async def _submit(jobs: Jobs, finished: Finished, count: int, per_s: float) -> None:
+async def _submit(jobs: JobProducer, finished: Finished, count: int, per_s: float) -> None:
     """Submit `count` jobs of ten callers, so many a second, and wait for each."""
     waiting = []
     began = time.monotonic()
@@ -117,7 +114,7 @@ async def _submit(jobs: Jobs, finished: Finished, count: int, per_s: float) -> N
         raise RuntimeError("a job was not done")
 
 
-async def _ask(jobs: Jobs, finished: Finished, number: int) -> bool:
+async def _ask(jobs: JobProducer, finished: Finished, number: int) -> bool:
     job_id = f"{number:064x}"
     await jobs.submit(
         job_id,

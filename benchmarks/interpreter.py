@@ -18,7 +18,7 @@ from table import Row, show
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.integration.launches.test_launches_puzzles import PUZZLES, puzzle
+from tests.integration.service.launches.test_launches_puzzles import PUZZLES, puzzle
 
 BAR_MS = 300.0
 IDLE_S = 0.3

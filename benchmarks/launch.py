@@ -18,14 +18,9 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.gpu.bound import ELEMENTS, vector_add, vector_add_expected  # noqa: E402
-from worker.cuda.job import LaunchJob, TimingOrder  # noqa: E402
-from worker.cuda.launchers import (  # noqa: E402
-    Isolation,
-    LauncherCommand,
-    Launchers,
-    LauncherSettings,
-)
-from worker.cuda.outcome import LaunchEnding, LaunchOutcome  # noqa: E402
+from worker.gpu.launcher.launcher_order import LauncherOrder, TimingOrder  # noqa: E402
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome  # noqa: E402
+from worker.gpu.supervisor.launchers import Isolation, LauncherCommand, Launchers, LauncherSettings  # noqa: E402
 
 REPEATS, SINGLE_USES, FRESH = 200, 12, 3
 DEADLINE_S = 30.0
@@ -61,7 +56,7 @@ async def figures_of(launchers: Launchers) -> None:
     asked = vector_add(timing=TimingOrder(warmup_repeats=10, min_repeats=50, max_ms=100))
     expected = vector_add_expected().tobytes()
 
-    async def run(job: LaunchJob = plain, isolation: Isolation = "caller") -> LaunchOutcome:
+    async def run(job: LauncherOrder = plain, isolation: Isolation = "caller") -> LaunchOutcome:
         outcome = await launchers.run(
             0, job, caller="benchmark", isolation=isolation, deadline_s=DEADLINE_S
         )

@@ -1,4 +1,1 @@
-"""What a compilation is (the words, in this folder) and how it is made (`making/`).
-
-No HTTP, no Redis.
-"""
+"""What a compilation is (the modules of this folder) and how it is made (its folders)."""

@@ -1,17 +1,96 @@
 """A specialization bound to a kernel's parameters: what only the source can tell is checked here.
 
 Works on the facts that the cut found; the source itself is not seen.
+
+What is said of a parameter that a specialization does not fit. Words only; decides nothing.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compiler import compilation, misfit
-from compiler.misfit import Misfit
-from compiler.specialization import Parameter, Specialization, Type
+from compiler import compilation
+from compiler.constexpr import Value, plain_value
+from compiler.rejection import closest_name
+from compiler.specialization import Specialization, SpecializedParameter, Type
 from compiler.tuple_type import item_constants, item_hints, plain_type
-from compiler.value import Value, plain_value
+
+_OF_DECORATORS = {
+    "heuristics": "@triton.heuristics sets it only when Python launches the kernel",
+    "autotune": "@triton.autotune sets it only when Python launches the kernel",
+    "perhaps_autotune": "if @triton.autotune sets it, that is only when Python launches the kernel",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """One thing that does not fit: what is said of which parameter, and what to do about it.
+
+    `suggested` is the parameter that was probably meant.
+    """
+
+    slug: str
+    message: str
+    parameter: str
+    hint: str | None = None
+    suggested: str | None = None
+
+
+def unknown(kernel: str, given: Iterable[str], names: Sequence[str]) -> list[Misfit]:
+    """Return what is said of those of `given` that are none of the kernel's parameters, `names`."""
+    found: list[Misfit] = []
+    for name in given:
+        if name in names:
+            continue
+        meant = closest_name(name, names)
+        message = f"kernel `{kernel}` has no parameter `{name}`."
+        message += f" Did you mean `{meant}`?" if meant else ""
+        if not found:  # once is enough
+            message += f" Its parameters are {', '.join(names) or 'none'}."
+        found.append(Misfit("extra_argument", message, name, suggested=meant))
+    return found
+
+
+def without_value(kernel: str, fact: Mapping[str, Any]) -> Misfit:
+    """Return what is said of a constexpr that has neither a value nor a default."""
+    name = fact["name"]
+    said = f"constexpr parameter `{name}` of `{kernel}` has no value"
+    setter = fact.get("set_by")
+    if setter is None:
+        return Misfit("missing_constexpr", f"{said}: add it to `constexprs`", name)
+    message = f"{said}: {_OF_DECORATORS[setter]}, so give it in `constexprs`"
+    return Misfit("missing_constexpr", message, name, _hint(fact))
+
+
+def without_type(kernel: str, fact: Mapping[str, Any]) -> Misfit:
+    """Return what is said of a parameter that has neither a type nor a value."""
+    name = fact["name"]
+    example = "*fp32:16" if name.lower().endswith("ptr") else "i32"
+    message = (
+        f"parameter `{name}` of `{kernel}` has neither a type in `signature` "
+        f'nor a value in `constexprs`: add for example "{name}": "{example}"'
+    )
+    hint = None
+    if fact.get("set_by"):
+        message, hint = f"{message} ({_OF_DECORATORS[fact['set_by']]})", _hint(fact)
+    return Misfit("missing_constexpr", message, name, hint)
+
+
+def _hint(fact: Mapping[str, Any]) -> str:
+    name = fact["name"]
+    if fact["set_by"] == "heuristics":
+        return (
+            f"Add to `constexprs` what the function that @triton.heuristics has for {name} would "
+            "give with the arguments of the launch."
+        )
+    example = fact.get("example") or {}
+    if "literal" not in example:
+        return f"Add the value of {name} to `constexprs`, as one of the configurations has it."
+    value = plain_value(example["literal"])
+    return f"Add it to `constexprs`: the first configuration has {name} = {value}."
+
 
 _MOST_TOLD = 50
 ONE: Value = {"int": "1"}
@@ -30,7 +109,7 @@ class BindingFailed(Exception):
         self.misfits: tuple[Misfit, ...] = (Misfit(slug, message, parameter, hint),)
 
     @classmethod
-    def of(cls, misfits: Sequence[Misfit]) -> "BindingFailed":
+    def of(cls, misfits: Sequence[Misfit]) -> BindingFailed:
         """Return one failure for all of `misfits`, which are in the order to tell them in."""
         first, told = misfits[0], misfits[:_MOST_TOLD]
         said = [item.message.rstrip(".") for item in told[:-1]] + [told[-1].message]
@@ -118,9 +197,9 @@ def with_defaults(
 
 def _by_name(
     kernel: str, names: list[str], specialization: Specialization
-) -> tuple[dict[str, Parameter], list[Misfit]]:
+) -> tuple[dict[str, SpecializedParameter], list[Misfit]]:
     """Return what is given by name, and a misfit for each name that is no parameter's."""
-    misfits = misfit.unknown(kernel, specialization.named, names)
+    misfits = unknown(kernel, specialization.named, names)
     given = dict(specialization.named)
     if len(specialization.positional) > len(names):
         count = len(specialization.positional)
@@ -135,14 +214,14 @@ def _by_name(
 
 
 def _bind_one(
-    kernel: str, fact: dict[str, Any], given: Parameter | None, *, sure: bool
+    kernel: str, fact: dict[str, Any], given: SpecializedParameter | None, *, sure: bool
 ) -> compilation.Parameter | Misfit:
     name = fact["name"]
     if given is None:
         if fact["default"] is None:
             if fact["constexpr"]:
-                return misfit.without_value(kernel, fact)
-            return misfit.without_type(kernel, fact)
+                return without_value(kernel, fact)
+            return without_type(kernel, fact)
         # a default that is an expression is evaluated by the front child only
         return _parameter(name, "constexpr", value=fact["default"].get("literal"))
     if given.is_constexpr:

@@ -1,4 +1,6 @@
-"""The compilation resource: the record that is stored under its key and answered over HTTP.
+"""The record of a compilation with nothing made yet: what every state starts from.
+
+The compilation resource: the record that is stored under its key and answered over HTTP.
 
 Only data; who makes it and how it is kept is not known here.
 """
@@ -7,7 +9,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from compiler.problem import Problem
+from compiler.job import CompileJob
+from compiler.problem import Problem, failure_problem
+from compiler.toolchain import Toolchain
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
@@ -144,3 +148,38 @@ class CompilationAnswer(Compilation):
 def compilation_url(key: str) -> str:
     """Return the path of a compilation."""
     return f"/v1/compilations/{key}"
+
+
+def new_compilation(job: CompileJob, toolchain: Toolchain | None, state: State) -> Compilation:
+    """Return the compilation of `job` in `state`; `toolchain` is None where it is not known yet."""
+    used = ToolchainUsed(
+        id=job.toolchain_id,
+        triton=toolchain.triton if toolchain else "",
+        ptxas=toolchain.ptxas if toolchain else "",
+        sandbox=toolchain.sandbox if toolchain else "",
+    )
+    return Compilation(
+        key=job.key,
+        url=compilation_url(job.key),
+        state=state,
+        kernel=job.kernel,
+        target=job.target_name,
+        stop_after=job.stop_after,
+        options=job.options,
+        toolchain=used,
+        artifacts={},
+        parameters=[],
+        abi=None,
+        metadata=None,
+        resources=None,
+        timings_ms=None,
+        diagnostics=[],
+        stdout="",
+        problem=None,
+    )
+
+
+def cancelled_compilation(job: CompileJob, toolchain: Toolchain | None) -> Compilation:
+    """Return what GET answers for ten minutes after the last interest in `job` was withdrawn."""
+    problem = failure_problem("cancelled", "Everybody who asked for this compilation withdrew.")
+    return new_compilation(job, toolchain, "cancelled").model_copy(update={"problem": problem})

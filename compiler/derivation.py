@@ -21,7 +21,7 @@ EXPORTS = "exports/"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class DerivationKind:
     """One thing that can be derived.
 
     It needs one of the stages in `needs`; `suffix` is that of a file to save it in.
@@ -33,17 +33,19 @@ class Kind:
     needs_request: bool = False
 
 
-KINDS: Mapping[str, Kind] = {
-    "sass": Kind("text/x-sass", "sass", ("cubin",)),
-    "lines": Kind("application/json", "lines.json", ("source", "ttir", "ttgir")),
-    "passes": Kind(
+KINDS: Mapping[str, DerivationKind] = {
+    "sass": DerivationKind("text/x-sass", "sass", ("cubin",)),
+    "lines": DerivationKind("application/json", "lines.json", ("source", "ttir", "ttgir")),
+    "passes": DerivationKind(
         "application/json", "passes.json", ("source", "ttir", "ttgir"), needs_request=True
     ),
-    EXPORTS + "c": Kind("text/x-c", "h", ("cubin",)),
-    EXPORTS + "cuda-inline": Kind("text/x-cuda", "cuh", ("ptx",)),
-    EXPORTS + "rust": Kind("text/rust", "rs", ("cubin",)),
-    EXPORTS + "python": Kind("text/x-python", "py", ("cubin",)),
-    EXPORTS + "triton-cache": Kind("application/x-tar", "tar", ("cubin",), needs_request=True),
+    EXPORTS + "c": DerivationKind("text/x-c", "h", ("cubin",)),
+    EXPORTS + "cuda-inline": DerivationKind("text/x-cuda", "cuh", ("ptx",)),
+    EXPORTS + "rust": DerivationKind("text/rust", "rs", ("cubin",)),
+    EXPORTS + "python": DerivationKind("text/x-python", "py", ("cubin",)),
+    EXPORTS + "triton-cache": DerivationKind(
+        "application/x-tar", "tar", ("cubin",), needs_request=True
+    ),
 }
 """By name, which is also the path behind that of the compilation (`sass` is an artifact)."""
 

@@ -15,7 +15,7 @@ from compiler.rejection import Fault, RequestRejected, shown
 from compiler.specialization import Specialization, parse_specialization
 from compiler.target import Target
 from compiler.toolchain import OptionSpec
-from compiler.types import SCALARS, canonical_dtype
+from compiler.type_name import SCALARS, canonical_dtype
 
 AT = "/specialization_data"
 _DTYPES = frozenset(name for name in SCALARS if name[0] not in "iu") | frozenset(

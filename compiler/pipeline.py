@@ -12,8 +12,9 @@ from types import CodeType
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("compiler", "worker")
-LAUNCHES_ONLY = ("compiler/launch", "compiler/launching", "worker/launch", "worker/cuda")
+"""The folder that holds our packages: a checkout, or an environment's site-packages."""
+PACKAGES = ("compiler", "launch", "worker")
+LAUNCHES_ONLY = ("launch", "worker/launch", "worker/gpu")
 """What runs kernels that are compiled already: no artifact or record of a compilation passes it."""
 
 

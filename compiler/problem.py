@@ -5,7 +5,7 @@ Says nothing of HTTP: which slug is which status is the service's table.
 
 from pydantic import BaseModel, ConfigDict
 
-from compiler.clipping import MESSAGE_CHARS, clipped
+from compiler.diagnostic import MESSAGE_CHARS, clipped
 
 PROBLEM_BASE = "urn:tritond:problem:"
 

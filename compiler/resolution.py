@@ -16,7 +16,7 @@ from compiler.request import CompileRequest
 from compiler.specialization import Specialization, parse_specialization
 from compiler.target import Target, parse_target
 from compiler.toolchain import Toolchain
-from compiler.types import canonical_type
+from compiler.type_name import canonical_type
 
 OF_SOURCES = ("files", "kernel", "signature", "hints", "constexprs", "specialization_data")
 """Fields that say something of a source; posted IR says it itself."""

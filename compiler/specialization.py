@@ -10,11 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from compiler.rejection import Fault, RequestRejected, pointer, shown
-from compiler.tuple_items import of_parameters, with_items
-from compiler.tuple_type import SUFFIX_HINTS, with_suffix
-from compiler.types import INTEGERS, MAX_TYPE_CHARS, UnknownType, canonical_type, is_pointer
-from compiler.value import (
+from compiler.constexpr import (
     MAX_DEPTH,
     MAX_TUPLE_ITEMS,
     Value,
@@ -23,6 +19,9 @@ from compiler.value import (
     read_constant,
     written_value,
 )
+from compiler.rejection import Fault, RequestRejected, pointer, shown
+from compiler.tuple_type import SUFFIX_HINTS, of_parameters, with_items, with_suffix
+from compiler.type_name import INTEGERS, MAX_TYPE_CHARS, UnknownType, canonical_type, is_pointer
 
 HINTS = ("divisible_by_16", "equal_to_1", "pointer_range_32")
 MAX_PARAMETERS = 1024
@@ -38,7 +37,7 @@ _SEPARATOR = re.compile(rf",(?![^<>]{{0,{MAX_TYPE_CHARS}}}>)")
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class SpecializedParameter:
     """What the request says of one parameter: a type with hints, or a constexpr value."""
 
     type: Type | None = None
@@ -53,7 +52,7 @@ class Parameter:
         return {"type": self.type, "hints": sorted(self.hints)}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "Parameter":
+    def from_json(cls, data: dict[str, Any]) -> "SpecializedParameter":
         """Read back what `to_json` wrote."""
         if "value" in data:
             return cls(value=data["value"], is_constexpr=True)
@@ -72,8 +71,8 @@ class Parameter:
 class Specialization:
     """Parameters by name, and those written by position only (`triton.tools.compile`'s string)."""
 
-    named: dict[str, Parameter] = field(default_factory=dict)
-    positional: tuple[Parameter, ...] = ()
+    named: dict[str, SpecializedParameter] = field(default_factory=dict)
+    positional: tuple[SpecializedParameter, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return canonical JSON: the same meaning gives the same bytes once keys are sorted."""
@@ -86,8 +85,8 @@ class Specialization:
     def from_json(cls, data: dict[str, Any]) -> "Specialization":
         """Read back what `to_json` wrote."""
         return cls(
-            {name: Parameter.from_json(value) for name, value in data["named"].items()},
-            tuple(Parameter.from_json(value) for value in data["positional"]),
+            {name: SpecializedParameter.from_json(value) for name, value in data["named"].items()},
+            tuple(SpecializedParameter.from_json(value) for value in data["positional"]),
         )
 
     def to_request(self) -> dict[str, Any]:
@@ -111,8 +110,8 @@ def parse_specialization(
     """
     _check_sizes(signature, hints or {}, constexprs or {})
     faults: list[Fault] = []
-    named: dict[str, Parameter] = {}
-    positional: tuple[Parameter, ...] = ()
+    named: dict[str, SpecializedParameter] = {}
+    positional: tuple[SpecializedParameter, ...] = ()
     if isinstance(signature, str):
         positional = _parse_positions(signature, faults)
     elif isinstance(signature, dict | None):
@@ -150,7 +149,7 @@ def positions(signature: str) -> list[str]:
     return _SEPARATOR.split(signature) if signature.strip() else []
 
 
-def _parse_names(signature: dict[str, Any], faults: list[Fault]) -> dict[str, Parameter]:
+def _parse_names(signature: dict[str, Any], faults: list[Fault]) -> dict[str, SpecializedParameter]:
     named = {}
     for name, written in signature.items():
         if len(faults) >= MOST_FAULTS:
@@ -168,14 +167,14 @@ def _parse_names(signature: dict[str, Any], faults: list[Fault]) -> dict[str, Pa
 
 
 @lru_cache(maxsize=1024)
-def _usual_type(written: str) -> Parameter | None:
+def _usual_type(written: str) -> SpecializedParameter | None:
     """Return what a right type says, and remember it; None for a wrong one."""
     with suppress(RequestRejected):
         return _parse_type(written, "")
     return None
 
 
-def _parse_positions(signature: str, faults: list[Fault]) -> tuple[Parameter, ...]:
+def _parse_positions(signature: str, faults: list[Fault]) -> tuple[SpecializedParameter, ...]:
     parameters = []
     for index, written in enumerate(positions(signature)):
         if len(faults) >= MOST_FAULTS:
@@ -188,17 +187,17 @@ def _parse_positions(signature: str, faults: list[Fault]) -> tuple[Parameter, ..
     return tuple(parameters)
 
 
-def _parse_position(written: str) -> Parameter:
+def _parse_position(written: str) -> SpecializedParameter:
     try:
         value = read_constant(written)
     except ValueError:
         return _parse_type(written, "/signature")
-    return Parameter(value=canonical_value(value, "/signature"), is_constexpr=True)
+    return SpecializedParameter(value=canonical_value(value, "/signature"), is_constexpr=True)
 
 
-def _parse_type(written: Any, at: str, depth: int = 0) -> Parameter:
+def _parse_type(written: Any, at: str, depth: int = 0) -> SpecializedParameter:
     if isinstance(written, list):
-        return Parameter(type=_tuple_type(written, at, depth))
+        return SpecializedParameter(type=_tuple_type(written, at, depth))
     if written == "constexpr" and depth:
         message = 'a constant item needs its value: in `constexprs` by its path, such as "pair.1"'
         raise RequestRejected(Fault(at, message))
@@ -206,7 +205,7 @@ def _parse_type(written: Any, at: str, depth: int = 0) -> Parameter:
         raise RequestRejected(Fault(at, "a type is a string such as '*fp32:16', or a list of them"))
     name, colon, suffix = written.partition(":")
     try:
-        parameter = Parameter(type=canonical_type(name))
+        parameter = SpecializedParameter(type=canonical_type(name))
     except UnknownType as error:
         raise RequestRejected(Fault(at, str(error))) from None
     if not colon:
@@ -245,7 +244,7 @@ def _constant_item(item: Any, at: str) -> Any:
     return None if value is None else {"constexpr": value}
 
 
-def _with_hint(parameter: Parameter, hint: str, at: str) -> Parameter:
+def _with_hint(parameter: SpecializedParameter, hint: str, at: str) -> SpecializedParameter:
     kind = parameter.type
     fits = {
         "divisible_by_16": isinstance(kind, str) and (is_pointer(kind) or kind in INTEGERS),
@@ -261,17 +260,17 @@ def _with_hint(parameter: Parameter, hint: str, at: str) -> Parameter:
     hints = parameter.hints | {hint}
     if hints >= {"equal_to_1", "divisible_by_16"}:
         raise RequestRejected(Fault(at, "nothing is equal to 1 and divisible by 16"))
-    return Parameter(type=kind, hints=hints)
+    return SpecializedParameter(type=kind, hints=hints)
 
 
-def _misread(signature: Any, named: dict[str, Parameter]) -> set[str]:
+def _misread(signature: Any, named: dict[str, SpecializedParameter]) -> set[str]:
     """Return the parameters whose types were not understood."""
     types = signature if isinstance(signature, dict) else {}
     return {name for name, written in types.items() if name not in named and written != "constexpr"}
 
 
 def _add_hints(
-    named: dict[str, Parameter],
+    named: dict[str, SpecializedParameter],
     hints: dict[str, list[str]],
     faults: list[Fault],
     misread: set[str],
@@ -289,7 +288,7 @@ def _add_hints(
 
 
 def _add_constexprs(
-    named: dict[str, Parameter], constexprs: dict[str, Any], faults: list[Fault]
+    named: dict[str, SpecializedParameter], constexprs: dict[str, Any], faults: list[Fault]
 ) -> None:
     for name, raw in constexprs.items():
         at = pointer("constexprs", name)
@@ -303,7 +302,7 @@ def _add_constexprs(
             faults.append(Fault(at, message))
         else:
             value = _collect(faults, canonical_value, raw, at)
-            named[name] = Parameter(value=value, is_constexpr=True)
+            named[name] = SpecializedParameter(value=value, is_constexpr=True)
 
 
 def _collect(faults: list[Fault], parse: Any, *arguments: Any) -> Any:

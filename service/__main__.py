@@ -6,9 +6,8 @@ import logging
 import sys
 
 from service.application import create_app
-from service.caller import SCOPES
-from service.loopback import is_loopback
-from service.server import Server
+from service.caller import SCOPES, is_loopback
+from service.server import HttpServer
 from service.settings import ServiceSettings
 from store.api_keys import ApiKeys
 from store.connection import connect
@@ -53,7 +52,7 @@ def main() -> None:
     # what is here now stays: a crowd of requests must not make the collector walk it every time
     gc.collect()
     gc.freeze()
-    server = Server(app, settings)
+    server = HttpServer(app, settings)
     server.run()
     if not server.started:
         sys.exit(3)

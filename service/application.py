@@ -4,18 +4,17 @@ from fastapi import Depends, FastAPI
 from pydantic import BaseModel
 
 from compiler.inspection import InspectRequest
-from compiler.launch.request import LaunchRequest
 from compiler.problem import Problem
 from compiler.request import CompileRequest
+from launch.request.launch_request import LaunchRequest
 from service import VERSION
 from service.batches.batch import BatchRequest
-from service.browser import BrowserMiddleware
-from service.head import HeadMiddleware
+from service.http.browser import BrowserMiddleware
+from service.http.middleware import HeadMiddleware, RequestIdMiddleware
+from service.http.openapi import describe_bodies
+from service.http.problems import install_handlers
+from service.http.query import refuse_unknown
 from service.lifespan import lifespan
-from service.openapi import describe_bodies
-from service.problems import install_handlers
-from service.query import refuse_unknown
-from service.request_id import RequestIdMiddleware
 from service.routes import (
     artifacts,
     batches,

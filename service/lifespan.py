@@ -12,37 +12,29 @@ from functools import partial
 from fastapi import FastAPI
 from redis.asyncio import Redis
 
-from compiler.lapsed import EXHAUSTED, lapsed_record
-from service.caller import Callers
-from service.flights import Flights
-from service.loopback import is_loopback
-from service.memory import AnswerMemory, Meanings
-from service.metrics import Metrics
+from launch.request.dead_letter import EXHAUSTED, dead_letter_record
+from service.caller import Callers, is_loopback
+from service.compilations.cache import AnswerMemory, RequestAliases, SingleFlight
 from service.settings import ServiceSettings
-from service.shared import Shared
-from service.toolchains import Toolchains
+from service.state import Metrics, ServiceState
+from service.toolchains import OfferedToolchains
 from store import keys, workers
 from store.api_keys import ApiKeys
 from store.batches import Batches
 from store.blobs import Blobs
 from store.budget import Budget
-from store.compilations import Compilations
+from store.compilations import Compilations, Derived
 from store.connection import connect, connect_blocking
-from store.counters import Counters
-from store.derived import Derived
 from store.errors import StoreUnavailable
-from store.events import Events
-from store.following import Following
-from store.idempotency import Idempotency
-from store.invalidation import Invalidations, invalidate
-from store.jobs.attempts import Attempts
-from store.jobs.callers import Jobs
-from store.jobs.reaping import reap_for_all
+from store.events import EventFollowers, Events
+from store.jobs.consumer import JobConsumer, reap_for_all
+from store.jobs.producer import JobProducer
+from store.jobs.types import Claim, QueueLimits
 from store.jobs.waiting import Finished
-from store.jobs.words import Claim, Limits
 from store.lanes import kind_of
-from store.launches import Launches
-from store.subscription import Subscription
+from store.launches import Idempotency, Launches
+from store.small_writes import Counters
+from store.subscription import Invalidations, Subscription, invalidate
 from store.tensors import Tensors
 
 NOTE_S = 5.0
@@ -99,13 +91,15 @@ async def _run(part: Part, app: FastAPI) -> None:
         app.state.stop()
 
 
-def _reaper(redis: Redis, blocking: Redis) -> Attempts:
+def _reaper(redis: Redis, blocking: Redis) -> JobConsumer:
     name = f"service-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-    return Attempts(redis, blocking, name)
+    return JobConsumer(redis, blocking, name)
 
 
 def _lapsed(claim: Claim) -> bytes:
-    return lapsed_record(kind_of(claim.lane), claim.id, claim.payload, claim.lapse or EXHAUSTED)
+    return dead_letter_record(
+        kind_of(claim.lane), claim.id, claim.payload, claim.lapse or EXHAUSTED
+    )
 
 
 def _shared(
@@ -116,25 +110,25 @@ def _shared(
     budget: Budget | None,
     callers: Callers,
     key_changes: Subscription,
-) -> Shared:
+) -> ServiceState:
     memory = AnswerMemory(settings.memory_cache_bytes)
     events = Events(redis)
-    limits = Limits(
+    limits = QueueLimits(
         queued=settings.max_queue_length,
         queued_per_caller=settings.max_queued_per_caller,
         living_bytes=settings.max_queue_bytes,
         kept_bytes_per_caller=settings.max_kept_bytes_per_caller,
     )
-    finished, following = Finished(redis, blocking), Following(redis, blocking, events)
+    finished, following = Finished(redis, blocking), EventFollowers(redis, blocking, events)
     invalidations = Invalidations(blocking, on_key=memory.forget, on_loss=memory.clear)
-    return Shared(
+    return ServiceState(
         settings=settings,
         compilations=Compilations(cache, budget),
         inspections=Derived(cache, "inspection"),
         derivations=Derived(cache, "derivation"),
         batches=Batches(redis),
         blobs=Blobs(cache),
-        jobs=Jobs(redis, limits),
+        jobs=JobProducer(redis, limits),
         finished=finished,
         events=events,
         counters=Counters(redis),
@@ -144,10 +138,10 @@ def _shared(
         idempotency=Idempotency(redis),
         workers=workers.Workers(redis),
         callers=callers,
-        toolchains=Toolchains(workers.Toolchains(redis)),
+        toolchains=OfferedToolchains(workers.Toolchains(redis)),
         memory=memory,
-        meanings=Meanings(settings.memory_meanings),
-        flights=Flights(),
+        meanings=RequestAliases(settings.memory_meanings),
+        flights=SingleFlight(),
         invalidations=invalidations,
         redis=redis,
         cache=cache,

@@ -12,14 +12,14 @@ import socket
 import uvicorn
 from fastapi import FastAPI
 
-from service.protocol import ConnectionBounds, bounded_protocol
+from service.http.connection_bounds import ConnectionBounds, bounded_protocol
 from service.settings import ServiceSettings
 
 OTHER_FILES = 256  # descriptors that are no clients' connections
 logger = logging.getLogger("service")
 
 
-class Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     """Serves `app`, which is told of the end before the connections are."""
 
     def __init__(self, app: FastAPI, settings: ServiceSettings) -> None:

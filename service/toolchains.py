@@ -1,4 +1,10 @@
-"""The toolchains that workers registered, as this process last read them.
+"""Which toolchain a deployment compiles with when its workers have changed.
+
+An operator decides it for a fleet (`tritond toolchain`). `tritond up` decides for itself, as its
+own worker is all there is: with a default that only an older installation had, all would queue for
+ever. Never touches compilations.
+
+The toolchains that workers registered, as this process last read them.
 
 Read again every few seconds, so that a hit costs no look-up. A toolchain's description never
 changes under its id.
@@ -14,8 +20,9 @@ from hashlib import sha256
 
 from compiler.rejection import Fault, RequestRejected
 from compiler.toolchain import Toolchain
-from service.problems import ProblemRaised
+from service.http.problems import ProblemRaised
 from store import workers
+from store.workers import Toolchains, Workers
 
 MAX_AGE_S = 2.0
 
@@ -58,7 +65,7 @@ class Offer:
         raise RequestRejected(Fault("/triton", message))
 
 
-class Toolchains:
+class OfferedToolchains:
     """Known toolchains and the deployment's default."""
 
     def __init__(self, stored: workers.Toolchains) -> None:
@@ -108,3 +115,33 @@ class Toolchains:
 
     def _is_fresh(self) -> bool:
         return self._offer.default is not None and time.monotonic() - self._read_at < MAX_AGE_S
+
+
+async def reconcile_default(workers: Workers, toolchains: Toolchains) -> list[str]:
+    """Forget what no living worker offers, and have a default that one does; say what changed."""
+    living = {
+        offered
+        for worker in await workers.list()
+        if worker.kind == "compile"
+        for offered in worker.served
+    }
+    known = {
+        name: Toolchain.model_validate_json(description)
+        for name, description in (await toolchains.list()).items()
+    }
+    default, there = await toolchains.default(), sorted(known.keys() & living)
+    if not there:
+        return []
+    said = []
+    if default not in living:
+        chosen = max(there, key=lambda name: _newness(known[name]))
+        await toolchains.set_default(chosen)
+        said.append(f"the default toolchain is now {chosen} (Triton {known[chosen].triton})")
+    for gone in sorted(known.keys() - living):
+        await toolchains.forget(gone)
+        said.append(f"toolchain {gone} (Triton {known[gone].triton}) is not offered any more")
+    return said
+
+
+def _newness(toolchain: Toolchain) -> list[int]:
+    return [int(part) for part in toolchain.triton.split(".") if part.isdigit()]

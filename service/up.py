@@ -14,11 +14,10 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from service.succession import succeed
+from service.toolchains import reconcile_default
 from store.connection import connect
-from store.embedded import EmbeddedValkey
+from store.embedded import EmbeddedValkey, tied_to_us
 from store.errors import StoreUnavailable
-from store.lifeline import tied_to_us
 from store.workers import Toolchains, Workers
 
 READY_TIMEOUT_S = 120.0
@@ -167,7 +166,9 @@ async def _announce_when_ready(redis_url: str, host: str, port: int, *, alone: b
     try:
         async with asyncio.timeout(READY_TIMEOUT_S):
             await _ready(Workers(redis), host, port)
-            for change in await succeed(Workers(redis), Toolchains(redis)) if alone else []:
+            for change in (
+                await reconcile_default(Workers(redis), Toolchains(redis)) if alone else []
+            ):
                 print(f"tritond: {change}", flush=True)  # noqa: T201
     except StoreUnavailable as error:
         print(f"tritond: {error}", file=sys.stderr, flush=True)  # noqa: T201

@@ -9,7 +9,7 @@ import orjson
 from redis.asyncio import Redis
 
 from store import keys
-from store.notes import Notes
+from store.small_writes import Notes
 
 SECRET_PREFIX: Final = "tritond_"  # noqa: S105  (makes leaked secrets easy to find)
 

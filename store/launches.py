@@ -1,15 +1,89 @@
 """What is known of a launch beside its job: whose it is, where its outputs are.
 
 The job and its result are the job protocol's. A launch is only ever shown to its caller.
+
+Idempotency keys: the same key and body of a caller mean the same launch, for a day.
+
+What comes out of a job after its end: a record that knows more, and an event that says so.
+
+For as long as something is expected, followers of the job's events stay. A sequel that never comes,
+because its worker was lost, costs them the wait and nothing else.
 """
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 from redis.asyncio import Redis
 
-from store import keys
+from store import keys, scripts
+
+KEY_LIFE_S: Final = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class FirstUse:
+    """What a key was used for first."""
+
+    launch_id: str
+    body_digest: str
+
+    def is_same(self, body: bytes) -> bool:
+        """Whether it was used with this body."""
+        return self.body_digest == hashlib.sha256(body).hexdigest()
+
+
+class Idempotency:
+    """The idempotency keys of all callers."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def claim(self, caller: str, key: str, launch_id: str, body: bytes) -> FirstUse:
+        """Use `key` for `launch_id`, unless it was used before; return what it stands for."""
+        digest = hashlib.sha256(body).hexdigest()
+        value = orjson.dumps({"launch_id": launch_id, "body_digest": digest})
+        first: Any = await self._redis.set(
+            _name(caller, key), value, nx=True, get=True, ex=KEY_LIFE_S
+        )
+        return FirstUse(**orjson.loads(first or value))
+
+    async def release(self, caller: str, key: str) -> None:
+        """Forget `key`: what it was used for was refused, and may be mended."""
+        await self._redis.delete(_name(caller, key))
+
+
+def _name(caller: str, key: str) -> str:
+    return f"{keys.IDEMPOTENCY}{caller}:{hashlib.sha256(key.encode()).hexdigest()}"
+
+
+LIFE_MS: Final = 60_000
+
+
+class Amendments:
+    """The sequels of jobs that attempts of this process finish."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._tell = scripts.load(redis, "tell_sequel")
+
+    async def expect(self, job_id: str, life_ms: int = LIFE_MS) -> None:
+        """Have followers stay behind the end of a job, for `life_ms` at most. Before that end."""
+        await self._redis.set(keys.SEQUEL + job_id, 1, px=life_ms)
+
+    async def tell(
+        self, job_id: str, token: int, record: bytes | None, kind: str, data: Mapping[str, Any]
+    ) -> bool:
+        """Append an event, put `record` in the place of the job's, and let followers go.
+
+        Without a record that stays as it is. False: another attempt has finished the job, or it is
+        not kept any more.
+        """
+        args: list[str | int | bytes] = [job_id, token, record or b"", kind, orjson.dumps(data)]
+        return bool(await self._tell(args=args))
+
 
 LIFE_S: Final = 24 * 3600
 """How long a launch, its result and its outputs' names are kept."""

@@ -12,7 +12,7 @@ import orjson
 from redis.asyncio import Redis
 
 from store import keys, scripts
-from store.notes import Notes
+from store.small_writes import Notes
 
 HEARTBEAT_LIFE_S: Final = 15
 TRIED_LIFE_S: Final = 24 * 3600

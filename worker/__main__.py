@@ -9,22 +9,20 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from compiler.launch.job import MAX_OUTPUT_BYTES
-from compiler.launching.environment import ENVIRONMENT, TORCH_ENVIRONMENT
+from compiler.pipeline import ROOT
+from launch.request.launch_job import MAX_OUTPUT_BYTES
 from store.errors import StoreUnavailable
-from worker.branch import Branch
 from worker.compile_worker import CompileWorker
-from worker.launch.children import Children, is_torch_here
-from worker.nursery import Toolchain, ZygoteError
-from worker.outcome import Caps
-from worker.pool import Outdated, Pool
+from worker.launch.launch_children import ENVIRONMENT, TORCH_ENVIRONMENT, Children, is_torch_here
+from worker.pool.child_outcome import Caps
+from worker.pool.pool import Outdated, Pool
+from worker.pool.sandbox_report import SandboxReport, ToolchainContext, self_test
+from worker.pool.zygote_client import ZygoteError, ZygoteToolchain
 from worker.sandbox import cgroup
 from worker.sandbox.cgroup import Cgroup
 from worker.sandbox.profile import PROFILES
-from worker.sandbox_report import SandboxReport, self_test
 from worker.settings import WorkerSettings, wrong_settings
 
-ROOT = Path(__file__).parent.parent
 _CHILDRENS_SHARE = 0.8
 _PROCESSES, _PROCESSES_PER_SLOT = 256, 64
 """Far above what zygotes, waiting children and programs of all slots come to."""
@@ -50,7 +48,7 @@ async def serve(settings: WorkerSettings) -> None:
         for name, profile in PROFILES.items()
     }
     group = _group(settings)
-    compiling = Toolchain(
+    compiling = ZygoteToolchain(
         Path(sys.executable),
         ROOT,
         unsafe=unsafe,
@@ -88,17 +86,17 @@ class _Outdated:
         self.stopped.set()
 
 
-def _pool(toolchain: Toolchain, spares: int, outdated: _Outdated) -> Pool:
+def _pool(toolchain: ZygoteToolchain, spares: int, outdated: _Outdated) -> Pool:
     wanted = dict.fromkeys(("cut", "front", "back"), spares)
     return Pool(toolchain, spares=wanted, on_outdated=outdated)
 
 
-def _children(toolchain: Toolchain, slots: int, outdated: _Outdated) -> Children:
+def _children(toolchain: ZygoteToolchain, slots: int, outdated: _Outdated) -> Children:
     # expected float64 is twice an output
     caps = Caps(result_bytes=2 * MAX_OUTPUT_BYTES + (32 << 20))
-    kernels = replace(toolchain, tasks_module="compiler.launching.tasks", environment=ENVIRONMENT)
+    kernels = replace(toolchain, tasks_module="launch.launch_tasks", environment=ENVIRONMENT)
     torch = replace(
-        toolchain, tasks_module="compiler.launching.torch_tasks", environment=TORCH_ENVIRONMENT
+        toolchain, tasks_module="launch.reference.torch_reference", environment=TORCH_ENVIRONMENT
     )
     # a launch runs its kernel and its reference at once
     spares = {"cut": slots, "front": 2 * slots}
@@ -121,10 +119,10 @@ def _group(settings: WorkerSettings) -> Cgroup | str:
         return str(error)
 
 
-async def _branch(pool: Pool, group: Cgroup | str, *, unsafe: bool) -> Branch:
+async def _branch(pool: Pool, group: Cgroup | str, *, unsafe: bool) -> ToolchainContext:
     report = await self_test(pool, group)
     check_sandbox(report, unsafe=unsafe)
-    return Branch(pool, report, "unsafe" if unsafe else report.level)
+    return ToolchainContext(pool, report, "unsafe" if unsafe else report.level)
 
 
 def check_sandbox(report: SandboxReport, *, unsafe: bool) -> None:

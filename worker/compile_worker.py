@@ -13,34 +13,30 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from compiler.lapsed import EXHAUSTED, lapsed_record
 from compiler.toolchain import Toolchain
+from launch.request.dead_letter import EXHAUSTED, dead_letter_record
 from store import workers
 from store.blobs import Blobs
 from store.budget import Budget
-from store.compilations import Compilations
+from store.compilations import Compilations, Derived
 from store.connection import connect, connect_blocking
-from store.counters import Counters
-from store.derived import Derived
 from store.events import Events
-from store.invalidation import invalidate
-from store.jobs.attempts import Attempts
-from store.jobs.reaping import reap_for_all
-from store.jobs.revocations import Revocations
-from store.jobs.words import Claim, Limits
+from store.jobs.consumer import JobConsumer, Revocations, reap_for_all
+from store.jobs.types import Claim, QueueLimits
 from store.lanes import DERIVE, INSPECT, compile_lane, derive_lane, inspect_lane, kind_of
-from worker.branch import Branch
-from worker.compile import Bench
-from worker.compile_job import Desk, do_job
-from worker.derive_job import do_derivation
-from worker.identity import identify
-from worker.inspect_job import do_inspection
-from worker.launch.children import Children
+from store.small_writes import Counters
+from store.subscription import invalidate
+from worker.compile.compile import CompileContext
+from worker.compile.compile_job import JobContext, do_job
+from worker.compile.derive_job import do_derivation
+from worker.compile.inspect_job import do_inspection
+from worker.compile.toolchain_identity import identify
 from worker.launch.gpu_worker import GpuWorker
+from worker.launch.launch_children import Children
 from worker.launch.launch_worker import LaunchWorker, launch_worker_of
+from worker.pool.sandbox_report import ToolchainContext
 from worker.settings import WorkerSettings
-from worker.slots import Slots
-from worker.upkeep import HEARTBEAT_S, SWEEP_S, every, leave, once_available
+from worker.slots import HEARTBEAT_S, SWEEP_S, Slots, every, leave, once_available
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +50,7 @@ class CompileWorker:
     """
 
     def __init__(
-        self, settings: WorkerSettings, branches: Sequence[Branch], children: Children
+        self, settings: WorkerSettings, branches: Sequence[ToolchainContext], children: Children
     ) -> None:
         self._name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self._branches = branches
@@ -92,10 +88,10 @@ class CompileWorker:
         if (benches := await self._benches(stopped)) is not None:
             await self._work_until(stopped, benches)
 
-    async def _benches(self, stopped: asyncio.Event) -> list[Bench] | None:
+    async def _benches(self, stopped: asyncio.Event) -> list[CompileContext] | None:
         """Prepare for work as soon as the store is there; None when told to stop before."""
 
-        async def prepare() -> list[Bench]:
+        async def prepare() -> list[CompileContext]:
             return [await once_available(partial(self._bench, each)) for each in self._branches]
 
         preparing = asyncio.create_task(prepare())
@@ -106,7 +102,7 @@ class CompileWorker:
         await asyncio.gather(preparing, stopping, return_exceptions=True)
         return None if preparing.cancelled() else preparing.result()
 
-    async def _work_until(self, stopped: asyncio.Event, benches: Sequence[Bench]) -> None:
+    async def _work_until(self, stopped: asyncio.Event, benches: Sequence[CompileContext]) -> None:
         toolchains = [bench.toolchain for bench in benches]
         slots = self._slots(benches)
         launches = LaunchWorker(
@@ -145,7 +141,7 @@ class CompileWorker:
         except TimeoutError:
             logger.info("jobs that are not done after %g s are given back", self._drain_s)
 
-    def _gpus(self, bench: Bench) -> GpuWorker:
+    def _gpus(self, bench: CompileContext) -> GpuWorker:
         compilations = Compilations(self._cache, self._budget)
         return GpuWorker(
             self._name,
@@ -157,7 +153,7 @@ class CompileWorker:
             self._lease_s,
         )
 
-    async def _bench(self, branch: Branch) -> Bench:
+    async def _bench(self, branch: ToolchainContext) -> CompileContext:
         """Find out what the toolchain is, offer it, and lay out what its jobs need."""
         offered = workers.Toolchains(self._redis)
         toolchain = await identify(branch.pool, branch.level, offered)
@@ -166,9 +162,9 @@ class CompileWorker:
         fronts = Derived(self._cache, "front", self._budget)
         backs = Derived(self._cache, "back", self._budget)
         share = self._share_namespaces
-        return Bench(branch.pool, toolchain, blobs, fronts, backs, share_namespaces=share)
+        return CompileContext(branch.pool, toolchain, blobs, fronts, backs, share_namespaces=share)
 
-    def _slots(self, benches: Sequence[Bench]) -> Slots:
+    def _slots(self, benches: Sequence[CompileContext]) -> Slots:
         compilations = Compilations(self._cache, self._budget)
         events, counters = Events(self._redis), Counters(self._redis)
         forget = partial(invalidate, self._redis)
@@ -178,14 +174,16 @@ class CompileWorker:
 
         by_lane = {lane(bench.toolchain.id): bench for bench in benches for lane in LANES}
 
-        async def do(claim: Claim, attempts: Attempts) -> None:
+        async def do(claim: Claim, attempts: JobConsumer) -> None:
             bench = by_lane[claim.lane]
             if claim.lane.startswith(INSPECT):
                 await do_inspection(claim, attempts, bench.pool, inspections)
             elif claim.lane.startswith(DERIVE):
                 await do_derivation(claim, attempts, bench, derivations)
             else:
-                await do_job(claim, Desk(attempts, compilations, events, counters, forget, bench))
+                await do_job(
+                    claim, JobContext(attempts, compilations, events, counters, forget, bench)
+                )
 
         return Slots(
             self._attempts(self._name),
@@ -196,9 +194,9 @@ class CompileWorker:
             has_reserve=True,
         )
 
-    def _attempts(self, consumer: str) -> Attempts:
-        limits = Limits(lease_ms=int(self._lease_s * 1000))
-        return Attempts(self._redis, self._blocking, consumer, limits)
+    def _attempts(self, consumer: str) -> JobConsumer:
+        limits = QueueLimits(lease_ms=int(self._lease_s * 1000))
+        return JobConsumer(self._redis, self._blocking, consumer, limits)
 
     async def _beat(self, toolchains: Sequence[Toolchain], slots: Slots) -> None:
         own = self._branches[0]
@@ -217,4 +215,6 @@ class CompileWorker:
 
 
 def _lapsed(claim: Claim) -> bytes:
-    return lapsed_record(kind_of(claim.lane), claim.id, claim.payload, claim.lapse or EXHAUSTED)
+    return dead_letter_record(
+        kind_of(claim.lane), claim.id, claim.payload, claim.lapse or EXHAUSTED
+    )

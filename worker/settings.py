@@ -45,7 +45,7 @@ class WorkerSettings(BaseSettings):
 
     @property
     def ir_bounds(self) -> dict[str, int]:
-        """The bounds on IR as jobs carry them (see compiler/making/bounds.py)."""
+        """The bounds on IR as jobs carry them (see compiler/back/ir_module.py)."""
         return {
             "bytes": self.max_ir_bytes,
             "operations": self.max_ir_operations,

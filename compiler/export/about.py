@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler.export.identifier import identifier
-from compiler.export.kernel import Argument, Kernel
+from compiler.export.exported_kernel import Argument, ExportedKernel
+from compiler.export.spelling import identifier
 
 _HINTS = {
     "divisible_by_16": "divisible by 16",
@@ -13,7 +13,7 @@ _HINTS = {
 }
 
 
-def about(kernel: Kernel) -> list[str]:
+def about(kernel: ExportedKernel) -> list[str]:
     """Return lines of plain text that can end no comment and no docstring of any language."""
     facts = kernel.facts
     lines = [
@@ -44,11 +44,11 @@ def promise(argument: Argument) -> str:
     return ", ".join(_HINTS.get(hint, harmless(hint)) for hint in argument.hints)
 
 
-def _cluster(kernel: Kernel) -> str:
+def _cluster(kernel: ExportedKernel) -> str:
     return f", clusters of {kernel.cluster} blocks" if kernel.cluster != 1 else ""
 
 
-def _parameters(kernel: Kernel) -> Iterator[str]:
+def _parameters(kernel: ExportedKernel) -> Iterator[str]:
     for argument in kernel.given:
         kind = argument.type or "tensor map (CUtensorMap)"
         bits = ", as its 16 bits" if argument.type in {"fp16", "bf16"} else ""
@@ -56,7 +56,7 @@ def _parameters(kernel: Kernel) -> Iterator[str]:
         yield f"{argument.identifier}: {kind}{bits}" + (f"; {promised}" if promised else "")
 
 
-def _constants(kernel: Kernel) -> Iterator[str]:
+def _constants(kernel: ExportedKernel) -> Iterator[str]:
     fixed = [p for p in kernel.facts["parameters"] if p["role"] != "runtime"]
     if fixed:
         yield "Compiled in:"

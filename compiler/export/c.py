@@ -1,18 +1,94 @@
-"""The export `c`: one header with the cubin and a launcher on the CUDA driver API."""
+"""The export `c`: one header with the cubin and a launcher on the CUDA driver API.
+
+What of the CUDA driver API an exported C header needs, for machines without cuda.h.
+
+Names, numbers and layouts are those of NVIDIA's public driver API documentation.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from compiler.export.about import about
-from compiler.export.c_declarations import DECLARATIONS
-from compiler.export.kernel import Argument, Kernel
+from compiler.export.exported_kernel import Argument, ExportedKernel
 from compiler.export.spelling import spelling
+
+DECLARATIONS = """\
+/* cuda.h where there is one; else the few declarations of it that are used here. */
+#if !defined(TRITOND_NO_CUDA_H) && defined(__has_include)
+#if __has_include(<cuda.h>)
+#include <cuda.h>
+#endif
+#endif
+#if !defined(CUDA_VERSION) && !defined(TRITOND_CUDA_DECLARED)
+#define TRITOND_CUDA_DECLARED
+typedef int CUresult;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUstream_st *CUstream;
+typedef struct CUtensorMap_st {
+#if defined(__GNUC__)
+    unsigned long long opaque[16] __attribute__((aligned(64)));
+#else
+    unsigned long long opaque[16];
+#endif
+} CUtensorMap;
+typedef int CUfunction_attribute;
+typedef int CUlaunchAttributeID;
+typedef union CUlaunchAttributeValue_union {
+    char pad[64];
+    unsigned long long aligned;
+    int cooperative;
+    struct {
+        unsigned int x, y, z;
+    } clusterDim;
+    int clusterSchedulingPolicyPreference;
+    int programmaticStreamSerializationAllowed;
+} CUlaunchAttributeValue;
+typedef struct CUlaunchAttribute_st {
+    CUlaunchAttributeID id;
+    char pad[4];
+    CUlaunchAttributeValue value;
+} CUlaunchAttribute;
+typedef struct CUlaunchConfig_st {
+    unsigned int gridDimX, gridDimY, gridDimZ;
+    unsigned int blockDimX, blockDimY, blockDimZ;
+    unsigned int sharedMemBytes;
+    CUstream hStream;
+    CUlaunchAttribute *attrs;
+    unsigned int numAttrs;
+} CUlaunchConfig;
+#define CUDA_SUCCESS 0
+#define CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES 8
+#define CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED 14
+#define CU_LAUNCH_ATTRIBUTE_COOPERATIVE 2
+#define CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION 4
+#define CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE 5
+#define CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION 6
+#define CU_CLUSTER_SCHEDULING_POLICY_SPREAD 1
+#ifdef __cplusplus
+extern "C" {
+#endif
+CUresult cuModuleLoadData(CUmodule *module, const void *image);
+CUresult cuModuleUnload(CUmodule module);
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value);
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                          void **extra);
+CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream);
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
+#ifdef __cplusplus
+}
+#endif
+#endif
+"""
+
 
 _BYTES_A_LINE = 16
 
 
-def c_header(kernel: Kernel, cubin: bytes) -> str:
+def c_header(kernel: ExportedKernel, cubin: bytes) -> str:
     """Return the header; it is C99 and C++, and is linked with the driver (`-lcuda`)."""
     guard = f"TRITOND_{kernel.name.upper()}_{kernel.facts['key'][:16].upper()}_H"
     return "".join(
@@ -30,7 +106,7 @@ def c_header(kernel: Kernel, cubin: bytes) -> str:
     )
 
 
-def _comment(kernel: Kernel) -> str:
+def _comment(kernel: ExportedKernel) -> str:
     usage = [
         "",
         "Use, with a current CUDA context:",
@@ -45,7 +121,7 @@ def _comment(kernel: Kernel) -> str:
     return f"/*\n{lines} */\n"
 
 
-def _image(kernel: Kernel, cubin: bytes) -> str:
+def _image(kernel: ExportedKernel, cubin: bytes) -> str:
     rows = (cubin[at : at + _BYTES_A_LINE] for at in range(0, len(cubin), _BYTES_A_LINE))
     text = "".join("    " + " ".join(f"0x{byte:02x}," for byte in row) + "\n" for row in rows)
     return (
@@ -55,7 +131,7 @@ def _image(kernel: Kernel, cubin: bytes) -> str:
     )
 
 
-def _module(kernel: Kernel) -> str:
+def _module(kernel: ExportedKernel) -> str:
     name = kernel.name
     opts = "".join(
         f"    if (result == CUDA_SUCCESS)\n"
@@ -85,14 +161,14 @@ static inline CUresult {name}_unload({name}_module *kernel) {{
 """
 
 
-def _function_attributes(kernel: Kernel) -> Iterator[tuple[str, int]]:
+def _function_attributes(kernel: ExportedKernel) -> Iterator[tuple[str, int]]:
     if kernel.opts_in_to_shared:
         yield "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES", kernel.shared_bytes
     if kernel.is_large_cluster:
         yield "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1
 
 
-def _launch(kernel: Kernel) -> str:
+def _launch(kernel: ExportedKernel) -> str:
     name = kernel.name
     parameters = "".join(f",\n    {_parameter(argument)}" for argument in kernel.given)
     scratch = [name for name, memory in kernel.scratch.items() if memory.size_bytes]
@@ -145,7 +221,7 @@ def _pointer(argument: Argument) -> str:
     return f"&{argument.identifier}"
 
 
-def _launch_attributes(kernel: Kernel) -> Iterator[tuple[str, str]]:
+def _launch_attributes(kernel: ExportedKernel) -> Iterator[tuple[str, str]]:
     if kernel.is_pdl:
         yield "PROGRAMMATIC_STREAM_SERIALIZATION", "programmaticStreamSerializationAllowed = 1"
     if kernel.is_cooperative:
@@ -169,7 +245,7 @@ def _attribute(index: int, name: str, value: str) -> str:
     )
 
 
-def _allocation(name: str, kernel: Kernel) -> str:
+def _allocation(name: str, kernel: ExportedKernel) -> str:
     size_bytes = kernel.scratch[name].size_bytes * kernel.cluster
     return (
         f"    if (result == CUDA_SUCCESS)\n"

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 
 from compiler.export.about import about
+from compiler.export.exported_kernel import SCRATCH, Argument, ExportedKernel, NotExportable
 from compiler.export.inline_asm import END, Operand, Statement, rewrite
-from compiler.export.kernel import SCRATCH, Argument, Kernel
-from compiler.export.ptx import Entry, Table, read_entry
-from compiler.export.refusal import NotExportable
+from compiler.export.ptx import PtxEntry, Table, read_entry
 from compiler.export.spelling import spelling
 
 MOST_OPERANDS = 30
@@ -21,7 +20,7 @@ _SPECIFIC = re.compile(r"\b(?:wgmma|setmaxnreg|tcgen05)\b")
 _FLOATS = {"fp32": "f", "fp64": "d"}
 
 
-def cuda_inline_header(kernel: Kernel, ptx: str) -> str:
+def cuda_inline_header(kernel: ExportedKernel, ptx: str) -> str:
     """Return the header, for nvcc or clang. Raises NotExportable."""
     entry = read_entry(ptx, kernel.entry)
     by_name = _by_name(kernel, entry)
@@ -47,7 +46,7 @@ def cuda_inline_header(kernel: Kernel, ptx: str) -> str:
     )
 
 
-def _by_name(kernel: Kernel, entry: Entry) -> dict[str, Argument]:
+def _by_name(kernel: ExportedKernel, entry: PtxEntry) -> dict[str, Argument]:
     names, arguments = entry.parameter_names, kernel.arguments
     if len(names) != len(arguments):
         message = f"The PTX has {len(names)} parameters, the record {len(arguments)}."
@@ -55,7 +54,7 @@ def _by_name(kernel: Kernel, entry: Entry) -> dict[str, Argument]:
     return dict(zip(names, arguments, strict=True))
 
 
-def _comment(kernel: Kernel, entry: Entry) -> str:
+def _comment(kernel: ExportedKernel, entry: PtxEntry) -> str:
     programs = " divided by the cluster." if kernel.cluster != 1 else "."
     lines = [
         *about(kernel),
@@ -73,24 +72,24 @@ def _comment(kernel: Kernel, entry: Entry) -> str:
     return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in lines) + " */\n"
 
 
-def _cluster(kernel: Kernel) -> Iterator[str]:
+def _cluster(kernel: ExportedKernel) -> Iterator[str]:
     if kernel.cluster != 1:
         yield f"  clusters of {kernel.cluster} blocks in x (__cluster_dims__({kernel.cluster})),"
 
 
-def _shared(kernel: Kernel, entry: Entry) -> Iterator[str]:
+def _shared(kernel: ExportedKernel, entry: PtxEntry) -> Iterator[str]:
     if entry.shared_name is not None:
         yield f"  with {kernel.shared_bytes} bytes of dynamic shared memory for `shared`, aligned"
         yield f"  to {max(entry.shared_align, 128)} bytes (an extern __shared__ array is enough)."
 
 
-def _maps(kernel: Kernel) -> Iterator[str]:
+def _maps(kernel: ExportedKernel) -> Iterator[str]:
     if any(argument.kind == "tensormap" for argument in kernel.arguments):
         yield "A tensor map is given by its address in parameter, constant or global memory"
         yield "(a `const __grid_constant__ CUtensorMap` parameter of the __global__ function)."
 
 
-def _constants(kernel: Kernel, entry: Entry) -> str:
+def _constants(kernel: ExportedKernel, entry: PtxEntry) -> str:
     name = kernel.name.upper()
     arch = "".join(c for c in entry.target if c.isdigit())
     return (
@@ -101,7 +100,7 @@ def _constants(kernel: Kernel, entry: Entry) -> str:
     )
 
 
-def _table(table: Table, kernel: Kernel) -> str:
+def _table(table: Table, kernel: ExportedKernel) -> str:
     rows = (table.data[at : at + _BYTES_A_LINE] for at in range(0, len(table.data), _BYTES_A_LINE))
     text = "".join("    " + "".join(f"{byte}, " for byte in row).rstrip() + "\n" for row in rows)
     return (
@@ -110,12 +109,12 @@ def _table(table: Table, kernel: Kernel) -> str:
     )
 
 
-def _table_name(kernel: Kernel, name: str) -> str:
+def _table_name(kernel: ExportedKernel, name: str) -> str:
     return f"{kernel.name}_{name.replace('$', '_').strip('_')}"
 
 
 def _function(
-    kernel: Kernel, entry: Entry, statement: Statement, by_name: dict[str, Argument]
+    kernel: ExportedKernel, entry: PtxEntry, statement: Statement, by_name: dict[str, Argument]
 ) -> str:
     parameters = [
         *(_parameter(argument) for argument in kernel.given),
@@ -143,7 +142,7 @@ static __device__ __forceinline__ void {kernel.name}(
 """
 
 
-def _only_where_it_runs(kernel: Kernel, entry: Entry) -> tuple[str, str]:
+def _only_where_it_runs(kernel: ExportedKernel, entry: PtxEntry) -> tuple[str, str]:
     """Return what stands around the statement of a kernel that other architectures cannot hold.
 
     nvcc compiles a file for more than the one asked for, so it must not be an error there.
@@ -171,7 +170,7 @@ def _parameter(argument: Argument) -> str:
     return f"{spelling(argument.type).c} {argument.identifier}"
 
 
-def _operand(operand: Operand, kernel: Kernel, by_name: dict[str, Argument]) -> str:
+def _operand(operand: Operand, kernel: ExportedKernel, by_name: dict[str, Argument]) -> str:
     if operand.kind == "shared":
         return '"r"((unsigned int)__cvta_generic_to_shared(shared))'
     if operand.kind == "table":

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from compiler.export.ptx import Entry
-from compiler.export.refusal import NotExportable
+from compiler.export.exported_kernel import NotExportable
+from compiler.export.ptx import PtxEntry
 
 PREFIX = "%t_"
 """Of registers: the compiler's own are %r1, %rd1, %p1 and would be hidden by ours."""
@@ -60,7 +60,7 @@ class Statement:
         return f"%{self.operands.index(operand)}"
 
 
-def rewrite(entry: Entry, sizes: Mapping[str, int]) -> Statement:
+def rewrite(entry: PtxEntry, sizes: Mapping[str, int]) -> Statement:
     """Return `entry` as one statement; `sizes` are bytes of its parameters by name.
 
     Raises NotExportable when the kernel calls functions or uses memory that a statement cannot
@@ -76,7 +76,7 @@ def rewrite(entry: Entry, sizes: Mapping[str, int]) -> Statement:
 
 @dataclass
 class _Rewriter:
-    entry: Entry
+    entry: PtxEntry
     sizes: Mapping[str, int]
     registers: re.Pattern[str]
     widths: Mapping[str, int]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compiler.export.refusal import NotExportable
+from compiler.export.exported_kernel import NotExportable
 
 _MARK = ".entry"
 _PARAMETER = re.compile(
@@ -46,7 +46,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Entry:
+class PtxEntry:
     """The one kernel of a PTX module. `body` has no comments, lines or debug sections."""
 
     name: str
@@ -61,7 +61,7 @@ class Entry:
     body: tuple[str, ...]
 
 
-def read_entry(text: str, name: str) -> Entry:
+def read_entry(text: str, name: str) -> PtxEntry:
     """Return the entry `name` of the PTX module `text`.
 
     What a user's inline assembly says never decides what a part of the text is. Raises
@@ -73,7 +73,7 @@ def read_entry(text: str, name: str) -> Entry:
     tables = tuple(table for table in _tables(before) if _is_used(table.name, body))
     _check_variables(before, body, {name for _, name in shared} | {table.name for table in tables})
     version, target = _VERSION.search(before), _TARGET.search(before)
-    return Entry(
+    return PtxEntry(
         name=name,
         version=version[1] if version else "",
         target=target[1] if target else "",

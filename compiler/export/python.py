@@ -7,9 +7,8 @@ import textwrap
 from collections.abc import Iterator
 
 from compiler.export.about import about
-from compiler.export.identifier import camel
-from compiler.export.kernel import Argument, Kernel
-from compiler.export.spelling import spelling
+from compiler.export.exported_kernel import Argument, ExportedKernel
+from compiler.export.spelling import camel, spelling
 
 _PREAMBLE = '''\
 from __future__ import annotations
@@ -57,7 +56,7 @@ def _bf16(value: float) -> int:
 '''
 
 
-def python_module(kernel: Kernel, cubin: bytes) -> str:
+def python_module(kernel: ExportedKernel, cubin: bytes) -> str:
     """Return the module; it needs cuda-python (`pip install cuda-python`)."""
     words = "\n".join(about(kernel))
     text = "\n".join(textwrap.wrap(base64.b64encode(cubin).decode(), 96))
@@ -69,7 +68,7 @@ def python_module(kernel: Kernel, cubin: bytes) -> str:
     )
 
 
-def _class(kernel: Kernel, name: str) -> str:
+def _class(kernel: ExportedKernel, name: str) -> str:
     return f'''\
 class {name}:
     """The loaded kernel. Its code stays on the GPU until `unload`."""
@@ -87,7 +86,7 @@ class {name}:
 {_config(kernel)}'''
 
 
-def _launch(kernel: Kernel) -> str:
+def _launch(kernel: ExportedKernel) -> str:
     parameters = "".join(f"        {argument.identifier}: Any,\n" for argument in kernel.given)
     values = "".join(f"            {_value(argument)},\n" for argument in kernel.arguments)
     scratch = [name for name, memory in kernel.scratch.items() if memory.size_bytes]
@@ -115,7 +114,7 @@ def _launch(kernel: Kernel) -> str:
 {"".join(_release(name) for name in scratch)}'''
 
 
-def _config(kernel: Kernel) -> str:
+def _config(kernel: ExportedKernel) -> str:
     return f"""\
     def _config(self, grid: tuple[int, int, int], stream: int) -> Any:
         config = cu.CUlaunchConfig()
@@ -147,7 +146,7 @@ def _value(argument: Argument) -> str:
     return f"ctypes.{spelling(argument.type).ctypes}({value})"
 
 
-def _function_attributes(kernel: Kernel) -> Iterator[str]:
+def _function_attributes(kernel: ExportedKernel) -> Iterator[str]:
     wanted = {
         "MAX_DYNAMIC_SHARED_SIZE_BYTES": kernel.shared_bytes if kernel.opts_in_to_shared else 0,
         "NON_PORTABLE_CLUSTER_SIZE_ALLOWED": int(kernel.is_large_cluster),
@@ -160,7 +159,7 @@ def _function_attributes(kernel: Kernel) -> Iterator[str]:
             )
 
 
-def _launch_attributes(kernel: Kernel) -> Iterator[str]:
+def _launch_attributes(kernel: ExportedKernel) -> Iterator[str]:
     spread = "cu.CUclusterSchedulingPolicy.CU_CLUSTER_SCHEDULING_POLICY_SPREAD"
     if kernel.is_pdl:
         yield _attribute(
@@ -189,7 +188,7 @@ def _attribute(name: str, *values: str) -> str:
     )
 
 
-def _allocation(name: str, kernel: Kernel) -> str:
+def _allocation(name: str, kernel: ExportedKernel) -> str:
     size_bytes = kernel.scratch[name].size_bytes * kernel.cluster
     return f"        {name} = _check(cu.cuMemAllocAsync(blocks * {size_bytes}, int(stream)))\n"
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compiler.export.about import about
-from compiler.export.identifier import camel
-from compiler.export.kernel import Argument, Kernel
-from compiler.export.spelling import spelling
+from compiler.export.exported_kernel import Argument, ExportedKernel
+from compiler.export.spelling import camel, spelling
 
 _BYTES_A_LINE = 24
 _DECLARATIONS = """\
@@ -65,7 +64,7 @@ fn check(result: CUresult) -> Result<(), CUresult> {
 """
 
 
-def rust_module(kernel: Kernel, cubin: bytes) -> str:
+def rust_module(kernel: ExportedKernel, cubin: bytes) -> str:
     """Return the module; it needs rustc 1.82 or later and no crate."""
     comment = "".join(f"//! {line}".rstrip() + "\n" for line in about(kernel))
     return "".join(
@@ -93,7 +92,7 @@ def _image(cubin: bytes) -> str:
     )
 
 
-def _type(kernel: Kernel) -> str:
+def _type(kernel: ExportedKernel) -> str:
     opts = "".join(
         f"            check(cuFuncSetAttribute(loaded.function, {attribute}, {value}))?;\n"
         for attribute, value in _function_attributes(kernel)
@@ -139,14 +138,14 @@ impl Drop for {name} {{
 """
 
 
-def _function_attributes(kernel: Kernel) -> Iterator[tuple[int, int]]:
+def _function_attributes(kernel: ExportedKernel) -> Iterator[tuple[int, int]]:
     if kernel.opts_in_to_shared:
         yield 8, kernel.shared_bytes  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     if kernel.is_large_cluster:
         yield 14, 1  # CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
 
 
-def _launch(kernel: Kernel) -> str:
+def _launch(kernel: ExportedKernel) -> str:
     parameters = "".join(f"        {_parameter(argument)},\n" for argument in kernel.given)
     pointers = "".join(f"            {_pointer(argument)},\n" for argument in kernel.arguments)
     attributes = "".join(
@@ -205,7 +204,7 @@ def _pointer(argument: Argument) -> str:
     return f"(&raw const {name}).cast()"
 
 
-def _launch_attributes(kernel: Kernel) -> Iterator[tuple[int, str]]:
+def _launch_attributes(kernel: ExportedKernel) -> Iterator[tuple[int, str]]:
     """Yield the numbers of cuda.h's CUlaunchAttributeID and the words of their values."""
     one = "[1, 0, 0, 0, 0, 0, 0, 0]"
     if kernel.is_pdl:
@@ -217,7 +216,7 @@ def _launch_attributes(kernel: Kernel) -> Iterator[tuple[int, str]]:
         yield 5, one
 
 
-def _allocation(name: str, kernel: Kernel) -> str:
+def _allocation(name: str, kernel: ExportedKernel) -> str:
     size_bytes = kernel.scratch[name].size_bytes * kernel.cluster
     return (
         "        let blocks = grid.iter().map(|&extent| extent as usize).product::<usize>();\n"

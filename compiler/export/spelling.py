@@ -1,7 +1,12 @@
-"""Triton's scalar types as C, Rust and ctypes spell them."""
+"""Names of the user's as identifiers of other languages: legal, not reserved, and distinct.
+
+Triton's scalar types as C, Rust and ctypes spell them.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 
@@ -32,3 +37,53 @@ def spelling(kind: str) -> Spelling:
     sign, bits = kind[0], int(kind[1:])
     unsigned = "u" if sign == "u" else ""
     return Spelling(f"{unsigned}int{bits}_t", f"{sign}{bits}", f"c_{unsigned}int{bits}")
+
+
+RESERVED = frozenset(
+    # C and C++
+    "alignas alignof and asm auto bool break case catch char class const constexpr continue "
+    "decltype default delete do double else enum explicit export extern false float for friend "
+    "goto if inline int long mutable namespace new not nullptr operator or private protected "
+    "public register requires restrict return short signed sizeof static struct switch template "
+    "this throw true try typedef typename typeof union unsigned using virtual void volatile "
+    "while xor "
+    # Rust
+    "abstract as async await become box crate dyn final fn impl in let loop macro match mod move "
+    "mut override priv pub ref self super trait type unsafe unsized use where yield "
+    # Python
+    "def del elif except from global import is lambda nonlocal pass raise with None True False "
+    # macros of C compilers and headers
+    "linux unix complex I NULL errno assert stdin stdout stderr main INFINITY NAN EOF "
+    # the exports' own
+    "kernel stream grid grid_x grid_y grid_z shared config attributes pointers result image "
+    "blocks count values global_scratch profile_scratch cu ctypes struct".split()
+)
+
+
+def identifier(name: str) -> str:
+    """Return `name` as an identifier that is legal in C, Rust and Python."""
+    legal = "".join(
+        c if c.isascii() and (c.isalnum() or c == "_") else f"u{ord(c):x}" for c in name
+    )
+    legal = re.sub(r"__+", "_", legal)  # C++ keeps these for itself
+    if not legal or legal[0].isdigit():
+        legal = f"k{legal}"
+    return f"{legal}_" if legal in RESERVED else legal
+
+
+def identifiers(names: Iterable[str]) -> list[str]:
+    """Return an identifier for each of `names`, all of them distinct."""
+    found: list[str] = []
+    for name in names:
+        wanted = identifier(name.replace(".", "_"))
+        chosen, number = wanted, 1
+        while chosen in found:
+            number += 1
+            chosen = f"{wanted}_{number}"
+        found.append(chosen)
+    return found
+
+
+def camel(name: str) -> str:
+    """Return `name` as the name of a type: `add_kernel` becomes `AddKernel`."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_") if part) or "Kernel"

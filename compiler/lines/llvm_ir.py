@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from compiler.lines.place import Chain, Mapped, Place
-from compiler.lines.use import with_first_uses
+from compiler.lines.place import Chain, Mapped, Place, with_first_uses
 
 _METADATA = re.compile(r"^!(\d+) = (?:distinct )?!(DI\w+)\((.*)\)$")
 _FIELD = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|!\d+|\d+)')

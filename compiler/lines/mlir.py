@@ -1,22 +1,116 @@
 """The line map of MLIR text (TTIR, TTGIR): from the locations that its operations end with.
 
 An operation with regions has its location behind the last closing brace; its first line gets it.
+
+Reads MLIR's location attributes: aliases, inlined calls, fused and named locations.
+
+The grammar is MLIR's (mlir/lib/AsmParser/LocationParser.cpp), of which Triton prints this part.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from compiler.lines.location import Locations, trailing
-from compiler.lines.place import Chain, Mapped
-from compiler.lines.use import with_first_uses
+from compiler.lines.place import Chain, Mapped, Place, with_first_uses
+
+_ALIAS = re.compile(r"^(#loc\w*) = loc\((.*)\)$")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_LINE = re.compile(r":(\d+)(?::\d+)?")
+_DEEPEST = 20
+_OPENING, _CLOSING = "([{<", ")]}>"
+
+
+class MlirLocations:
+    """The locations of one module, by alias; each alias is resolved once."""
+
+    def __init__(self, text: str) -> None:
+        found = map(_ALIAS.match, text.splitlines())
+        self._definitions = {match[1]: match[2] for match in found if match}
+        self._known: dict[str, Chain] = {}
+
+    def resolve(self, words: str, depth: int = 0) -> Chain:
+        """Return the chain that `words`, the inside of a `loc(...)`, stands for."""
+        words = words.strip()
+        if depth > _DEEPEST:
+            return ()
+        if words.startswith("#"):
+            return self._of_alias(words, depth)
+        if words.startswith("callsite("):
+            parts = _split(_inside(words[len("callsite") :]), " at ")
+        elif words.startswith("fused"):
+            parts = _split(_inside(words[words.find("[") :]), ",")
+        else:
+            return self._of_file_or_name(words, depth)
+        return tuple(place for part in parts for place in self.resolve(part, depth + 1))
+
+    def _of_alias(self, name: str, depth: int) -> Chain:
+        if name not in self._known:
+            self._known[name] = self.resolve(self._definitions.get(name, "unknown"), depth + 1)
+        return self._known[name]
+
+    def _of_file_or_name(self, words: str, depth: int) -> Chain:
+        quoted = _QUOTED.match(words)
+        if quoted is None:
+            return ()  # unknown
+        rest = words[quoted.end() :]
+        if line := _LINE.match(rest):
+            return (Place(quoted[1], int(line[1])),) if int(line[1]) else ()
+        return self.resolve(_inside(rest), depth + 1) if rest.startswith("(") else ()
+
+
+def trailing(line: str) -> str | None:
+    """Return the inside of the `loc(...)` that ends `line`, None where there is none."""
+    line = line.rstrip()
+    if not line.endswith(")"):
+        return None
+    start = line.rfind(" loc(")
+    while start >= 0:
+        inside = _inside(line[start + len(" loc") :])
+        if start + len(" loc(") + len(inside) + 1 == len(line):
+            return inside
+        start = line.rfind(" loc(", 0, start)
+    return None
+
+
+def _inside(words: str) -> str:
+    """Return what stands in the bracket that `words` begins with."""
+    for index, depth in _depths(words):
+        if depth == 0:
+            return words[1:index]
+    return ""
+
+
+def _split(words: str, separator: str) -> list[str]:
+    """Split `words` where `separator` stands outside of every bracket and string."""
+    parts, start = [], 0
+    for index, depth in _depths(words):
+        if depth == 0 and index >= start and words.startswith(separator, index):
+            parts.append(words[start:index])
+            start = index + len(separator)
+    return [*parts, words[start:]]
+
+
+def _depths(words: str) -> Iterator[tuple[int, int]]:
+    """Yield the index of every character outside of strings with the bracket depth after it."""
+    depth, quoted, escaped = 0, False, False
+    for index, character in enumerate(words):
+        if quoted:
+            quoted = escaped or character != '"'
+            escaped = character == "\\" and not escaped
+            continue
+        quoted = character == '"'
+        depth += (character in _OPENING) - (character in _CLOSING)
+        if not quoted:
+            yield index, depth
+
 
 _NO_OPERATION = re.compile(r"\s*(?:#|//|\^|\}|module\b|\{-#|$)")
 
 
 def map_mlir(text: str) -> Mapped:
     """Return the line map of `text`, which was printed with locations."""
-    locations = Locations(text)
+    locations = MlirLocations(text)
     chains: dict[int, Chain] = {}
     operations: set[int] = set()
     openers: list[int] = []

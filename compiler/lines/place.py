@@ -1,8 +1,15 @@
-"""Where a line of an artifact comes from: places in source files, innermost inlined call first."""
+"""Gives values that the compiler made up the place where they are first used.
+
+Constants that a pass pulled together, and instructions that LLVM merged from several lines, have
+no location of their own. Who reads the user's line wants to see them there.
+
+Where a line of an artifact comes from: places in source files, innermost inlined call first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -33,3 +40,28 @@ class Mapped:
         if not self.operations:
             return 1.0
         return len(self.operations & self.chains.keys()) / len(self.operations)
+
+
+_RESULT = re.compile(r"\s*(%[\w.$-]+)(?::\d+)?(?:, %[\w.$-]+)* = ")
+_VALUE = re.compile(r"%[\w.$-]+")
+_FUNCTION = re.compile(r"\s*(?:(?:tt|llvm)\.func|define)\b")
+
+
+def with_first_uses(
+    lines: Iterable[str], chains: Mapping[int, Chain], operations: frozenset[int]
+) -> dict[int, Chain]:
+    """Return `chains` with those of operations that had none but whose result is used."""
+    found = dict(chains)
+    used: dict[str, Chain] = {}
+    for number, line in reversed(list(enumerate(lines, 1))):
+        if _FUNCTION.match(line):
+            used.clear()  # names begin anew in every function
+        if number not in operations:
+            continue
+        result = _RESULT.match(line)
+        if number not in found and result is not None and result[1] in used:
+            found[number] = used[result[1]]
+        if number in found:
+            # upwards, so that what is left in the end is the first use
+            used.update(dict.fromkeys(_VALUE.findall(line), found[number]))
+    return found

@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from compiler.launch.request import EXAMPLE as LAUNCH_EXAMPLE
 from compiler.problem import Problem
 from compiler.request import EXAMPLE as COMPILATION_EXAMPLE
+from launch.request.launch_request import EXAMPLE as LAUNCH_EXAMPLE
 
 MAX_REQUESTS = 1000
 Kind = Literal["compilations", "launches"]

@@ -1,4 +1,7 @@
-"""Artifacts of a compilation by stage, and blobs by digest: raw bytes with validators."""
+"""Artifacts of a compilation by stage, and blobs by digest: raw bytes with validators.
+
+Validators of HTTP caching (RFC 9110, 13.1.2).
+"""
 
 import re
 from typing import Any
@@ -7,14 +10,28 @@ import orjson
 from fastapi import APIRouter, Request, Response
 
 from compiler.target import MEDIA_TYPES, Target, parse_target
-from service.etag import is_current, wants_nothing_that_exists
-from service.eviction import evicted
-from service.openapi import bytes_as
-from service.problems import ProblemRaised
+from service.compilations.posted import evicted
+from service.http.openapi import bytes_as
+from service.http.problems import ProblemRaised
+from service.http.query import requested_wait
 from service.routes.compilations import find_compilation
 from service.routes.posting import WAIT
-from service.shared import Shared, shared
-from service.wait import requested_wait
+from service.state import ServiceState, state_of
+
+
+def is_current(if_none_match: str, etag: str) -> bool:
+    """Whether `etag` is among those that the client has; weak ones are compared by their value.
+
+    `*` is not for this to say: it asks whether there is anything at all.
+    """
+    sent = (part.strip().removeprefix("W/") for part in if_none_match.split(","))
+    return etag in sent
+
+
+def wants_nothing_that_exists(if_none_match: str) -> bool:
+    """Whether the client wrote `*`: it wants no bytes if there are any."""
+    return if_none_match.strip() == "*"
+
 
 router = APIRouter(prefix="/v1", tags=["artifacts"])
 
@@ -28,7 +45,7 @@ router = APIRouter(prefix="/v1", tags=["artifacts"])
 )
 async def get_artifact(request: Request, key: str, stage: str) -> Response:
     """Answer the artifact; 404 names whether the stage does not exist or was not reached."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     if stage not in MEDIA_TYPES:
         detail = f"There is no stage {stage!r}; there is {', '.join([*MEDIA_TYPES, 'sass'])}"
@@ -67,7 +84,7 @@ def _lacking(stage: str, state: str, target: Target) -> ProblemRaised:
 )
 async def get_blob(request: Request, digest: str) -> Response:
     """Answer an artifact of a compilation of your namespace by its `sha256:<hex>`."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     headers = {"Cache-Control": "private, max-age=31536000, immutable"}
     media_type = "application/octet-stream"
@@ -81,7 +98,7 @@ async def get_blob(request: Request, digest: str) -> Response:
 
 async def blob_response(
     request: Request,
-    state: Shared,
+    state: ServiceState,
     digest: str,
     media_type: str,
     headers: dict[str, Any],

@@ -7,19 +7,18 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from service.answer import RETRY_AFTER_S, server_timing
-from service.batches.answer import BatchAnswer, batch_answer
 from service.batches.batch import EXAMPLES, Batch, BatchRequest, batch_url
-from service.batches.cancelling import cancel_batch
-from service.batches.submission import submit_batch
-from service.body import parse_body, read_body
+from service.batches.batch_answer import BatchAnswer, batch_answer
+from service.batches.batch_submission import cancel_batch, submit_batch
 from service.caller import Caller, require
-from service.openapi import body_of, events_of
-from service.problems import ProblemRaised
+from service.compilations.answer import RETRY_AFTER_S, server_timing
+from service.http.body import parse_body, read_body
+from service.http.openapi import body_of, events_of
+from service.http.problems import ProblemRaised
+from service.http.query import requested_wait
 from service.routes.events import RESUMED, event_stream
 from service.routes.posting import WAIT
-from service.shared import Shared, shared
-from service.wait import requested_wait
+from service.state import ServiceState, state_of
 from store.batches import StoredBatch
 
 SCOPE_OF_KIND = {"compilations": "compile", "launches": "launch"}
@@ -43,7 +42,7 @@ async def post_batch(request: Request, results: Results = "all") -> Response:
     index; the rest goes on.
     """
     started = time.perf_counter()
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_batch_bytes)
@@ -66,7 +65,7 @@ async def post_batch(request: Request, results: Results = "all") -> Response:
 )
 async def get_batch(request: Request, batch_id: str, results: Results = "all") -> Response:
     """Answer 200 whatever the state."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
     batch = await _owned(state, caller, batch_id)
     wait = requested_wait(request, state.settings.max_wait_s)
@@ -85,7 +84,7 @@ async def get_batch(request: Request, batch_id: str, results: Results = "all") -
 )
 async def delete_batch(request: Request, batch_id: str) -> Response:
     """Answer 202, or 200 when all of it was over."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
     batch = await _owned(state, caller, batch_id)
     cancelled = await cancel_batch(state, batch, caller)
@@ -103,13 +102,13 @@ async def delete_batch(request: Request, batch_id: str) -> Response:
 )
 async def get_batch_events(request: Request, batch_id: str) -> StreamingResponse:
     """Stream the events later than `Last-Event-ID`: `item` with its index and state, `finished`."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
     await _owned(state, caller, batch_id)
     return await event_stream(request, state, batch_id)
 
 
-async def _owned(state: Shared, caller: Caller, batch_id: str) -> StoredBatch:
+async def _owned(state: ServiceState, caller: Caller, batch_id: str) -> StoredBatch:
     batch = await state.batches.find(batch_id, caller.id)
     if batch is None:
         raise ProblemRaised("not_found", f"You have no batch {batch_id}")

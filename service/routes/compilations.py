@@ -8,21 +8,19 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from compiler.compilation import CompilationAnswer
-from compiler.record import cancelled_compilation
+from compiler.compilation import CompilationAnswer, cancelled_compilation
 from compiler.target import STAGES
-from service.answer import Answer, server_timing
-from service.attendance import IsGone, attended, waiting_for
 from service.caller import Caller
-from service.eviction import evicted
-from service.posted import no_compilation, posted_job
-from service.problems import ProblemRaised
+from service.compilations.answer import Answer, server_timing
+from service.compilations.posted import evicted, no_compilation, posted_job
+from service.compilations.submission import finished, unfinished
+from service.compilations.submit_and_wait import IsGone, attended, waiting_for
+from service.http.problems import ProblemRaised
+from service.http.query import requested_wait
 from service.routes.posting import WAIT
-from service.shared import Shared, shared
-from service.submission import finished, unfinished
-from service.wait import requested_wait
+from service.state import ServiceState, state_of
 from store.errors import JobLost
-from store.jobs.words import Cancellation
+from store.jobs.types import Cancellation
 
 router = APIRouter(prefix="/v1/compilations", tags=["compilations"])
 ALL_STAGES = tuple(dict.fromkeys(stage for stages in STAGES.values() for stage in stages))
@@ -42,7 +40,7 @@ Include = Annotated[
 async def get_compilation(request: Request, key: str, include: Include = ()) -> Response:
     """Answer 200 whatever the state; `include` lists artifacts to inline, by comma or repeated."""
     started = time.perf_counter()
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     wait = requested_wait(request, state.settings.max_wait_s)
     stages = _included_stages(include)
@@ -64,7 +62,7 @@ def _included_stages(include: Sequence[str]) -> list[str]:
 
 
 async def find_compilation(
-    state: Shared,
+    state: ServiceState,
     caller: Caller,
     key: str,
     wait_s: float = 0,
@@ -97,7 +95,7 @@ async def find_compilation(
     return answer
 
 
-async def _finished_record(state: Shared, key: str) -> bytes | None:
+async def _finished_record(state: ServiceState, key: str) -> bytes | None:
     result = await state.jobs.result(key)
     if result is not None:
         return result.record
@@ -114,7 +112,7 @@ async def _finished_record(state: Shared, key: str) -> bytes | None:
 )
 async def delete_compilation(request: Request, key: str) -> Response:
     """Answer 202, or 200 when it was finished."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     job = await posted_job(state, caller, key)
     toolchain = await state.toolchains.find(job.toolchain_id)
@@ -130,6 +128,6 @@ async def delete_compilation(request: Request, key: str) -> Response:
 @router.get("/{key}/request", summary="What was posted, with options resolved")
 async def get_request(request: Request, key: str) -> dict[str, Any]:
     """Answer the source, specialization, target and resolved options of a compilation."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     return (await posted_job(state, caller, key)).as_request()

@@ -15,19 +15,19 @@ from compiler.compilation import Compilation
 from compiler.derivation import EXPORTS, KINDS, Derivation, DeriveJob, key_of
 from compiler.job import CompileJob
 from compiler.target import parse_target
-from service.answer import RETRY_AFTER_S, server_timing
 from service.caller import Caller
-from service.eviction import evicted
-from service.lost import CACHE_STATUS, submit_and_wait
-from service.openapi import bytes_as
-from service.problems import ProblemRaised
+from service.compilations.answer import RETRY_AFTER_S, server_timing
+from service.compilations.posted import evicted
+from service.compilations.submission import MAX_QUEUED_MS
+from service.compilations.submit_and_wait import CACHE_STATUS, submit_and_wait
+from service.http.openapi import bytes_as
+from service.http.problems import ProblemRaised
+from service.http.query import requested_wait
 from service.routes.artifacts import blob_response
 from service.routes.compilations import find_compilation
 from service.routes.posting import WAIT
-from service.shared import Shared, shared
-from service.submission import MAX_QUEUED_MS
-from service.wait import requested_wait
-from store.jobs.words import Priority
+from service.state import ServiceState, state_of
+from store.jobs.types import Priority
 from store.lanes import derive_lane
 
 router = APIRouter(prefix="/v1/compilations/{key}", tags=["artifacts"])
@@ -88,7 +88,7 @@ async def get_export(request: Request, key: str, format: str) -> Response:  # no
 
 async def _derived(request: Request, key: str, what: str) -> Response:
     started = time.perf_counter()
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     wait = requested_wait(request, state.settings.max_wait_s)
     compilation = await _finished(state, caller, key)
@@ -109,7 +109,7 @@ async def _derived(request: Request, key: str, what: str) -> Response:
     raise await evicted(state, key)
 
 
-async def _finished(state: Shared, caller: Caller, key: str) -> Compilation:
+async def _finished(state: ServiceState, caller: Caller, key: str) -> Compilation:
     answer = await find_compilation(state, caller, key)
     if not answer.is_finished:
         detail = f"The compilation is {answer.state}; ask again, or wait with GET {key}?wait=S"
@@ -131,7 +131,12 @@ def _check(compilation: Compilation, what: str) -> None:
 
 
 async def _outcome(
-    state: Shared, compilation: Compilation, what: str, caller: Caller, wait_s: float, refresh: bool
+    state: ServiceState,
+    compilation: Compilation,
+    what: str,
+    caller: Caller,
+    wait_s: float,
+    refresh: bool,
 ) -> tuple[str, bytes | None]:
     """Return how a cache would call it, and the outcome if it is there in time."""
     id_ = key_of(compilation, what)
@@ -151,7 +156,7 @@ async def _outcome(
     return CACHE_STATUS[submitted.outcome], record
 
 
-async def _job(state: Shared, id_: str, compilation: Compilation, what: str) -> DeriveJob:
+async def _job(state: ServiceState, id_: str, compilation: Compilation, what: str) -> DeriveJob:
     compile_job = None
     if KINDS[what].needs_request:
         key = compilation.key
@@ -163,7 +168,7 @@ async def _job(state: Shared, id_: str, compilation: Compilation, what: str) -> 
 
 
 async def _response(
-    request: Request, state: Shared, outcome: Derivation, headers: dict[str, str]
+    request: Request, state: ServiceState, outcome: Derivation, headers: dict[str, str]
 ) -> Response | None:
     """Return the response to a finished derivation, None when its blob is gone.
 
@@ -180,7 +185,7 @@ async def _response(
 
 
 async def _unfinished(
-    state: Shared, id_: str, request: Request, headers: dict[str, str]
+    state: ServiceState, id_: str, request: Request, headers: dict[str, str]
 ) -> Response:
     standing = await state.jobs.state(id_)
     is_running = standing is not None and standing.position is None

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from fastapi import APIRouter, Response
 
-from service.problems import ProblemRaised
+from service.http.problems import ProblemRaised
 from service.routes.page import HEADERS, PAGE_FOLDER
 
 router = APIRouter(include_in_schema=False)

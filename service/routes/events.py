@@ -9,11 +9,11 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from service.head import IS_HEAD
-from service.openapi import events_of, header
-from service.posted import posted_job
-from service.problems import ProblemRaised
-from service.shared import Shared, shared
+from service.compilations.posted import posted_job
+from service.http.middleware import IS_HEAD
+from service.http.openapi import events_of, header
+from service.http.problems import ProblemRaised
+from service.state import ServiceState, state_of
 from store.events import FINISHED, START, Event, check_id
 
 _KEEP_ALIVE = b": still here\n\n"
@@ -41,14 +41,14 @@ router = APIRouter(prefix="/v1/compilations", tags=["compilations"])
 )
 async def get_events(request: Request, key: str) -> StreamingResponse:
     """Stream the events later than `Last-Event-ID`, until the compilation is finished."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     await posted_job(state, caller, key)
     return await event_stream(request, state, key, state.compilations.read)
 
 
 async def event_stream(
-    request: Request, state: Shared, job_id: str, read_record: ReadRecord | None = None
+    request: Request, state: ServiceState, job_id: str, read_record: ReadRecord | None = None
 ) -> StreamingResponse:
     """Answer the events of a job or batch later than `Last-Event-ID`.
 

@@ -8,15 +8,15 @@ from fastapi import APIRouter, Request, Response
 
 from compiler import limits
 from compiler.inspection import EXAMPLE, Inspection, InspectJob, InspectRequest, inspect_job
-from service.answer import RETRY_AFTER_S, server_timing
-from service.body import parse_body, read_body
 from service.caller import Caller
-from service.lost import CACHE_STATUS, submit_and_wait
-from service.openapi import body_of
-from service.shared import Shared, shared
-from service.submission import MAX_QUEUED_MS
-from service.wait import requested_wait
-from store.jobs.words import Priority
+from service.compilations.answer import RETRY_AFTER_S, server_timing
+from service.compilations.submission import MAX_QUEUED_MS
+from service.compilations.submit_and_wait import CACHE_STATUS, submit_and_wait
+from service.http.body import parse_body, read_body
+from service.http.openapi import body_of
+from service.http.query import requested_wait
+from service.state import ServiceState, state_of
+from store.jobs.types import Priority
 from store.lanes import inspect_lane
 
 DEFAULT_WAIT_S = 10.0
@@ -47,7 +47,7 @@ async def post_inspection(request: Request) -> Response:
     202: not yet; post the same again.
     """
     started = time.perf_counter()
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     wait = requested_wait(request, state.settings.max_wait_s, DEFAULT_WAIT_S)
     body = await read_body(request, state.settings.max_body_bytes)
@@ -74,7 +74,7 @@ async def post_inspection(request: Request) -> Response:
 
 
 async def _ask(
-    state: Shared, job: InspectJob, caller: Caller, wait_s: float
+    state: ServiceState, job: InspectJob, caller: Caller, wait_s: float
 ) -> tuple[str, bytes | None]:
     """Return how a cache would call it, and the record if it is there in time."""
     submit = partial(

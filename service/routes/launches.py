@@ -12,20 +12,25 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from compiler.launch.launch import Launch, launch_url
-from compiler.launch.request import EXAMPLE, LaunchRequest
-from service.answer import FINISHED_STATES, RETRY_AFTER_S, server_timing
-from service.body import canonical_json, parse_body, read_body
+from launch.request.launch_record import Launch, launch_url
+from launch.request.launch_request import EXAMPLE, LaunchRequest
 from service.caller import Caller
-from service.launch_submission import cancel_launch, current_launch, submit_launch, wait_for_launch
-from service.lost import MAX_LOSSES, is_lost
-from service.openapi import body_of, bytes_as, events_of, header
-from service.problems import ProblemRaised
+from service.compilations.answer import FINISHED_STATES, RETRY_AFTER_S, server_timing
+from service.compilations.submit_and_wait import MAX_LOSSES, is_lost
+from service.http.body import canonical_json, parse_body, read_body
+from service.http.openapi import body_of, bytes_as, events_of, header
+from service.http.problems import ProblemRaised
+from service.http.query import requested_wait
+from service.launches.launch_submission import (
+    cancel_launch,
+    current_launch,
+    submit_launch,
+    wait_for_launch,
+)
 from service.routes.artifacts import blob_response
 from service.routes.events import RESUMED, event_stream
 from service.routes.posting import WAIT
-from service.shared import Shared, shared
-from service.wait import requested_wait
+from service.state import ServiceState, state_of
 from store.errors import JobLost
 from store.launches import StoredLaunch
 
@@ -49,7 +54,7 @@ router = APIRouter(prefix=PATH, tags=["launches"])
 async def post_launch(request: Request) -> Response:
     """Answer 200 with a finished launch, 202 with one under way."""
     started = time.perf_counter()
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_body_bytes)
@@ -65,7 +70,7 @@ async def post_launch(request: Request) -> Response:
 
 
 async def _submit_and_wait(
-    state: Shared, submit: Callable[[], Awaitable[str]], wait_s: float
+    state: ServiceState, submit: Callable[[], Awaitable[str]], wait_s: float
 ) -> bytes:
     """Submit the launch, again if the store loses it, and return it as it is after `wait_s`."""
     deadline = time.monotonic() + wait_s
@@ -80,14 +85,14 @@ async def _submit_and_wait(
     raise JobLost(launch_id)
 
 
-async def _submit_anew(state: Shared, caller: Caller, launch_request: LaunchRequest) -> str:
+async def _submit_anew(state: ServiceState, caller: Caller, launch_request: LaunchRequest) -> str:
     launch_id = secrets.token_hex(16)
     await submit_launch(state, launch_request, caller, launch_id)
     return launch_id
 
 
 async def _submit_once(
-    state: Shared, caller: Caller, key: str, launch_request: LaunchRequest, body: bytes
+    state: ServiceState, caller: Caller, key: str, launch_request: LaunchRequest, body: bytes
 ) -> str:
     """Return the launch that `key` stands for, submitted now if it is not there yet."""
     launch_id = await _first_use(state, caller, key, secrets.token_hex(16), canonical_json(body))
@@ -101,7 +106,9 @@ async def _submit_once(
     return launch_id
 
 
-async def _first_use(state: Shared, caller: Caller, key: str, launch_id: str, body: bytes) -> str:
+async def _first_use(
+    state: ServiceState, caller: Caller, key: str, launch_id: str, body: bytes
+) -> str:
     if not _IDEMPOTENCY_KEY.fullmatch(key):
         detail = "Idempotency-Key must be 1 to 255 visible ASCII characters"
         raise ProblemRaised("invalid_request", detail, parameter="Idempotency-Key")
@@ -149,7 +156,7 @@ class Launches(BaseModel):
 )
 async def query_launches(request: Request) -> Response:
     """Answer when all of them are over, at the latest after `wait_s`; 404 if one is not there."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     body = await read_body(request, state.settings.max_body_bytes)
     query = parse_body(body, LaunchQuery)
@@ -172,7 +179,7 @@ async def query_launches(request: Request) -> Response:
 )
 async def get_launch(request: Request, launch_id: str) -> Response:
     """Answer 200 whatever the state."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     await _owned(state, caller, launch_id)
     wait = requested_wait(request, state.settings.max_wait_s)
@@ -188,7 +195,7 @@ async def get_launch(request: Request, launch_id: str) -> Response:
 )
 async def delete_launch(request: Request, launch_id: str) -> Response:
     """Answer 202, or 200 when it was over."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     await _owned(state, caller, launch_id)
     cancelled = await cancel_launch(state, caller, launch_id)
@@ -204,7 +211,7 @@ async def delete_launch(request: Request, launch_id: str) -> Response:
 )
 async def get_output(request: Request, launch_id: str, argument: str, case: int = 0) -> Response:
     """Answer the file of an output that was asked for as `tensor`."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     stored = await _owned(state, caller, launch_id)
     return await _file(request, state, stored, f"{case}/{argument}", "application/x-npy")
@@ -213,7 +220,7 @@ async def get_output(request: Request, launch_id: str, argument: str, case: int 
 @router.get("/{launch_id}/trace", summary="The memory accesses of the traced programs")
 async def get_trace(request: Request, launch_id: str, case: int = 0) -> Response:
     """Answer `{"accesses": [...], "truncated": ...}` of an interpreter launch with `trace`."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     stored = await _owned(state, caller, launch_id)
     return await _file(request, state, stored, f"{case}/", "application/json")
@@ -228,13 +235,13 @@ async def get_trace(request: Request, launch_id: str, case: int = 0) -> Response
 )
 async def get_launch_events(request: Request, launch_id: str) -> StreamingResponse:
     """Stream the events later than `Last-Event-ID`, until the launch is over."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     await _owned(state, caller, launch_id)
     return await event_stream(request, state, launch_id)
 
 
-async def _owned(state: Shared, caller: Caller, launch_id: str) -> StoredLaunch:
+async def _owned(state: ServiceState, caller: Caller, launch_id: str) -> StoredLaunch:
     stored = await state.launches.find(launch_id, caller.id)
     if stored is None:
         raise ProblemRaised("not_found", f"You have no launch {launch_id}")
@@ -242,7 +249,7 @@ async def _owned(state: Shared, caller: Caller, launch_id: str) -> StoredLaunch:
 
 
 async def _file(
-    request: Request, state: Shared, stored: StoredLaunch, name: str, media_type: str
+    request: Request, state: ServiceState, stored: StoredLaunch, name: str, media_type: str
 ) -> Response:
     digest = stored.outputs.get(name)
     if digest is None:

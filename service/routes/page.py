@@ -4,7 +4,7 @@ from importlib.resources import files
 
 from fastapi import APIRouter, Response
 
-from service.problems import ProblemRaised
+from service.http.problems import ProblemRaised
 
 router = APIRouter(include_in_schema=False)
 MEDIA_TYPES = {"index.html": "text/html", "style.css": "text/css", "script.js": "text/javascript"}

@@ -18,17 +18,16 @@ from compiler.key import KEY_VERSION
 from compiler.request import EXAMPLE, CompileRequest
 from compiler.resolution import resolve
 from service import VERSION
-from service.answer import Answer, answer_response, server_timing
-from service.attendance import IsGone
-from service.body import parse_body, read_body
 from service.caller import Caller
-from service.memory import AnswerMemory, Meaning, Remembered
-from service.openapi import body_of
-from service.query import check_query
-from service.shared import Shared, shared
-from service.submission import find_or_enqueue
+from service.compilations.answer import Answer, answer_response, server_timing
+from service.compilations.cache import AnswerMemory, RememberedAnswer, RequestAlias
+from service.compilations.submission import find_or_enqueue
+from service.compilations.submit_and_wait import IsGone
+from service.http.body import parse_body, read_body
+from service.http.openapi import body_of
+from service.http.query import check_query, requested_wait
+from service.state import ServiceState, state_of
 from service.toolchains import Offer
-from service.wait import requested_wait
 
 PATH = "/v1/compilations"
 _KNOWN = frozenset({"wait"})
@@ -54,7 +53,7 @@ router = APIRouter(tags=["compilations"])
 async def post_compilation(request: Request) -> Response:
     """Answer 200 with a finished compilation (also a failed one), 202 with one under way."""
     started = time.perf_counter()
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_body_bytes)
@@ -79,13 +78,13 @@ async def post_compilation(request: Request) -> Response:
         and generation == state.invalidations.generation
     ):
         location = compilation_url(answer.key)
-        state.memory.put(digest, Remembered(answer.key, bytes(response.body), location))
+        state.memory.put(digest, RememberedAnswer(answer.key, bytes(response.body), location))
     if answer.cache is not None:
         state.metrics.compilations.labels(answer.cache).inc()
     return response
 
 
-async def _known_hit(state: Shared, digest: bytes) -> Answer | None:
+async def _known_hit(state: ServiceState, digest: bytes) -> Answer | None:
     meaning = state.meanings.get(digest)
     hit = await state.compilations.hit(meaning.key, meaning.include) if meaning else None
     if meaning is None or hit is None:
@@ -94,7 +93,7 @@ async def _known_hit(state: Shared, digest: bytes) -> Answer | None:
 
 
 async def _ask(
-    state: Shared,
+    state: ServiceState,
     caller: Caller,
     offer: Offer,
     digest: bytes,
@@ -104,7 +103,7 @@ async def _ask(
 ) -> Answer:
     name = f"{VERSION}:{KEY_VERSION}:{digest.hex()}"
     if hit := await state.compilations.meant(name):
-        state.meanings.put(digest, Meaning(hit.key, tuple(hit.included)))
+        state.meanings.put(digest, RequestAlias(hit.key, tuple(hit.included)))
         return Answer(hit.key, "succeeded", hit.record, "hit", included=hit.included)
     request = parse_body(body, CompileRequest)
     limits.check(request, state.settings.request_limits)
@@ -114,13 +113,13 @@ async def _ask(
     if request.refresh:
         state.memory.forget(job.key)  # word of it may come later than the answer
     elif answer.cache == "hit":
-        state.meanings.put(digest, Meaning(job.key, tuple(request.include)))
+        state.meanings.put(digest, RequestAlias(job.key, tuple(request.include)))
         state.compilations.note_meaning(name, job.key, request.include)
     return answer
 
 
 def _remembered_response(
-    remembered: Remembered, started: float, headers: dict[str, str]
+    remembered: RememberedAnswer, started: float, headers: dict[str, str]
 ) -> Response:
     own = {
         "Location": remembered.location,

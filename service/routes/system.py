@@ -1,5 +1,9 @@
-"""What is here: targets, devices, workers, the system, its health and its metrics."""
+"""What is here: targets, devices, workers, the system, its health and its metrics.
 
+Whether this process reaches the store, part by part; of workers only how many there are.
+"""
+
+import asyncio
 from collections import Counter
 from dataclasses import asdict
 from typing import Any
@@ -9,11 +13,45 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from compiler.target import STAGES
 from service import VERSION
-from service.openapi import bytes_as
-from service.readiness import readiness
-from service.shared import Shared, shared
-from store.counters import OVERRULED
+from service.http.openapi import bytes_as
+from service.http.problems import ProblemRaised
+from service.state import ServiceState, state_of
+from store.connection import probe
+from store.errors import StoreUnavailable
 from store.lanes import compile_lane
+from store.small_writes import OVERRULED
+
+WITHIN_S = 3.0
+
+
+async def readiness(shared: ServiceState) -> dict[str, Any]:
+    """Return what `GET /readyz` answers.
+
+    Raises ProblemRaised (503): the store of jobs refuses to write or the cache to read, or a
+    listener does not hear it.
+    """
+    listeners = {name: is_connected() for name, is_connected in shared.listeners.items()}
+    faults = [f"nothing is heard of {name}" for name, hears in listeners.items() if not hears]
+    for redis in {shared.redis, shared.cache}:
+        try:
+            await probe(redis, WITHIN_S, writes=redis is shared.redis)
+        except StoreUnavailable as error:
+            faults.insert(0, str(error) if redis is shared.redis else f"The cache: {error}")
+    if faults:
+        raise ProblemRaised("store_unavailable", "; ".join(faults))
+    return {"status": "ready", "listeners": listeners, "workers": await _workers(shared)}
+
+
+async def _workers(shared: ServiceState) -> int | None:
+    """Return how many workers serve the default toolchain; None before there ever was one."""
+    try:
+        async with asyncio.timeout(WITHIN_S):
+            default = await shared.toolchains.default()
+            workers = await shared.workers.list()
+    except TimeoutError as error:
+        raise StoreUnavailable(f"The store did not answer within {WITHIN_S:g} s.") from error
+    return None if default is None else sum(default.id in worker.served for worker in workers)
+
 
 router = APIRouter(tags=["system"])
 
@@ -21,7 +59,7 @@ router = APIRouter(tags=["system"])
 @router.get("/v1/targets", summary="Targets and options, per toolchain")
 async def get_targets(request: Request) -> dict[str, Any]:
     """Answer every toolchain with its targets, and options with types, defaults and ranges."""
-    state = shared(request)
+    state = state_of(request)
     await state.callers.identify(request, "compile")
     default = await state.toolchains.default()
     references = await state.workers.known_references()
@@ -40,7 +78,7 @@ async def get_targets(request: Request) -> dict[str, Any]:
 @router.get("/v1/devices", summary="GPUs that launch workers offer")
 async def get_devices(request: Request) -> dict[str, Any]:
     """Answer device classes with how many of each are there now."""
-    state = shared(request)
+    state = state_of(request)
     await state.callers.identify(request, "compile")
     counts = Counter(worker.device for worker in await state.workers.list() if worker.device)
     references = await state.workers.known_references()
@@ -64,7 +102,7 @@ async def get_devices(request: Request) -> dict[str, Any]:
 @router.get("/v1/workers", summary="Workers that are alive")
 async def get_workers(request: Request) -> dict[str, Any]:
     """Answer each worker with its toolchain, device, sandbox level and load."""
-    state = shared(request)
+    state = state_of(request)
     await state.callers.identify(request, "admin")
     return {"workers": [asdict(worker) for worker in await state.workers.list()]}
 
@@ -72,7 +110,7 @@ async def get_workers(request: Request) -> dict[str, Any]:
 @router.get("/v1/system", summary="The deployment as a whole")
 async def get_system(request: Request) -> dict[str, Any]:
     """Answer versions, queue lengths, worker counts and what the sandbox self-tests said."""
-    state = shared(request)
+    state = state_of(request)
     await state.callers.identify(request, "compile")
     default = await state.toolchains.default()
     workers = await state.workers.list()
@@ -88,7 +126,7 @@ async def get_system(request: Request) -> dict[str, Any]:
     }
 
 
-async def _queue_lengths(state: Shared) -> dict[str, int]:
+async def _queue_lengths(state: ServiceState) -> dict[str, int]:
     lanes = [compile_lane(toolchain.id) for toolchain in await state.toolchains.all()]
     return {lane: await state.jobs.queued(lane) for lane in lanes}
 
@@ -105,7 +143,7 @@ async def get_readiness(request: Request) -> dict[str, Any]:
 
     `workers` says how many serve the default toolchain: for information, 0 of them is ready, too.
     """
-    return await readiness(shared(request))
+    return await readiness(state_of(request))
 
 
 @router.get(
@@ -116,7 +154,7 @@ async def get_readiness(request: Request) -> dict[str, Any]:
 )
 async def get_metrics(request: Request) -> Response:
     """Answer counters of this process and gauges of the deployment."""
-    state = shared(request)
+    state = state_of(request)
     await state.callers.identify(request, "admin")
     for lane, length in (await _queue_lengths(state)).items():
         state.metrics.queued.labels(lane).set(length)

@@ -2,12 +2,12 @@
 
 from fastapi import APIRouter, Request, Response
 
-from compiler.launch.npy import NotNpy, check_npy
-from service.body import read_bytes
-from service.openapi import bytes_as
-from service.problems import ProblemRaised
+from launch.buffers.npy_header import NotNpy, check_npy
+from service.http.body import read_bytes
+from service.http.openapi import bytes_as
+from service.http.problems import ProblemRaised
 from service.routes.artifacts import blob_response
-from service.shared import shared
+from service.state import state_of
 from store.blobs import digest_of
 from store.tensors import TensorQuotaExceeded
 
@@ -27,7 +27,7 @@ PRIVATE = {"Cache-Control": "private, no-cache"}
 )
 async def put_tensor(request: Request, digest: str) -> Response:
     """Answer 201 for a new tensor, 200 for one that you have already."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     data = await read_bytes(request, state.settings.max_tensor_bytes)
     if digest != digest_of(data):
@@ -47,7 +47,7 @@ async def put_tensor(request: Request, digest: str) -> Response:
 @router.get("/{digest}", summary="An uploaded tensor", response_class=Response, responses=NPY)
 async def get_tensor(request: Request, digest: str) -> Response:
     """Answer the .npy file."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     response = None
     if await state.tensors.has(caller.id, digest):
@@ -60,7 +60,7 @@ async def get_tensor(request: Request, digest: str) -> Response:
 @router.delete("/{digest}", summary="Delete an uploaded tensor", status_code=204)
 async def delete_tensor(request: Request, digest: str) -> Response:
     """Answer 204, or 404 when there was none."""
-    state = shared(request)
+    state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     if not await state.tensors.delete(caller.id, digest):
         raise ProblemRaised("not_found", f"You have no tensor {digest}")

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from store import keys
 from store.errors import JobLost, StoreUnavailable
-from store.jobs.words import Result
+from store.jobs.types import Result
 from store.subscription import Subscription
 
 READ_AGAIN_S: Final = 1.0

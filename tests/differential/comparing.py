@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.differential.direct import MOST_CPU_S, Direct
-from tests.integration.making.children import Children, Ended
-from worker.progress import CompilationFailed
-from worker.report import FailureReport, FrontReport, read_report
-from worker.second_opinion import UNFINISHED, Outcome, agree
+from tests.integration.compiler.children import Children, Ended
+from worker.compile.progress import CompilationFailed
+from worker.compile.reports import FailureReport, FrontReport, read_report
+from worker.compile.second_opinion import UNFINISHED, Opinion, agree
 
 SIGNATURE = {"x_ptr": "*fp32"}
 
@@ -86,7 +86,7 @@ class Comparison:
         stages = {name: data.decode() for name, data in first.stages.items()}
         return stages, told, found["whole"], overruled
 
-    def _front(self, cut: dict[str, Any], text: str, request: dict[str, Any]) -> Outcome:
+    def _front(self, cut: dict[str, Any], text: str, request: dict[str, Any]) -> Opinion:
         header = {
             "task": "front", "most_cpu_s": MOST_CPU_S, "hints": {},
             "files": cut["files"], "touched": cut["touched"],
@@ -96,14 +96,14 @@ class Comparison:
         return _outcome(self.children.run(header, text.encode()))
 
 
-def _outcome(ended: Ended) -> Outcome:
+def _outcome(ended: Ended) -> Opinion:
     if ended.last is None:
-        return Outcome(CompilationFailed("compiler_crashed", ended.stderr[-300:]), ended.stages)
+        return Opinion(CompilationFailed("compiler_crashed", ended.stderr[-300:]), ended.stages)
     if ended.last["kind"] == "result":
-        return Outcome(read_report(FrontReport, ended.last), ended.stages)
+        return Opinion(read_report(FrontReport, ended.last), ended.stages)
     said = read_report(FailureReport, ended.last)
     failed = CompilationFailed(said.slug, said.message, conclusive=said.conclusive)
-    return Outcome(failed, ended.stages)
+    return Opinion(failed, ended.stages)
 
 
 def _first_difference(ours: str, theirs: str) -> str:

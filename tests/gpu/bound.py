@@ -4,7 +4,7 @@ from math import prod
 from typing import Any
 
 from tests.gpu.builds import read_build
-from worker.cuda.job import LaunchJob
+from worker.gpu.launcher.launcher_order import LauncherOrder
 
 
 class Bound:
@@ -69,17 +69,19 @@ class Bound:
         }  # fmt: skip
         return self
 
-    def job(self, build, grid=(1, 1, 1), **asked) -> LaunchJob:
+    def job(self, build, grid=(1, 1, 1), **asked) -> LauncherOrder:
         """Return the job that runs the cubin `build` with these arguments."""
         cubin, abi = read_build(build)
-        return LaunchJob(cubin, abi, grid, self.allocations, self.arguments, self.uploads, **asked)
+        return LauncherOrder(
+            cubin, abi, grid, self.allocations, self.arguments, self.uploads, **asked
+        )
 
 
 ELEMENTS = 98_432
 ONES = {"kind": "ones"}
 
 
-def vector_add(build="add", elements=ELEMENTS, **asked) -> LaunchJob:
+def vector_add(build="add", elements=ELEMENTS, **asked) -> LauncherOrder:
     """Return the vector add of Triton's first tutorial."""
     bound = (
         Bound()

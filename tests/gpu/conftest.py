@@ -10,8 +10,8 @@ import os
 import pytest
 
 from tests.gpu.builds import NoCubins, read_build
-from worker.cuda.devices import NoDevices, find_devices
-from worker.cuda.launchers import LauncherCommand, Launchers, LauncherSettings
+from worker.gpu.supervisor.devices import NoDevices, find_devices
+from worker.gpu.supervisor.launchers import LauncherCommand, Launchers, LauncherSettings
 
 DEADLINE_S = 30.0
 

@@ -15,8 +15,8 @@ from compiler.abi import abi_of
 from compiler.compilation import Parameter
 from compiler.target import Target
 from tests.gpu.builds import ARCH, BUILDS, FOLDER, SOURCE, Build
-from tests.integration.making.children import Children
-from tests.integration.making.kernels import Kernel, compile_kernel
+from tests.integration.compiler.children import Children
+from tests.integration.compiler.kernels import Kernel, compile_kernel
 
 
 def main() -> None:

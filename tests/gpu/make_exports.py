@@ -16,14 +16,14 @@ from compiler.abi import abi_of
 from compiler.compilation import Parameter
 from compiler.export.c import c_header
 from compiler.export.cuda_inline import cuda_inline_header
-from compiler.export.kernel import Kernel as Exported
-from compiler.export.kernel import kernel_of
+from compiler.export.exported_kernel import ExportedKernel as Exported
+from compiler.export.exported_kernel import kernel_of
 from compiler.export.python import python_module
 from compiler.export.rust import rust_module
 from compiler.target import Target
 from tests.gpu.builds import ARCH, BUILDS, FOLDER, SOURCE, Build
-from tests.integration.making.children import Children
-from tests.integration.making.kernels import Compiled, Kernel, compile_kernel
+from tests.integration.compiler.children import Children
+from tests.integration.compiler.kernels import Compiled, Kernel, compile_kernel
 
 PROGRAMS = Path(__file__).parent / "exports"
 TARGET = FOLDER.parent / "exports"

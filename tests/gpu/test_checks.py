@@ -11,8 +11,8 @@ import pytest
 from tests.gpu.bound import ONES, Bound, vector_add
 from tests.gpu.builds import SOURCE
 from tests.gpu.conftest import a_command
-from worker.cuda.launchers import Launchers, LauncherSettings
-from worker.cuda.tools import find_tools
+from worker.gpu.supervisor.launchers import Launchers, LauncherSettings
+from worker.gpu.tools.installed_tools import find_tools
 
 LIMIT_S = 60.0
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tests.gpu.bound import Bound
-from worker.cuda.outcome import LaunchEnding
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding
 
 KINDS = {"fp16": np.float16, "fp32": np.float32, "bf16": ml_dtypes.bfloat16, "i32": np.int32}
 ROWS, COLUMNS = 96, 64

@@ -7,8 +7,8 @@ import pytest
 
 from tests.gpu.bound import ONES, Bound, vector_add
 from tests.gpu.builds import read_build
-from worker.cuda.job import LaunchJob
-from worker.cuda.outcome import LaunchEnding
+from worker.gpu.launcher.launcher_order import LauncherOrder
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding
 
 
 def store_at(index, elements=8, dtype="fp32"):
@@ -145,7 +145,7 @@ def test_bytes_that_are_no_cubin_are_not_loadable(launch):
     _, abi = read_build("add")
     good = vector_add()
 
-    outcome = launch(LaunchJob(b"\x7fELF nonsense" * 50, abi, good.grid, good.allocations,
+    outcome = launch(LauncherOrder(b"\x7fELF nonsense" * 50, abi, good.grid, good.allocations,
                                good.arguments))  # fmt: skip
 
     assert outcome.ending is LaunchEnding.FAILURE

@@ -9,9 +9,9 @@ import pytest
 
 from tests.gpu.bound import Bound, vector_add
 from tests.gpu.conftest import a_command
-from worker.cuda.devices import find_devices
-from worker.cuda.launchers import DeviceDrained, Launchers, LauncherSettings
-from worker.cuda.outcome import LaunchEnding
+from worker.gpu.supervisor.devices import find_devices
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding
+from worker.gpu.supervisor.launchers import DeviceDrained, Launchers, LauncherSettings
 
 JOB_S = 30.0
 

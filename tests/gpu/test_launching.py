@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.gpu.bound import ONES, Bound, vector_add, vector_add_expected
-from worker.cuda.outcome import LaunchEnding
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding
 
 ARANGE = {"kind": "arange", "start": 0, "step": 1}
 

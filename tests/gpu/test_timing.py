@@ -5,8 +5,8 @@ import time
 import numpy as np
 
 from tests.gpu.bound import Bound, vector_add, vector_add_expected
-from worker.cuda.job import TimingOrder
-from worker.cuda.outcome import LaunchEnding
+from worker.gpu.launcher.launcher_order import TimingOrder
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding
 
 H200_BYTES_PER_S = 4.8e12
 

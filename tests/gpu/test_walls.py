@@ -12,13 +12,13 @@ import pytest
 from tests.gpu.bound import vector_add, vector_add_expected
 from tests.gpu.conftest import a_command
 from tests.security.launcher_attempts import REFUSED, attempts
-from worker.cuda.launchers import Launchers
-from worker.cuda.walls import LAYERS
+from worker.gpu.launcher.launcher_walls import LAYERS
+from worker.gpu.supervisor.launchers import Launchers
 
 OPEN_A_GPU = """
-from worker.cuda.bench import Bench
-from worker.cuda.device import open_device
-bench = Bench(open_device(0))
+from worker.gpu.launcher.launcher_context import LauncherContext
+from worker.gpu.launcher.device import open_device
+bench = LauncherContext(open_device(0))
 bench.warm_up()
 """
 

@@ -7,7 +7,7 @@ import pytest
 
 from store.connection import Server, connect, connect_blocking
 from store.embedded import EmbeddedValkey
-from tests.integration.api.conftest import http, post, system
+from tests.integration.service.conftest import http, post, system
 
 __all__ = ["http", "post", "system"]  # the deployment that the folders without one of their own use
 

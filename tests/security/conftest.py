@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from worker.nursery import Toolchain
-from worker.outcome import Ending
-from worker.pool import Pool
+from worker.pool.child_outcome import Ending
+from worker.pool.pool import Pool
+from worker.pool.zygote_client import ZygoteToolchain
 
 ROOT = Path(__file__).parents[2]
 CANARY = "CANARY-9f2c71"
@@ -47,7 +47,7 @@ def toolchain(python):
     """Return a function that makes a tool chain of a tasks module."""
 
     def make(tasks_module="tests.security.hostile", **changes):
-        return Toolchain(python, ROOT, tasks_module, **changes)
+        return ZygoteToolchain(python, ROOT, tasks_module, **changes)
 
     return make
 

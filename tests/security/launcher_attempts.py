@@ -8,11 +8,11 @@ REFUSED = {errno.EPERM, errno.EACCES}
 _BEFORE = """
 import ctypes, json, os, socket, sys, threading
 sys.path.insert(0, sys.argv[1])
-from worker.cuda import walls
-layers = walls.before_cuda(os.getppid())
+from worker.gpu.launcher import launcher_walls
+layers = launcher_walls.before_cuda(os.getppid())
 """
 _AFTER = """
-layers += walls.after_cuda()
+layers += launcher_walls.after_cuda()
 
 def open_for_writing(path):
     return lambda: open(path, "w")

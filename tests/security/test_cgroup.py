@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from worker.outcome import Ending
-from worker.pool import Pool
+from worker.pool.child_outcome import Ending
+from worker.pool.pool import Pool
+from worker.pool.sandbox_report import self_test
 from worker.sandbox import cgroup
 from worker.sandbox.cgroup import NoCgroup
-from worker.sandbox_report import self_test
 
 MIB = 1 << 20
 

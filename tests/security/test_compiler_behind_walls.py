@@ -7,10 +7,10 @@ import pytest
 import pytest_asyncio
 
 from tests.security.conftest import ROOT
-from worker.nursery import Toolchain
-from worker.outcome import Ending
-from worker.pool import Pool
-from worker.report import STAGES_OF_TASK
+from worker.compile.reports import STAGES_OF_TASK
+from worker.pool.child_outcome import Ending
+from worker.pool.pool import Pool
+from worker.pool.zygote_client import ZygoteToolchain
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -35,7 +35,7 @@ SPECIALIZATION = {
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def compiler():
-    pool = Pool(Toolchain(Path(sys.executable), ROOT))
+    pool = Pool(ZygoteToolchain(Path(sys.executable), ROOT))
     await pool.start()
     yield pool
     await pool.close()

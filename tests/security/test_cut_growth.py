@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from compiler.making.cut import cut
+from compiler.slice.slice import cut
 
 HEAD = (
     "import triton\nimport triton.language as tl\nx0 = 1\nD0 = {}\ndef g0(): return 1\n"

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from worker.outcome import Ending
+from worker.pool.child_outcome import Ending
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

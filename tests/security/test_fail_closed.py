@@ -2,10 +2,10 @@
 
 import pytest
 
-from worker.nursery import ZygoteError
-from worker.outcome import Ending
-from worker.pool import Pool
-from worker.sandbox_report import self_test
+from worker.pool.child_outcome import Ending
+from worker.pool.pool import Pool
+from worker.pool.sandbox_report import self_test
+from worker.pool.zygote_client import ZygoteError
 
 
 @pytest.mark.parametrize("layer", ["landlock", "seccomp", "limits"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from worker.outcome import Ending
+from worker.pool.child_outcome import Ending
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

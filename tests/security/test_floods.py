@@ -3,7 +3,7 @@
 import pytest
 
 from tests.security.test_forged_frames import TOOLS
-from worker.outcome import Ending
+from worker.pool.child_outcome import Ending
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

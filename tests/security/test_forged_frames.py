@@ -2,8 +2,8 @@
 
 import pytest
 
-from worker import frame
-from worker.outcome import Ending
+from worker.pool import frame
+from worker.pool.child_outcome import Ending
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -8,9 +8,9 @@ import pytest_asyncio
 
 from tests.security.conftest import ROOT
 from tests.security.test_compiler_behind_walls import front
-from worker.nursery import Toolchain
-from worker.outcome import Ending
-from worker.pool import Pool
+from worker.pool.child_outcome import Ending
+from worker.pool.pool import Pool
+from worker.pool.zygote_client import ZygoteToolchain
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -59,7 +59,7 @@ for module in list(sys.modules.values()):
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def compiler():
-    pool = Pool(Toolchain(Path(sys.executable), ROOT))
+    pool = Pool(ZygoteToolchain(Path(sys.executable), ROOT))
     await pool.start()
     yield pool
     await pool.close()

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from worker import pool as pools
-from worker.nursery import Toolchain
-from worker.outcome import Ending
-from worker.pool import Pool
+from worker.pool import pool as pools
+from worker.pool.child_outcome import Ending
+from worker.pool.pool import Pool
+from worker.pool.zygote_client import ZygoteToolchain
 
 ROOT = Path(__file__).parents[2]
 KERNEL = """import triton
@@ -52,7 +52,7 @@ ORDINARY = {
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool():
-    pool = Pool(Toolchain(Path(sys.executable), ROOT), spares={"cut": 1})
+    pool = Pool(ZygoteToolchain(Path(sys.executable), ROOT), spares={"cut": 1})
     await pool.start()
     yield pool
     await pool.close()

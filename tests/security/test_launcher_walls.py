@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.security.launcher_attempts import REFUSED, attempts
-from worker.cuda.launcher_process import LauncherCommand
-from worker.cuda.walls import LAYERS
+from worker.gpu.launcher.launcher_walls import LAYERS
+from worker.gpu.supervisor.launcher_process import LauncherCommand
 
 
 @pytest.fixture(scope="module")

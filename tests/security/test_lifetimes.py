@@ -14,8 +14,8 @@ import pytest
 
 from tests.security.conftest import ROOT
 from tests.security.tree import descendants, wait_until_dead
-from worker.outcome import Ending
-from worker.pool import Pool
+from worker.pool.child_outcome import Ending
+from worker.pool.pool import Pool
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -103,11 +103,11 @@ async def test_when_the_zygote_is_killed_nothing_survives_and_another_one_starts
 WORKER = """
 import asyncio, sys
 from pathlib import Path
-from worker.nursery import Toolchain
-from worker.pool import Pool
+from worker.pool.zygote_client import ZygoteToolchain
+from worker.pool.pool import Pool
 
 async def main():
-    pool = Pool(Toolchain(Path(sys.argv[1]), Path.cwd(), "tests.security.hostile"))
+    pool = Pool(ZygoteToolchain(Path(sys.argv[1]), Path.cwd(), "tests.security.hostile"))
     await pool.start()
     job = pool.run("front", {"task": "execute"}, b"while True: pass", deadline_s=60)
     running = asyncio.ensure_future(job)

@@ -22,28 +22,30 @@ import compiler
 import service
 import store
 import worker
-from compiler import addresses, amdgcn_text, inline_assembly, mlir_log, mlir_words, ptxas_log
 from compiler.abi import abi_of
+from compiler.back import amdgcn, inline_assembly, ir_repairs, mlir_log, passes, ptxas
 from compiler.compilation import Diagnostic, Parameter
-from compiler.excerpt import Span, diagnostic, excerpt
+from compiler.diagnostic import Span, diagnostic, excerpt, without_addresses
+from compiler.export.exported_kernel import NotExportable
 from compiler.export.ptx import read_entry
-from compiler.export.refusal import NotExportable
-from compiler.kept_diagnostics import kept_diagnostics
-from compiler.launch.annotation import annotated_type
-from compiler.launch.grid import parse_grid
-from compiler.launch.npy import check_npy
-from compiler.lines import assembly, llvm_ir, mlir, sass, sass_comments
-from compiler.making import dump, repairs, syntax, versions, wording
+from compiler.front.diagnosis import wording
+from compiler.front.stubs import version_stub
+from compiler.lines import assembly, llvm_ir, mlir, sass
 from compiler.rejection import RequestRejected
+from compiler.slice import syntax_errors
 from compiler.specialization import parse_specialization
 from compiler.target import parse_target
-from compiler.types import canonical_type
-from service import body, wait
-from service.problems import ProblemRaised
+from compiler.type_name import canonical_type
+from launch.buffers.npy_header import check_npy
+from launch.request.grid import parse_grid
+from launch.request.inference import annotated_type
+from service.http import body, query
+from service.http.problems import ProblemRaised
 from service.routes import artifacts
-from worker import frame
-from worker.cuda import profile_report, sanitizer_report
-from worker.launch import gpu_ran, precision
+from worker.compile.diagnostic_bounds import kept_diagnostics
+from worker.gpu.tools import profile_report, sanitizer_report
+from worker.launch import gpu_outcome, precision
+from worker.pool import frame
 
 FIRST, LAST = 1 << 11, 1 << 14
 """Characters: enough to tell cubic and quadratic from linear, after a few doublings."""
@@ -76,7 +78,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ("/kernel/user.py:1:1: error: ", "Assertion `", "' failed", "LLVM ERROR: ", 'loc("a":1:1)'),
     ),
     "MLIR's words": (
-        mlir_words.told,
+        mlir_log.told,
         ("'tt.load' op operand #1 must be 1-bit signless integer ", "but got 'tensor<1x", "1x"),
     ),
     "places of inline assembly": (
@@ -91,20 +93,20 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
             " loc(",
         ),
     ),
-    "addresses": (addresses.without_addresses, (" at 0x7f00", "0x", " at ", "0x7f2a0c0de400: ")),
+    "addresses": (without_addresses, (" at 0x7f00", "0x", " at ", "0x7f2a0c0de400: ")),
     "failed assertions": (
         wording.of_assertion,
         ("<failed to evaluate assertion message", ">, '", "NameError('", "')>"),
     ),
     "the failing pass": (mlir_log.failing_pass, ("Pipeline failed while executing [", "`a`")),
-    "ptxas' resources": (ptxas_log.resources, ("Used 1", " bytes stack frame, 1", " bytes smem")),
-    "ptxas' end": (lambda text: ptxas_log.slug_of(1, text), ("uses too ", "bad_all")),
+    "ptxas' resources": (ptxas.resources, ("Used 1", " bytes stack frame, 1", " bytes smem")),
+    "ptxas' end": (lambda text: ptxas.slug_of(1, text), ("uses too ", "bad_all")),
     "ptxas' errors": (
-        lambda text: ptxas_log.diagnostics(text, text, {"user.py": text}),
+        lambda text: ptxas.diagnostics(text, text, {"user.py": text}),
         ("ptxas a, line 1; error : ", "ptxas fatal : ", "ptxas", ", line ", '\t.file 1 "a" "b"\n'),
     ),
     "PTX's places": (
-        lambda text: ptxas_log.user_place(text.split("\n"), 10**6),
+        lambda text: ptxas.user_place(text.split("\n"), 10**6),
         (
             "\t.loc 1 1 1\n",
             "\t.loc 1 1 1, inlined_at 1 1 1\n",
@@ -112,9 +114,9 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
             "// begin inline asm\n",
         ),
     ),
-    "AMD's resources": (amdgcn_text.resources, (".amdgpu_metadata\n", "  .a: 1", "; Occupancy: ")),
+    "AMD's resources": (amdgcn.resources, (".amdgpu_metadata\n", "  .a: 1", "; Occupancy: ")),
     "AMD's parameters": (
-        amdgcn_text.parameter_sizes_bytes,
+        amdgcn.parameter_sizes_bytes,
         (".amdgpu_metadata\n.args:", "      - .size: 1\n", ".end_amdgpu_metadata"),
     ),
     "excerpts": (lambda text: excerpt(text.split("\n"), Span("user.py", 1, 1)), ("\t", "#")),
@@ -143,7 +145,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     ),
     "lines of SASS": (sass.map_sass, ('\t//## File "a", line 1\n', "  /*0000*/ A\n", '"a", line ')),
     "comments of SASS": (
-        lambda text: sass_comments.with_source_lines(text, ""),
+        lambda text: sass.with_source_lines(text, ""),
         ('\t//## File ".nv_debug_ptx_txt", line 1\n', "//##"),
     ),
     "an entry of PTX": (
@@ -161,7 +163,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ("tt.dot ", "inputPrecision = tf32", "inputPrecision"),
     ),
     "assertions on a GPU": (
-        lambda text: gpu_ran.asserted(text, 1),
+        lambda text: gpu_outcome.asserted(text, 1),
         ("a:1: f: block: [0,0,0], ", "Assertion `", "` failed", "block: [1,", "a:1: "),
     ),
     "compute-sanitizer": (
@@ -197,11 +199,11 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ("{'descr': '<f4', ", "(1, ", "[", "1,"),
     ),
     "content types": (body._JSON_TYPE.fullmatch, ("application/json", ";", "charset=", "+json")),
-    "Prefer": (lambda text: wait._preferred([text]), ("wait=", ",", ";", "wait=1", ".1")),
+    "Prefer": (lambda text: query._preferred([text]), ("wait=", ",", ";", "wait=1", ".1")),
     "Accept-Encoding": (artifacts._accepts_zstd, ("zstd;q=0", ",", ".0", "zstd;q=")),
     "control characters": (printable, ("\x00", "\x9f")),
     "repairs of IR": (
-        lambda text: list(repairs.attempts(text)),
+        lambda text: list(ir_repairs.attempts(text)),
         (
             "#loc1 = loc(",
             "loc(#loc1)",
@@ -211,9 +213,9 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
             '!tt.ptr<a, "constant">',
         ),
     ),
-    "IR without locations": (repairs.without_locations, (" loc(", 'loc("', "loc((", "#loc1 = ")),
+    "IR without locations": (ir_repairs.without_locations, (" loc(", 'loc("', "loc((", "#loc1 = ")),
     "dumps of passes": (
-        lambda text: list(dump.read(text)),
+        lambda text: list(passes.read(text)),
         ("// -----// IR Dump Before a (b) //----- //\n", "// -----//", "IR Dump "),
     ),
     "messages of Triton": (
@@ -221,10 +223,12 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ("constexpr[1]", "<[1], fp32>", "fp32[constexpr[", "tl.", "<class '", " (/a", "tensor("),
     ),
     "syntax errors": (
-        lambda text: syntax.failure_of(SyntaxError("bad", ("user.py", 1, 1, text, 1, 2)), text),
+        lambda text: syntax_errors.failure_of(
+            SyntaxError("bad", ("user.py", 1, 1, text, 1, 2)), text
+        ),
         ("(", "print ", "def f(", "`"),
     ),
-    "versions": (versions.parse, ("1.", "+a", "rc1", "-", "_")),
+    "versions": (version_stub.parse, ("1.", "+a", "rc1", "-", "_")),
 }
 FOREIGN = frozenset({"cuda", "torch"})
 """What modules need that only GPU workers, or references in torch, have."""

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.security.tree import descendants, zygote_of
-from worker.outcome import Ending
-from worker.pool import Pool
+from worker.pool.child_outcome import Ending
+from worker.pool.pool import Pool
+from worker.pool.sandbox_report import self_test
 from worker.sandbox import outer
 from worker.sandbox.outer import Outer, first_user, tried
 from worker.sandbox.profile import PROFILES
-from worker.sandbox_report import self_test
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")

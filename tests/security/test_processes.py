@@ -5,7 +5,7 @@ The back end starts its assembler and nothing else.
 
 import pytest
 
-from worker.outcome import Ending
+from worker.pool.child_outcome import Ending
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

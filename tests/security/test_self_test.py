@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from tests.security.conftest import ROOT
-from worker.sandbox_report import self_test
+from worker.pool.sandbox_report import self_test
 
 
 @pytest.mark.asyncio(loop_scope="session")
@@ -26,12 +26,12 @@ UNPRIVILEGED = """
 import asyncio, json, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from worker.nursery import Toolchain
-from worker.pool import Pool
-from worker.sandbox_report import self_test
+from worker.pool.zygote_client import ZygoteToolchain
+from worker.pool.pool import Pool
+from worker.pool.sandbox_report import self_test
 
 async def main():
-    pool = Pool(Toolchain(Path(sys.executable), Path(sys.argv[1]), "tests.security.hostile"))
+    pool = Pool(ZygoteToolchain(Path(sys.executable), Path(sys.argv[1]), "tests.security.hostile"))
     await pool.start()
     print(json.dumps((await self_test(pool)).to_dict()))
     await pool.close()

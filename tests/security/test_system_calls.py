@@ -7,7 +7,7 @@ import platform
 
 import pytest
 
-from worker.outcome import Ending
+from worker.pool.child_outcome import Ending
 from worker.sandbox import seccomp
 from worker.sandbox.profile import PROFILES
 

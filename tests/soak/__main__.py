@@ -19,7 +19,7 @@ import httpx
 
 from store import keys
 from store.connection import connect
-from tests.integration.api.running import ROOT, Deployment, wait_until
+from tests.integration.service.running import ROOT, Deployment, wait_until
 from tests.soak.faults import FAULTS
 from tests.soak.load import Load
 

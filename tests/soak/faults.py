@@ -10,8 +10,8 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from store.connection import connect
-from tests.integration.api.running import Deployment, Process
 from tests.integration.faults.refusing import REFUSALS
+from tests.integration.service.running import Deployment, Process
 from tests.security.tree import descendants
 
 Fault = Callable[[Deployment], None]

@@ -15,8 +15,8 @@ from typing import Any
 
 import httpx
 
-from tests.integration.api import bodies
-from tests.integration.launches import bodies as launches
+from tests.integration.service import bodies
+from tests.integration.service.launches import bodies as launches
 
 CLIENTS = 6
 WAIT_S = 5

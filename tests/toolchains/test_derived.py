@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.integration.api.bodies import good
-from tests.integration.derived.compiled import get
-from tests.integration.derived.test_triton_cache import MATMUL, VECTOR_ADD, installed, jit
+from tests.integration.service.bodies import good
+from tests.integration.service.derived.compiled import get
+from tests.integration.service.derived.test_triton_cache import MATMUL, VECTOR_ADD, installed, jit
 from tests.toolchains.test_other_tritons import VERSIONS, compile_with
 
 KERNELS = [("vector_add", "add_kernel", VECTOR_ADD), ("matmul", "matmul_kernel", MATMUL)]

@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.integration.api.bodies import broken, good
-from tests.integration.making.kernels import KERNELS
-from tests.integration.specialization.test_jit_data_compiling import SOURCE, without_paths
+from tests.integration.compiler.kernels import KERNELS
+from tests.integration.compiler.test_jit_data_compiling import SOURCE, without_paths
+from tests.integration.service.bodies import broken, good
 from tests.toolchains.test_other_tritons import VERSIONS, compile_with
 
 NEWEST = "3.9.0"

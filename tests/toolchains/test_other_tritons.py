@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.integration.api.bodies import good
-from tests.integration.making.kernels import KERNELS, read
-from tests.integration.making.test_equality import run_directly
+from tests.integration.compiler.kernels import KERNELS, read
+from tests.integration.compiler.test_equality import run_directly
+from tests.integration.service.bodies import good
 
 VERSIONS = ("3.6.0", "3.7.1", "3.8.0")
 CUDA = ["source", "ttir", "ttgir", "llir", "ptx", "cubin"]

@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.integration.api.bodies import good
-from tests.integration.launches import bodies
-from tests.integration.launches.bodies import output
+from tests.integration.service.bodies import good
+from tests.integration.service.launches import bodies
+from tests.integration.service.launches.bodies import output
 
 DTYPES = {
     "i1": "bool", "i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16", "i32": "int32",

@@ -7,35 +7,33 @@ from typing import Any
 
 from compiler.binding import BindingFailed
 from compiler.compilation import Compilation
+from compiler.constexpr import function_names
 from compiler.job import CompileJob
-from compiler.launch.case import Case, seeds_of
-from compiler.launch.grid import parse_grid
-from compiler.launch.job import LaunchJob
-from compiler.launch.launch import CaseResult, Output
-from compiler.launch.reference import Reference
-from compiler.launch.request import LaunchRequest
-from compiler.launch.verdict import Evidence, Verdict, verdict_of
 from compiler.problem import Problem, failure_problem
 from compiler.rejection import RequestRejected
 from compiler.resolution import specialized_job
-from compiler.value import function_names
+from launch.request.case import Case, seeds_of
+from launch.request.grid import parse_grid
+from launch.request.launch_job import LaunchJob
+from launch.request.launch_record import CaseResult, Output
+from launch.request.launch_request import LaunchRequest
+from launch.request.reference_request import Reference
+from launch.request.verdict import Evidence, Verdict, verdict_of
 from store.blobs import Blobs
 from store.workers import Workers
-from worker.child_task import ChildTasks
-from worker.compile import Bench
-from worker.launch.binding import bind, bind_ir, facts_of, only, with_uploads
-from worker.launch.children import Children
+from worker.compile.child_task import ChildTasks, TimeLimit
+from worker.compile.compile import CompileContext
+from worker.compile.progress import CompilationFailed, Progress
+from worker.compile.reports import CutReport, KernelFacts, ParameterFacts, ParametersReport
 from worker.launch.comparison import Actual, Compared, NotCompared, compare, not_checked
-from worker.launch.deadline import Deadline, DeadlinePassed
-from worker.launch.gpu import GpuDesk, run_on_gpu
-from worker.launch.interpreter import interpret
-from worker.launch.kept import Kept
+from worker.launch.gpu_run import GpuContext, run_on_gpu
+from worker.launch.interpreter_run import interpret
+from worker.launch.kept_outputs import Kept
+from worker.launch.launch_children import Children
 from worker.launch.precision import explained
 from worker.launch.reference import Expected, expect, no_reference, of_kernel
-from worker.launch.run import Ran, Run
-from worker.progress import CompilationFailed, Progress
-from worker.report import CutReport, KernelFacts, ParameterFacts, ParametersReport
-from worker.time_limit import TimeLimit
+from worker.launch.run import Deadline, DeadlinePassed, PreparedRun, RunResult
+from worker.launch.run_binding import bind, bind_ir, facts_of, only, with_uploads
 
 INTERPRETER_SMS = 1
 _SLUGS = {"invalid_request": "invalid_argument"}
@@ -43,14 +41,14 @@ _SLUGS = {"invalid_request": "invalid_argument"}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CaseContext:
     """Where runs happen: children for user code and comparisons, and a GPU if it is one."""
 
-    bench: Bench
+    bench: CompileContext
     children: Children
     blobs: Blobs
     registry: Workers
-    gpu: GpuDesk | None
+    gpu: GpuContext | None
 
     @property
     def num_sms(self) -> int:
@@ -63,14 +61,19 @@ class Cases:
     """Runs cases; `compilation` is that of the last one, null on the interpreter."""
 
     def __init__(
-        self, job: LaunchJob, request: LaunchRequest, place: Place, deadline: Deadline, kept: Kept
+        self,
+        job: LaunchJob,
+        request: LaunchRequest,
+        place: CaseContext,
+        deadline: Deadline,
+        kept: Kept,
     ) -> None:
         self._job = job
         self._request = request
         self._place = place
         self._deadline = deadline
         self._kept = kept
-        self._sources: dict[str, _Prepared] = {}
+        self._sources: dict[str, _PreparedSource] = {}
         self.compilation: Compilation | None = None
         self.compile_ms = 0.0
 
@@ -109,7 +112,7 @@ class Cases:
             return result.model_copy(update={"problem": ran.problem})
         return await self._judged(result, case, run, ran, expected)
 
-    async def _bound(self, job: CompileJob, case: Case) -> Run:
+    async def _bound(self, job: CompileJob, case: Case) -> PreparedRun:
         num_sms = self._place.num_sms
         if job.source is None:
             run = bind_ir(case.bound, case.grid, num_sms)
@@ -127,7 +130,7 @@ class Cases:
             raise BindingFailed("evicted", f"the tensor {digest} is gone; upload it again", "init")
         return data
 
-    async def _prepared(self, job: CompileJob) -> "_Prepared":
+    async def _prepared(self, job: CompileJob) -> "_PreparedSource":
         """Return the cut of the source, and what Triton sees in the kernel's parameters.
 
         Raises CompilationFailed, DeadlinePassed.
@@ -142,10 +145,10 @@ class Cases:
             facts = facts_of(cut)
             if facts is None or not facts.sure:
                 facts = await _asked(cut, job, tasks)
-            self._sources[job.key] = _Prepared(cut, facts)
+            self._sources[job.key] = _PreparedSource(cut, facts)
         return self._sources[job.key]
 
-    async def _ran(self, job: CompileJob, run: Run) -> Ran:
+    async def _ran(self, job: CompileJob, run: PreparedRun) -> RunResult:
         gpu = self._place.gpu
         if gpu is None:
             trace = self._request.trace
@@ -162,14 +165,16 @@ class Cases:
         self.compile_ms += ms
         return ran
 
-    async def _interpreted(self, job: CompileJob, run: Run, asked: Mapping[str, Any]) -> Ran:
+    async def _interpreted(
+        self, job: CompileJob, run: PreparedRun, asked: Mapping[str, Any]
+    ) -> RunResult:
         timeout_s, cut = self._request.timeout_s, (await self._prepared(job)).cut
         header = {"options": job.options, "target": job.target_name, **asked}
         return await interpret(
             self._place.children.kernels, cut, run, header, timeout_s, self._deadline
         )
 
-    async def _expected(self, case: Case, run: Run) -> Expected | None:
+    async def _expected(self, case: Case, run: PreparedRun) -> Expected | None:
         reference = case.reference
         if reference is None:
             return None
@@ -206,7 +211,12 @@ class Cases:
         return frozenset(item.name for item in facts.parameters)
 
     async def _judged(
-        self, result: CaseResult, case: Case, run: Run, ran: Ran, expected: Expected | None
+        self,
+        result: CaseResult,
+        case: Case,
+        run: PreparedRun,
+        ran: RunResult,
+        expected: Expected | None,
     ) -> CaseResult:
         outputs: dict[str, Output] = {}
         matches: list[bool] = []
@@ -240,7 +250,7 @@ class Cases:
     async def _compared(
         self,
         case: Case,
-        run: Run,
+        run: PreparedRun,
         actual: Actual,
         expected: Expected | None,
         returned: dict[str, str],
@@ -248,7 +258,7 @@ class Cases:
         pool = self._place.children.kernels
         return await compare(pool, run, actual, expected, case.reference, returned)
 
-    def _evidence(self, ran: Ran, expected: Expected | None, matches: list[bool]) -> Evidence:
+    def _evidence(self, ran: RunResult, expected: Expected | None, matches: list[bool]) -> Evidence:
         return Evidence(
             reference_failed=expected is not None and expected.failure is not None,
             fits=ran.fits,
@@ -265,7 +275,7 @@ class Cases:
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class _PreparedSource:
     """A source whose kernel can be bound."""
 
     cut: CutReport
@@ -296,8 +306,8 @@ async def _asked(cut: CutReport, job: CompileJob, tasks: ChildTasks) -> KernelFa
 
 
 async def _together(
-    ran: Coroutine[Any, Any, Ran], expected: Coroutine[Any, Any, Expected | None]
-) -> tuple[Ran, Expected | None]:
+    ran: Coroutine[Any, Any, RunResult], expected: Coroutine[Any, Any, Expected | None]
+) -> tuple[RunResult, Expected | None]:
     """Return both; where one raises, the other is ended."""
     tasks = asyncio.ensure_future(ran), asyncio.ensure_future(expected)
     try:

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from compiler.launch.launch import Comparison, Finding, Output
-from compiler.launch.reference import Reference
-from compiler.launch.tolerance import default_tolerance
+from launch.request.launch_record import Comparison, Finding, Output
+from launch.request.reference_request import Reference
+from launch.request.tolerance import default_tolerance
+from worker.compile.reports import Malformed, read_report
+from worker.launch.launch_reports import ComparedOutput, CompareReport
 from worker.launch.reference import Expected
-from worker.launch.report import ComparedOutput, CompareReport
-from worker.launch.run import Run, laid_out, size_bytes
-from worker.pool import Pool
-from worker.report import Malformed, read_report
-from worker.tries import run_task
+from worker.launch.run import PreparedRun, laid_out, size_bytes
+from worker.pool.pool import Pool
+from worker.pool.retry import run_task
 
 COMPARE_DEADLINE_S = 60.0
 
@@ -45,7 +45,7 @@ class Compared:
 
 async def compare(
     pool: Pool,
-    run: Run,
+    run: PreparedRun,
     actual: Actual,
     expected: Expected | None,
     reference: Reference | None,
@@ -93,7 +93,7 @@ async def compare(
     return Compared(outputs, files)
 
 
-def not_checked(outputs: Mapping[str, Output], run: Run) -> Finding:
+def not_checked(outputs: Mapping[str, Output], run: PreparedRun) -> Finding:
     """Return the finding that a reference was given and nothing compared with it, and why."""
     compared = [name for name, output in outputs.items() if output.comparison is not None]
     empty = [name for name in compared if not size_bytes(run.bound.outputs[name])]
@@ -145,7 +145,7 @@ def _note(name: str, output: ComparedOutput, expected: Expected | None) -> str |
 
 def _asked(
     name: str,
-    run: Run,
+    run: PreparedRun,
     places: dict[str, list[int]],
     expected: Expected | None,
     reference: Reference | None,

@@ -2,25 +2,190 @@
 
 It stands beside the compile worker of the same process. Whatever needs compiling is an ordinary
 compile job, which any worker may do.
+
+One GPU at work: it claims launches, does them, and looks again at those that ended in a fault.
+
+It stops for good when its GPU is drained; what it has not finished goes to other workers.
 """
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from store import workers
 from store.compilations import Compilations
 from store.connection import Server
-from store.jobs.callers import Jobs
+from store.errors import StoreUnavailable
+from store.events import Events
+from store.jobs.consumer import JobConsumer, Revocations
+from store.jobs.producer import JobProducer
+from store.jobs.types import Claim, QueueLimits
 from store.jobs.waiting import Finished
-from worker.compile import Bench
-from worker.cuda.devices import NoDevices, find_devices
-from worker.cuda.launchers import LauncherCommand, Launchers
-from worker.launch.children import Children
-from worker.launch.gpu import GpuDesk
-from worker.launch.gpu_station import GpuStation, Shop
+from store.lanes import device_lane
+from store.launches import Amendments, Launches
+from worker.compile.compile import CompileContext
+from worker.gpu.launcher.launcher_walls import LAYERS
+from worker.gpu.supervisor.devices import NoDevices, find_devices
+from worker.gpu.supervisor.launchers import DeviceDrained, DeviceState, LauncherCommand, Launchers
+from worker.gpu.tools.installed_tools import MEMCHECK
+from worker.launch.do_launch import LaunchContext, do_launch
+from worker.launch.gpu_run import GpuContext
+from worker.launch.launch_children import Children
+from worker.launch.tool_reruns import Suspect, Suspects, look_again, not_looked
+from worker.slots import HEARTBEAT_S, Slots, every, leave
+
+SLOTS_PER_GPU = 4
+"""A GPU runs one job at a time; meanwhile others compile, compute references and compare."""
+MOST_LOOKS = 2
+"""Second looks that wait or run: they take the GPU's turn, and a fault is cheap to make."""
+GRACE_S = 10.0
+"""What launches that need the drained GPU no more may take to be handed in."""
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class StationContext:
+    """What all stations of a worker share."""
+
+    redis: Server
+    blocking: Server
+    children: Children
+    bench: CompileContext
+    lease_s: float
+
+
+class GpuStation:
+    """Does the launches of one GPU, under the worker's id `name`."""
+
+    def __init__(
+        self, name: str, gpu: dict[str, Any], desk: GpuContext, shop: StationContext
+    ) -> None:
+        self._name = name
+        self._target, self._model = gpu["target"], gpu["model"]
+        self._desk = desk
+        self._shop = shop
+        self._sequels = Amendments(shop.redis)
+        self._working: set[int] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._looks: set[asyncio.Task[None]] = set()
+        self._lanes = shop.children.lanes(device_lane(self._target, self._model))
+        limits = QueueLimits(lease_ms=int(shop.lease_s * 1000))
+        attempts = JobConsumer(shop.redis, shop.blocking, name, limits)
+        self._slots = Slots(attempts, self._lanes, self._do, SLOTS_PER_GPU, shop.lease_s)
+
+    async def run(self) -> None:
+        """Work until cancelled, or until the GPU is drained."""
+        drained = asyncio.create_task(self._desk.launchers.until_drained(self._desk.ordinal))
+        work = asyncio.create_task(self._work())
+        try:
+            await asyncio.wait({drained, work}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                logger.error("GPU %d is drained: %s", self._desk.ordinal, drained.result())
+                await self._let_finish()
+        finally:
+            tasks = {drained, work, *self._looks}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await leave(workers.Workers(self._shop.redis), self._name)
+        if not work.cancelled() and (error := work.exception()):
+            raise error
+
+    async def drain(self) -> None:
+        """Take no further launch, and return when those that run have ended."""
+        await self._slots.drain()
+
+    async def _work(self) -> None:
+        logger.info("GPU %d: %s", self._desk.ordinal, self._lanes[0])
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._slots.run())
+            group.create_task(Revocations(self._shop.blocking, self._slots.revoke).run())
+            group.create_task(every(HEARTBEAT_S, self._beat))
+
+    @property
+    def _state(self) -> DeviceState:
+        ordinal = self._desk.ordinal
+        return next(d for d in self._desk.launchers.devices if d.ordinal == ordinal)
+
+    async def _beat(self) -> None:
+        state = self._state
+        if state.drained is not None:
+            return
+        layers = state.facts.sandbox if state.facts is not None else ()
+        missing = [layer for layer in LAYERS if layer not in layers]
+        worker = workers.Worker(
+            id=self._name,
+            kind="launch",
+            toolchain=None,
+            device=f"{self._target} {self._model}",
+            sandbox="launcher",
+            slots=self._slots.count,
+            busy=self._slots.busy,
+            sandbox_report={"level": "launcher", "layers": list(layers), "missing": missing},
+            references=self._shop.children.languages,
+            tools=list(state.tools),
+        )
+        await workers.Workers(self._shop.redis).beat(worker)
+
+    async def _do(self, claim: Claim, attempts: JobConsumer) -> None:
+        """Do a launch; one that needs a drained GPU waits here until its slot gives it back."""
+        suspects = Suspects(claim.id, self._sequels) if MEMCHECK in self._state.tools else None
+        self._working.add(claim.token)
+        self._idle.clear()
+        try:
+            await self._launch(claim, attempts, replace(self._desk, suspects=suspects))
+        except DeviceDrained:
+            self._leave(claim)
+            await asyncio.Event().wait()
+        finally:
+            self._leave(claim)
+        if suspects is not None and suspects.first is not None:
+            await self._look_again(claim, suspects.first)
+
+    def _leave(self, claim: Claim) -> None:
+        self._working.discard(claim.token)
+        if not self._working:
+            self._idle.set()
+
+    async def _launch(self, claim: Claim, attempts: JobConsumer, desk: GpuContext) -> None:
+        state, shop = self._state, self._shop
+        if state.drained is not None:
+            raise DeviceDrained(state.drained)
+        launches, events = Launches(shop.redis), Events(shop.redis)
+        bench, children = shop.bench, shop.children
+        registry = workers.Workers(shop.redis)
+        launch_desk = LaunchContext(
+            attempts, launches, events, bench.blobs, bench, children, registry, desk
+        )
+        await do_launch(claim, launch_desk)
+
+    async def _look_again(self, claim: Claim, suspect: Suspect) -> None:
+        desk = self._desk
+        if len(self._looks) >= MOST_LOOKS:
+            await not_looked(claim, suspect, desk.jobs, self._sequels)
+            return
+        look = look_again(claim, suspect, desk.launchers, desk.ordinal, desk.jobs, self._sequels)
+        task = asyncio.create_task(_logged(look))
+        self._looks.add(task)
+        task.add_done_callback(self._looks.discard)
+
+    async def _let_finish(self) -> None:
+        """Wait for the launches that are past the GPU; the others wait for us."""
+        with contextlib.suppress(TimeoutError):  # then they are given back as well
+            async with asyncio.timeout(GRACE_S):
+                await self._idle.wait()
+
+
+async def _logged(look: Coroutine[Any, Any, None]) -> None:
+    try:
+        await look
+    except StoreUnavailable as error:
+        logger.warning("a second look was not told: %s", error)
 
 
 async def gpus_here() -> list[dict[str, Any]]:
@@ -42,12 +207,12 @@ class GpuWorker:
         redis: Server,
         blocking: Server,
         children: Children,
-        bench: Bench,
+        bench: CompileContext,
         compilations: Compilations,
         lease_s: float,
     ) -> None:
         self._name = name
-        self._shop = Shop(redis, blocking, children, bench, lease_s)
+        self._shop = StationContext(redis, blocking, children, bench, lease_s)
         self._compilations = compilations
         self._stations: list[GpuStation] = []
 
@@ -75,6 +240,6 @@ class GpuWorker:
 
     def _station(self, gpu: dict[str, Any], launchers: Launchers, finished: Finished) -> GpuStation:
         ordinal = gpu["ordinal"]
-        jobs, blobs = Jobs(self._shop.redis), self._shop.bench.blobs
-        desk = GpuDesk(launchers, ordinal, jobs, finished, self._compilations, blobs)
+        jobs, blobs = JobProducer(self._shop.redis), self._shop.bench.blobs
+        desk = GpuContext(launchers, ordinal, jobs, finished, self._compilations, blobs)
         return GpuStation(f"{self._name}-gpu{ordinal}", gpu, desk, self._shop)

@@ -11,17 +11,15 @@ from compiler.toolchain import Toolchain
 from store import workers
 from store.connection import Server
 from store.events import Events
-from store.jobs.attempts import Attempts
-from store.jobs.revocations import Revocations
-from store.jobs.words import Claim, Limits
+from store.jobs.consumer import JobConsumer, Revocations
+from store.jobs.types import Claim, QueueLimits
 from store.lanes import interpreter_lane
 from store.launches import Launches
-from worker.branch import Branch
-from worker.compile import Bench
-from worker.launch.children import Children
-from worker.launch.launch_job import LaunchDesk, do_launch
-from worker.slots import Slots
-from worker.upkeep import HEARTBEAT_S, every, leave
+from worker.compile.compile import CompileContext
+from worker.launch.do_launch import LaunchContext, do_launch
+from worker.launch.launch_children import Children
+from worker.pool.sandbox_report import ToolchainContext
+from worker.slots import HEARTBEAT_S, Slots, every, leave
 
 
 class LaunchWorker:
@@ -33,13 +31,13 @@ class LaunchWorker:
         redis: Server,
         blocking: Server,
         children: Children,
-        bench: Bench,
+        bench: CompileContext,
         lease_s: float,
     ) -> None:
         self._worker = worker
         lanes = children.lanes(interpreter_lane(bench.toolchain.id))
-        limits = Limits(lease_ms=int(lease_s * 1000))
-        attempts = Attempts(redis, blocking, worker.id, limits)
+        limits = QueueLimits(lease_ms=int(lease_s * 1000))
+        attempts = JobConsumer(redis, blocking, worker.id, limits)
         self._slots = Slots(attempts, lanes, self._do, worker.slots, lease_s, has_reserve=True)
         self._redis = redis
         self._blocking = blocking
@@ -65,16 +63,20 @@ class LaunchWorker:
         languages = self._children.languages
         await registry.beat(replace(self._worker, busy=self._slots.busy, references=languages))
 
-    async def _do(self, claim: Claim, attempts: Attempts) -> None:
+    async def _do(self, claim: Claim, attempts: JobConsumer) -> None:
         launches = Launches(self._redis)
         events = Events(self._redis)
         bench = self._bench
         registry = workers.Workers(self._redis)
-        desk = LaunchDesk(attempts, launches, events, bench.blobs, bench, self._children, registry)
+        desk = LaunchContext(
+            attempts, launches, events, bench.blobs, bench, self._children, registry
+        )
         await do_launch(claim, desk)
 
 
-def launch_worker_of(name: str, toolchain: Toolchain, branch: Branch, slots: int) -> workers.Worker:
+def launch_worker_of(
+    name: str, toolchain: Toolchain, branch: ToolchainContext, slots: int
+) -> workers.Worker:
     """Return how the interpreter's worker is registered, whose children are those of `branch`."""
     return workers.Worker(
         id=f"{name}-launch",

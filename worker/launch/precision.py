@@ -6,9 +6,9 @@ Never changes what matches; it only says what a person would otherwise have to w
 from collections.abc import Mapping
 
 from compiler.compilation import Compilation
-from compiler.launch.launch import Comparison, Output, Summary
+from launch.request.launch_record import Comparison, Output, Summary
 from store.blobs import Blobs
-from worker.launch.run import Run
+from worker.launch.run import PreparedRun
 
 _SPACING = {"fp64": 2.0**-52, "fp32": 2.0**-23, "fp16": 2.0**-10, "bf16": 2.0**-7}
 """Between 1 and the next number, of every type whose rounding is told apart from a mistake."""
@@ -19,7 +19,7 @@ _DOT, _TF32 = b"tt.dot", b"inputPrecision = tf32"
 
 
 async def explained(
-    outputs: Mapping[str, Output], run: Run, compilation: Compilation | None, blobs: Blobs
+    outputs: Mapping[str, Output], run: PreparedRun, compilation: Compilation | None, blobs: Blobs
 ) -> dict[str, Output]:
     """Return `outputs` with a note on every comparison that fails by no more than rounding."""
     failed = [one for one in outputs.values() if one.comparison and not one.comparison.matches]

@@ -6,22 +6,17 @@ expected, as its author may anyway; it cannot make a kernel pass whose outputs i
 
 from dataclasses import dataclass, field
 
-from compiler.clipping import MESSAGE_CHARS, clipped
-from compiler.launch.bound import Buffer
-from compiler.launch.launch import Finding
-from compiler.launch.reference import Reference
+from compiler.diagnostic import MESSAGE_CHARS, clipped
+from launch.request.bound_arguments import Buffer
+from launch.request.launch_record import Finding
+from launch.request.reference_request import Reference
 from store.workers import Workers
-from worker.launch.children import TORCH, Children
-from worker.launch.deadline import Deadline
-from worker.launch.report import (
-    ExpectedOutput,
-    LaunchFailure,
-    ReferenceReport,
-)
-from worker.launch.run import Ran, Run, arguments_header
-from worker.outcome import Ending, Outcome
-from worker.report import Malformed, read_report
-from worker.tries import run_task
+from worker.compile.reports import Malformed, read_report
+from worker.launch.launch_children import TORCH, Children
+from worker.launch.launch_reports import ExpectedOutput, LaunchFailure, ReferenceReport
+from worker.launch.run import Deadline, PreparedRun, RunResult, arguments_header
+from worker.pool.child_outcome import ChildOutcome, Ending
+from worker.pool.retry import run_task
 
 _NEEDS_TORCH = "needs_torch"
 
@@ -45,7 +40,7 @@ class Expected:
 async def expect(
     children: Children,
     reference: Reference,
-    run: Run,
+    run: PreparedRun,
     timeout_s: float,
     deadline: Deadline,
     registry: Workers,
@@ -85,7 +80,7 @@ async def expect(
         return no_reference(f"the reference did not report as it should: {error}")
 
 
-def of_kernel(ran: Ran, run: Run) -> Expected:
+def of_kernel(ran: RunResult, run: PreparedRun) -> Expected:
     """Return what another kernel's run makes of a reference."""
     if ran.problem is not None:
         return no_reference(f"the reference's kernel could not be run: {ran.problem.detail}")
@@ -127,7 +122,7 @@ def _failed(failure: LaunchFailure, advice: str) -> Expected:
     return no_reference(failure.message + advice, first.line if first else None)
 
 
-def _expected(report: ReferenceReport, outcome: Outcome, run: Run) -> Expected:
+def _expected(report: ReferenceReport, outcome: ChildOutcome, run: PreparedRun) -> Expected:
     stages = {stage.name: stage.body for stage in outcome.stages}
     outputs = {
         name: _whole(stages.get(f"expected:{name}"), name, described, run.bound.outputs.get(name))

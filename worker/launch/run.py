@@ -1,19 +1,56 @@
-"""One run of a kernel: what is to be run, and what came out of it, whatever ran it."""
+"""One run of a kernel: what is to be run, and what came out of it, whatever ran it.
 
+The moment by which a launch must be over, however many cases it has.
+"""
+
+import time
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from compiler.launch.bound import BoundArguments, Buffer
-from compiler.launch.element import ITEM_BYTES
-from compiler.launch.launch import Finding, Profile, Timing
+from compiler.constexpr import Value
 from compiler.problem import Problem
 from compiler.specialization import Specialization
-from compiler.value import Value
+from launch.request.bound_arguments import BoundArguments, Buffer
+from launch.request.element import ITEM_BYTES
+from launch.request.launch_record import Finding, Profile, Timing
+
+
+class DeadlinePassed(Exception):
+    """There was no time left, or not enough for what was under way."""
+
+    def __init__(self, deadline_s: float) -> None:
+        super().__init__(
+            f"The launch was not over within deadline_s = {deadline_s:g} s, which counts from its "
+            "submission. Ask for more, or for fewer cases at a time."
+        )
+
+
+class Deadline:
+    """`deadline_s` after the submission; `spent_s` of them had passed when a worker began."""
+
+    def __init__(self, deadline_s: float, spent_s: float = 0.0) -> None:
+        self._deadline_s = deadline_s
+        self._end = time.monotonic() + deadline_s - spent_s
+
+    def limit_s(self, timeout_s: float) -> float:
+        """Return what a step may take that is allowed `timeout_s`. Raises DeadlinePassed."""
+        self.check()
+        return min(timeout_s, self._end - time.monotonic())
+
+    def check(self) -> None:
+        """Raise DeadlinePassed when it has."""
+        if time.monotonic() >= self._end:
+            raise self.passed
+
+    @property
+    def passed(self) -> DeadlinePassed:
+        """What to raise where it is known to have."""
+        return DeadlinePassed(self._deadline_s)
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PreparedRun:
     """One case, ready to run: arguments bound, grid evaluated; `uploads` lie behind the source."""
 
     kernel: str
@@ -32,7 +69,7 @@ class Run:
 
 
 @dataclass(slots=True)
-class Ran:
+class RunResult:
     """What came out of a run. `outputs` are elements in C order, by name."""
 
     outputs: dict[str, bytes] = field(default_factory=dict)
@@ -60,7 +97,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BodyPart:
     """Where bytes lie in a frame's body."""
 
     offset: int
@@ -85,12 +122,12 @@ def laid_out(parts: dict[str, bytes]) -> tuple[bytes, dict[str, list[int]]]:
     """Return `parts` one behind the other, and the place of each by name."""
     places, offset = {}, 0
     for name, data in parts.items():
-        places[name] = Place(offset, len(data)).to_json()
+        places[name] = BodyPart(offset, len(data)).to_json()
         offset += len(data)
     return b"".join(parts.values()), places
 
 
-def arguments_header(run: Run, offset: int) -> dict[str, Any]:
+def arguments_header(run: PreparedRun, offset: int) -> dict[str, Any]:
     """Return the bound arguments for a child whose uploads begin at `offset` of the body."""
     dumped = run.bound.model_dump(mode="json")
     for allocation in dumped["allocations"]:

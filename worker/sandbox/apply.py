@@ -11,9 +11,9 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from worker.sandbox import empty_root, landlock, libc, limits, outer, seccomp
+from worker.sandbox import empty_root, landlock, libc, outer, rlimits, seccomp
 from worker.sandbox.outer import NOTHING, Outer
-from worker.sandbox.profile import Profile, file_rules
+from worker.sandbox.profile import SandboxProfile, file_rules
 
 _CAPABILITY_VERSION_3 = 0x20080522
 _ABOVE = 100  # descriptors kept for children live above this number
@@ -31,13 +31,13 @@ class SandboxError(Exception):
 class Walls:
     """A profile made ready before the fork: its Landlock ruleset (a descriptor) and its filter."""
 
-    profile: Profile
+    profile: SandboxProfile
     ruleset: int | None
     filter: seccomp.Filter | None
     outer: Outer = NOTHING
 
 
-def prepare(profile: Profile, *, unsafe: bool) -> Walls:
+def prepare(profile: SandboxProfile, *, unsafe: bool) -> Walls:
     """Build what children of `profile` will enter; with `unsafe` no file or call is denied.
 
     Raises SandboxError.
@@ -112,11 +112,11 @@ def _outer_layers(walls: Walls) -> list[tuple[str, Callable[[], None]]]:
     return layers
 
 
-def _enter_limits(profile: Profile, *, has_user: bool) -> None:
+def _enter_limits(profile: SandboxProfile, *, has_user: bool) -> None:
     processes = None if profile.may_run_tools else 0
     if profile.may_run_tools and has_user:
         processes = outer.MOST_PROCESSES
-    limits.enter(profile.limits, processes=processes)
+    rlimits.enter(profile.limits, processes=processes)
 
 
 def _enter_root(namespace: int) -> None:

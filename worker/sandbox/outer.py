@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from worker.sandbox import empty_root
-from worker.sandbox.profile import Profile, file_rules
+from worker.sandbox.profile import SandboxProfile, file_rules
 
 SCORE, ROOT, USER = "oom_score_adj", "empty_root", "uid_per_slot"
 LAYERS = (SCORE, ROOT, USER)
@@ -55,7 +55,7 @@ def become(user: int) -> None:
 
 
 def found(
-    profiles: Mapping[str, Profile], zygote_pid: int, root: int | None, why_no_root: str
+    profiles: Mapping[str, SandboxProfile], zygote_pid: int, root: int | None, why_no_root: str
 ) -> tuple[dict[str, Outer], dict[str, str]]:
     """Return what children of each profile can enter here, and of every layer why not all can."""
     made: dict[str, Outer] = {}
@@ -73,7 +73,7 @@ def found(
     return made, absent
 
 
-def tried(profile: Profile, wanted: Outer) -> tuple[Outer, dict[str, str]]:
+def tried(profile: SandboxProfile, wanted: Outer) -> tuple[Outer, dict[str, str]]:
     """Return what of `wanted` works for children of `profile`, and why the rest does not."""
     reasons = _reasons(profile, wanted)
     works = Outer(
@@ -84,7 +84,7 @@ def tried(profile: Profile, wanted: Outer) -> tuple[Outer, dict[str, str]]:
     return works, reasons
 
 
-def _reasons(profile: Profile, wanted: Outer) -> dict[str, str]:
+def _reasons(profile: SandboxProfile, wanted: Outer) -> dict[str, str]:
     said_end, says = os.pipe()
     hold_end, hold = os.pipe()
     pid = os.fork()
@@ -107,7 +107,7 @@ def _reasons(profile: Profile, wanted: Outer) -> dict[str, str]:
 
 
 def _be_tried(
-    profile: Profile, wanted: Outer, says: int, hold: int, others: tuple[int, int]
+    profile: SandboxProfile, wanted: Outer, says: int, hold: int, others: tuple[int, int]
 ) -> None:
     """Enter what is wanted, say what did not work, and wait for the end. Never returns."""
     try:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from worker.sandbox import landlock, syscalls
-from worker.sandbox.limits import Limits
+from worker.sandbox.rlimits import ResourceLimits
 
 _MIB = 1 << 20
 _TOOLS = ("ptxas", "ptxas-blackwell", "nvdisasm")
@@ -23,33 +23,41 @@ _LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class SandboxProfile:
     """One kind of child: the calls it may make, whether it may start programs, and its limits."""
 
     name: str
     calls: frozenset[str]
     may_run_tools: bool
-    limits: Limits
+    limits: ResourceLimits
 
 
-PROFILES: Mapping[str, Profile] = {
+PROFILES: Mapping[str, SandboxProfile] = {
     profile.name: profile
     for profile in (
-        Profile("cut", syscalls.QUIET, may_run_tools=False, limits=Limits(1024 * _MIB, 60, 0, 32)),
-        Profile(
-            "front", syscalls.QUIET, may_run_tools=False, limits=Limits(2048 * _MIB, 120, 0, 32)
+        SandboxProfile(
+            "cut",
+            syscalls.QUIET,
+            may_run_tools=False,
+            limits=ResourceLimits(1024 * _MIB, 60, 0, 32),
         ),
-        Profile(
+        SandboxProfile(
+            "front",
+            syscalls.QUIET,
+            may_run_tools=False,
+            limits=ResourceLimits(2048 * _MIB, 120, 0, 32),
+        ),
+        SandboxProfile(
             "back",
             syscalls.TOOLING,
             may_run_tools=True,
-            limits=Limits(4096 * _MIB, 600, 64 * _MIB, 64),
+            limits=ResourceLimits(4096 * _MIB, 600, 64 * _MIB, 64),
         ),
     )
 }
 
 
-def policy_digest(profiles: Mapping[str, Profile]) -> str:
+def policy_digest(profiles: Mapping[str, SandboxProfile]) -> str:
     """Return the SHA-256 of everything the profiles permit.
 
     Equal on every machine that runs the same policy.
@@ -65,7 +73,7 @@ def policy_digest(profiles: Mapping[str, Profile]) -> str:
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
-def file_rules(profile: Profile) -> list[tuple[str, int]]:
+def file_rules(profile: SandboxProfile) -> list[tuple[str, int]]:
     """Return the (path, Landlock rights) that a child of this profile may use.
 
     Nothing, or the tool chain's own files.

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from store.connection import Server, connect
-from tests.integration.api.running import Deployment, Process, wait_until
+from tests.integration.service.running import Deployment, Process, wait_until
 
 LEASE_S = 2
 Connect = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]

@@ -11,9 +11,9 @@ from store.blobs import Blobs
 from store.budget import Budget
 from store.compilations import Compilations
 from store.errors import QueueBytesFull, StoreUnavailable
-from store.jobs.attempts import Attempts
-from store.jobs.callers import Jobs
-from store.jobs.words import Cancellation, Limits, Outcome, Priority
+from store.jobs.consumer import JobConsumer
+from store.jobs.producer import JobProducer
+from store.jobs.types import Cancellation, Priority, QueueLimits, SubmitOutcome
 from store.workers import Toolchains, Worker, Workers
 
 LANE = "compile:triton-3.9.0"
@@ -35,12 +35,12 @@ async def small(redis):
 
 @pytest.fixture
 def jobs(redis):
-    return Jobs(redis)
+    return JobProducer(redis)
 
 
 @pytest.fixture
 def attempts(redis, blocking):
-    return Attempts(redis, blocking, "worker")
+    return JobConsumer(redis, blocking, "worker")
 
 
 async def submit(jobs, job_id, payload=b"{}"):
@@ -133,18 +133,18 @@ async def test_the_cache_gives_way_when_the_servers_memory_is_used_up(small):
 
 
 async def test_all_jobs_together_have_a_bound_in_bytes(redis, attempts):
-    jobs = Jobs(redis, Limits(living_bytes=1000))
+    jobs = JobProducer(redis, QueueLimits(living_bytes=1000))
     await submit(jobs, "first", b" " * 600)
     with pytest.raises(QueueBytesFull, match="1000 bytes"):
         await submit(jobs, "second", b" " * 600)
-    assert (await submit(jobs, "first", b" " * 600)).outcome == Outcome.JOIN
+    assert (await submit(jobs, "first", b" " * 600)).outcome == SubmitOutcome.JOIN
 
     claim = await attempts.claim([LANE])
     with pytest.raises(QueueBytesFull):
         await submit(jobs, "second", b" " * 600)
     await attempts.finish(claim.id, claim.token, b"{}", reusable=False, keep_s=60)
 
-    assert (await submit(jobs, "second", b" " * 600)).outcome == Outcome.MISS
+    assert (await submit(jobs, "second", b" " * 600)).outcome == SubmitOutcome.MISS
 
 
 @pytest.mark.parametrize("name", scripts.NAMES)

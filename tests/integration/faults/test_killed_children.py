@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest_asyncio
 
 from tests.security.tree import descendants
-from worker.nursery import Toolchain
-from worker.outcome import Ending
-from worker.pool import Pool
-from worker.tries import MAX_TRIES, killed_from_outside, run_task
+from worker.pool.child_outcome import Ending
+from worker.pool.pool import Pool
+from worker.pool.retry import MAX_TRIES, killed_from_outside, run_task
+from worker.pool.zygote_client import ZygoteToolchain
 
 ROOT = Path(__file__).parents[3]
-TOOLCHAIN = Toolchain(Path(sys.executable), ROOT, "tests.integration.worker.pool_tasks")
+TOOLCHAIN = ZygoteToolchain(Path(sys.executable), ROOT, "tests.integration.worker.pool_tasks")
 
 
 @pytest_asyncio.fixture

@@ -6,17 +6,15 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from store import keys, subscription
-from store.connection import Server, connect
+from store.connection import Server, connect, probe
 from store.embedded import EmbeddedValkey
 from store.errors import StoreUnavailable
-from store.events import Events
-from store.following import Following
-from store.invalidation import Invalidations, invalidate
-from store.jobs.attempts import Attempts
-from store.jobs.callers import Jobs
+from store.events import EventFollowers, Events
+from store.jobs.consumer import JobConsumer
+from store.jobs.producer import JobProducer
+from store.jobs.types import Priority
 from store.jobs.waiting import Finished
-from store.jobs.words import Priority
-from store.probe import probe
+from store.subscription import Invalidations, invalidate
 from tests.integration.faults.refusing import REFUSALS, WRITES_REFUSED
 from worker.slots import Slots
 
@@ -57,7 +55,7 @@ async def test_who_listens_and_waits_outlives_every_refusal(
     valkey, operator, blocking, redis, refusal
 ):
     finished, heard = Finished(redis, blocking), []
-    following = Following(redis, blocking, Events(redis))
+    following = EventFollowers(redis, blocking, Events(redis))
     invalidations = Invalidations(blocking, on_key=heard.append, on_loss=lambda: None)
     parts = [finished, following, invalidations]
     tasks = [asyncio.create_task(part.run()) for part in parts]
@@ -79,10 +77,10 @@ async def test_who_listens_and_waits_outlives_every_refusal(
 
 
 async def submit_and_finish(redis, blocking, job_id):
-    await Jobs(redis).submit(
+    await JobProducer(redis).submit(
         job_id, lane=LANE, priority=Priority.BATCH, payload=b"{}", caller="ada", deadline_ms=60_000
     )
-    attempts = Attempts(redis, blocking, "worker")
+    attempts = JobConsumer(redis, blocking, "worker")
     claim = await attempts.claim([LANE])
     await attempts.finish(job_id, claim.token, b"ok", reusable=True, keep_s=60)
 
@@ -94,12 +92,12 @@ async def test_a_worker_that_is_refused_takes_jobs_afterwards(
     async def do_job(claim, attempts):
         await attempts.finish(claim.id, claim.token, b"made", reusable=True, keep_s=60)
 
-    slots = Slots(Attempts(redis, blocking, "worker"), [LANE], do_job, count=2, lease_s=1)
+    slots = Slots(JobConsumer(redis, blocking, "worker"), [LANE], do_job, count=2, lease_s=1)
     working = asyncio.create_task(slots.run())
 
     async with REFUSALS[refusal](valkey, operator):
         await asyncio.sleep(0.3)
-    await Jobs(operator).submit(
+    await JobProducer(operator).submit(
         "matmul", lane=LANE, priority=Priority.BATCH, payload=b"", caller="ada", deadline_ms=60_000
     )
 

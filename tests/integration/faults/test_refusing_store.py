@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from store.jobs.callers import Jobs
-from store.jobs.words import Priority
+from store.jobs.producer import JobProducer
+from store.jobs.types import Priority
 from store.lanes import compile_lane
 from store.workers import Toolchains
-from tests.integration.api import bodies
 from tests.integration.faults.refusing import REFUSALS
+from tests.integration.service import bodies
 
 KEY = "5" * 64
 
@@ -70,13 +70,13 @@ async def test_a_worker_waits_for_a_store_that_refuses_when_it_starts(machine, o
 async def test_a_job_that_nobody_can_read_ends(machine, worker, operator, http):
     """Another version wrote it: three tries, not any number of them."""
     toolchain_id = await Toolchains(operator).default()
-    await Jobs(operator).submit(
+    await JobProducer(operator).submit(
         KEY, lane=compile_lane(toolchain_id), priority=Priority.INTERACTIVE, payload=b'{"v": 99}',
         caller="anonymous", deadline_ms=60_000,
     )  # fmt: skip
 
     async with asyncio.timeout(20):
-        while (result := await Jobs(operator).result(KEY)) is None:
+        while (result := await JobProducer(operator).result(KEY)) is None:
             await asyncio.sleep(0.1)
 
     assert b'"worker_lost"' in result.record
@@ -88,13 +88,13 @@ async def test_a_job_that_nobody_can_read_ends(machine, worker, operator, http):
 async def test_without_any_worker_the_service_ends_what_is_overdue(machine, operator, http):
     machine.stop_workers()
     toolchain_id = await Toolchains(operator).default()
-    await Jobs(operator).submit(
+    await JobProducer(operator).submit(
         "a" * 64, lane=compile_lane(toolchain_id), priority=Priority.BATCH, payload=b"{}",
         caller="anonymous", deadline_ms=1,
     )  # fmt: skip
 
     async with asyncio.timeout(20):
-        while await Jobs(operator).result("a" * 64) is None:
+        while await JobProducer(operator).result("a" * 64) is None:
             await asyncio.sleep(0.1)
 
 

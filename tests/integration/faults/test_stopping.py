@@ -5,8 +5,8 @@ import signal
 
 import httpx
 
-from tests.integration.api import bodies
 from tests.integration.faults.conftest import DRAIN_S, is_registered
+from tests.integration.service import bodies
 
 
 def busy_for(seconds, comment):

@@ -7,13 +7,13 @@ from typing import Any, Protocol
 import pytest
 
 from store.connection import Server
-from store.jobs.attempts import Attempts
-from store.jobs.callers import Jobs
+from store.jobs.consumer import JobConsumer
+from store.jobs.producer import JobProducer
+from store.jobs.types import Priority, QueueLimits, Submitted
 from store.jobs.waiting import Finished
-from store.jobs.words import Limits, Priority, Submitted
 
 LANE = "compile:triton-3.9.0"
-LIMITS = Limits(queued=50, queued_per_caller=20, deliveries=3, lease_ms=5_000)
+LIMITS = QueueLimits(queued=50, queued_per_caller=20, deliveries=3, lease_ms=5_000)
 
 
 class Submit(Protocol):
@@ -21,12 +21,12 @@ class Submit(Protocol):
 
 
 @pytest.fixture
-def jobs(redis: Server) -> Jobs:
-    return Jobs(redis, LIMITS)
+def jobs(redis: Server) -> JobProducer:
+    return JobProducer(redis, LIMITS)
 
 
 @pytest.fixture
-def submit(jobs: Jobs) -> Submit:
+def submit(jobs: JobProducer) -> Submit:
     async def submit(job_id: str, **changes: Any) -> Submitted:
         usual = {
             "lane": LANE,
@@ -41,11 +41,11 @@ def submit(jobs: Jobs) -> Submit:
 
 
 @pytest.fixture
-def worker(redis: Server, blocking: Server) -> Callable[..., Attempts]:
+def worker(redis: Server, blocking: Server) -> Callable[..., JobConsumer]:
     """Makes attempts for a consumer of any name, with a lease of any length."""
 
-    def worker(name: str = "worker-1", lease_ms: int = LIMITS.lease_ms) -> Attempts:
-        return Attempts(redis, blocking, name, Limits(lease_ms=lease_ms))
+    def worker(name: str = "worker-1", lease_ms: int = LIMITS.lease_ms) -> JobConsumer:
+        return JobConsumer(redis, blocking, name, QueueLimits(lease_ms=lease_ms))
 
     return worker
 

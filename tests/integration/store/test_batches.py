@@ -6,7 +6,7 @@ import pytest
 
 from store.batches import Batches, Planned, Settled
 from store.events import Events
-from store.jobs.words import Cancellation, Membership, interest_of_batch
+from store.jobs.types import Cancellation, Membership, interest_of_batch
 
 LANE = "compile:triton-3.9.0"
 OK = b'{"key":"k","url":"/u","state":"succeeded"}'

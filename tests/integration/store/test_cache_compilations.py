@@ -3,8 +3,7 @@
 import pytest
 
 from store.blobs import Blobs
-from store.compilations import Compilations
-from store.derived import Derived
+from store.compilations import Compilations, Derived
 from store.records import Miss
 
 KEY = "9f" * 32

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from store import server_binary
+from store import embedded
 from store.connection import connect, connect_blocking
 from store.embedded import EmbeddedValkey
 from store.errors import DataFolderInUse, NoServerBinary, StoreUnavailable
-from store.jobs.attempts import Attempts
-from store.jobs.callers import Jobs
-from store.jobs.words import Priority
+from store.jobs.consumer import JobConsumer
+from store.jobs.producer import JobProducer
+from store.jobs.types import Priority
 
 PARENT = """
 import asyncio, sys, time
@@ -55,7 +55,7 @@ async def test_it_is_private(tmp_path):
 async def test_a_restart_keeps_the_jobs(tmp_path):
     async with EmbeddedValkey(tmp_path) as server:
         client = connect(server.url)
-        await Jobs(client).submit(
+        await JobProducer(client).submit(
             "vector-add",
             lane="compile:triton-3.9.0",
             priority=Priority.BATCH,
@@ -67,7 +67,7 @@ async def test_a_restart_keeps_the_jobs(tmp_path):
 
     async with EmbeddedValkey(tmp_path) as server:
         client, blocking = connect(server.url), connect_blocking(server.url)
-        claim = await Attempts(client, blocking, "worker-1").claim(["compile:triton-3.9.0"])
+        claim = await JobConsumer(client, blocking, "worker-1").claim(["compile:triton-3.9.0"])
         assert (claim.id, claim.payload) == ("vector-add", b"{}")
         await client.aclose()
         await blocking.aclose()
@@ -77,7 +77,7 @@ async def test_a_client_survives_a_restart(tmp_path):
     server = EmbeddedValkey(tmp_path)
     await server.start()
     client = connect(server.url)
-    jobs = Jobs(client)
+    jobs = JobProducer(client)
     assert await jobs.state("vector-add") is None
     await server.stop()
 
@@ -166,10 +166,10 @@ def test_without_any_server_the_error_says_what_to_do(monkeypatch, tmp_path):
     old.write_text("#!/bin/sh\necho 'Redis server v=6.2.14 sha=0 malloc=libc'\n")
     old.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("store.server_binary.find_spec", lambda name: None)
+    monkeypatch.setattr("store.embedded.find_spec", lambda name: None)
 
     with pytest.raises(NoServerBinary, match=r"Older than 7.*redis-server.*TRITOND_REDIS_URL"):
-        server_binary.find()
+        embedded.find()
 
 
 def test_a_server_on_path_is_found(monkeypatch, tmp_path):
@@ -177,6 +177,6 @@ def test_a_server_on_path_is_found(monkeypatch, tmp_path):
     wanted.write_text("#!/bin/sh\necho 'Redis server v=7.0.15 sha=0 malloc=libc'\n")
     wanted.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("store.server_binary.find_spec", lambda name: None)
+    monkeypatch.setattr("store.embedded.find_spec", lambda name: None)
 
-    assert server_binary.find() == wanted
+    assert embedded.find() == wanted

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from store.invalidation import Invalidations, invalidate
+from store.subscription import Invalidations, invalidate
 
 
 async def until(condition):

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from store.jobs.revocations import Revocations
-from store.jobs.words import Cancellation, Heartbeat, Outcome, Revocation
+from store.jobs.consumer import Revocations
+from store.jobs.types import Cancellation, Heartbeat, Revocation, SubmitOutcome
 
 LANE = "compile:triton-3.9.0"
 
@@ -70,7 +70,7 @@ async def test_a_cancelled_job_can_be_submitted_again(jobs, submit, worker):
     cancelled = await worker().claim([LANE])
     await jobs.cancel("vector-add", "alice", b"cancelled")
 
-    assert (await submit("vector-add")).outcome == Outcome.MISS
+    assert (await submit("vector-add")).outcome == SubmitOutcome.MISS
 
     again = await worker().claim([LANE])
     assert again.id == "vector-add"

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 from store import keys
-from store.jobs.words import Heartbeat, Outcome, Priority, State
+from store.jobs.types import Heartbeat, Priority, State, SubmitOutcome
 
 LANE = "compile:triton-3.9.0"
 
@@ -192,7 +192,7 @@ async def test_a_result_expires(jobs, submit, worker):
     await asyncio.sleep(1.1)
 
     assert await jobs.result("vector-add") is None
-    assert (await submit("vector-add")).outcome == Outcome.MISS
+    assert (await submit("vector-add")).outcome == SubmitOutcome.MISS
 
 
 async def test_a_poison_job_ends_with_the_reaper_after_three_deliveries(jobs, submit, worker):

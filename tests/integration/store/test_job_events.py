@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from store.events import Events
-from store.following import Following
+from store.events import EventFollowers, Events
 
 LANE = "compile:triton-3.9.0"
 
@@ -17,7 +16,7 @@ def events(redis):
 
 @pytest.fixture
 async def following(redis, blocking, events):
-    following = Following(redis, blocking, events, silence_s=0.2)
+    following = EventFollowers(redis, blocking, events, silence_s=0.2)
     task = asyncio.create_task(following.run())
     yield following
     task.cancel()

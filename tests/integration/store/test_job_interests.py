@@ -2,7 +2,7 @@
 
 import asyncio
 
-from store.jobs.words import Cancellation, Heartbeat, Waiting
+from store.jobs.types import Cancellation, Heartbeat, Waiting
 
 LANE = "compile:triton-3.9.0"
 WAITING = Waiting("one", 60_000)

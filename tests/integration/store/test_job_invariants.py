@@ -8,13 +8,13 @@ import pytest
 
 from store import keys
 from store.errors import QueueFull
-from store.jobs.attempts import Attempts
-from store.jobs.callers import Jobs
-from store.jobs.words import Cancellation, Heartbeat, Limits, Outcome, Priority
+from store.jobs.consumer import JobConsumer
+from store.jobs.producer import JobProducer
+from store.jobs.types import Cancellation, Heartbeat, Priority, QueueLimits, SubmitOutcome
 
 LANES = ["compile:a", "compile:b"]
 CALLERS = ["alice", "bob", "carol"]
-LIMITS = Limits(queued=4, queued_per_caller=3, living_bytes=600, deliveries=2, lease_ms=60_000)
+LIMITS = QueueLimits(queued=4, queued_per_caller=3, living_bytes=600, deliveries=2, lease_ms=60_000)
 
 STEPS = 150
 
@@ -45,9 +45,9 @@ class Model:
 
     def __init__(self, redis, blocking):
         self.redis = redis
-        self.jobs = Jobs(redis, LIMITS)
+        self.jobs = JobProducer(redis, LIMITS)
         self.attempts = {
-            name: Attempts(redis, blocking, name, LIMITS)
+            name: JobConsumer(redis, blocking, name, LIMITS)
             for name in ("worker-1", "worker-2", "reaper")
         }
         self.claims = []
@@ -63,8 +63,8 @@ class Model:
                 job_id, lane=lane, priority=priority, payload=payload, caller=caller,
                 deadline_ms=60_000, refresh=refresh,
             )  # fmt: skip
-            assert (answer.outcome == Outcome.JOIN) == alive
-            if answer.outcome != Outcome.HIT:
+            assert (answer.outcome == SubmitOutcome.JOIN) == alive
+            if answer.outcome != SubmitOutcome.HIT:
                 self.interested[job_id].add(caller)
 
     def claimed(self, claim):

@@ -4,17 +4,17 @@ import asyncio
 import subprocess
 import sys
 
-from store.jobs.words import Limits
+from store.jobs.types import QueueLimits
 
 WORKER = """
 import asyncio, sys
 from store.connection import connect, connect_blocking
-from store.jobs.attempts import Attempts
-from store.jobs.words import Limits
+from store.jobs.consumer import JobConsumer
+from store.jobs.types import QueueLimits
 
 async def work(url, name):
     redis, blocking = connect(url), connect_blocking(url)
-    attempts = Attempts(redis, blocking, name, Limits(lease_ms=300))
+    attempts = JobConsumer(redis, blocking, name, QueueLimits(lease_ms=300))
     while True:
         claim = await attempts.claim(["compile:a"])
         if claim is None:
@@ -61,7 +61,7 @@ async def test_no_job_is_lost_while_workers_come_and_go(valkey, submit, worker, 
     ids = [f"job-{n}" for n in range(40)]
     for n, job_id in enumerate(ids):
         await submit(job_id, lane="compile:a", caller=f"caller-{n % 3}")
-    reaper = worker("reaper", Limits().lease_ms)
+    reaper = worker("reaper", QueueLimits().lease_ms)
     processes = [start_worker(valkey.url, f"worker-{n}") for n in range(2)]
 
     async def kill_one_after_the_other():

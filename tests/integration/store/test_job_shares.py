@@ -3,9 +3,9 @@
 import pytest
 
 from store.errors import CallerQueueFull, QueueFull
-from store.jobs.attempts import Attempts
-from store.jobs.callers import Jobs
-from store.jobs.words import Limits, Outcome, Priority
+from store.jobs.consumer import JobConsumer
+from store.jobs.producer import JobProducer
+from store.jobs.types import Priority, QueueLimits, SubmitOutcome
 
 LANE = "compile:triton-3.9.0"
 
@@ -13,7 +13,7 @@ LANE = "compile:triton-3.9.0"
 @pytest.fixture
 def impatient(redis, blocking):
     """Attempts for which every batch job has waited for long."""
-    return Attempts(redis, blocking, "worker-1", Limits(aged_ms=0))
+    return JobConsumer(redis, blocking, "worker-1", QueueLimits(aged_ms=0))
 
 
 async def claimed_callers(attempts, count):
@@ -108,7 +108,7 @@ async def test_a_newcomer_wakes_a_worker_without_a_free_slot(submit, worker):
 
 
 async def test_a_queue_that_others_filled_has_room_for_a_newcomer(redis):
-    jobs = Jobs(redis, Limits(queued=40, queued_per_caller=20))
+    jobs = JobProducer(redis, QueueLimits(queued=40, queued_per_caller=20))
 
     async def submit(job_id, caller, priority=Priority.BATCH):
         return await jobs.submit(
@@ -120,16 +120,16 @@ async def test_a_queue_that_others_filled_has_room_for_a_newcomer(redis):
         await submit(f"bob-{n}", "bob")
 
     for n in range(2):  # a twentieth of the queue
-        assert (await submit(f"carol-{n}", "carol")).outcome == Outcome.MISS
+        assert (await submit(f"carol-{n}", "carol")).outcome == SubmitOutcome.MISS
     with pytest.raises(QueueFull):
         await submit("carol-2", "carol")
     with pytest.raises(QueueFull):
         await submit("alice-20", "alice")
-    assert (await submit("now", "alice", Priority.INTERACTIVE)).outcome == Outcome.MISS
+    assert (await submit("now", "alice", Priority.INTERACTIVE)).outcome == SubmitOutcome.MISS
 
 
 async def test_a_caller_who_filled_its_share_with_batch_work_may_ask_for_something_now(redis):
-    jobs = Jobs(redis, Limits(queued=1000, queued_per_caller=3))
+    jobs = JobProducer(redis, QueueLimits(queued=1000, queued_per_caller=3))
 
     async def submit(job_id, priority):
         return await jobs.submit(
@@ -141,6 +141,6 @@ async def test_a_caller_who_filled_its_share_with_batch_work_may_ask_for_somethi
     with pytest.raises(CallerQueueFull):
         await submit("batch-3", Priority.BATCH)
     for n in range(3):
-        assert (await submit(f"now-{n}", Priority.INTERACTIVE)).outcome == Outcome.MISS
+        assert (await submit(f"now-{n}", Priority.INTERACTIVE)).outcome == SubmitOutcome.MISS
     with pytest.raises(CallerQueueFull):
         await submit("now-3", Priority.INTERACTIVE)

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from store.errors import CallerQueueFull, QueueFull
-from store.jobs.words import Heartbeat, Outcome, Priority, State, Submitted
+from store.jobs.types import Heartbeat, Priority, State, SubmitOutcome, Submitted
 
 
 async def test_a_new_job_waits_in_its_lane(jobs, submit):
-    assert await submit("vector-add") == Submitted(Outcome.MISS)
+    assert await submit("vector-add") == Submitted(SubmitOutcome.MISS)
 
     standing = await jobs.state("vector-add")
     assert (standing.state, standing.position, standing.started_at_ms) == (State.QUEUED, 1, None)
@@ -23,8 +23,8 @@ async def test_two_hundred_equal_submits_are_one_job(jobs, submit, worker):
     )
 
     outcomes = [answer.outcome for answer in answers]
-    assert outcomes.count(Outcome.MISS) == 1
-    assert outcomes.count(Outcome.JOIN) == 199
+    assert outcomes.count(SubmitOutcome.MISS) == 1
+    assert outcomes.count(SubmitOutcome.JOIN) == 199
     assert (await worker().claim(["compile:triton-3.9.0"])).id == "vector-add"
     assert await worker().claim(["compile:triton-3.9.0"]) is None
 
@@ -34,7 +34,7 @@ async def test_a_reusable_result_answers_the_next_submit(submit, worker):
     claim = await worker().claim(["compile:triton-3.9.0"])
     await worker().finish("vector-add", claim.token, b"{...}", reusable=True, keep_s=60)
 
-    assert await submit("vector-add") == Submitted(Outcome.HIT, b"{...}")
+    assert await submit("vector-add") == Submitted(SubmitOutcome.HIT, b"{...}")
 
 
 async def test_a_result_that_is_not_reusable_is_replaced_by_a_new_job(jobs, submit, worker):
@@ -43,7 +43,7 @@ async def test_a_result_that_is_not_reusable_is_replaced_by_a_new_job(jobs, subm
     await worker().finish("vector-add", claim.token, b"deadline", reusable=False, keep_s=60)
     assert (await jobs.result("vector-add")).record == b"deadline"
 
-    assert await submit("vector-add") == Submitted(Outcome.MISS)
+    assert await submit("vector-add") == Submitted(SubmitOutcome.MISS)
     assert await jobs.result("vector-add") is None
 
 
@@ -54,7 +54,7 @@ async def test_a_forgotten_result_answers_nobody(jobs, submit, worker):
 
     await jobs.forget("vector-add")
 
-    assert await submit("vector-add") == Submitted(Outcome.MISS)
+    assert await submit("vector-add") == Submitted(SubmitOutcome.MISS)
 
 
 async def test_a_join_raises_the_priority(jobs, submit, worker):
@@ -88,14 +88,14 @@ async def test_a_refresh_ignores_a_recent_result(jobs, submit, worker):
     claim = await worker().claim(["compile:triton-3.9.0"])
     await worker().finish("vector-add", claim.token, b"old", reusable=True, keep_s=60)
 
-    assert await submit("vector-add", refresh=True) == Submitted(Outcome.MISS)
+    assert await submit("vector-add", refresh=True) == Submitted(SubmitOutcome.MISS)
     assert await jobs.result("vector-add") is None
     assert (await worker().claim(["compile:triton-3.9.0"])).refresh
 
 
 async def test_a_refresh_marks_a_queued_job(submit, worker):
     await submit("vector-add")
-    assert await submit("vector-add", refresh=True) == Submitted(Outcome.JOIN)
+    assert await submit("vector-add", refresh=True) == Submitted(SubmitOutcome.JOIN)
 
     assert (await worker().claim(["compile:triton-3.9.0"])).refresh
     assert await worker().claim(["compile:triton-3.9.0"]) is None
@@ -107,10 +107,10 @@ async def test_a_refresh_never_stops_an_attempt_that_others_wait_for(jobs, submi
 
     joined = await submit("vector-add", refresh=True, caller="bob", timeout_ms=1)
 
-    assert joined == Submitted(Outcome.JOIN, is_older=True)
+    assert joined == Submitted(SubmitOutcome.JOIN, is_older=True)
     assert await worker().renew("vector-add", running.token) == Heartbeat.OK
     assert await worker().finish("vector-add", running.token, b"ok", reusable=True, keep_s=60)
-    assert await submit("vector-add", refresh=True, caller="bob") == Submitted(Outcome.MISS)
+    assert await submit("vector-add", refresh=True, caller="bob") == Submitted(SubmitOutcome.MISS)
     assert (await worker().claim(["compile:triton-3.9.0"])).refresh
 
 
@@ -125,7 +125,7 @@ async def test_a_second_refresh_joins_the_running_one(submit, worker):
     await submit("vector-add", refresh=True)
     claim = await worker().claim(["compile:triton-3.9.0"])
 
-    assert await submit("vector-add", refresh=True, caller="bob") == Submitted(Outcome.JOIN)
+    assert await submit("vector-add", refresh=True, caller="bob") == Submitted(SubmitOutcome.JOIN)
     assert await worker().renew("vector-add", claim.token) == Heartbeat.OK
 
 
@@ -135,7 +135,7 @@ async def test_the_queue_of_a_lane_is_bounded(submit):
 
     with pytest.raises(QueueFull, match="already holds 50 jobs"):
         await submit("one too many", caller="caller-1")
-    assert (await submit("job-7", caller="dave")).outcome == Outcome.JOIN
+    assert (await submit("job-7", caller="dave")).outcome == SubmitOutcome.JOIN
 
 
 async def test_the_queue_of_a_caller_is_bounded(submit, worker):
@@ -144,9 +144,9 @@ async def test_the_queue_of_a_caller_is_bounded(submit, worker):
 
     with pytest.raises(CallerQueueFull, match="You already have 20 jobs"):
         await submit("one too many")
-    assert (await submit("bob's", caller="bob")).outcome == Outcome.MISS
+    assert (await submit("bob's", caller="bob")).outcome == SubmitOutcome.MISS
     await worker().claim(["compile:triton-3.9.0"])
-    assert (await submit("now there is room")).outcome == Outcome.MISS
+    assert (await submit("now there is room")).outcome == SubmitOutcome.MISS
 
 
 async def test_a_job_needs_a_caller(submit):

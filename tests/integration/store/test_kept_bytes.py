@@ -6,8 +6,8 @@ from store import keys
 from store.batches import Batches, Planned, Settled
 from store.errors import CallerBytesFull
 from store.events import Events
-from store.jobs.callers import Jobs
-from store.jobs.words import Limits, Membership, Priority
+from store.jobs.producer import JobProducer
+from store.jobs.types import Membership, Priority, QueueLimits
 
 LANE = "compile:triton-3.9.0"
 LONG = b'{"state":"failed","said":"' + b"x" * 100_000 + b'"}'
@@ -55,7 +55,7 @@ async def test_a_payload_goes_with_its_job_unless_it_is_asked_for_later(jobs, su
 
 @pytest.fixture
 def frugal(redis):
-    jobs = Jobs(redis, Limits(kept_bytes_per_caller=150_000))
+    jobs = JobProducer(redis, QueueLimits(kept_bytes_per_caller=150_000))
 
     async def submit(job_id, **changes):
         usual = {"lane": LANE, "priority": Priority.BATCH, "payload": b"{}", "caller": "alice"}

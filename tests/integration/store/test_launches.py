@@ -7,8 +7,7 @@ import pytest
 from store import keys
 from store.blobs import Blobs, digest_of
 from store.connection import Server
-from store.idempotency import Idempotency
-from store.launches import LIFE_S, Launches
+from store.launches import LIFE_S, Idempotency, Launches
 from store.tensors import TensorQuotaExceeded, Tensors
 
 LIMIT_BYTES = 100

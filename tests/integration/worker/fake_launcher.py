@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from worker import frame
+from worker.pool import frame
 
 FACTS = {"target": "cuda:90", "model": "Fake", "uuid": "GPU-0", "num_sms": 132, "l2_bytes": 1,
          "memory_bytes": 1, "shared_bytes": 1, "cuda": "13.0", "driver": None,

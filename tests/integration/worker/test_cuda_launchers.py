@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 
 from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
-from worker.cuda.job import LaunchJob
-from worker.cuda.launchers import (
+from worker.gpu.launcher.launcher_order import LauncherOrder
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding
+from worker.gpu.supervisor.launchers import (
     DeviceDrained,
     LauncherCommand,
     Launchers,
     LauncherSettings,
 )
-from worker.cuda.outcome import LaunchEnding
 
 GOOD, SHORT_S, LONG_S = "good", 0.5, 20.0
 
 
 def job(entry):
-    return LaunchJob(b"", {"entry": entry}, (1, 1, 1), [], {})
+    return LauncherOrder(b"", {"entry": entry}, (1, 1, 1), [], {})
 
 
 @pytest.fixture
@@ -228,7 +228,7 @@ async def test_what_a_tool_reports_arrives_as_findings(command, tmp_path):
     tool = tmp_path / "compute-sanitizer"
     tool.write_text(FAKE_SANITIZER)
     tool.chmod(0o755)
-    watched = LaunchJob(b"", {"entry": GOOD, "cluster": [1, 1, 1]}, (1, 1, 1), [], {})
+    watched = LauncherOrder(b"", {"entry": GOOD, "cluster": [1, 1, 1]}, (1, 1, 1), [], {})
     path = f"{tmp_path}:{os.environ['PATH']}"
     async with launchers_of(replace(command, environment={"PATH": path})) as launchers:
         examined = await launchers.examine(0, watched, "memcheck", limit_s=LONG_S)

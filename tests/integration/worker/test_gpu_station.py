@@ -7,17 +7,17 @@ from types import SimpleNamespace
 import pytest
 
 from store.connection import connect_blocking
-from store.jobs.callers import Jobs
-from store.jobs.words import Priority
+from store.jobs.producer import JobProducer
+from store.jobs.types import Priority
 from store.lanes import device_lane
 from store.workers import Workers
 from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
-from worker.cuda.job import LaunchJob
-from worker.cuda.launchers import LauncherCommand, Launchers
-from worker.launch import gpu_station
-from worker.launch.children import Children
-from worker.launch.gpu import GpuDesk
-from worker.launch.gpu_station import GpuStation, Shop
+from worker.gpu.launcher.launcher_order import LauncherOrder
+from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
+from worker.launch import gpu_worker
+from worker.launch.gpu_run import GpuContext
+from worker.launch.gpu_worker import GpuStation, StationContext
+from worker.launch.launch_children import Children
 
 FAKE = {"ordinal": 0, "target": "cuda:90", "model": "Fake"}
 LANE = device_lane(FAKE["target"], FAKE["model"])
@@ -35,13 +35,13 @@ def bare_launches(monkeypatch):
     """Do a launch with its launcher alone; its record is how that ended."""
 
     async def do_launch(claim, desk):
-        job = LaunchJob(b"", {"entry": claim.payload.decode()}, (1, 1, 1), [], {})
+        job = LauncherOrder(b"", {"entry": claim.payload.decode()}, (1, 1, 1), [], {})
         gpu = desk.gpu
         outcome = await gpu.launchers.run(gpu.ordinal, job, caller="ada", deadline_s=10)
         record = outcome.ending.value.encode()
         await desk.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=60)
 
-    monkeypatch.setattr(gpu_station, "do_launch", do_launch)
+    monkeypatch.setattr(gpu_worker, "do_launch", do_launch)
 
 
 @contextlib.asynccontextmanager
@@ -49,8 +49,8 @@ async def station(name, redis, blocking, **environment):
     command = LauncherCommand(bootstrap=BOOTSTRAP, environment=environment)
     launchers = Launchers([0], command)
     await launchers.start()
-    shop = Shop(redis, blocking, Children(None), SimpleNamespace(blobs=None), lease_s=5)
-    desk = GpuDesk(launchers, 0, Jobs(redis), None, None, None)
+    shop = StationContext(redis, blocking, Children(None), SimpleNamespace(blobs=None), lease_s=5)
+    desk = GpuContext(launchers, 0, JobProducer(redis), None, None, None)
     running = asyncio.create_task(GpuStation(name, FAKE, desk, shop).run())
     try:
         yield running
@@ -62,7 +62,7 @@ async def station(name, redis, blocking, **environment):
 
 async def submit(redis, *entries):
     for index, entry in enumerate(entries):
-        await Jobs(redis).submit(
+        await JobProducer(redis).submit(
             f"{index}-{entry}", lane=LANE, priority=Priority.INTERACTIVE, payload=entry.encode(),
             caller="ada", deadline_ms=60_000,
         )  # fmt: skip
@@ -72,7 +72,7 @@ async def results(redis, *entries):
     async with asyncio.timeout(20):
         found = []
         for index, entry in enumerate(entries):
-            while (result := await Jobs(redis).result(f"{index}-{entry}")) is None:
+            while (result := await JobProducer(redis).result(f"{index}-{entry}")) is None:
                 await asyncio.sleep(0.02)
             found.append(result.record)
         return found

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from store.workers import Toolchains
-from worker.identity import identify
-from worker.outcome import Ending, Outcome
+from worker.compile.toolchain_identity import identify
+from worker.pool.child_outcome import ChildOutcome, Ending
 
 OPTIONS = {"cuda": {"num_warps": {"type": "int", "default": 4}}, "hip": {}}
 
@@ -20,7 +20,7 @@ class FakePool:
     facts: dict[str, Any] = field(default_factory=lambda: {"policy": "walls", "pipeline": "code"})
     tried: list[str] = field(default_factory=list)
 
-    async def run(self, _: str, header: dict[str, Any], __: bytes, **___: Any) -> Outcome:
+    async def run(self, _: str, header: dict[str, Any], __: bytes, **___: Any) -> ChildOutcome:
         if header["task"] == "describe":
             said = {"triton": self.triton, "ptxas": "", "host_arch": "", "options": OPTIONS}
             return ended(Ending.OK, {"kind": "result", **said})
@@ -29,8 +29,8 @@ class FakePool:
         return ended(Ending.OK if target["arch"] == 90 else Ending.SIGNAL)
 
 
-def ended(ending: Ending, result: dict[str, Any] | None = None) -> Outcome:
-    return Outcome(ending, "", (), result, None, b"", b"", None, None, None)
+def ended(ending: Ending, result: dict[str, Any] | None = None) -> ChildOutcome:
+    return ChildOutcome(ending, "", (), result, None, b"", b"", None, None, None)
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from worker import kept
-from worker import pool as pools
-from worker.nursery import Toolchain
-from worker.outcome import Ending
-from worker.pool import Pool
+from worker.pool import child_outcome
+from worker.pool import pool as pools
+from worker.pool.child_outcome import Ending
+from worker.pool.pool import Pool
+from worker.pool.zygote_client import ZygoteToolchain
 
 ROOT = Path(__file__).parents[3]
-TOOLCHAIN = Toolchain(Path(sys.executable), ROOT, "tests.integration.worker.kept_tasks")
+TOOLCHAIN = ZygoteToolchain(Path(sys.executable), ROOT, "tests.integration.worker.kept_tasks")
 
 
 @pytest_asyncio.fixture
@@ -88,7 +88,7 @@ async def test_a_job_that_kills_every_child_costs_itself_alone(pool):
      ("LONGEST_LIFE_S", 0, ""), ("MOST_RSS_BYTES", 200 << 20, "grow")],
 )  # fmt: skip
 async def test_a_child_that_did_enough_is_replaced(pool, monkeypatch, bound, value, do):
-    monkeypatch.setattr(kept, bound, value)
+    monkeypatch.setattr(child_outcome, bound, value)
 
     assert (await cut(pool, do)).result["pid"] != (await cut(pool, do)).result["pid"]
 

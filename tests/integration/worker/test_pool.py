@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from worker.nursery import Toolchain, ZygoteError
-from worker.outcome import Caps, Ending
-from worker.pool import Outdated, Pool
-from worker.sandbox.limits import Limits
+from compiler.pipeline import PACKAGES
+from worker.pool.child_outcome import Caps, Ending
+from worker.pool.pool import Outdated, Pool
+from worker.pool.zygote_client import ZygoteError, ZygoteToolchain
+from worker.sandbox.rlimits import ResourceLimits
 
 ROOT = Path(__file__).parents[3]
-TOOLCHAIN = Toolchain(Path(sys.executable), ROOT, "tests.integration.worker.pool_tasks")
+TOOLCHAIN = ZygoteToolchain(Path(sys.executable), ROOT, "tests.integration.worker.pool_tasks")
 
 
 @pytest_asyncio.fixture
@@ -117,11 +118,11 @@ async def test_a_deadline_is_kept_from_outside(pool):
 
 
 async def test_caps_and_limits_are_settings():
-    toolchain = Toolchain(
+    toolchain = ZygoteToolchain(
         TOOLCHAIN.python,
         ROOT,
         TOOLCHAIN.tasks_module,
-        limits={"front": Limits(512 << 20, cpu_s=1, file_bytes=0, open_files=16)},
+        limits={"front": ResourceLimits(512 << 20, cpu_s=1, file_bytes=0, open_files=16)},
     )
     pool = Pool(toolchain, spares={}, caps=Caps(result_bytes=10_000))
     await pool.start()
@@ -154,7 +155,7 @@ async def test_nothing_is_left_open_by_jobs_of_every_ending(pool):
     [("no.such.tasks", "No module named 'no'"), ("tests.integration.worker.test_pool", "TASKS")],
 )
 async def test_a_zygote_that_cannot_start_says_why(module, said):
-    pool = Pool(Toolchain(Path(sys.executable), ROOT, module))
+    pool = Pool(ZygoteToolchain(Path(sys.executable), ROOT, module))
     with pytest.raises(ZygoteError, match=said):
         await pool.start()
 
@@ -168,7 +169,7 @@ async def test_without_a_zygote_a_job_waits_no_longer_than_its_deadline():
 @pytest.fixture
 def release(tmp_path):
     """The packages and the tasks of these tests, as another installation has them."""
-    for package in ("compiler", "worker", "tests/integration/worker"):
+    for package in (*PACKAGES, "tests/integration/worker"):
         leave = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / package, tmp_path / package, ignore=leave)
     return tmp_path
@@ -203,14 +204,14 @@ async def test_a_pool_whose_files_were_changed_starts_no_other_zygote(release, c
 
 async def test_bytecode_of_an_older_text_is_not_run(release):
     """Of the same size, written in the same second: Python itself could not tell."""
-    tasks = release / "compiler/launching/said.py"
+    tasks = release / "launch/said.py"
     tasks.write_text("TASKS = {'say': lambda header, body, send: {'kind': 'result', 'says': 1}}\n")
     written = tasks.stat()
     py_compile.compile(str(tasks))
     tasks.write_text(tasks.read_text().replace("1", "2"))
     os.utime(tasks, ns=(written.st_atime_ns, written.st_mtime_ns))
 
-    pool = Pool(replace(TOOLCHAIN, root=release, tasks_module="compiler.launching.said"))
+    pool = Pool(replace(TOOLCHAIN, root=release, tasks_module="launch.said"))
     await pool.start()
     outcome = await run(pool, "say")
     await pool.close()

@@ -1,13 +1,13 @@
 """The tasks module of a zygote in which no child can apply the layer `limits`."""
 
-from worker.sandbox import limits
+from worker.sandbox import rlimits
 
 
 def enter(*_, **__):
     raise OSError(38, "not today")
 
 
-limits.enter = enter
+rlimits.enter = enter
 
 
 def execute(header, body, send):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.addresses import without_addresses
-from compiler.excerpt import diagnostic
-from compiler.making.failure import Failure
+from compiler.diagnostic import Failure, diagnostic, without_addresses
 
 
 def test_an_object_is_told_without_its_address() -> None:

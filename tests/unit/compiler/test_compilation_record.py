@@ -5,9 +5,13 @@ import json
 import pytest
 from vector_add import TOOLCHAIN, job
 
-from compiler.compilation import Compilation, CompilationAnswer
+from compiler.compilation import (
+    Compilation,
+    CompilationAnswer,
+    cancelled_compilation,
+    new_compilation,
+)
 from compiler.problem import RETRYABLE, TITLES, failure_problem
-from compiler.record import cancelled_compilation, new_compilation
 
 
 def test_a_new_compilation_has_every_field_of_an_answer():

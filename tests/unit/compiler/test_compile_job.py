@@ -7,7 +7,7 @@ import pytest
 from vector_add import job
 
 from compiler.job import CompileJob
-from compiler.specialization import Parameter
+from compiler.specialization import SpecializedParameter
 
 REQUESTS: dict[str, dict[str, Any]] = {
     "as it is": {},
@@ -50,4 +50,4 @@ def test_a_job_parses_its_target_and_specialization():
     parsed = job()
 
     assert str(parsed.target) == "cuda:90"
-    assert parsed.specialization.named["n_elements"] == Parameter("i32")
+    assert parsed.specialization.named["n_elements"] == SpecializedParameter("i32")

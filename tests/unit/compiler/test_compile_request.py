@@ -8,7 +8,7 @@ from vector_add import VECTOR_ADD
 
 from compiler.rejection import RequestRejected
 from compiler.request import EXAMPLE, CompileRequest
-from service.body import parse_body
+from service.http.body import parse_body
 
 
 def read(**changes: Any) -> CompileRequest:

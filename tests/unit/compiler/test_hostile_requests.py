@@ -16,8 +16,8 @@ from compiler.job import CompileJob
 from compiler.rejection import RequestRejected
 from compiler.request import CompileRequest
 from compiler.resolution import resolve
-from service.body import parse_body
-from service.problems import ProblemRaised, rejected
+from service.http.body import parse_body
+from service.http.problems import ProblemRaised, rejected
 
 MANY = 100_000
 FEWER = 20_000

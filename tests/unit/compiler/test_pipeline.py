@@ -12,12 +12,12 @@ from compiler.pipeline import LAUNCHES_ONLY, PACKAGES, ROOT, pipeline_digest
 from tests.unit.compiler.imports import reached
 
 MAKES_COMPILATIONS = [
-    "compiler.making.tasks",
-    "worker.zygote",
-    "worker.compile_job",
-    "worker.derive_job",
-    "worker.inspect_job",
-    "worker.identity",
+    "compiler.front.tasks",
+    "worker.pool.zygote",
+    "worker.compile.compile_job",
+    "worker.compile.derive_job",
+    "worker.compile.inspect_job",
+    "worker.compile.toolchain_identity",
 ]
 
 
@@ -50,8 +50,8 @@ def end_lines_as_windows_does(root: Path) -> None:
 
 
 def leave_an_editor_s_file(root: Path) -> None:
-    (root / "compiler/making/.#cut.py").symlink_to("nowhere")
-    (root / "compiler/making/cut.py.orig").write_text("old")
+    (root / "compiler/slice/.#slice.py").symlink_to("nowhere")
+    (root / "compiler/slice/slice.py.orig").write_text("old")
 
 
 def change_what_only_launches_run(root: Path) -> None:
@@ -87,15 +87,15 @@ def test_what_changes_no_compilation_changes_no_digest(
 @pytest.mark.parametrize(
     "path",
     [
-        "compiler/making/cut.py",
-        "compiler/making/front.py",
+        "compiler/slice/slice.py",
+        "compiler/front/front.py",
         "compiler/binding.py",
         "compiler/lines/assembly.py",
         "compiler/export/c.py",
-        "worker/compile.py",
-        "worker/made.py",
+        "worker/compile/compile.py",
+        "worker/compile/build_record.py",
         "worker/sandbox/syscalls.py",
-        "worker/child.py",
+        "worker/pool/child.py",
     ],
 )
 def test_one_character_of_code_changes_the_digest(copy: Path, path: str) -> None:
@@ -106,23 +106,23 @@ def test_one_character_of_code_changes_the_digest(copy: Path, path: str) -> None
 
 
 def test_a_file_more_less_or_renamed_changes_the_digest(copy: Path) -> None:
-    (copy / "compiler/making/new.py").write_text("")
+    (copy / "compiler/slice/new.py").write_text("")
     more = pipeline_digest(copy)
-    (copy / "compiler/making/new.py").rename(copy / "compiler/making/newer.py")
+    (copy / "compiler/slice/new.py").rename(copy / "compiler/slice/newer.py")
     renamed = pipeline_digest(copy)
-    (copy / "compiler/making/newer.py").unlink()
-    (copy / "compiler/making/cut.py").unlink()
+    (copy / "compiler/slice/newer.py").unlink()
+    (copy / "compiler/slice/slice.py").unlink()
     less = pipeline_digest(copy)
 
     assert len({pipeline_digest(), more, renamed, less}) == 4
 
 
 def test_what_moves_from_one_file_to_the_next_changes_the_digest(copy: Path) -> None:
-    (copy / "compiler/making/a.py").write_text("x = 1\n")
-    (copy / "compiler/making/b.py").write_text("")
+    (copy / "compiler/slice/a.py").write_text("x = 1\n")
+    (copy / "compiler/slice/b.py").write_text("")
     before = pipeline_digest(copy)
-    (copy / "compiler/making/a.py").write_text("")
-    (copy / "compiler/making/b.py").write_text("x = 1\n")
+    (copy / "compiler/slice/a.py").write_text("")
+    (copy / "compiler/slice/b.py").write_text("x = 1\n")
 
     assert pipeline_digest(copy) != before
 

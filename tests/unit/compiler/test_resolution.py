@@ -7,7 +7,7 @@ from vector_add import TOOLCHAIN, job
 
 from compiler.rejection import RequestRejected
 from compiler.resolution import specialized_job
-from compiler.specialization import Parameter, Specialization
+from compiler.specialization import Specialization, SpecializedParameter
 
 
 def test_a_job_holds_everything_resolved():
@@ -121,6 +121,6 @@ def test_a_wrong_target_does_not_hide_a_wrong_signature():
 
 def test_a_bool_that_a_launch_infers_gives_the_key_that_posting_it_gives():
     posted = job(signature={"flag": "bool"}, constexprs={})
-    inferred = Specialization({"flag": Parameter(type="u1")})
+    inferred = Specialization({"flag": SpecializedParameter(type="u1")})
 
     assert specialized_job(posted, inferred).key == posted.key

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.rejection import RequestRejected
-from compiler.specialization import Parameter, Specialization, parse_specialization
-from compiler.types import SCALARS
+from compiler.specialization import Specialization, SpecializedParameter, parse_specialization
+from compiler.type_name import SCALARS
 
 DIVISIBLE = frozenset({"divisible_by_16"})
 
@@ -17,9 +17,9 @@ def test_a_signature_by_name_gives_types_and_hints():
     read = parse_specialization({"x_ptr": "*fp32:16", "n": "i32", "k": "i64:1"}, None, None)
 
     assert read.named == {
-        "x_ptr": Parameter("*fp32", DIVISIBLE),
-        "n": Parameter("i32"),
-        "k": Parameter("i64", frozenset({"equal_to_1"})),
+        "x_ptr": SpecializedParameter("*fp32", DIVISIBLE),
+        "n": SpecializedParameter("i32"),
+        "k": SpecializedParameter("i64", frozenset({"equal_to_1"})),
     }
 
 
@@ -32,40 +32,40 @@ def test_hints_add_to_suffixes():
 def test_tuples_are_lists_of_types():
     read = parse_specialization({"pair": ["*float16", ["i32", "torch.int64"]]}, None, None)
 
-    assert read.named == {"pair": Parameter(["*fp16", ["i32", "i64"]])}
+    assert read.named == {"pair": SpecializedParameter(["*fp16", ["i32", "i64"]])}
 
 
 def test_items_of_tuples_carry_hints_as_suffixes_and_null_is_a_constant():
     read = parse_specialization({"pair": ["*float32:16", ["int:1", None]]}, None, None)
 
-    assert read.named == {"pair": Parameter(["*fp32:16", ["i32:1", None]])}
+    assert read.named == {"pair": SpecializedParameter(["*fp32:16", ["i32:1", None]])}
 
 
 def test_constexprs_may_name_any_parameter():
     read = parse_specialization(None, None, {"BLOCK_SIZE": 1024, "n": None})
 
     assert read.named == {
-        "BLOCK_SIZE": Parameter(value={"int": "1024"}, is_constexpr=True),
-        "n": Parameter(value=None, is_constexpr=True),
+        "BLOCK_SIZE": SpecializedParameter(value={"int": "1024"}, is_constexpr=True),
+        "n": SpecializedParameter(value=None, is_constexpr=True),
     }
 
 
 def test_constexpr_in_a_signature_says_nothing_of_its_value():
     read = parse_specialization({"x_ptr": "*fp32", "BLOCK": "constexpr"}, None, {"BLOCK": 2})
 
-    assert read.named["BLOCK"] == Parameter(value={"int": "2"}, is_constexpr=True)
+    assert read.named["BLOCK"] == SpecializedParameter(value={"int": "2"}, is_constexpr=True)
 
 
 def test_the_string_of_triton_tools_compile_gives_parameters_by_position():
     read = parse_specialization("*fp32:16, i32:1, 1024, 0.5, True, -1", None, {"EPS": 1.0})
 
     assert read.positional == (
-        Parameter("*fp32", DIVISIBLE),
-        Parameter("i32", frozenset({"equal_to_1"})),
-        Parameter(value={"int": "1024"}, is_constexpr=True),
-        Parameter(value={"float": "0x1.0000000000000p-1"}, is_constexpr=True),
-        Parameter(value=True, is_constexpr=True),
-        Parameter(value={"int": "-1"}, is_constexpr=True),
+        SpecializedParameter("*fp32", DIVISIBLE),
+        SpecializedParameter("i32", frozenset({"equal_to_1"})),
+        SpecializedParameter(value={"int": "1024"}, is_constexpr=True),
+        SpecializedParameter(value={"float": "0x1.0000000000000p-1"}, is_constexpr=True),
+        SpecializedParameter(value=True, is_constexpr=True),
+        SpecializedParameter(value={"int": "-1"}, is_constexpr=True),
     )
     assert read.named.keys() == {"EPS"}
 
@@ -88,7 +88,10 @@ def test_a_number_by_position_that_is_too_large_is_not_taken_for_infinity():
 def test_commas_of_a_descriptor_do_not_separate_parameters():
     read = parse_specialization("tensordesc<fp16[64, 128]>, i32", None, None)
 
-    assert read.positional == (Parameter("tensordesc<fp16[64,128]>"), Parameter("i32"))
+    assert read.positional == (
+        SpecializedParameter("tensordesc<fp16[64,128]>"),
+        SpecializedParameter("i32"),
+    )
 
 
 @pytest.mark.parametrize("signature", [None, {}, "", "  "])

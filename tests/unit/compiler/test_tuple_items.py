@@ -6,7 +6,7 @@ import pytest
 
 from compiler.binding import bind
 from compiler.rejection import RequestRejected
-from compiler.specialization import Parameter, Specialization, parse_specialization
+from compiler.specialization import Specialization, SpecializedParameter, parse_specialization
 
 PAIR = {"pair": ["*fp32", "i32", ["i64", "constexpr"]]}
 
@@ -19,7 +19,7 @@ def read(
 
 def test_a_constant_item_has_its_value_by_path():
     assert read().named == {
-        "pair": Parameter(["*fp32", "i32", ["i64", {"constexpr": {"int": "4"}}]])
+        "pair": SpecializedParameter(["*fp32", "i32", ["i64", {"constexpr": {"int": "4"}}]])
     }
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.types import SCALARS, UnknownType, canonical_dtype, canonical_type, is_pointer
+from compiler.type_name import SCALARS, UnknownType, canonical_dtype, canonical_type, is_pointer
 
 SPELLINGS = {
     "fp32": "fp32",

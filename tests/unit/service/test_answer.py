@@ -7,7 +7,7 @@ import time
 import orjson
 import pytest
 
-from service.answer import Answer, answer_response, server_timing
+from service.compilations.answer import Answer, answer_response, server_timing
 
 KEY = "ab" * 32
 RECORD = orjson.dumps({"key": KEY, "state": "succeeded", "stdout": ""})

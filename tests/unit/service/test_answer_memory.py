@@ -2,11 +2,11 @@
 
 import pytest
 
-from service.memory import AnswerMemory, Remembered
+from service.compilations.cache import AnswerMemory, RememberedAnswer
 
 
-def remembered(key: str, size_bytes: int = 10) -> Remembered:
-    return Remembered(key, b"x" * size_bytes, f"/v1/compilations/{key}")
+def remembered(key: str, size_bytes: int = 10) -> RememberedAnswer:
+    return RememberedAnswer(key, b"x" * size_bytes, f"/v1/compilations/{key}")
 
 
 def test_an_answer_is_found_under_its_digest():

@@ -3,7 +3,7 @@
 import orjson
 
 from compiler.problem import Problem
-from service.batches.answer import AnsweredItem, limit_results
+from service.batches.batch_answer import AnsweredItem, limit_results
 
 
 def answered(*sizes: int) -> list[AnsweredItem]:

@@ -3,8 +3,8 @@
 import pytest
 from asgi import request
 
-from service.body import read_body
-from service.problems import ProblemRaised
+from service.http.body import read_body
+from service.http.problems import ProblemRaised
 
 JSON = {"Content-Type": "application/json"}
 

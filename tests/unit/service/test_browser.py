@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.browser import BrowserMiddleware
+from service.http.browser import BrowserMiddleware
 from store.errors import StoreUnavailable
 
 HERE = "127.0.0.1:8000"

@@ -6,7 +6,7 @@ import pytest
 from asgi import request
 
 from service.caller import ANONYMOUS, Caller, Callers
-from service.problems import ProblemRaised
+from service.http.problems import ProblemRaised
 from store.api_keys import ApiKey, ApiKeys
 
 COMPILER = ApiKey("k1", "ci", ("compile",), "team-a")

@@ -4,8 +4,8 @@ import pytest
 from asgi import request
 from test_callers import COMPILER, FakeApiKeys, callers
 
-from service.failed_logins import ADDRESSES, BURST, FailedLogins
-from service.problems import ProblemRaised
+from service.caller import ADDRESSES, BURST, FailedLogins
+from service.http.problems import ProblemRaised
 
 
 class Clock:

@@ -8,12 +8,12 @@ from typing import Any, cast
 import pytest
 
 from compiler.job import CompileJob
-from compiler.launch.launch import Device
-from compiler.launch.request import LaunchRequest
-from compiler.launch.resolution import resolve_launch
 from compiler.rejection import RequestRejected
-from service.launch_device import placed
-from service.shared import Shared
+from launch.request.launch_record import Device
+from launch.request.launch_request import LaunchRequest
+from launch.request.launch_resolution import resolve_launch
+from service.launches.launch_device import choose_device
+from service.state import ServiceState
 
 H200, A100 = "cuda:90 NVIDIA H200", "cuda:80 NVIDIA A100"
 KEY = "0" * 64
@@ -26,7 +26,7 @@ def kernel(**changes: Any) -> CompileJob:
     return CompileJob.model_construct(**(usual | changes))
 
 
-def fake_deployment(*devices: str, references: dict[str, list[str]] | None = None) -> Shared:
+def fake_deployment(*devices: str, references: dict[str, list[str]] | None = None) -> ServiceState:
     """A fake: no store, only what is known of workers."""
 
     async def known_devices() -> list[str]:
@@ -39,11 +39,16 @@ def fake_deployment(*devices: str, references: dict[str, list[str]] | None = Non
         return SimpleNamespace(triton="3.9.0")
 
     workers = SimpleNamespace(known_devices=known_devices, known_references=known_references)
-    return cast("Shared", SimpleNamespace(workers=workers, toolchains=SimpleNamespace(find=find)))
+    return cast(
+        "ServiceState", SimpleNamespace(workers=workers, toolchains=SimpleNamespace(find=find))
+    )
 
 
 async def where(
-    deployment: Shared, job: CompileJob | None = None, other: CompileJob | None = None, **body: Any
+    deployment: ServiceState,
+    job: CompileJob | None = None,
+    other: CompileJob | None = None,
+    **body: Any,
 ) -> tuple[Device, str]:
     usual = {
         "compilation": {"source": "...", "target": "cuda:90"},
@@ -51,10 +56,12 @@ async def where(
         "arguments": {"x": {"shape": [1], "dtype": "i8", "output": True}},
     }
     resolved = resolve_launch(LaunchRequest.model_validate(usual | body))
-    return await placed(deployment, resolved, job or kernel(), {KEY: other} if other else {})
+    return await choose_device(deployment, resolved, job or kernel(), {KEY: other} if other else {})
 
 
-async def refused(deployment: Shared, *jobs: CompileJob | None, **body: Any) -> tuple[str, str]:
+async def refused(
+    deployment: ServiceState, *jobs: CompileJob | None, **body: Any
+) -> tuple[str, str]:
     with pytest.raises(RequestRejected) as rejected:
         await where(deployment, *jobs, **body)
     [fault] = rejected.value.faults

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.loopback import is_loopback
+from service.caller import is_loopback
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])

@@ -4,7 +4,7 @@ import pytest
 
 from compiler.rejection import RequestRejected
 from compiler.toolchain import Toolchain
-from service.problems import ProblemRaised
+from service.http.problems import ProblemRaised
 from service.toolchains import Offer
 
 

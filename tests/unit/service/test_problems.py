@@ -9,8 +9,8 @@ from starlette.requests import ClientDisconnect
 
 from compiler.problem import TITLES
 from compiler.rejection import Fault, RequestRejected
-from service.problems import RETRY_AFTER_S, STATUS, ProblemRaised, install_handlers
-from service.request_id import RequestIdMiddleware
+from service.http.middleware import RequestIdMiddleware
+from service.http.problems import RETRY_AFTER_S, STATUS, ProblemRaised, install_handlers
 from store.errors import CallerQueueFull, QueueFull, StoreUnavailable
 
 RAISED: dict[str, Exception] = {

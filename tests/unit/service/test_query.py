@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.problems import ProblemRaised
-from service.query import check_query
+from service.http.problems import ProblemRaised
+from service.http.query import check_query
 
 KNOWN = frozenset({"wait", "include"})
 

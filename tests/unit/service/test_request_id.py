@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from service.request_id import RequestIdMiddleware
+from service.http.middleware import RequestIdMiddleware
 
 
 async def _tell(request: Request) -> PlainTextResponse:

@@ -3,8 +3,8 @@
 import pytest
 from asgi import request
 
-from service.problems import ProblemRaised
-from service.wait import Wait, requested_wait
+from service.http.problems import ProblemRaised
+from service.http.query import Wait, requested_wait
 
 
 @pytest.mark.parametrize(

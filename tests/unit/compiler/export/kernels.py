@@ -6,7 +6,7 @@ from typing import Any
 
 from compiler.abi import abi_of
 from compiler.compilation import Parameter
-from compiler.export.kernel import Kernel, kernel_of
+from compiler.export.exported_kernel import ExportedKernel, kernel_of
 from compiler.target import Target
 
 CUBIN = b"\x7fELF\x02\x01\x01" + bytes(range(256)) * 3
@@ -40,7 +40,7 @@ def facts(signature: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     }
 
 
-def kernel(signature: dict[str, Any] | None = None, **metadata: Any) -> Kernel:
+def kernel(signature: dict[str, Any] | None = None, **metadata: Any) -> ExportedKernel:
     """A kernel with this signature, a vector add if there is none."""
     return kernel_of(facts(signature or VECTOR_ADD, **metadata))
 

@@ -6,14 +6,13 @@ import ast
 
 import pytest
 
+from compiler.back.triton_cache import installer
 from compiler.export.about import harmless
 from compiler.export.c import c_header
 from compiler.export.cuda_inline import cuda_inline_header
-from compiler.export.installer import installer
-from compiler.export.kernel import kernel_of
+from compiler.export.exported_kernel import NotExportable, kernel_of
 from compiler.export.ptx import read_entry
 from compiler.export.python import python_module
-from compiler.export.refusal import NotExportable
 from compiler.export.rust import rust_module
 from tests.unit.compiler.export.kernels import CUBIN, PTX, VECTOR_ADD, facts
 

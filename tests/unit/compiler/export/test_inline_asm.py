@@ -7,9 +7,9 @@ import re
 import pytest
 
 from compiler.export.cuda_inline import cuda_inline_header
+from compiler.export.exported_kernel import NotExportable
 from compiler.export.inline_asm import Operand, rewrite
 from compiler.export.ptx import read_entry
-from compiler.export.refusal import NotExportable
 from tests.unit.compiler.export.kernels import EVERYTHING, PTX, VECTOR_ADD, kernel
 
 SIZES = {f"add_kernel_param_{i}": 4 if i == 3 else 8 for i in range(6)}

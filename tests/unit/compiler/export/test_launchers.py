@@ -9,11 +9,10 @@ import re
 import pytest
 
 from compiler.export.c import c_header
-from compiler.export.identifier import camel, identifier, identifiers
-from compiler.export.kernel import Kernel, kernel_of
+from compiler.export.exported_kernel import ExportedKernel, NotExportable, kernel_of
 from compiler.export.python import python_module
-from compiler.export.refusal import NotExportable
 from compiler.export.rust import rust_module
+from compiler.export.spelling import camel, identifier, identifiers
 from tests.unit.compiler.export.kernels import CUBIN, EVERYTHING, VARIANTS, facts, kernel
 
 
@@ -112,6 +111,6 @@ def test_identifiers_are_legal_everywhere_and_distinct() -> None:
 
 
 def test_the_same_kernel_gives_the_same_text() -> None:
-    again: Kernel = kernel()
+    again: ExportedKernel = kernel()
 
     assert c_header(again, CUBIN) == c_header(kernel(), CUBIN)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from compiler.lines.assembly import map_assembly
 from compiler.lines.place import Place
-from compiler.lines.sass import map_sass
-from compiler.lines.sass_comments import with_source_lines
+from compiler.lines.sass import map_sass, with_source_lines
 
 USER, LIBRARY = "/kernel/user.py", "/triton/language/standard.py"
 PTX = """\

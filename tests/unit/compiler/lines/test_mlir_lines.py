@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.lines.location import Locations, trailing
-from compiler.lines.mlir import map_mlir
+from compiler.lines.mlir import MlirLocations, map_mlir, trailing
 from compiler.lines.place import Place
 
 USER = "/kernel/user.py"
@@ -90,8 +89,8 @@ def test_both_arms_of_a_condition_end_the_same_operation() -> None:
 
 
 def test_a_location_that_names_itself_ends() -> None:
-    assert Locations("#loc1 = loc(#loc1)").resolve("#loc1") == ()
-    assert Locations("").resolve("#loc7") == ()
+    assert MlirLocations("#loc1 = loc(#loc1)").resolve("#loc1") == ()
+    assert MlirLocations("").resolve("#loc7") == ()
 
 
 def test_only_the_location_at_the_end_counts() -> None:

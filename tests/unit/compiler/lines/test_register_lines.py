@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from compiler.lines.assembly import with_next_reads
 from compiler.lines.place import Place
-from compiler.lines.register import with_next_reads
 
 FIRST, SECOND = (Place("/kernel/user.py", 1),), (Place("/kernel/user.py", 2),)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from worker.launch.deadline import Deadline, DeadlinePassed
+from worker.launch.run import Deadline, DeadlinePassed
 
 
 def test_a_step_may_take_what_it_is_allowed_while_there_is_more() -> None:

@@ -3,19 +3,17 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.launch.launch import CaseResult, Finding, Launch
-from compiler.launch.request import EXAMPLE, LaunchRequest
-from compiler.launch.verdict import Evidence, Verdict, verdict_of
-from worker.cuda.examination import Examined
-from worker.cuda.job import LaunchJob
-from worker.cuda.outcome import LaunchEnding, LaunchOutcome
-from worker.launch.closer_look import look_closer
-from worker.launch.deadline import Deadline
-from worker.launch.gpu_ran import ran_of
-from worker.launch.run import Ran
-from worker.launch.second_look import Suspects, _amended, _findings
+from launch.request.launch_record import CaseResult, Finding, Launch
+from launch.request.launch_request import EXAMPLE, LaunchRequest
+from launch.request.verdict import Evidence, Verdict, verdict_of
+from worker.gpu.launcher.launcher_order import LauncherOrder
+from worker.gpu.supervisor.examination import Examined
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
+from worker.launch.gpu_outcome import ran_of
+from worker.launch.run import Deadline, RunResult
+from worker.launch.tool_reruns import Suspects, _amended, _findings, look_closer
 
-JOB = LaunchJob(b"", {}, (1, 1, 1), [], {})
+JOB = LauncherOrder(b"", {}, (1, 1, 1), [], {})
 FOUND = {
     "kind": "out_of_bounds", "access": "write", "argument": "out_ptr", "index": [8],
     "file": "user.py", "line": 26, "program": [0, 0, 0], "message": "m", "excerpt": "tl.store(...)",
@@ -34,7 +32,7 @@ class FakeLaunchers:
     answers: dict[str, Examined]
     asked: list[str] = field(default_factory=list)
 
-    async def examine(self, _: int, __: LaunchJob, tool: str, *, limit_s: float) -> Examined:
+    async def examine(self, _: int, __: LauncherOrder, tool: str, *, limit_s: float) -> Examined:
         self.asked.append(tool)
         return self.answers[tool]
 
@@ -49,7 +47,7 @@ class FakeSequels:
         self.expected.append(job_id)
 
 
-async def looked(ran: Ran, answers: dict[str, Examined], **asked: Any) -> FakeLaunchers:
+async def looked(ran: RunResult, answers: dict[str, Examined], **asked: Any) -> FakeLaunchers:
     launchers = FakeLaunchers(answers)
     await look_closer(launchers, 0, JOB, request(**asked), ran, Deadline(60))  # type: ignore[arg-type]
     return launchers
@@ -85,7 +83,7 @@ def test_of_one_run_nothing_is_said_about_determinism() -> None:
 
 
 async def test_what_a_check_finds_comes_before_what_the_run_showed() -> None:
-    ran = Ran(findings=[FAULT])
+    ran = RunResult(findings=[FAULT])
     await looked(ran, {"memcheck": Examined([FOUND])}, checks=["memcheck"])
 
     assert [one.kind for one in ran.findings] == ["out_of_bounds", "illegal_access"]
@@ -95,14 +93,14 @@ async def test_what_a_check_finds_comes_before_what_the_run_showed() -> None:
 async def test_each_check_is_a_run_of_its_own() -> None:
     answers = {"memcheck": Examined(), "racecheck": Examined()}
     launchers = await looked(
-        Ran(outputs={"o": b""}), answers, checks=["racecheck", "memcheck", "determinism"]
+        RunResult(outputs={"o": b""}), answers, checks=["racecheck", "memcheck", "determinism"]
     )
 
     assert launchers.asked == ["racecheck", "memcheck"]
 
 
 async def test_after_a_check_that_did_not_end_nothing_has_passed() -> None:
-    ran = Ran(outputs={"o": b""})
+    ran = RunResult(outputs={"o": b""})
     await looked(ran, {"memcheck": Examined(incomplete="it broke")}, checks=["memcheck"])
 
     assert (ran.unchecked, ran.findings[0].kind) == (True, "check_incomplete")
@@ -110,7 +108,7 @@ async def test_after_a_check_that_did_not_end_nothing_has_passed() -> None:
 
 
 async def test_a_kernel_that_never_ended_is_not_watched_for_ever() -> None:
-    ran = Ran(timed_out=True)
+    ran = RunResult(timed_out=True)
     launchers = await looked(ran, {}, checks=["memcheck"], profile=True)
 
     assert launchers.asked == []
@@ -118,7 +116,7 @@ async def test_a_kernel_that_never_ended_is_not_watched_for_ever() -> None:
 
 
 async def test_a_profile_that_cannot_be_made_says_why() -> None:
-    ran = Ran(outputs={"o": b""})
+    ran = RunResult(outputs={"o": b""})
     await looked(ran, {"profile": Examined(incomplete="no counters")}, profile=True)
 
     assert ran.profile is None
@@ -126,13 +124,13 @@ async def test_a_profile_that_cannot_be_made_says_why() -> None:
 
 
 async def test_a_kernel_that_went_wrong_is_not_profiled() -> None:
-    launchers = await looked(Ran(findings=[FAULT]), {}, profile=True)
+    launchers = await looked(RunResult(findings=[FAULT]), {}, profile=True)
 
     assert launchers.asked == []
 
 
 async def test_a_kernel_without_outputs_can_be_profiled() -> None:
-    ran = Ran()
+    ran = RunResult()
     await looked(ran, {"profile": Examined(profile={"registers": 26})}, profile=True)
 
     assert ran.profile is not None

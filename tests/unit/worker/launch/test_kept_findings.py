@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from compiler.launch.launch import Finding
+from launch.request.launch_record import Finding
 from store.blobs import Blobs
-from worker.launch.kept import Kept
+from worker.launch.kept_outputs import Kept
 
 
 def kept() -> Kept:

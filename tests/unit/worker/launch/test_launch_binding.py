@@ -6,15 +6,15 @@ import pytest
 
 from compiler.binding import BindingFailed
 from compiler.job import CompileJob
-from compiler.launch.argument import bind_arguments
-from compiler.launch.bound import BoundArguments, NoValue, Scalar
-from compiler.launch.grid import parse_grid
-from compiler.launch.promise import HintViolated
 from compiler.rejection import RequestRejected
 from compiler.specialization import parse_specialization
-from worker.launch.binding import bind, bind_ir, only, with_uploads
-from worker.launch.run import Run, arguments_header
-from worker.report import KernelFacts, read_report
+from launch.request.argument_binding import bind_arguments
+from launch.request.bound_arguments import BoundArguments, NoValue, Scalar
+from launch.request.grid import parse_grid
+from launch.request.hint_check import HintViolated
+from worker.compile.reports import KernelFacts, read_report
+from worker.launch.run import PreparedRun, arguments_header
+from worker.launch.run_binding import bind, bind_ir, only, with_uploads
 
 X = {"shape": [8], "dtype": "fp32", "init": {"kind": "zeros"}}
 ARGUMENTS = {"x_ptr": X, "n": 8}
@@ -57,7 +57,7 @@ def run(
     parameters: list[dict[str, Any]] | None = None,
     grid: list[Any] | None = None,
     **written: Any,
-) -> Run:
+) -> PreparedRun:
     written = written or {"constexprs": {"BLOCK": 4}}
     return bind(
         job(**written),
@@ -68,7 +68,7 @@ def run(
     )
 
 
-def scalar(of: Run, name: str) -> Scalar:
+def scalar(of: PreparedRun, name: str) -> Scalar:
     argument = of.bound.arguments[name]
     assert isinstance(argument, Scalar)
     return argument

@@ -3,14 +3,14 @@
 from typing import Any, cast
 
 from compiler.job import CompileJob
-from compiler.launch.job import LaunchJob
-from compiler.launch.launch import Device
-from compiler.launch.request import LaunchRequest
 from compiler.request import CompileRequest
 from compiler.resolution import resolve
+from launch.request.launch_job import LaunchJob
+from launch.request.launch_record import Device
+from launch.request.launch_request import LaunchRequest
 from tests.unit.compiler.vector_add import TOOLCHAIN
-from worker.launch.cases import Cases, Place
-from worker.launch.deadline import Deadline
+from worker.launch.cases import CaseContext, Cases
+from worker.launch.run import Deadline
 
 BODY: dict[str, Any] = {
     "compilation": {"ir": {"language": "ttir", "text": "module {}"}, "target": "cuda:90"},
@@ -28,6 +28,6 @@ async def test_nothing_is_cut() -> None:
     job = LaunchJob(id="l", caller="ada", request=BODY, compile_job=ir_job(), device=device)
     request = LaunchRequest.model_validate(BODY)
     nothing = cast("Any", None)
-    place = Place(bench=nothing, children=nothing, blobs=nothing, registry=nothing, gpu=None)
+    place = CaseContext(bench=nothing, children=nothing, blobs=nothing, registry=nothing, gpu=None)
 
     await Cases(job, request, place, Deadline(60), nothing).prepare()

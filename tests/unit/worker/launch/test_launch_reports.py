@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from worker.launch.report import (
+from worker.compile.reports import Malformed, read_report
+from worker.launch.launch_reports import (
     MAX_FINDINGS,
     InterpretReport,
     LaunchFailure,
     ReferenceReport,
 )
-from worker.report import Malformed, read_report
 
 FOUND: dict[str, Any] = {
     "kind": "out_of_bounds", "access": "read", "argument": "x_ptr", "index": [8], "file": "user.py",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from compiler.launch.launch import Comparison, Output, Summary
+from launch.request.launch_record import Comparison, Output, Summary
 from worker.launch.precision import explained
 
 TF32 = b"%acc = tt.dot %a, %b, %c, inputPrecision = tf32 : tensor<64x64xf32>"

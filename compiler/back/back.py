@@ -1,0 +1,165 @@
+"""The task that lowers TTIR to machine code.
+
+Never runs user Python; sends each stage as soon as it is made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from compiler.back import amdgcn, ir_module, locations, mlir_log, ptxas, tool, triton_api
+from compiler.diagnostic import Failure, diagnostic
+
+Send = Callable[[dict[str, Any], bytes], None]
+
+SAID = (
+    "name", "num_warps", "num_ctas", "num_stages", "warp_size", "maxnreg", "shared", "tmem_size",
+    "global_scratch_size", "global_scratch_align", "profile_scratch_size", "profile_scratch_align",
+    "tensordesc_meta", "launch_cooperative_grid", "launch_pdl",
+)  # fmt: skip
+
+
+@dataclass
+class _Lowering:
+    """One module on its way down, and what has been learnt of it."""
+
+    stages: dict[str, Callable[..., Any]]
+    metadata: dict[str, Any]
+    send: Send
+    sources: dict[str, str]
+    timings_ms: dict[str, float] = field(default_factory=dict)
+    resources: dict[str, int] | None = None
+    parameter_sizes_bytes: list[int] | None = None
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def note(self, stage: str) -> None:
+        """Keep what is known now: all that is to say of a lowering that ends with `stage`."""
+        said = {name: self.metadata.get(name) for name in SAID}
+        metadata = said | {"parameter_sizes_bytes": self.parameter_sizes_bytes}
+        self.facts[stage] = {"metadata": metadata, "resources": self.resources}
+
+    def lower(self, name: str, module: Any) -> Any:
+        """Run one stage, send its artifact and return it. Raises `Failure`."""
+        started = perf_counter()
+        try:
+            made = self._make(name, module)
+            artifact = made if isinstance(made, bytes) else str(made).encode()
+        except (Failure, MemoryError):
+            raise
+        except Exception as error:
+            raise _failure(name, error) from error
+        self.timings_ms[name] = spent_ms(started)
+        if name == "ptx":
+            self.parameter_sizes_bytes = parameter_sizes_bytes(str(made))
+        elif name == "amdgcn":
+            self.parameter_sizes_bytes = amdgcn.parameter_sizes_bytes(str(made))
+            self.resources = amdgcn.resources(str(made))
+        self.send({"kind": "stage", "stage": name, "ms": self.timings_ms[name]}, artifact)
+        return made
+
+    def _make(self, name: str, module: Any) -> Any:
+        match name:
+            case "cubin":
+                return self._assemble(module)
+            case "hsaco":
+                return amdgcn.assemble(module, self.stages[name], self.metadata)
+            case "ptx" | "amdgcn":
+                with tool.none_left():
+                    return self.stages[name](module, self.metadata)
+        return self.stages[name](module, self.metadata)
+
+    def _assemble(self, ptx: str) -> bytes:
+        assembled = ptxas.assemble(ptx, self.stages["cubin"], self.sources)
+        self.resources = assembled.resources
+        return assembled.cubin
+
+
+def back(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    """Lower IR text to the stage `stop_after`, streaming every artifact on the way.
+
+    `header` has target, options, stop_after, the `locations` that `front` returned (or null), and
+    may have `language` (ttir, ttgir, glir; ttir if left out), `canonicalize` (run TTIR's own passes
+    first) and `files` (texts by path, for excerpts). Raises `Failure`.
+    """
+    language = header.get("language") or "ttir"
+    text = body.decode()
+    ir_module.check_size(text, language, header)
+    backend = triton_api.make_backend(triton_api.target_of(header["target"]))
+    context = triton_api.new_context(backend)
+    started = perf_counter()
+    module = _parse(text, context, language, header.get("locations"))
+    return lowered(module, backend, header, send, spent_ms(started))
+
+
+def lowered(
+    module: Any, backend: Any, header: dict[str, Any], send: Send, parse_ms: float
+) -> dict[str, Any]:
+    """Lower a parsed module as `header` (see `back`) says, and return the task's result.
+
+    Its `facts` are, by stage, the metadata and resources that ending there would have given.
+    Raises `Failure`.
+    """
+    language = header.get("language") or "ttir"
+    options = backend.parse_options(header["options"] | ir_module.options_of(module, language))
+    stages = triton_api.stages_of(backend, options, gluon=language == "glir")
+    metadata = {"target": backend.target, **vars(options)}
+    files = header.get("files") or {}
+    lowering = _Lowering(stages, metadata, send, {f"/kernel/{path}": files[path] for path in files})
+    lowering.timings_ms["parse"] = parse_ms
+    last = language
+    lowering.note(last)
+    for last in _names_of(list(stages), language, header):
+        module = lowering.lower(last, module)
+        lowering.note(last)
+    return {
+        "kind": "result",
+        **lowering.facts[last],
+        "facts": lowering.facts,
+        "timings_ms": lowering.timings_ms,
+    }
+
+
+def parameter_sizes_bytes(ptx: str) -> list[int]:
+    """Return the sizes of the entry's parameters, in order."""
+    entry = ptx.partition(".entry")[2].partition(")")[0]
+    return [
+        int(array) if array else int(bits) // 8
+        for bits, array in re.findall(
+            r"\.param\b.*?\.[busf](\d+)\b.*?(?:\[(\d+)\])?,?$", entry, re.MULTILINE
+        )
+    ]
+
+
+def spent_ms(started: float) -> float:
+    """Return the milliseconds since `started` (of `perf_counter`), to the microsecond."""
+    return round((perf_counter() - started) * 1000, 3)
+
+
+def _parse(text: str, context: Any, language: str, places: dict[str, Any] | None) -> Any:
+    try:
+        module = locations.parse(text, context)
+        if places is not None:
+            locations.restore(module, context, places)
+    except (RuntimeError, ValueError) as error:
+        raise _failure(language, error) from error
+    return module
+
+
+def _names_of(names: list[str], language: str, header: dict[str, Any]) -> list[str]:
+    """Return the stages to run: from the one after (or, to canonicalize, with) `language`."""
+    start = names.index(language) + (not header.get("canonicalize")) if language in names else 0
+    stop = header.get("stop_after") or names[-1]
+    end = names.index(stop) + 1 if stop in names else start
+    return names[start : max(start, end)]
+
+
+def _failure(stage: str, error: Exception) -> Failure:
+    words = str(error).strip() or type(error).__name__
+    message = f"lowering to {stage} failed: {words}"
+    shown = stage if stage in mlir_log.STAGES else "ttgir"
+    slug = "assembler_failed" if stage == "hsaco" else "lowering_failed"
+    return Failure(slug, stage, message, [diagnostic("error", shown, message)])

@@ -1,0 +1,91 @@
+"""The task that reads what a compiler wrote to standard error before it failed.
+
+That text may be whatever hostile code wrote, so it is read here and not beside the store.
+
+The task that maps the lines of all artifacts back to the user's source.
+
+The task that writes a kernel down as a file of another language.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from compiler.back import inline_assembly, mlir_log, nvdisasm
+from compiler.back.nvdisasm import NOT_DERIVABLE, disassembly
+from compiler.diagnostic import KERNEL_FOLDER, Failure
+from compiler.export.c import c_header
+from compiler.export.cuda_inline import cuda_inline_header
+from compiler.export.exported_kernel import ExportedKernel, NotExportable, kernel_of
+from compiler.export.python import python_module
+from compiler.export.rust import rust_module
+from compiler.lines.table import MAPS, mapped, table
+
+Send = Callable[[dict[str, Any], bytes], None]
+
+
+def lines(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    """Send the line table, as JSON, of the artifacts in `body`; `header` has their `sizes`.
+
+    Of a `cubin` without its `sass` that is made too, while the others are mapped, and sent as a
+    stage of its own; where it cannot be made, the table does without. Raises `Failure`.
+    """
+    given = nvdisasm.split(body, header["sizes"])
+    texts = {stage: given[stage].decode(errors="replace") for stage in given if stage in MAPS}
+    if "cubin" in given:
+        with disassembly(given) as finish:
+            maps = mapped(texts)
+            sass = _sass(finish)
+        if sass is not None:
+            send({"kind": "stage", "stage": "sass", "ms": 0.0}, sass.encode())
+            maps |= mapped({"sass": sass})
+    else:
+        maps = mapped(texts)
+    data = json.dumps({"lines": table(maps)}, separators=(",", ":")).encode()
+    send({"kind": "stage", "stage": "lines", "ms": 0.0}, data)
+    return {}
+
+
+def _sass(finish: Callable[[], str]) -> str | None:
+    try:
+        return finish()
+    except Failure as failure:
+        if failure.slug == NOT_DERIVABLE:
+            return None
+        raise
+
+
+FORMATS: Mapping[str, Callable[[ExportedKernel, bytes], str]] = {
+    "c": c_header,
+    "rust": rust_module,
+    "python": python_module,
+    "cuda-inline": lambda kernel, ptx: cuda_inline_header(kernel, ptx.decode()),
+}
+
+
+def export(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    """Send the export.
+
+    `header` has the `format` and `facts`, the record; `body` is the artifact that the format holds.
+    Raises `Failure` with slug `not_derivable`.
+    """
+    try:
+        text = FORMATS[header["format"]](kernel_of(header["facts"]), body)
+    except NotExportable as error:
+        raise Failure("not_derivable", "export", str(error)) from error
+    send({"kind": "stage", "stage": "export", "ms": 0.0}, text.encode())
+    return {}
+
+
+def log(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    """Return the `diagnostics` that `body` holds; `header` has the `stage` and `files`, texts.
+
+    It may have the `ir` (TTGIR) that was being lowered, which tells where inline assembly stands.
+    """
+    del send
+    sources = {KERNEL_FOLDER + path: text for path, text in header["files"].items()}
+    said = body.decode(errors="replace")
+    found = mlir_log.diagnostics(said, sources, header["stage"])
+    return {"diagnostics": inline_assembly.located(found, header.get("ir") or "", sources)}

@@ -1,0 +1,104 @@
+"""The task that says what this toolchain is: versions, digest, and the options it takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import importlib.metadata
+import platform
+from typing import Any
+
+import triton
+from triton import knobs
+
+from compiler.back import triton_api
+
+_NUMBERS: dict[str, tuple[int, int | None]] = {
+    "num_warps": (1, 32), "num_ctas": (1, 16), "num_stages": (0, 16), "maxnreg": (16, 255),
+    "ptx_version": (60, 99), "min_shared_mem": (0, 1 << 20),
+    "waves_per_eu": (0, 16), "kpack": (1, 2),
+}  # fmt: skip
+_CHOICES: dict[str, list[Any]] = {
+    "num_warps": [1, 2, 4, 8, 16, 32],
+    "num_ctas": [1, 2, 4, 8, 16],
+    "matrix_instr_nonkdim": [0, 4, 16, 32],
+    "kpack": [1, 2],
+    "schedule_hint": ["none", "attention", "memory-bound-attention"],
+}
+_PUBLIC = {
+    "cuda": (
+        "num_warps", "num_ctas", "num_stages", "maxnreg", "ptx_version", "min_shared_mem",
+        "enable_fp_fusion", "enable_reflect_ftz", "sched4reg", "clc", "launch_cooperative_grid",
+        "launch_pdl", "default_dot_input_precision", "debug", "sanitize_overflow",
+    ),
+    "hip": (
+        "num_warps", "num_ctas", "num_stages", "waves_per_eu", "matrix_instr_nonkdim", "kpack",
+        "schedule_hint", "allow_flush_denorm", "enable_fp_fusion", "launch_cooperative_grid",
+        "debug", "sanitize_overflow",
+    ),
+}  # fmt: skip
+_OPTIONAL = {"maxnreg": "int", "ptx_version": "int", "min_shared_mem": "int"}
+
+
+def describe(header: dict[str, Any], body: bytes = b"", send: object = None) -> dict[str, Any]:
+    """Return the facts of this toolchain.
+
+    Only options that are safe to take from anybody are listed.
+    """
+    del header, body, send
+    return facts()
+
+
+@functools.cache
+def facts() -> dict[str, Any]:
+    """Find the facts out. Reads files, so the zygote does it before children lose the right to."""
+    ptxas = {
+        "default": knobs.nvidia.ptxas.version,
+        "blackwell": knobs.nvidia.ptxas_blackwell.version,
+    }
+    return {
+        "kind": "result",
+        "triton": triton.__version__,
+        "record_digest": _record_digest(),
+        "ptxas": "/".join(dict.fromkeys(ptxas.values())),
+        "ptxas_versions": ptxas,
+        "python": platform.python_version(),
+        "host_arch": platform.machine(),
+        "options": {backend: _options(backend) for backend in _PUBLIC},
+    }
+
+
+def _record_digest() -> str:
+    """Return the SHA-256 of the wheel's RECORD, which holds the digest of every installed file."""
+    record = importlib.metadata.distribution("triton").read_text("RECORD")
+    if record is None:
+        message = "the installed Triton has no RECORD: it was not installed from a wheel"
+        raise RuntimeError(message)
+    return hashlib.sha256(record.encode()).hexdigest()
+
+
+def _options(backend: str) -> dict[str, Any]:
+    fields = {field.name: field for field in dataclasses.fields(triton_api.options_class(backend))}
+    if "schedule_hint" in fields and not fields["schedule_hint"].default:
+        del fields["schedule_hint"]  # from Triton 3.8 on nothing reads it
+    return {name: _option(fields[name], backend) for name in _PUBLIC[backend] if name in fields}
+
+
+def _option(field: dataclasses.Field[Any], backend: str) -> dict[str, Any]:
+    default = True if field.name == "enable_fp_fusion" else field.default
+    minimum, maximum = _NUMBERS.get(field.name, (None, None))
+    kind = "bool" if isinstance(default, bool) else type(default).__name__
+    return {
+        "type": _OPTIONAL.get(field.name, kind),
+        "default": default,
+        "minimum": minimum,
+        "maximum": maximum,
+        "choices": _choices(field.name, backend),
+    }
+
+
+def _choices(name: str, backend: str) -> list[Any] | None:
+    if name == "default_dot_input_precision":
+        return list(triton_api.options_class(backend).allowed_dot_input_precisions)
+    return _CHOICES.get(name)

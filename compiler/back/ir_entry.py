@@ -1,0 +1,106 @@
+"""The kernel of a posted module: its public function, and the parameters it is launched with.
+
+Read from the module as MLIR prints it, never from the posted text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.diagnostic import Failure, diagnostic
+
+HINTS = {"tt.divisibility": (16, "divisible_by_16"), "tt.pointer_range": (32, "pointer_range_32")}
+
+_FUNCTION = re.compile(r"^  tt\.func (?:public )?@(\"[^\"]*\"|[\w$.-]+)\((.*)$", re.MULTILINE)
+_ARGUMENT = re.compile(r"%[\w$.-]+: (?P<type>[^{]+?)\s*(?:\{(?P<attributes>.*)\})?\s*")
+_ATTRIBUTE = re.compile(r"(tt\.\w+) = (\d+) : i32")
+_POINTER = re.compile(r'!tt\.ptr<(.+?)(, "constant"|, \d+(?: : i32)?)?>')
+_DESCRIPTOR = re.compile(r"!tt\.tensordesc<(?:tensor<)?((?:\d+x)+)(\w+)[^<]*(?:<.*)?>")
+_INTEGER = re.compile(r"(?:s?i(1|8|16|32|64)|ui(1|8|16|32|64))")
+_FLOATS = {
+    "f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64",
+    "f8E4M3FN": "fp8e4nv", "f8E5M2": "fp8e5", "f8E4M3FNUZ": "fp8e4b8", "f8E5M2FNUZ": "fp8e5b16",
+    "f8E4M3B11FNUZ": "fp8e4b15",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class IrEntry:
+    """The public function: its name, and its parameters (`name`, `type`, `hints`) by position."""
+
+    name: str
+    parameters: list[dict[str, Any]]
+
+
+def entry_of(module: Any, stage: str) -> IrEntry:
+    """Return the entry of a parsed module.
+
+    Raises `Failure`: `unknown_kernel` without a public function, `ambiguous_kernel` with several,
+    `compile_error` for a parameter that nothing can be passed to.
+    """
+    functions = _FUNCTION.findall(module.str_nodebug())
+    if not functions:
+        message = "the module has no kernel: it needs one public tt.func with a body"
+        raise _failure("unknown_kernel", stage, message)
+    names = [name.strip('"') for name, _ in functions]
+    if len(functions) > 1:
+        message = (
+            f"the module has {len(names)} public functions: {', '.join(names)}. "
+            "Make all but the kernel `tt.func private`."
+        )
+        raise _failure("ambiguous_kernel", stage, message)
+    arguments = enumerate(_split(functions[0][1]))
+    return IrEntry(names[0], [_parameter(index, text, stage) for index, text in arguments])
+
+
+def _parameter(index: int, text: str, stage: str) -> dict[str, Any]:
+    match = _ARGUMENT.fullmatch(text)
+    kind = None if match is None else _type(match["type"])
+    if match is None or kind is None:
+        message = f"parameter {index} of the kernel ({text[:200]}) has no type of Triton's"
+        raise _failure("compile_error", stage, message)
+    found = _ATTRIBUTE.findall(match["attributes"] or "")
+    known = [(value, *HINTS[name]) for name, value in found if name in HINTS]
+    hints = [hint for value, unit, hint in known if _promises(int(value), unit, hint)]
+    return {"name": f"arg{index}", "type": kind, "hints": sorted(hints)}
+
+
+def _failure(slug: str, stage: str, message: str) -> Failure:
+    return Failure(slug, stage, message, [diagnostic("error", stage, message)])
+
+
+def _promises(value: int, unit: int, hint: str) -> bool:
+    return value == unit if hint == "pointer_range_32" else value % unit == 0
+
+
+def _type(written: str) -> str | None:
+    """Return Triton's spelling of an MLIR type, `None` for one that no parameter has."""
+    if match := _POINTER.fullmatch(written):
+        element = _type(match[1])
+        constant = "k" if match[2] == ', "constant"' else ""
+        return None if element is None else f"*{constant}{element}"
+    if match := _DESCRIPTOR.fullmatch(written):
+        element = _type(match[2])
+        shape = match[1].rstrip("x").replace("x", ",")
+        return None if element is None else f"tensordesc<{element}[{shape}]>"
+    if match := _INTEGER.fullmatch(written):
+        return f"i{match[1]}" if match[1] else f"u{match[2]}"
+    return _FLOATS.get(written)
+
+
+def _split(text: str) -> list[str]:
+    """Return the arguments at the start of `text`, up to the bracket that closes their list."""
+    parts, depth, start = [], 0, 0
+    for position, character in enumerate(text):
+        if character in "<{[(":
+            depth += 1
+        elif character in ">}])" and depth:
+            depth -= text[position - 1] != "-" or character != ">"
+        elif character in ",)" and not depth:
+            parts.append(text[start:position].strip())
+            start = position + 1
+            if character == ")":
+                break
+    return [part for part in parts if part]

@@ -1,0 +1,107 @@
+"""What a module of IR says of itself: its warps, its CTAs, the target it was made for.
+
+Bounds on IR before the back end sees it: what passes here may still be slow, but not absurd.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from compiler.diagnostic import Diagnostic, Failure, diagnostic
+
+BOUNDS = {
+    "bytes": 16 << 20,
+    "operations": 200_000,
+    "tensor_elements": 1 << 20,  # Triton's own TRITON_MAX_TENSOR_NUMEL
+}
+"""Where the header of a job does not say otherwise in `ir_bounds`."""
+
+_SHOWN = {"source": "frontend", "glir": "ttgir"}
+_TENSOR = re.compile(r"(?:tensor|memdesc)<((?:\d+x)+)")
+
+
+def check_size(text: str, stage: str, header: dict[str, Any]) -> None:
+    """Raise `Failure` (`out_of_resources`) if IR is larger than the job's `ir_bounds` allow."""
+    bounds = BOUNDS | (header.get("ir_bounds") or {})
+    size = len(text)
+    if size > bounds["bytes"]:
+        raise _too_large(stage, f"{size:,} bytes of IR", f"{bounds['bytes']:,} bytes")
+    # every operation has a line of its own, and so have the locations at the end
+    operations = text.count("\n") - text.count("\n#loc")
+    if operations > bounds["operations"]:
+        limit = f"{bounds['operations']:,} operations"
+        raise _too_large(stage, f"{operations:,} operations in its IR", limit)
+    for shape in {match[1] for match in _TENSOR.finditer(text)}:
+        elements = math.prod(int(extent) for extent in shape.split("x") if extent)
+        if elements > bounds["tensor_elements"]:
+            what = f"a tensor of {shape.rstrip('x')} = {elements:,} elements"
+            raise _too_large(stage, what, f"{bounds['tensor_elements']:,} elements")
+
+
+def _too_large(stage: str, what: str, limit: str) -> Failure:
+    message = f"the kernel has {what}; the limit is {limit}. Use smaller blocks or unroll less."
+    shown = _SHOWN.get(stage, stage)
+    return Failure("out_of_resources", shown, message, [diagnostic("error", shown, message)])
+
+
+_OF_OPTIONS = {"num_warps": "ttg.num-warps", "num_ctas": "ttg.num-ctas"}
+_THREADS_PER_WARP = "ttg.threads-per-warp"
+_TARGET = re.compile(r'ttg\.target"? = "([^"]*)"')
+
+
+def options_of(module: Any, language: str) -> dict[str, int]:
+    """Return the options that TTGIR and Gluon IR carry, which win over the request's."""
+    return {} if language == "ttir" else _said(module)
+
+
+def check_lowerable(module: Any, target: Any, language: str) -> None:
+    """Raise `Failure` (`compile_error`) for a module that cannot be lowered as it is."""
+    threads = module.get_int_attr(_THREADS_PER_WARP)
+    if language == "ttgir" and "num_warps" not in _said(module):
+        message = (
+            f"the module does not say {_OF_OPTIONS['num_warps']}, as every TTGIR module does: "
+            'if it is TTIR, post it with "language": "ttir"'
+        )
+    elif threads is not None and threads != target.warp_size:
+        message = (
+            f"the module is made for warps of {threads} threads; "
+            f"{target.backend}:{target.arch} has warps of {target.warp_size}"
+        )
+    else:
+        return
+    raise Failure("compile_error", language, message, [diagnostic("error", language, message)])
+
+
+def contradictions(module: Any, header: dict[str, Any]) -> list[Diagnostic]:
+    """Return what the module says of itself that is not what `header` asks for."""
+    language, options = header["language"], header["options"]
+    wins = "the option holds, TTIR has none yet" if language == "ttir" else "the module's holds"
+    found = [
+        diagnostic(
+            "note",
+            language,
+            f"the module says {_OF_OPTIONS[name]} = {value}, the options {name} = {options[name]}: "
+            f"{wins}",
+        )
+        for name, value in _said(module).items()
+        if options.get(name, value) != value
+    ]
+    # aliases of layouts stand before the module's own line
+    lines = module.str_nodebug().splitlines()
+    own_line = next((line for line in lines if line.startswith(("module", '"builtin.module"'))), "")
+    made_for = _TARGET.search(own_line)
+    asked_for = f"{header['target']['backend']}:{header['target']['arch']}"
+    if language != "ttir" and made_for is not None and made_for[1] != asked_for:
+        message = (
+            f"the module was made for {made_for[1]} and is compiled for {asked_for}, which may "
+            "lack its instructions: TTIR can be compiled for any target, TTGIR for its own"
+        )
+        found.append(diagnostic("warning", language, message))
+    return found
+
+
+def _said(module: Any) -> dict[str, int]:
+    found = {name: module.get_int_attr(attribute) for name, attribute in _OF_OPTIONS.items()}
+    return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,269 @@
+"""Reads what Triton's C++ side wrote to stderr: MLIR errors, LLVM aborts, failed assertions.
+
+Pure text, no Triton.
+
+What a dying compiler says is not trusted: it only becomes messages, bounded in number and length.
+
+What MLIR and LLVM complain of, in the words of whoever wrote the kernel, and what to do.
+
+Pure text; a message that nothing better is known for stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from compiler.diagnostic import Diagnostic, Span, diagnostic, excerpt, file_in_kernel
+
+_RETURNS = "failed to legalize operation 'tt.return'"
+_MASK = re.compile(
+    r"'tt\.(?P<operation>\w{1,30})' op operand #\d+ must be 1-bit signless integer .*"
+    r"but got '(?:tensor<(?P<shape>[\dx]{0,40}x)?)?(?P<element>\w{1,10})"
+)
+_ELEMENTS = {"f16": "fp16", "f32": "fp32", "f64": "fp64", "bf16": "bf16"}
+_HINTS = (
+    (
+        "input constraints does not match|with one output cannot return|without outputs must",
+        "Each register of tl.inline_asm_elementwise has one constraint: outputs with = first, then "
+        "one input for each argument. A register has 32 bits, so that pack=2 of fp32 needs two.",
+    ),
+    (
+        r"invalid operand in inline asm",
+        "The text names an operand ($0, $1, ...) that `constraints` does not have: outputs are "
+        "counted first, then inputs.",
+    ),
+    (
+        r"couldn't allocate (input|output) reg|invalid operand for inline asm|unknown constraint|"
+        r"Copying to an illegal type|constraint",
+        "A constraint of tl.inline_asm_elementwise does not fit its operand: "
+        '"=r,r" is 32-bit integer or fp32 bits, "l" 64 bits, "h" 16 bits, "f" fp32, "d" fp64 '
+        '(on AMD "=v,v").',
+    ),
+    (
+        r"Cannot select",
+        "LLVM has no instruction for this on the target: try another target, another dtype, "
+        "or another Triton version.",
+    ),
+    (
+        r"out of resource|shared memory|exceeds",
+        "Use smaller blocks, fewer num_stages or fewer warps.",
+    ),
+    (
+        r"value type matches ptr type",
+        "The value is not of the pointer's type: convert it with .to(...). An accumulator that is "
+        "given to tl.dot must have the dtype of the product, usually tl.float32.",
+    ),
+    (
+        r"ptr type matches (?:cmp|val) type",
+        "Give the values the type that the pointer points at, such as tl.full((), 0, tl.int64).",
+    ),
+    (
+        r"cache modifier '\w+' is not supported for stores",
+        'tl.store takes ".wb", ".cg", ".cs" and ".wt".',
+    ),
+    (
+        r"cache modifier '\w+' is not supported for loads",
+        'tl.load takes ".ca", ".cg", ".cs" and ".cv".',
+    ),
+)
+
+
+class Told(NamedTuple):
+    """A complaint, and what to do about it."""
+
+    message: str
+    hint: str | None
+
+
+def told(message: str) -> Told:
+    """Return a complaint of MLIR or LLVM in words, with advice if there is some."""
+    if message.startswith(_RETURNS):
+        return Told(
+            "the kernel returns a value",
+            "A kernel returns nothing: write the value to memory with tl.store. A helper is "
+            "compiled with the kernel that calls it: name that one in `kernel`.",
+        )
+    if (match := _MASK.match(message)) is not None:
+        element = _ELEMENTS.get(match["element"], match["element"].replace("i", "int"))
+        shape = (match["shape"] or "").rstrip("x").replace("x", ", ")
+        return Told(
+            f"the mask of tl.{match['operation']} is of type {element}"
+            f"{f'[{shape}]' if shape else ''}, not a condition",
+            "Compare: mask=m != 0, or mask=offsets < n.",
+        )
+    hint = next((text for pattern, text in _HINTS if re.search(pattern, message)), None)
+    return Told(message, hint)
+
+
+STAGES = frozenset(
+    {"request", "frontend", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"}
+)
+MOST_DIAGNOSTICS = 20
+MOST_READ = 200
+"""Different complaints: a log that has more is not read to its end."""
+LONGEST_MESSAGE = 1000
+LONGEST_LINE = 4000
+LONGEST_LOG = 1 << 20
+LONGEST_NUMBER = 9
+"""Digits of a line or a column."""
+
+_KINDS = ("error", "warning", "remark", "note")
+_NOWHERE = frozenset({"<unknown>:0", "loc(unknown)"})
+_LLVM = ("LLVM ERROR: ", "fatal error: ", "error: ")
+_ASSEMBLY = "<inline asm>"
+_UNREACHABLE = "UNREACHABLE executed at "
+_PIPELINE = "Pipeline failed while executing "
+_EMPTY = ("Failures have been detected while processing an MLIR pass pipeline",)
+_IR_DUMP = re.compile(r"see current operation: |\s*\"?[\w.]+\"?\(|module|#|//")
+
+
+class _Said(NamedTuple):
+    """A line that complains: where, as written, and of what."""
+
+    place: str
+    kind: str
+    message: str
+
+
+class _Position(NamedTuple):
+    file: str
+    line: int
+    column: int
+
+
+def diagnostics(log: str, sources: Mapping[str, str], stage: str) -> list[Diagnostic]:
+    """Return what `log` complains of, errors at the user's lines where it tells them.
+
+    `sources` holds the user's texts by virtual path ("/kernel/user.py"); `stage` is the one under
+    way.
+    """
+    stage = stage if stage in STAGES else "frontend" if stage == "source" else "ttgir"
+    lines = {path: text.split("\n") for path, text in sources.items()}
+    found: dict[tuple[object, ...], Diagnostic] = {}
+    before = ""
+    for line in log[:LONGEST_LOG].splitlines():
+        said = _read(line[:LONGEST_LINE], lines, stage)
+        if line.startswith(_UNREACHABLE):  # what it was about is on the line before
+            said = _plain("error", stage, f"LLVM: {before}")
+        before = line[:LONGEST_LINE]
+        if said is not None:
+            found.setdefault(tuple(said.values()), said)
+        if len(found) >= MOST_READ:
+            break
+    return _worth_telling(list(found.values()))[:MOST_DIAGNOSTICS]
+
+
+def failing_pass(log: str) -> str | None:
+    """Return the name of the pass that MLIR says it was executing, the innermost of nested ones."""
+    said = log.partition(_PIPELINE)[2].partition("\n")[0]
+    said = said.partition("]")[0] if said.startswith("[") else "`".join(said.split("`")[:3])
+    names = [name for name in said.split("`")[1::2] if _is_word(name)]
+    return names[-1] if names else None
+
+
+def _worth_telling(found: list[Diagnostic]) -> list[Diagnostic]:
+    """Return `found`, errors first; without what says nothing, if anything says something."""
+    if any(said["severity"] == "error" and _tells_something(said) for said in found):
+        found = [said for said in found if _tells_something(said)]
+    return sorted(found, key=lambda said: said["severity"] != "error")
+
+
+def _read(line: str, sources: Mapping[str, list[str]], stage: str) -> Diagnostic | None:
+    said = _said(line)
+    if said is not None:
+        if said.place in _NOWHERE:
+            return _plain(_severity(said.kind), stage, said.message)
+        place = _place(said.place)
+        if place is not None:
+            return _located(place, said, sources, stage)
+    if (failed := _assertion(line)) is not None:
+        return _plain("error", stage, f"Triton's own check failed: {failed}")
+    for start in _LLVM:
+        if line.startswith(start):
+            return _plain("error", stage, f"LLVM: {line.removeprefix(start)}")
+    return None
+
+
+def _said(line: str) -> _Said | None:
+    """Read "<place>: <kind>: <message>", at the first kind that the line names."""
+    marks = [(at, kind) for kind in _KINDS if (at := line.find(f": {kind}: ")) >= 0]
+    if not marks:
+        return None
+    at, kind = min(marks)
+    return _Said(line[:at], kind, line[at + len(f": {kind}: ") :])
+
+
+def _place(text: str) -> _Position | None:
+    """Read `file:line:column`, in quotes or in `loc(...)` or both."""
+    if text.startswith("loc("):
+        text = text.removeprefix("loc(").removesuffix(")")
+    file, _, numbers = text.partition(":")
+    if file.startswith('"'):
+        file = file.removeprefix('"').removesuffix('"')
+    line, _, column = numbers.partition(":")
+    if (
+        not file
+        or file[0].isspace()
+        or '"' in file
+        or not (_is_number(line) and _is_number(column))
+    ):
+        return None
+    return _Position(file, int(line), int(column))
+
+
+def _assertion(line: str) -> str | None:
+    """Read "<program>: <file>:<line>: <function>: Assertion `<words>' failed."."""
+    end = line.rfind("' failed")
+    start = max(line.rfind("Assertion `", 0, end), line.rfind("Assertion '", 0, end))
+    if end < 0 or start < 0:
+        return None
+    for part in line[:start].split(": "):
+        file, _, number = part.rpartition(":")
+        if file and _is_number(number) and not (":" in file or " " in file):
+            # the folders are of whoever built Triton
+            return f"{line[start + 11 : end]} ({file.rpartition('/')[2]}:{number})"
+    return None
+
+
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and text.isascii() and len(text) <= LONGEST_NUMBER
+
+
+def _is_word(text: str) -> bool:
+    return bool(text) and text.replace("_", "a").isalnum()
+
+
+def _located(
+    place: _Position, said: _Said, sources: Mapping[str, list[str]], stage: str
+) -> Diagnostic | None:
+    if said.message.startswith(_PIPELINE):
+        name = failing_pass(said.message)
+        return _plain("note", stage, f"while running the pass {name}") if name else None
+    file = file_in_kernel(place.file)
+    if place.file == _ASSEMBLY:
+        return _plain(_severity(said.kind), stage, f"in inline asm: {said.message}")
+    if file is None:
+        return _plain(_severity(said.kind), stage, said.message)
+    text = sources.get(place.file)
+    span = Span(file, place.line, max(place.column, 1))
+    shown = excerpt(text, span) if text is not None else None
+    message, hint = told(said.message[:LONGEST_MESSAGE])
+    return diagnostic(_severity(said.kind), stage, message, hint=hint, span=span, excerpt=shown)
+
+
+def _plain(severity: str, stage: str, message: str) -> Diagnostic:
+    message, hint = told(message[:LONGEST_MESSAGE])
+    return diagnostic(severity, stage, message, hint=hint)
+
+
+def _severity(kind: str) -> str:
+    return "note" if kind == "remark" else kind
+
+
+def _tells_something(said: Diagnostic) -> bool:
+    message = str(said["message"])
+    if said["severity"] == "note":
+        return _IR_DUMP.match(message) is None
+    return bool(message) and message not in _EMPTY

@@ -1,0 +1,258 @@
+"""The task that runs the pipeline again and tells what each pass made of the module.
+
+Reads MLIR's IR printing: which pass was about to run, and the module that it was given.
+
+Triton has its pass managers print before every pass when MLIR_ENABLE_DUMP is set.
+
+Watches what Triton does with LLVM itself after the last MLIR pass: translate, link, optimize.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from compiler.back import ir_module, locations, tool, triton_api
+from compiler.diagnostic import KERNEL_FOLDER, Failure
+
+_ANY = re.compile(r"^// -----// .*$\n?", re.MULTILINE)
+_BEFORE = re.compile(
+    r"// -----// IR Dump Before (?P<pass>\w+)(?:: (?P<name>[\w.-]+)(?:\{(?P<options>.*)\})?)?"
+    r"(?: \((?P<argument>[\w.-]+)\))? \((?P<operation>'[\w.]+' operation[^)]*)\)"
+)
+_ENABLED = "MLIR_ENABLE_DUMP"
+
+
+@dataclass(frozen=True)
+class Dump:
+    """The module before one pass. `operation` is what the pass was run on."""
+
+    name: str
+    options: str
+    operation: str
+    text: str
+
+
+class Capture:
+    """What was printed since it was made or last taken."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def take(self) -> list[Dump]:
+        """Return the modules printed, and forget them."""
+        text = tool.content_of(self._descriptor).decode(errors="replace")
+        os.ftruncate(self._descriptor, 0)
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        return list(read(text))
+
+
+@contextmanager
+def printing() -> Iterator[Capture]:
+    """Have every pass manager print to the capture that is yielded."""
+    kept = os.dup(2)
+    with tool.memory("dump") as descriptor:
+        os.dup2(descriptor, 2)
+        os.environ[_ENABLED] = "1"
+        try:
+            yield Capture(descriptor)
+        finally:
+            del os.environ[_ENABLED]
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def read(text: str) -> Iterator[Dump]:
+    """Yield the dumps in `text`. What passes print of their own inner steps is left out."""
+    marks = list(_ANY.finditer(text))
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    for mark, end in zip(marks, ends, strict=True):
+        match = _BEFORE.match(mark[0])
+        if match is not None:
+            name = match["name"] or match["argument"] or match["pass"]
+            options = match["options"] or ""
+            yield Dump(name, options, match["operation"], text[mark.end() : end].strip("\n"))
+
+
+_STEPS = {
+    "to_module": "translate-to-llvm-ir",
+    "link_extern_libs": "link-device-libraries",
+    "optimize_module": "llvm-optimize",
+}
+"""Functions of `triton._C.libtriton.llvm` that are given the whole module first, by our names."""
+
+
+@dataclass(frozen=True)
+class LlvmStep:
+    """One step, and the module as it was before it."""
+
+    name: str
+    before: str
+
+
+@contextmanager
+def watched(lower: Callable[..., Any]) -> Iterator[list[LlvmStep]]:
+    """Yield the list of the steps that `lower`, a stage of a backend, is about to take."""
+    steps: list[LlvmStep] = []
+    names = vars(sys.modules[_module_of(lower)])
+    original = names["llvm"]
+    names["llvm"] = _Watched(original, steps)
+    try:
+        yield steps
+    finally:
+        names["llvm"] = original
+
+
+def _module_of(lower: Callable[..., Any]) -> str:
+    return str(lower.__module__)
+
+
+class _Watched:
+    """Stands in for the `llvm` module of Triton's C++ side."""
+
+    def __init__(self, original: Any, steps: list[LlvmStep]) -> None:
+        self._original = original
+        self._steps = steps
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._original, name)
+        if name not in _STEPS:
+            return found
+
+        def noting(module: Any, *arguments: Any, **options: Any) -> Any:
+            self._steps.append(LlvmStep(_STEPS[name], str(module).strip("\n")))
+            return found(module, *arguments, **options)
+
+        return noting
+
+
+Send = Callable[[dict[str, Any], bytes], None]
+
+MLIR_STAGES = ("ttir", "ttgir", "llir")
+MOST_BYTES = 24 << 20
+"""Of all bodies together; those after it are left out, and the answer says so."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    stage: str
+    name: str
+    options: str
+    operation: str
+    before: str
+    after: str
+
+
+@dataclass
+class _Trace:
+    """The steps so far. What a pass gave is what the next one got, or the stage's artifact."""
+
+    steps: list[_Step] = field(default_factory=list)
+
+    def add(self, stage: str, dumps: list[Dump], last: str) -> None:
+        following = [item.text for item in dumps[1:]] + [last]
+        self.steps += [
+            _Step(stage, item.name, item.options, item.operation, item.text, after)
+            for item, after in zip(dumps, following, strict=True)
+        ]
+
+
+def passes(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    """Send the passes, as JSON, that lower the IR `body`.
+
+    `header` is that of `back`; its `canonicalize` says that `body` is the stage `source`, so that
+    TTIR's own passes come first. A pass that fails is the last one told. Raises `Failure` when
+    `body` cannot be parsed.
+    """
+    text, language = body.decode(), header["language"]
+    ir_module.check_size(text, language, header)
+    backend = triton_api.make_backend(triton_api.target_of(header["target"]))
+    options = backend.parse_options(header["options"])
+    stages = triton_api.stages_of(backend, options, gluon=language == "glir")
+    trace, error = _Trace(), None
+    module = _parsed(text, backend, header)
+    metadata = {"target": backend.target, **vars(options)}
+    with printing() as printed:
+        for name in _names(list(stages), header):
+            try:
+                module = _run(name, stages[name], module, metadata, printed, trace)
+            except Exception as raised:  # noqa: BLE001 - told in the answer
+                trace.add(name, printed.take(), "")
+                error = {"stage": name, "message": str(raised) or type(raised).__name__}
+                break
+    answer = _answer(trace.steps, error)
+    send({"kind": "stage", "stage": "passes", "ms": 0.0}, answer)
+    return {}
+
+
+def _parsed(text: str, backend: Any, header: dict[str, Any]) -> Any:
+    context = triton_api.new_context(backend)
+    try:
+        module = locations.parse(text, context)
+        if header.get("locations") is not None:
+            locations.restore(module, context, header["locations"])
+            return module
+        return locations.under_path(module, f"{KERNEL_FOLDER}user.{header['language']}")
+    except (RuntimeError, ValueError) as error:
+        message = f"the IR of this compilation cannot be parsed again: {error}"
+        raise Failure("lowering_failed", header["language"], message) from error
+
+
+def _names(names: list[str], header: dict[str, Any]) -> list[str]:
+    """Return the stages that passes of MLIR or LLVM make, up to `stop_after`."""
+    start = names.index(header["language"]) if header["language"] in names else -1
+    start += not header.get("canonicalize")
+    known = [name for name in names[max(start, 0) :] if name in MLIR_STAGES]
+    stop = header["stop_after"]
+    return known[: known.index(stop) + 1] if stop in known else known
+
+
+def _run(
+    name: str,
+    lower: Callable[..., Any],
+    module: Any,
+    metadata: dict[str, Any],
+    printed: Capture,
+    trace: _Trace,
+) -> Any:
+    if name != "llir":
+        made = lower(module, metadata)
+        trace.add(name, printed.take(), str(made).strip("\n"))
+        return made
+    with watched(lower) as steps:
+        made = lower(module, metadata)
+    trace.add(name, printed.take(), steps[0].before if steps else str(made))
+    texts = [step.before for step in steps] + [str(made).strip("\n")]
+    trace.steps += [
+        _Step(name, step.name, "", "LLVM module", before, after)
+        for step, before, after in zip(steps, texts, texts[1:], strict=False)
+    ]
+    return made
+
+
+def _answer(steps: list[_Step], error: dict[str, str] | None) -> bytes:
+    told, left_bytes = [], MOST_BYTES
+    for step in steps:
+        changed = step.before != step.after
+        size = len(step.before) + len(step.after) if changed else 0
+        left_bytes -= size
+        shown = changed and left_bytes >= 0
+        told.append(
+            {
+                "stage": step.stage,
+                "name": step.name,
+                "options": step.options,
+                "operation": step.operation,
+                "changed": changed,
+                "before": step.before if shown else None,
+                "after": step.after if shown else None,
+            }
+        )
+    answer = {"passes": told, "truncated": left_bytes < 0, "error": error}
+    return json.dumps(answer, separators=(",", ":")).encode()

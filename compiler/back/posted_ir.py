@@ -1,0 +1,125 @@
+"""The task that takes IR as somebody posted it: parsed, mended where it must be, and lowered.
+
+Runs no Python of anybody's; the text is data for MLIR's parser alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from compiler.back import ir_module, ir_repairs, locations, mlir_log, triton_api
+from compiler.back.back import Send, lowered, spent_ms
+from compiler.back.ir_entry import entry_of
+from compiler.diagnostic import KERNEL_FOLDER, Diagnostic, Failure, diagnostic
+
+_ALIAS_MISSING = "location alias was never defined"
+_VERIFIER = re.compile(r"'[\w.]+' op |\w+ has an invalid layout")
+
+
+@dataclass(frozen=True)
+class _Module:
+    """A parsed module, the text it was parsed from, and what had to be mended."""
+
+    module: Any
+    text: str
+    notes: list[Diagnostic]
+
+
+def posted(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    """Lower the posted IR `body` to `stop_after`; its own text comes as the first stage.
+
+    `header` is that of `back`; `stage` names what the text is (source, ttir, ttgir). The result
+    adds `kernel`, `parameters` and `notes`. Raises `Failure`.
+    """
+    language, text = header["language"], body.decode()
+    ir_module.check_size(text, language, header)
+    backend = triton_api.make_backend(triton_api.target_of(header["target"]))
+    started = perf_counter()
+    parsed = _parsed(text, backend, language)
+    entry = entry_of(parsed.module, language)
+    ir_module.check_lowerable(parsed.module, backend.target, language)
+    parse_ms = spent_ms(started)
+    send({"kind": "stage", "stage": header["stage"], "ms": parse_ms}, parsed.text.encode())
+    # before the lowering, which changes what the module says of itself
+    notes = [*parsed.notes, *ir_module.contradictions(parsed.module, header)]
+    result = lowered(parsed.module, backend, header, send, parse_ms)
+    return result | {"kernel": entry.name, "parameters": entry.parameters, "notes": notes}
+
+
+def _parsed(text: str, backend: Any, language: str) -> _Module:
+    refused = None
+    for attempt in ir_repairs.attempts(text):
+        try:
+            module = _parse(attempt.text, backend, language)
+        except Failure as failure:
+            if refused is None or _ALIAS_MISSING in refused.message:
+                refused = failure
+        else:
+            notes = [diagnostic("note", language, note) for note in attempt.notes]
+            return _Module(module, attempt.text, notes)
+    assert refused is not None
+    raise _at_own_lines(refused, text, backend, language)
+
+
+def _parse(text: str, backend: Any, language: str) -> Any:
+    """Parse into a context of its own, locations in the text's own lines under its virtual path."""
+    path = f"{KERNEL_FOLDER}user.{language}"
+    context = triton_api.new_context(backend)
+    with _stderr_kept() as kept:
+        try:
+            return locations.under_path(locations.parse(text, context), path)
+        except RuntimeError as error:
+            log = locations.with_path(kept.read(), path)
+            raise _refusal(log, text, path, language) from error
+
+
+def _refusal(log: str, text: str, path: str, language: str) -> Failure:
+    found = mlir_log.diagnostics(log, {path: text}, language)
+    if not found:
+        message = "MLIR cannot parse the text"
+        return Failure("syntax_error", language, message, [diagnostic("error", language, message)])
+    said = found[0]["message"]
+    slug = "compile_error" if _VERIFIER.match(said) else "syntax_error"
+    place = f"line {found[0]['line']}: " if found[0]["line"] else ""
+    return Failure(slug, language, place + said, found)
+
+
+def _at_own_lines(refused: Failure, text: str, backend: Any, language: str) -> Failure:
+    """Return `refused` told by the lines of `text`, not of what the IR was once made from."""
+    if refused.diagnostics[0]["file"] == f"user.{language}":
+        return refused
+    try:
+        _parse(ir_repairs.without_locations(text), backend, language)
+    except Failure as failure:
+        return failure
+    return refused
+
+
+class _Kept:
+    """What was written to standard error meanwhile."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def read(self) -> str:
+        size = min(os.fstat(self._descriptor).st_size, mlir_log.LONGEST_LOG)
+        return os.pread(self._descriptor, size, 0).decode(errors="replace")
+
+
+@contextmanager
+def _stderr_kept() -> Iterator[_Kept]:
+    """Keep what C++ writes to standard error: an attempt that fails is not the user's business."""
+    original, memory = os.dup(2), os.memfd_create("stderr", 0)
+    os.dup2(memory, 2)
+    try:
+        yield _Kept(memory)
+    finally:
+        os.dup2(original, 2)
+        os.close(original)
+        os.close(memory)

@@ -1,0 +1,89 @@
+"""Runs one of the toolchain's programs over memory: what it reads and writes are no files.
+
+Keeps LLVM from opening files while it reads what a user wrote.
+
+Inline assembly may hold directives (`.incbin`, `.include`) that copy a file into the code. Who
+has no descriptor left opens none, however such a directive is spelled.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+
+_MOST_DESCRIPTORS = 1024
+
+
+@contextmanager
+def none_left() -> Iterator[None]:
+    """Take every descriptor that this process may still have, so that nothing can be opened."""
+    most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most > _MOST_DESCRIPTORS:  # not in a child of a worker, which may not change it either
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST_DESCRIPTORS, hard))
+    taken: list[int] = []
+    try:
+        while len(taken) < _MOST_DESCRIPTORS:
+            taken.append(os.dup(2))
+    except OSError as error:
+        if error.errno != errno.EMFILE:
+            raise
+    try:
+        yield
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+        if most > _MOST_DESCRIPTORS:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@contextmanager
+def memory(name: str, data: bytes = b"") -> Iterator[int]:
+    """Yield the descriptor of a memory file that holds `data`; programs open it by `path_of`."""
+    descriptor = os.memfd_create(name, 0)  # inheritable: the program opens it by number
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def path_of(descriptor: int) -> str:
+    """Return the path by which a program that inherits `descriptor` opens it."""
+    return f"/proc/self/fd/{descriptor}"
+
+
+def content_of(descriptor: int) -> bytes:
+    """Return all that was written to a memory file, by whomever."""
+    size = os.fstat(descriptor).st_size
+    return os.pread(descriptor, size, 0)
+
+
+def run(command: list[str], outputs: dict[int, int]) -> int:
+    """Run `command` with an empty environment; return its status, or minus its signal.
+
+    `outputs` says which of our descriptors become its 1 and 2.
+    """
+    return end_of(start(command, outputs))
+
+
+def start(
+    command: list[str], outputs: dict[int, int], environment: Mapping[str, str] = NOTHING
+) -> int:
+    """Start `command` as `run` does, and return its process id, which `end_of` must be given."""
+    actions = [(os.POSIX_SPAWN_DUP2, ours, its) for its, ours in outputs.items()]
+    return os.posix_spawn(command[0], command, environment, file_actions=actions)
+
+
+def end_of(process: int) -> int:
+    """Wait for a program; return its status, or minus its signal."""
+    _, status = os.waitpid(process, 0)
+    return os.waitstatus_to_exitcode(status)

@@ -1,0 +1,169 @@
+"""The task that packs a compilation as Triton's own cache keeps it, for a hit elsewhere.
+
+The program inside the export `triton-cache`, which puts the files where Triton looks for them.
+
+Unpacking is not enough: Triton lists the files of an entry by their absolute paths.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import platform
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from compiler.back import locations, nvdisasm, triton_api
+from compiler.export.about import about
+from compiler.export.exported_kernel import kernel_of
+
+_PROGRAM = '''\
+"""{words}
+
+Puts this kernel into Triton's cache (TRITON_CACHE_DIR, or .triton/cache below TRITON_HOME or the
+home folder), so that Triton's JIT does not compile it again. It is a hit where this is equal:
+
+- Triton {triton}, the same wheel: also for the same minor version of Python ({python} here)
+- the text of the kernel and of the functions it uses, on the same lines of their files
+- the types, hints and constants of the arguments, as listed above, and the options
+- no environment variable that changes compiling (TRITON_DEFAULT_FP_FUSION, MLIR_..., LLVM_...)
+"""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+FOLDERS = {folders}
+NAME = "{name}.json"
+FILES = {files}
+
+
+def main() -> None:
+    home = Path(os.environ.get("TRITON_HOME") or Path.home())
+    cache = Path(os.environ.get("TRITON_CACHE_DIR") or home / ".triton" / "cache")
+    for folder in FOLDERS:
+        install(Path(__file__).resolve().parent / folder, cache.resolve() / folder)
+
+
+def install(source: Path, target: Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    for file in FILES:
+        put(target / file, (source / file).read_bytes())
+    paths = {{file: str(target / file) for file in FILES}}
+    # last, because Triton believes an entry as soon as this file is there
+    put(target / ("__grp__" + NAME), json.dumps({{"child_paths": paths}}).encode())
+    sys.stdout.write(f"{{target}}\\n")
+
+
+def put(path: Path, data: bytes) -> None:
+    written = path.with_name(path.name + f".{{os.getpid()}}")
+    written.write_bytes(data)
+    shutil.move(written, path)
+
+
+main()
+'''
+
+
+def installer(
+    folders: Sequence[str], name: str, files: Sequence[str], facts: Mapping[str, Any]
+) -> str:
+    """Return the program, for entries called `folders` with these `files` each."""
+    words = "\n".join(about(kernel_of(facts)))
+    return _PROGRAM.format(
+        words=words,
+        folders=list(folders),
+        name=name,
+        files=list(files),
+        triton=facts["toolchain"]["triton"],
+        python=facts["python"],
+    )
+
+
+Send = Callable[[dict[str, Any], bytes], None]
+
+LONGEST_NAME = 150
+"""Of the files, as Triton truncates it."""
+
+
+def triton_cache(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    """Send a tar with the files of the cache entry and a program that installs them.
+
+    `header` has target, options, `facts` (the record), the `name` and `source_hashes` that
+    `cache_key` returned, and the `sizes` of the artifacts in `body`. Each hash has a folder.
+    """
+    artifacts = nvdisasm.split(body, header["sizes"])
+    backend = triton_api.make_backend(triton_api.target_of(header["target"]))
+    options = backend.parse_options(header["options"])
+    name = header["name"][:LONGEST_NAME]
+    facts = header["facts"] | {"python": ".".join(platform.python_version_tuple()[:2])}
+    files = {f"{name}.{stage}": data for stage, data in artifacts.items()}
+    packed: dict[str, bytes] = {}
+    folders = []
+    for source_hash in header["source_hashes"]:
+        digest = _hash(source_hash, backend, options)
+        metadata = _metadata(facts, digest, backend, options, artifacts)
+        folders.append(triton_api.cache_folder(digest))
+        packed[f"{folders[-1]}/{name}.json"] = json.dumps(metadata, default=vars).encode()
+    program = installer(folders, name, sorted([*files, f"{name}.json"]), facts)
+    packed["install.py"] = program.encode()
+    send({"kind": "stage", "stage": "triton_cache", "ms": 0.0}, _tar(packed, files, folders))
+    return {}
+
+
+def _hash(source_hash: str, backend: Any, options: Any) -> str:
+    key = triton_api.cache_key_of(source_hash, backend, options)
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _metadata(
+    facts: dict[str, Any], digest: str, backend: Any, options: Any, artifacts: dict[str, bytes]
+) -> dict[str, Any]:
+    """Return what Triton keeps beside the artifacts: options, and what the stages found out."""
+    known, abi = facts["metadata"], facts["abi"]
+    return {
+        "hash": digest,
+        "target": backend.target,
+        **vars(options),
+        "triton_version": facts["toolchain"]["triton"],
+        "name": known["name"],
+        "num_warps": known["num_warps"],
+        "shared": known["shared_bytes"],
+        "tmem_size": known["tmem_columns"],
+        "global_scratch_size": abi["global_scratch"]["size_bytes"],
+        "global_scratch_align": abi["global_scratch"]["align_bytes"],
+        "profile_scratch_size": abi["profile_scratch"]["size_bytes"],
+        "profile_scratch_align": abi["profile_scratch"]["align_bytes"],
+        "tensordesc_meta": _tensor_descriptors(artifacts["ttgir"].decode(), backend),
+    }
+
+
+def _tensor_descriptors(ttgir: str, backend: Any) -> Any:
+    module = locations.parse(ttgir, triton_api.new_context(backend))
+    return module.get_tensordesc_metadata()
+
+
+def _tar(single: dict[str, bytes], shared: dict[str, bytes], folders: list[str]) -> bytes:
+    """Return a tar that is the same for the same files; what is `shared` is in it once."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for path, data in sorted(single.items()):
+            archive.addfile(_entry(path, len(data)), io.BytesIO(data))
+        first, *others = folders
+        for file, data in sorted(shared.items()):
+            archive.addfile(_entry(f"{first}/{file}", len(data)), io.BytesIO(data))
+            for folder in others:
+                link = _entry(f"{folder}/{file}", 0)
+                link.type, link.linkname = tarfile.LNKTYPE, f"{first}/{file}"
+                archive.addfile(link)
+    return packed.getvalue()
+
+
+def _entry(path: str, size_bytes: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(path)
+    entry.size, entry.mode = size_bytes, 0o644
+    return entry

@@ -1,0 +1,5 @@
+"""The front end: executes a slice and makes the `source` stage and TTIR of its kernel.
+
+Runs in front children, after which nothing that they say is believed unchecked. Standard library
+and Triton only.
+"""

@@ -1,0 +1,182 @@
+"""Turns a request's signature, constexprs and hints into what Triton's `ASTSource` takes.
+
+Constexpr values between canonical JSON and Python: integers, floats by bits, dtypes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import triton.language as tl
+from triton._utils import canonicalize_dtype
+
+from compiler.back import triton_api
+from compiler.diagnostic import Failure, diagnostic
+from compiler.front.module import Loaded
+from compiler.rejection import suggestion
+
+
+def decode(value: Any, function: Callable[[str], Any]) -> Any:
+    """Return the Python value of tagged JSON; `function` finds a function of the source by name.
+
+    Raises `ValueError` for a tag that is not known.
+    """
+    if value is None or isinstance(value, (bool, str, int, float)):
+        return value
+    if isinstance(value, list):
+        return tuple(decode(item, function) for item in value)
+    ((tag, content),) = value.items()
+    match tag:
+        case "int":
+            return int(content)
+        case "float":
+            return float.fromhex(content) if isinstance(content, str) else float(content)
+        case "tuple":
+            return tuple(decode(item, function) for item in content)
+        case "dtype":
+            return tl.str_to_ty(canonicalize_dtype(content), None)
+        case "function":
+            return function(content)
+    message = f"a constexpr cannot be tagged {tag!r}"
+    raise ValueError(message)
+
+
+def encode(value: Any) -> Any:
+    """Return the tagged JSON of a Python value; what JSON cannot say becomes `{"object": repr}`."""
+    value = getattr(value, "value", value) if isinstance(value, tl.constexpr) else value
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return {"int": str(int(value))}
+    if isinstance(value, float):
+        return {"float": value.hex() if math.isfinite(value) else str(value)}
+    if isinstance(value, (tuple, list)):
+        return {"tuple": [encode(item) for item in value]}
+    if isinstance(value, tl.dtype):
+        return {"dtype": canonicalize_dtype(str(value))}
+    if isinstance(value, triton_api.JITFunction):
+        return {"function": value.__name__}
+    return {"object": repr(value)[:200]}
+
+
+Path = tuple[int, ...]
+
+ATTRIBUTES = {
+    "divisible_by_16": ["tt.divisibility", 16],
+    "pointer_range_32": ["tt.pointer_range", 32],
+}
+
+
+@dataclass(frozen=True)
+class CompleteSpecialization:
+    """A complete specialization; `filled` are defaults used, `parameters` the run-time ones."""
+
+    signature: dict[str, Any]
+    constexprs: dict[Path, Any]
+    attrs: dict[Path, list[list[Any]]]
+    filled: dict[str, Any]
+    parameters: list[dict[str, Any]]
+
+
+def specialize(function: Any, header: dict[str, Any], loaded: Loaded) -> CompleteSpecialization:
+    """Return the specialization of `function` that `header` asks for, defaults filled in.
+
+    Nested values are named by their path: `"pair.1"` is the second element of the tuple `pair`.
+    Raises `Failure`: `missing_constexpr`, `extra_argument`.
+    """
+    names: list[str] = list(function.arg_names)
+    given: dict[str, Any] = header["constexprs"]
+    _check_known([*header["signature"], *given, *header.get("hints", {})], names, function.__name__)
+    _check_types(function, header["signature"])
+    constexprs = {_path(key, names): _value(given[key], loaded) for key in given}
+    signature = {name: _tuples(kind) for name, kind in header["signature"].items()}
+    filled = _defaults(function, signature, given)
+    constexprs |= {(names.index(name),): value for name, value in filled.items()}
+    for path in constexprs:
+        if len(path) == 1:
+            signature[names[path[0]]] = "constexpr"
+    hints = header.get("hints", {})
+    attrs = {_path(key, names): [ATTRIBUTES[hint] for hint in hints[key]] for key in hints}
+    ordered = {name: signature[name] for name in names}
+    parameters = [{"name": n, "type": _lists(t)} for n, t in ordered.items() if t != "constexpr"]
+    return CompleteSpecialization(
+        ordered,
+        dict(sorted(constexprs.items())),
+        dict(sorted((path, attributes) for path, attributes in attrs.items() if attributes)),
+        filled,
+        parameters,
+    )
+
+
+def _defaults(function: Any, signature: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    filled = {}
+    left = [p for p in function.params if p.name not in signature and p.name not in given]
+    missing = [
+        _missing(parameter, function.__name__) for parameter in left if not parameter.has_default
+    ]
+    if missing:
+        found = [diagnostic("error", "frontend", message) for message in missing]
+        raise Failure("missing_constexpr", "frontend", "; ".join(missing), found)
+    for parameter in left:
+        filled[parameter.name] = parameter.default  # as it is: what the JIT would be given
+    return filled
+
+
+def _check_types(function: Any, types: dict[str, Any]) -> None:
+    """Raise `Failure` for a type where Triton wants a value; text alone cannot always tell."""
+    for parameter in function.params:
+        if parameter.is_constexpr and types.get(parameter.name, "constexpr") != "constexpr":
+            message = (
+                f"parameter `{parameter.name}` of `{function.__name__}` is a tl.constexpr: "
+                f"give its value in `constexprs`, not a type in `signature`"
+            )
+            raise Failure("missing_constexpr", "frontend", message)
+
+
+def _missing(parameter: Any, kernel: str) -> str:
+    if parameter.is_constexpr:
+        return (
+            f"{kernel}: the constexpr parameter {parameter.name!r} has no value: "
+            "give it one in `constexprs`"
+        )
+    return (
+        f"{kernel}: the parameter {parameter.name!r} has no type: give it one in `signature` "
+        '(such as "*fp32" or "i32"), or a value in `constexprs`'
+    )
+
+
+def _check_known(keys: list[str], names: list[str], kernel: str) -> None:
+    for key in keys:
+        name = key.split(".")[0]
+        if name not in names:
+            message = f"{kernel} has no parameter {name!r}; its parameters are: {', '.join(names)}"
+            raise Failure("extra_argument", "frontend", message + suggestion(name, names))
+
+
+def _path(key: str, names: list[str]) -> Path:
+    name, *rest = key.split(".")
+    return (names.index(name), *(int(index) for index in rest))
+
+
+def _value(value: Any, loaded: Loaded) -> Any:
+    def function(name: str) -> Any:
+        known = {key: item for key, item in vars(loaded.module).items() if callable(item)}
+        if name not in known:
+            message = f"`constexprs` names the function {name!r}, which the source does not define"
+            message += suggestion(name, known)
+            found = diagnostic("error", "request", message)
+            raise Failure("compile_error", "request", message, [found])
+        return known[name]
+
+    return decode(value, function)
+
+
+def _tuples(kind: Any) -> Any:
+    return tuple(_tuples(item) for item in kind) if isinstance(kind, list) else kind
+
+
+def _lists(kind: Any) -> Any:
+    return [_lists(item) for item in kind] if isinstance(kind, tuple) else kind

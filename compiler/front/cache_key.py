@@ -1,0 +1,150 @@
+"""The task that hashes a kernel as Triton's own JIT does for its cache.
+
+It loads the slice, as Triton's hash follows the functions that a kernel uses, but only one that
+runs no code of its author's: what does could choose the key that others find the kernel by.
+
+Types as Triton's JIT writes them when it names a specialization, where that is not our spelling.
+
+The compiler reads both; only the hash of a source sees the difference.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, combinations, islice
+from typing import Any
+
+import triton.language as tl
+from triton._utils import canonicalize_dtype
+
+from compiler.back import triton_api
+from compiler.diagnostic import KERNEL_FOLDER
+from compiler.front.ast_source import CompleteSpecialization, specialize
+from compiler.front.hashed_kernel import check_hashed
+from compiler.front.jit_function import find
+from compiler.front.module import MODULE, load
+from compiler.slice.inert import check_inert
+
+_DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([\d,]+)\](,.+)?>")
+
+
+def as_jit_says(kind: Any, annotation_type: str = "") -> Any:
+    """Return the JIT's text of a canonical type, for a tuple of them a tuple.
+
+    `annotation_type` is what the parameter's annotation fixes: a scalar is called as that says.
+    """
+    if isinstance(kind, tuple):
+        return tuple(as_jit_says(item) for item in kind)
+    if kind == "i1":
+        return annotation_type or "u1"
+    if kind.startswith("*"):
+        return kind.removesuffix("i1") + _boolean() if kind.endswith(("*i1", "*ki1")) else kind
+    match = _DESCRIPTOR.fullmatch(kind)
+    return _descriptor(kind, match) if match is not None else kind
+
+
+def _descriptor(kind: str, match: re.Match[str]) -> str:
+    element = _boolean() if match[1] == "i1" else match[1]
+    block = [int(extent) for extent in match[2].split(",")]
+    layout = f",{tl.str_to_ty(kind, None).layout!r}" if match[3] else ""
+    return f"tensordesc<{element}{block}{layout}>"
+
+
+def _boolean() -> str:
+    """Return the element type of a tensor of booleans: versions of Triton differ."""
+    return str(canonicalize_dtype("int1"))
+
+
+Send = Callable[[dict[str, Any], bytes], None]
+
+MOST_HASHES = 16
+
+_UNSPECIALIZED = ("fp", "bf", "u1", "i1", "tensordesc")
+_Path = tuple[int, ...]
+
+
+def cache_key(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    """Return the name and the hashes of the source that Triton's JIT would compile.
+
+    They are several where the JIT itself has several for what is one compilation: of a parameter
+    with an annotated type, it leaves the attributes out where the argument is 1, a bool or None.
+    `header` is that of `front` with `sources`: the posted texts by path. Decorators count there,
+    as the hash holds the line that a function begins on. Raises `Failure`.
+    """
+    del send
+    text, files = body.decode(), header.get("files") or {}
+    check_inert(text, files)
+    loaded = load(text, files, name=MODULE)
+    function = find(loaded, header.get("kernel"), header.get("touched"))
+    check_hashed(function)
+    specialization = specialize(function, header, loaded)
+    _give_first_lines(header["sources"])
+    signature = {
+        parameter.name: as_jit_says(
+            specialization.signature[parameter.name], parameter.annotation_type
+        )
+        for parameter in function.params
+    }
+    backend = triton_api.make_backend(triton_api.target_of(header["target"]))
+    attrs = dict(_attributes(function, specialization, backend))
+    annotated = {(item.num,) for item in function.params if item.annotation_type}
+    unsure = [path for path, said in attrs.items() if path in annotated and not said]
+    hashes = [
+        triton_api.source_of(function, signature, specialization.constexprs, told).hash()
+        for told in islice(_without_some(attrs, unsure), MOST_HASHES)
+    ]
+    return {"name": function.__name__, "source_hashes": hashes}
+
+
+def _without_some(attrs: dict[_Path, Any], unsure: Sequence[_Path]) -> Iterator[dict[_Path, Any]]:
+    """Yield `attrs` whole, without all of the `unsure`, then without one of them, two, ..."""
+    some = (combinations(unsure, count) for count in range(1, len(unsure)))
+    most: list[tuple[_Path, ...]] = [(), tuple(unsure)] if unsure else [()]
+    for left_out in chain(most, *some):
+        yield {path: said for path, said in attrs.items() if path not in left_out}
+
+
+def _give_first_lines(sources: Mapping[str, str]) -> None:
+    """Have every function begin where it does in the text that was posted."""
+    lines = {KERNEL_FOLDER + path: _first_lines(text) for path, text in sources.items()}
+    for function in triton_api.jit_functions():
+        known = lines.get(triton_api.definition_path(function), {})
+        line = known.get(triton_api.definition_line(function))
+        if line is not None:
+            function.starting_line_number = line
+
+
+def _first_lines(text: str) -> dict[int, int]:
+    """Return the line of the first decorator, by that of the `def`."""
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    return {
+        node.lineno: min([node.lineno, *(item.lineno for item in node.decorator_list)])
+        for node in functions
+    }
+
+
+def _attributes(
+    function: Any, specialization: CompleteSpecialization, backend: Any
+) -> Iterator[tuple[_Path, Any]]:
+    """Yield the attributes in the JIT's order: it lists those without any, too."""
+    for index, parameter in enumerate(function.params):
+        kind = specialization.signature[parameter.name]
+        for path, leaf in _leaves((index,), kind):
+            value = specialization.constexprs.get(path)
+            if leaf == "constexpr":
+                for place, said in triton_api.attributes_of_constexpr(path, value):
+                    yield place, backend.parse_attr(said)
+            elif leaf.startswith(_UNSPECIALIZED):
+                continue
+            elif len(path) > 1 or not parameter.do_not_specialize:  # the items of a tuple always
+                yield path, specialization.attrs.get(path, [])
+
+
+def _leaves(path: _Path, kind: Any) -> Iterator[tuple[_Path, str]]:
+    if isinstance(kind, tuple):
+        for index, item in enumerate(kind):
+            yield from _leaves((*path, index), item)
+    else:
+        yield path, kind

@@ -1,0 +1,180 @@
+"""Turns what user code and Triton's front end raised into diagnostics at the user's own lines."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import linecache
+import re
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from compiler.diagnostic import Diagnostic, Failure, Span, diagnostic, excerpt, file_in_kernel
+from compiler.front import environment
+from compiler.front.ast_source import CompleteSpecialization
+from compiler.front.diagnosis import hints, module_errors, source_places, wording
+from compiler.front.diagnosis.context import Context, Retold, operands, said
+from compiler.front.diagnosis.hints import CONSTRUCTS
+from compiler.front.diagnosis.internal_errors import retold
+from compiler.front.diagnosis.source_places import CallFrame
+from compiler.front.module import Dropped, Loaded
+
+_UNSUPPORTED = re.compile(r"unsupported AST node type: (\w+)")
+_RECURSION = "RecursionError"
+_MOST_NOTES = 20
+
+
+def of_compilation(
+    error: BaseException, loaded: Loaded, function: Any, specialization: CompleteSpecialization
+) -> Failure:
+    """Return the failure for what the front end raised.
+
+    Raises `MemoryError` if that is at its root.
+    """
+    found, root = source_places.chain(error)
+    if isinstance(root, MemoryError) or any("MemoryError" in (f.said or "")[:12] for f in found):
+        raise MemoryError
+    if not found:
+        message = wording.told(error)
+        return Failure(
+            "compile_error", "frontend", message, [diagnostic("error", "frontend", message)]
+        )
+    if found[0].function is None:  # the outermost frame is the kernel's, whatever its text says
+        found[0] = dataclasses.replace(found[0], function=function)
+    found = _without_rounds(found, root)
+    message = _message(found, root, error)
+    shown = next((frame for frame in reversed(found) if frame.is_users), found[0])
+    if environment.was_refused(root):
+        return _refused(message, shown, found)
+    undefined = module_errors.UNDEFINED.match(message)
+    for dropped in sorted(loaded.dropped, key=lambda item: item.path != shown.path):
+        if undefined and undefined[1] in dropped.names:
+            return _caused_by(dropped, undefined[1], shown, loaded.dropped)
+    return _failure(message, shown, found, root, function, specialization)
+
+
+def _without_rounds(found: list[CallFrame], root: BaseException | None) -> list[CallFrame]:
+    """Return the frames up to the call that closes the circle, where a recursion never ended."""
+    if not _is_recursion(found, root):
+        return found
+    for index, frame in enumerate(found[1:], 1):
+        if frame.function is not None and any(frame.function is f.function for f in found[:index]):
+            called = dataclasses.replace(found[index - 1], said=_RECURSION)
+            return [*found[: index - 1], called]
+    return found
+
+
+def _is_recursion(found: list[CallFrame], root: BaseException | None) -> bool:
+    return isinstance(root, RecursionError) or str(found[-1].said).startswith(_RECURSION)
+
+
+def _refused(message: str, shown: CallFrame, found: list[CallFrame]) -> Failure:
+    said = f"the sandbox refused what this calls: {message}"
+    error = shown.diagnostic("error", said, hint=environment.HINT)
+    return Failure(environment.SLUG, "frontend", said, [error, *_calls(found, shown)])
+
+
+def _failure(
+    message: str,
+    shown: CallFrame,
+    found: list[CallFrame],
+    root: BaseException | None,
+    function: Any,
+    specialization: CompleteSpecialization,
+) -> Failure:
+    own = shown.function is function
+    names = [parameter["name"] for parameter in specialization.parameters]
+    types = {n: specialization.signature[n] for n in names} if own else {}
+    values = {k[0]: v for k, v in specialization.constexprs.items() if len(k) == 1} if own else {}
+    by_name = {function.arg_names[index]: value for index, value in values.items()}
+    context = Context(message, shown.node, shown.function, by_name, types, operands(root))
+    node = source_places.closer(shown.node, message)
+    told = retold(context) or Retold(_worded(message), hints.hint(context))
+    if told.hint is None and _is_static_assert(found[-1].node) and not found[-1].is_users:
+        demanding = getattr(found[-1].function, "__name__", "the function")
+        told = Retold(told.message, f"{demanding} of Triton's library demands it.")
+    error = shown.diagnostic("error", told.message, hint=told.hint, node=node)
+    notes = [
+        shown.diagnostic("note", remark, node=place)
+        for place, remark in source_places.related(context.tree, shown.node, message)
+    ]
+    place = f"line {error['line']}: " if error["line"] else ""
+    return Failure(
+        "compile_error",
+        "frontend",
+        place + told.message,
+        [error, *notes, *_calls(found, shown)],
+    )
+
+
+def of_warnings(caught: Sequence[warnings.WarningMessage]) -> list[Diagnostic]:
+    """Return a warning for each distinct one that Triton or user code gave."""
+    found: list[Diagnostic] = []
+    for warning in caught[:_MOST_NOTES]:
+        file = file_in_kernel(warning.filename)
+        span = Span(file, warning.lineno) if file and warning.lineno else None
+        shown = excerpt(linecache.getlines(warning.filename), span) if span else None
+        said = diagnostic(
+            "warning", "frontend", str(warning.message)[:500], span=span, excerpt=shown
+        )
+        if said not in found:
+            found.append(said)
+    return found
+
+
+def _message(found: list[CallFrame], root: BaseException | None, error: BaseException) -> str:
+    if _is_recursion(found, root):
+        node = found[-1].node
+        if isinstance(node, ast.Call) and found[-1].is_users:
+            return f"KeyError: {ast.unparse(node.func)}__"
+        return _RECURSION
+    words = next((frame.said for frame in reversed(found) if frame.said), None)
+    if words is None or (words.startswith("at ") and root is not None):
+        words = str(root) if root is not None else str(error)
+    if type(error).__name__ == "CompileTimeAssertionFailure" or _is_static_assert(found[-1].node):
+        words = wording.of_assertion(found[-1].said) or _asserted(found[-1].node)
+        return f"static assertion failed: {words}" if words else "static assertion failed"
+    return wording.cleaned(words)
+
+
+def _asserted(node: ast.AST) -> str:
+    return said(node.args[0]) if isinstance(node, ast.Call) and node.args else ""
+
+
+def _is_static_assert(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func).endswith("static_assert")
+
+
+def _worded(message: str) -> str:
+    match = _UNSUPPORTED.search(message)
+    if match is None:
+        return message
+    what = CONSTRUCTS[match[1]][0] if match[1] in CONSTRUCTS else f"this Python ({match[1]})"
+    return f"{what} is not supported inside a kernel"
+
+
+def _calls(found: list[CallFrame], shown: CallFrame) -> list[Diagnostic]:
+    """Return notes for the calls that led to `shown`, innermost first."""
+    position = found.index(shown)
+    notes: list[Diagnostic] = []
+    for frame in reversed(found[:position]):
+        if frame.is_users:
+            span = frame.span()
+            where = f"{span.file}:{span.line}" if span else "?"
+            said = frame.diagnostic("note", f"called from {frame.function.__name__} at {where}")
+            if said not in notes:
+                notes.append(said)
+    return notes[:_MOST_NOTES]
+
+
+def _caused_by(dropped: Dropped, name: str, used: CallFrame, others: Sequence[Dropped]) -> Failure:
+    failure = module_errors.of_definition(dropped, name, others)
+    missing = module_errors.missing_module(dropped.error)
+    if missing in module_errors.HOST_LIBRARIES and isinstance(used.node, ast.Name):
+        message = f"{name} cannot be used inside a kernel: it runs on the host"
+        hint = f"Use triton.language instead of {missing}, such as tl.exp or tl.sqrt."
+        found = used.diagnostic("error", message, hint=hint)
+        return Failure("compile_error", "frontend", f"line {found['line']}: {message}", [found])
+    note = used.diagnostic("note", f"{name!r} is used here")
+    return Failure(failure.slug, failure.stage, failure.message, [*failure.diagnostics, note])

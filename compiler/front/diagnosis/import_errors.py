@@ -1,0 +1,141 @@
+"""What to do about an import that did not work: which file it asks for, or what a posted one has.
+
+Reads texts and what is imported already; nothing is imported here.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+
+from compiler.diagnostic import KERNEL_FOLDER, Span, file_in_kernel
+from compiler.front.diagnosis import replacements
+from compiler.rejection import closest
+from compiler.slice.posted_files import PACKAGE
+
+_BEYOND_TOP = "beyond top-level package"
+_TRITON = "triton"
+_MOST_NAMES = 8
+_ALIKE_IN_A_FILE = 0.66  # few names, so one that is only somewhat like it is meant
+
+
+def missing_module(place: Span, module: str) -> str:
+    """Return advice on a module (its dotted name) that is neither installed nor posted.
+
+    `place` is that of the import.
+    """
+    if module.split(".", maxsplit=1)[0] == _TRITON:
+        return _of_triton(module)
+    node = _import_at(place)
+    wanted = (_asked(node, module) if node is not None else module).replace(".", "/")
+    if isinstance(node, ast.ImportFrom) and _is_used_as_module(node.names[0], place):
+        wanted = f"{wanted}/{node.names[0].name}"
+    return f'Post its file in `files` as "{wanted}.py", or put what is needed into the source.'
+
+
+def missing_name(error: ImportError, place: Span) -> str | None:
+    """Return advice on a module that is there and lacks the name, or on dots that lead nowhere."""
+    if _BEYOND_TOP in str(error):
+        return _beyond_the_top(place)
+    wanted = str(error).partition("cannot import name '")[2].partition("'")[0]
+    if error.name == PACKAGE:
+        return f'Post it in `files` as "{wanted}.py", or put what is needed into the source.'
+    file = file_in_kernel(error.path or "")
+    if file is None:
+        return _of_installed(str(error.name), wanted)
+    names = _defined(file)
+    meant = closest(wanted, names, alike=_ALIKE_IN_A_FILE)
+    if meant:
+        return f"Did you mean {meant!r}? {file} defines it."
+    return f"{file} defines {', '.join(names[:_MOST_NAMES]) or 'nothing'}."
+
+
+def _beyond_the_top(place: Span) -> str:
+    if "/" in place.file:
+        top = place.file.split("/")[0]
+        return (
+            f"The folder {top} is at the top of what was posted, so these dots lead out of it: "
+            f'post all files one folder deeper, such as "package/{place.file}", and import '
+            f"package.{place.file.removesuffix('.py').replace('/', '.')}."
+        )
+    return (
+        "`source` is at the top of what was posted, so `from ..x import y` leads out of it: "
+        "write one dot, and post the module in `files` under the path from there."
+    )
+
+
+def _of_triton(module: str) -> str:
+    parent, _, name = module.rpartition(".")
+    beside = [known.rpartition(".") for known in sys.modules if known.startswith(f"{parent}.")]
+    meant = closest(name, [last for above, _, last in beside if above == parent])
+    if meant is not None:
+        return f"Did you mean {parent}.{meant}?"
+    return (
+        f"This version of Triton has no module {module}: what is needed of it has to be in the "
+        "source, or in `files` under another name."
+    )
+
+
+def _of_installed(module: str, name: str) -> str:
+    """Return advice on a name that an installed module, such as triton.language, does not have."""
+    if module.startswith(f"{_TRITON}.language"):
+        known = replacements.of_name(name) or replacements.advice(name)
+        if known is not None:
+            return known
+    meant = closest(name, dir(sys.modules[module])) if module in sys.modules else None
+    if meant is not None:
+        return f"Did you mean {meant!r}?"
+    return f"There is no {module}.{name} in the version that is installed here."
+
+
+def _asked(node: ast.Import | ast.ImportFrom, module: str) -> str:
+    """Return the whole module that the import asks for, from the top of what was posted.
+
+    `module` is the first part of it that is not there.
+    """
+    top = module.removeprefix(f"{PACKAGE}.")
+    if isinstance(node, ast.Import):
+        asked = (alias.name for alias in node.names)
+        return next((name for name in asked if f"{name}.".startswith(f"{top}.")), top)
+    parts = (node.module or "").split(".")
+    for count in range(len(parts), 0, -1):
+        if f".{top}".endswith("." + ".".join(parts[:count])):
+            return ".".join([top, *parts[count:]])
+    return top
+
+
+def _import_at(place: Span) -> ast.Import | ast.ImportFrom | None:
+    for node in ast.walk(_tree(KERNEL_FOLDER + place.file)):
+        if isinstance(node, ast.Import | ast.ImportFrom) and (
+            node.lineno <= place.line <= (node.end_lineno or node.lineno)
+        ):
+            return node
+    return None
+
+
+def _is_used_as_module(alias: ast.alias, place: Span) -> bool:
+    """Return whether the file of `place` looks up something inside of what it imports there."""
+    name = alias.asname or alias.name
+    return any(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+        for node in ast.walk(_tree(KERNEL_FOLDER + place.file))
+    )
+
+
+def _tree(path: str) -> ast.Module:
+    return ast.parse("".join(linecache.getlines(path)))
+
+
+def _defined(file: str) -> list[str]:
+    names: dict[str, None] = {}
+    for node in _tree(KERNEL_FOLDER + file).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names[node.name] = None
+        elif isinstance(node, ast.Assign):
+            names |= {target.id: None for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(a.asname or a.name).split(".")[0]: None for a in node.names}
+    return list(names)

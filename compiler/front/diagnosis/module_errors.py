@@ -1,0 +1,226 @@
+"""Turns what statements at module level raised into diagnostics at the user's own lines."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+
+from compiler.diagnostic import (
+    KERNEL_FOLDER,
+    Diagnostic,
+    Failure,
+    Span,
+    diagnostic,
+    excerpt,
+    file_in_kernel,
+)
+from compiler.front import environment
+from compiler.front.diagnosis import import_errors, name_errors, wording
+from compiler.front.diagnosis.value_errors import OUTSIDE
+from compiler.front.module import Dropped, Loaded
+from compiler.slice import syntax_errors
+
+HOST_LIBRARIES = frozenset({"torch", "numpy", "jax", "cupy"})
+UNDEFINED = re.compile(r"^(?:name ')?(\w+)'? is not defined")
+_NOT_IMPORTED = re.compile(r"^cannot import name '(\w+)' from .*\(/kernel/")
+_ABSENT = re.compile(r"'Absent'|is not known here: torch")
+_NO_ARGUMENT_OF_JIT = re.compile(r"^jit\(\) got an unexpected keyword argument '(\w+)'")
+_LAUNCH_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu"})
+_JIT_ARGUMENTS = ("version", "repr", "launch_metadata", "do_not_specialize",
+                  "do_not_specialize_on_alignment", "debug", "noinline")  # fmt: skip
+_MOST_NOTES = 20
+
+
+def of_definition(dropped: Dropped, name: str, others: Sequence[Dropped] = ()) -> Failure:
+    """Return the failure for a kernel, or a name it needs, whose definition raised.
+
+    `others` are all statements that raised: when this one only missed a name of theirs, the failure
+    is that of the first in the chain, with a note for each that followed from it.
+    """
+    *followed, root = _chain_of_definitions(dropped, name, others)
+    cause, wanted = root
+    error = cause.error
+    unread = file_in_kernel(error.filename or "") if isinstance(error, SyntaxError) else None
+    if isinstance(error, SyntaxError) and unread is not None:
+        text = "".join(linecache.getlines(KERNEL_FOLDER + unread))
+        return syntax_errors.failure_of(error, text, unread)
+    missing = missing_module(error)
+    message = _told(cause)
+    slug = "slice_incomplete" if missing and missing not in HOST_LIBRARIES else "compile_error"
+    slug = environment.SLUG if environment.was_refused(error) else slug
+    found = _at_module_level(cause, "error", message, _definition_hint(cause))
+    notes = [_at_module_level(d, "note", f"so {n!r} is missing", None) for d, n in followed]
+    said = f"line {found['line']}: {message} (so {wanted!r} is missing)"
+    return Failure(slug, "frontend", said, [found, *reversed(notes)])
+
+
+def _chain_of_definitions(
+    dropped: Dropped, name: str, others: Sequence[Dropped]
+) -> list[tuple[Dropped, str]]:
+    """Return the statements that raised, each because of the next, with the name each lacks."""
+    chain = [(dropped, name)]
+    while len(chain) <= len(others):
+        last = chain[-1][0]
+        wanted = _lacked(last.error)
+        path = last.error.path if isinstance(last.error, ImportError) else last.path
+        there = [other for other in others if other.path == path]
+        rest = [other for other in there if all(other is not known for known, _ in chain)]
+        cause = next((other for other in rest if wanted in other.names), None)
+        if cause is None:
+            break
+        chain.append((cause, wanted))
+    return chain
+
+
+def _lacked(error: Exception) -> str:
+    """Return the name that a statement raised for, which another one should have made."""
+    pattern = {NameError: UNDEFINED, ImportError: _NOT_IMPORTED}.get(type(error))
+    match = pattern.match(str(error)) if pattern else None
+    return match[1] if match else ""
+
+
+def check_executed(loaded: Loaded, touched: Mapping[str, Sequence[str]] | None) -> None:
+    """Raise `Failure` for a statement that would end the module on any machine.
+
+    Also for one that could not be executed here and changes what the kernel sees: `touched` has the
+    names, by line.
+    """
+    if loaded.failed is not None:
+        failure = of_definition(loaded.failed, "", loaded.dropped)
+        message = failure.message.removesuffix(" (so '' is missing)")
+        raise Failure(failure.slug, failure.stage, message, failure.diagnostics)
+    for dropped in loaded.dropped:
+        changed = (touched or {}).get(str(dropped.line))
+        if changed and dropped.path == loaded.module.__file__:
+            raise _of_unchanged(dropped, changed)
+
+
+def _of_unchanged(dropped: Dropped, names: Sequence[str]) -> Failure:
+    """Return the failure for a statement that would have changed what the kernel sees."""
+    failure = of_definition(dropped, names[0])
+    said = failure.message.removesuffix(f" (so {names[0]!r} is missing)")
+    message = f"{said} (so {', '.join(names)} is not what the kernel would see)"
+    return Failure(failure.slug, failure.stage, message, failure.diagnostics)
+
+
+def of_assumptions(loaded: Loaded) -> list[Diagnostic]:
+    """Return a warning for everything that had to be assumed, at its line."""
+    warned = []
+    for assumption in loaded.assumptions.made[:_MOST_NOTES]:
+        span = Span(assumption.file, assumption.line)
+        shown = excerpt(linecache.getlines(KERNEL_FOLDER + assumption.file), span)
+        warned.append(
+            diagnostic("warning", "frontend", assumption.message[:500], span=span, excerpt=shown)
+        )
+    return warned
+
+
+def _told(dropped: Dropped) -> str:
+    """Return what a statement raised, in words that do not mislead."""
+    if re.search(OUTSIDE, str(dropped.error)):
+        span = _span(dropped)
+        line = linecache.getline(KERNEL_FOLDER + span.file, span.line)
+        called = line[span.column - 1 : (span.end_column or 0) - 1] if span.column else ""
+        return f"{called or 'triton.language'} is called outside of a kernel"
+    return wording.told(dropped.error)
+
+
+def missing_module(error: Exception) -> str | None:
+    """Return the top of the module that an import did not find, `None` for other errors."""
+    return (error.name or "").split(".")[0] if isinstance(error, ModuleNotFoundError) else None
+
+
+def _raised_in(error: Exception) -> str:
+    """Return the name of the module that raised `error`."""
+    frames_of_error = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return str(frames_of_error[-1].f_globals.get("__name__")) if frames_of_error else ""
+
+
+def _definition_hint(dropped: Dropped) -> str | None:
+    error = dropped.error
+    if environment.was_refused(error):
+        return environment.HINT
+    if (advice := _of_triton(str(error))) is not None:
+        return advice
+    if isinstance(error, KeyError) and _raised_in(error) == os.__name__:
+        return "No environment variable is set while a kernel is compiled: give a default."
+    if isinstance(error, TypeError) and _ABSENT.search(str(error)):
+        return (
+            "torch is not there while a kernel is compiled, so it can tell no value: "
+            "write the value into the source, or pass it in `constexprs`."
+        )
+    missing = missing_module(error)
+    if missing in sys.stdlib_module_names:
+        return f"Python's {missing} is not there while a kernel is compiled: do without it."
+    if missing in HOST_LIBRARIES:
+        return f"{missing} does not exist here: keep it out of what the kernel needs."
+    if missing and isinstance(error, ImportError):
+        return import_errors.missing_module(_span(dropped), str(error.name))
+    if isinstance(error, NameError) and (match := UNDEFINED.match(str(error))):
+        return _on_name(match[1])
+    if isinstance(error, ImportError):
+        return import_errors.missing_name(error, _span(dropped))
+    return None
+
+
+def _on_name(name: str) -> str | None:
+    if name in HOST_LIBRARIES | sys.stdlib_module_names:
+        return f"Add `import {name}` at the top of the source, or leave {name} out."
+    return name_errors.advice_on_name(name, set()) or (
+        f"Define or import {name} above, or leave this out: only the kernel and what it needs has "
+        "to be in the source."
+    )
+
+
+def _of_triton(message: str) -> str | None:
+    """Return advice on what Triton's decorators and builtins raise at module level."""
+    if re.search(OUTSIDE, message):
+        return (
+            "Only functions with @triton.jit above them can call triton.language: move this line "
+            "into the kernel."
+        )
+    if (match := _NO_ARGUMENT_OF_JIT.search(message)) is not None:
+        if match[1] in _LAUNCH_OPTIONS:
+            return (
+                f"{match[1]} is no argument of triton.jit: give it in the request's `options` "
+                "(in Python: where the kernel is launched, or in a triton.Config)."
+            )
+        return f"triton.jit takes: {', '.join(_JIT_ARGUMENTS)}."
+    if "has no attribute 'arg_names'" in message:
+        return (
+            "@triton.jit stands directly above `def`; @triton.autotune and @triton.heuristics "
+            "stand above it."
+        )
+    if "got JITFunction" in message:
+        return "Leave one @triton.jit out: the function has it twice."
+    if "do not support **" in message:
+        return "Name every parameter: a kernel takes no keyword arguments that it does not name."
+    return None
+
+
+def _at_module_level(dropped: Dropped, severity: str, message: str, hint: str | None) -> Diagnostic:
+    span = _span(dropped)
+    shown = excerpt(linecache.getlines(KERNEL_FOLDER + span.file), span)
+    return diagnostic(severity, "frontend", message, hint=hint, span=span, excerpt=shown)
+
+
+def _span(dropped: Dropped) -> Span:
+    """Return the innermost place in the user's files that a statement raised at."""
+    span = Span(file_in_kernel(dropped.path) or "user.py", dropped.line)
+    for summary in traceback.extract_tb(dropped.error.__traceback__, limit=-50):
+        file = file_in_kernel(summary.filename)
+        if file is not None and summary.lineno:
+            start = getattr(summary, "colno", None)
+            end = getattr(summary, "end_colno", None)
+            span = Span(
+                file,
+                summary.lineno,
+                start + 1 if start is not None else None,
+                getattr(summary, "end_lineno", None),
+                end + 1 if end is not None else None,
+            )
+    return span

@@ -1,0 +1,192 @@
+"""Tells what failed because this machine lacks something from what would fail on any machine.
+
+Recognizes what the sandbox refused to user code, in the exception that came of it.
+
+Whoever raises the same exception by hand is believed: it costs nobody but themselves the cache.
+
+What had to be assumed while user code was executed, and whether anything stood in for it.
+
+Where a module, a GPU or an answer of theirs is not here, user code is told something in its place;
+each time it decides by that, the line is noted here, so that the answer can say so.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib.abc
+import os
+import re
+import sys
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from compiler.diagnostic import file_in_kernel
+
+SLUG = "sandbox_violation"
+HINT = (
+    "The sandbox forbids this: while a kernel is compiled or run, its source opens no file, uses "
+    "no network, starts no process or thread and sends no signal. Keep it out of what the kernel "
+    "reaches, or write the value it gives into the source."
+)
+_REFUSALS = frozenset({errno.EPERM, errno.EACCES})
+_NO_THREAD = "can't start new thread"
+
+
+def was_refused(error: BaseException | None) -> bool:
+    """Return whether `error`, or what it was raised from or while handling, is a refusal."""
+    return any(_is_refusal(link) for link in _links(error))
+
+
+def _is_refusal(error: BaseException) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _REFUSALS
+    return isinstance(error, RuntimeError) and str(error) == _NO_THREAD
+
+
+def _links(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        yield error
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+
+
+_MOST = 50
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """What was assumed, where user code asked."""
+
+    file: str
+    line: int
+    message: str
+
+
+@dataclass
+class Assumptions:
+    """The assumptions of one execution; `touches` counts every use of a stand-in."""
+
+    made: list[Assumption] = field(default_factory=list)
+    touches: int = 0
+
+    def touch(self) -> None:
+        """Note that something was used that is not the real thing, without deciding anything."""
+        self.touches += 1
+
+    def assume(self, message: str) -> None:
+        """Note what user code was told, at its own line."""
+        self.touches += 1
+        place = asking()
+        if place is not None:
+            self.add(Assumption(*place, message))
+
+    def add(self, assumption: Assumption) -> None:
+        """Note an assumption once; beyond a bound no more."""
+        if assumption not in self.made and len(self.made) < _MOST:
+            self.made.append(assumption)
+
+
+def asking() -> tuple[str, int] | None:
+    """Return the user's file and line that is being executed, the innermost one."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = file_in_kernel(frame.f_code.co_filename)
+        if file is not None:
+            return file, frame.f_lineno
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+_ATTEMPTS = frozenset(
+    {"_thread.start_new_thread", "open", "os.exec", "os.fork", "os.listdir", "os.posix_spawn",
+     "os.scandir", "os.spawn", "os.system", "socket.__new__", "socket.connect", "subprocess.Popen",
+     "ctypes.dlopen"}
+)  # fmt: skip
+_UNDEFINED = re.compile(r"name '(\w+)' is not defined")
+
+
+class StandInUsed(TypeError):
+    """A stand-in was asked for something that only the real thing knows."""
+
+
+class MissingModules(importlib.abc.MetaPathFinder):
+    """Comes after all finders: notes the modules that user code asked for and that are not here."""
+
+    def __init__(self, assumptions: Assumptions) -> None:
+        self._assumptions = assumptions
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
+        """Note the module when user code itself asks for it; return `None` in any case."""
+        del path, target
+        if _asked_by_user():
+            root = fullname.partition(".")[0]
+            touches = self._assumptions.touches
+            self._assumptions.assume(f"the module {root} is not installed where this was compiled")
+            self._assumptions.touches = touches  # it is as absent as it seems
+
+
+def _asked_by_user() -> bool:
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if "importlib" not in name:
+            return file_in_kernel(name) is not None
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+def notice_attempts(assumptions: Assumptions) -> None:
+    """Count as a touch whatever user code tries that is not to be had here, from now on for good.
+
+    What it makes of the refusal is its own affair: it may raise anything.
+    """
+
+    def notice(event: str, _: tuple[Any, ...]) -> None:
+        if event in _ATTEMPTS and asking() is not None:
+            assumptions.touch()
+
+    sys.addaudithook(notice)
+
+
+def is_lacking(error: BaseException, missing: Collection[str]) -> bool:
+    """Return whether an error comes of what is not here: a package, a GPU, a file, a variable.
+
+    `missing` are names that statements left out before would have bound.
+    """
+    return any(_lacks(link, missing) for link in _links(error))
+
+
+def _lacks(error: BaseException, missing: Collection[str]) -> bool:
+    if isinstance(error, (StandInUsed, OSError)) or was_refused(error):
+        return True
+    if isinstance(error, ImportError):
+        return _import_lacks(error, missing)
+    if isinstance(error, NameError):
+        match = _UNDEFINED.search(str(error))
+        return match is not None and match[1] in missing
+    if isinstance(error, AttributeError):
+        return getattr(error, "name", None) in missing
+    return isinstance(error, KeyError) and _raised_in(error) == os.__name__
+
+
+def _import_lacks(error: ImportError, missing: Collection[str]) -> bool:
+    """Return whether an import failed for want of a module, or of a name that was left out."""
+    if "beyond top-level package" in str(error):
+        return True
+    if error.name is None:
+        return False  # raised by hand
+    if isinstance(error, ModuleNotFoundError) or file_in_kernel(error.path or "") is None:
+        return True
+    return getattr(error, "name_from", None) in missing or any(
+        f"cannot import name '{name}'" in str(error) for name in missing
+    )
+
+
+def _raised_in(error: BaseException) -> str:
+    """Return the name of the module that raised `error`."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return str(trace.tb_frame.f_globals.get("__name__")) if trace is not None else ""

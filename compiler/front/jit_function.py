@@ -1,0 +1,155 @@
+"""The task that asks a kernel's own `JITFunction` what Triton sees in its parameters.
+
+It executes the slice, like `front`; it is for sources whose text alone cannot tell (see `facts`).
+
+Finds the jit function to compile in a loaded module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import triton.language as tl
+
+from compiler.back import triton_api
+from compiler.diagnostic import Failure, diagnostic
+from compiler.front import ast_source
+from compiler.front.diagnosis import module_errors
+from compiler.front.module import MODULE, Loaded, load
+from compiler.front.stubs import driver_stub
+from compiler.rejection import suggestion
+
+
+def find(
+    loaded: Loaded, name: str | None, touched: Mapping[str, Sequence[str]] | None = None
+) -> Any:
+    """Return the `JITFunction` called `name`, out of any autotuner; without a name the only one.
+
+    `touched` names, by line, what of the kernel's a statement changes. Raises `Failure`:
+    `unknown_kernel`, `ambiguous_kernel`, why its definition did not run, or which statement did not
+    run that would have changed it.
+    """
+    module_errors.check_executed(loaded, touched)
+    functions = jit_functions(vars(loaded.module), loaded.module.__name__)
+    if name is None:
+        return _only(functions, loaded)
+    named = unwrap(vars(loaded.module).get(name))
+    found = named if isinstance(named, triton_api.JITFunction) else _inner(loaded, name)
+    if found is not None:
+        return found
+    for dropped in loaded.dropped:
+        if name in dropped.names:
+            raise module_errors.of_definition(dropped, name, loaded.dropped)
+    known = ", ".join(functions) or "none"
+    message = f"there is no jit function {name!r} in the source; it has: {known}"
+    raise _unknown(message + suggestion(name, functions), loaded)
+
+
+def _inner(loaded: Loaded, name: str) -> Any:
+    """Return the jit function of a class (`Class.kernel`), or one that a function made."""
+    owner, _, attribute = name.partition(".")
+    if attribute:
+        found = unwrap(getattr(vars(loaded.module).get(owner), attribute, None))
+        return found if isinstance(found, triton_api.JITFunction) else None
+    values = jit_functions(vars(loaded.module), loaded.module.__name__).values()
+    made = {id(value): value for value in values if value.__name__ == name}
+    return next(iter(made.values())) if len(made) == 1 else None
+
+
+def _unknown(message: str, loaded: Loaded) -> Failure:
+    notes = module_errors.of_assumptions(loaded)
+    found = diagnostic("error", "frontend", message)
+    return Failure("unknown_kernel", "frontend", message, [found, *notes])
+
+
+def jit_functions(namespace: dict[str, Any], module: str) -> dict[str, Any]:
+    """Return the jit functions of a namespace that `module` defined, by their name there."""
+    unwrapped = {name: unwrap(value) for name, value in namespace.items()}
+    return {
+        name: value
+        for name, value in unwrapped.items()
+        if isinstance(value, triton_api.JITFunction) and value.module == module
+    }
+
+
+def unwrap(value: Any) -> Any:
+    """Follow `.fn` through autotuners and heuristics down to the jit function, if there is one."""
+    for _ in range(10):
+        if isinstance(value, triton_api.JITFunction):
+            break
+        held = "fn" if hasattr(type(value), "run") else "__wrapped__"
+        inner = vars(value).get(held) if hasattr(value, "__dict__") else None
+        if inner is None:
+            break
+        value = inner
+    return value
+
+
+def _only(functions: dict[str, Any], loaded: Loaded) -> Any:
+    called = {
+        other.__name__
+        for function in functions.values()
+        for other in functions.values()
+        if other is not function and other.__name__ in function.fn.__code__.co_names
+    }
+    kernels = {id(value): value for name, value in functions.items() if name not in called}
+    if len(kernels) == 1:
+        return next(iter(kernels.values()))
+    if not kernels:
+        raise _unknown("running the source made no @triton.jit function", loaded)
+    names = ", ".join(value.__name__ for value in kernels.values())
+    message = f"the source has several kernels: {names}. Name one in `kernel`."
+    raise Failure("ambiguous_kernel", "frontend", message)
+
+
+Send = Callable[[dict[str, Any], bytes], None]
+
+
+def parameters(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    """Return the kernel's name, its line, and its parameters as `facts` describes them.
+
+    Annotations are those that Triton derived: a type, something with `constexpr`, or null. `header`
+    has `kernel`, `files`, `touched` and `target`, as that of `front`. Raises `Failure`.
+    """
+    del send
+    driver_stub.pretend(triton_api.target_of(header["target"]))
+    loaded = load(body.decode(), header.get("files") or {}, name=MODULE)
+    function = find(loaded, header.get("kernel"), header.get("touched"))
+    return {
+        "kernel": function.__name__,
+        "line": triton_api.definition_line(function),
+        "parameters": [_described(parameter) for parameter in function.params],
+    }
+
+
+def _described(parameter: Any) -> dict[str, Any]:
+    fixed = "tl.constexpr" if parameter.is_constexpr else parameter.annotation_type
+    return {
+        "name": parameter.name,
+        "annotation": fixed or None,
+        "constexpr": parameter.is_constexpr,
+        "const": parameter.is_const,
+        "default": _default(parameter) if parameter.has_default else None,
+        "do_not_specialize": parameter.do_not_specialize,
+        "do_not_specialize_on_alignment": parameter.do_not_specialize_on_alignment,
+    }
+
+
+def _default(parameter: Any) -> dict[str, Any]:
+    value = parameter.default
+    if isinstance(value, tl.constexpr) and _is_plain(value.value):
+        return {"literal": ast_source.encode(value), "constexpr": True}
+    # an argument that counts as a number is passed as one; a constant stays the object it is
+    is_number = isinstance(value, (int, float)) and not parameter.is_constexpr
+    if is_number or _is_plain(value):
+        return {"literal": ast_source.encode(value)}
+    return {"expression": f"a value of type {type(value).__name__}"}
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether tagged JSON says all there is to a value."""
+    if type(value) is tuple:
+        return all(_is_plain(item) for item in value)
+    said = (type(None), bool, int, float, str)
+    return type(value) in said or isinstance(value, (tl.dtype, triton_api.JITFunction))

@@ -1,0 +1,1 @@
+"""Stand-ins for what user code imports but a compiler need not have: torch, versions, a GPU."""

@@ -1,0 +1,145 @@
+"""The machine that user code finds when it asks at import: one that has the request's target.
+
+Nothing runs on it. Without it, code that asks for the current device would be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from triton.backends import backends
+from triton.runtime import driver
+
+from compiler.front.environment import Assumptions
+
+_NAMES = {"cuda": "nvidia", "hip": "amd"}
+
+
+class Driver:
+    """Triton's driver for one device that is never launched on."""
+
+    def __init__(self, target: Any) -> None:
+        self.target = target
+        self.assumptions: Assumptions | None = None
+
+    def get_current_target(self) -> Any:
+        """Return the `GPUTarget` that is compiled for."""
+        self.told()
+        return self.target
+
+    def get_current_device(self) -> int:
+        """Return the only device's number."""
+        self.told()
+        return 0
+
+    def told(self) -> None:
+        """Note that user code was told of the device, while it is being loaded."""
+        if self.assumptions is not None:
+            kind, arch = self.target.backend, self.target.arch
+            self.assumptions.assume(f"asked for its GPU, this is told of one that is {kind}:{arch}")
+
+    def get_current_stream(self, device: int = 0) -> int:
+        """Return the default stream."""
+        del device
+        return 0
+
+    def get_active_torch_device(self) -> str:
+        """Return the name of the only device."""
+        return "cuda:0"
+
+    @staticmethod
+    def is_active() -> bool:
+        """Return whether there is such a device: yes."""
+        return True
+
+
+def pretend(target: Any) -> None:
+    """Make Triton's runtime, and with it torch's stand-in, tell of one device with `target`."""
+    driver.set_active(Driver(target))
+    for name, installed in backends.items():
+        is_its = name == _NAMES.get(target.backend)
+        installed.driver.is_active = staticmethod(lambda is_its=is_its: is_its)
+
+
+@contextmanager
+def telling(assumptions: Assumptions) -> Iterator[None]:
+    """Note in `assumptions` what is asked of the device in the block."""
+    device = getattr(driver, "_active", None)
+    if not isinstance(device, Driver):
+        yield
+        return
+    device.assumptions = assumptions
+    try:
+        yield
+    finally:
+        device.assumptions = None
+
+
+def forget() -> None:
+    """Have no device again."""
+    driver.set_active(None)
+
+
+def versions() -> dict[str, str | None]:
+    """Return what `torch.version` says in a build for the target's backend."""
+    target = _target()
+    backend = None if target is None else target.backend
+    return {
+        "cuda": "13.0" if backend == "cuda" else None,
+        "hip": "7.0" if backend == "hip" else None,
+    }
+
+
+def answers() -> dict[str, Any]:
+    """Return what `torch.cuda` says of the machine; what only a real device knows is not in it."""
+    target = _target()
+    if target is None:
+        return {"is_available": lambda: False, "device_count": lambda: 0}
+    name = f"{_NAMES[target.backend].upper()} {target.arch}"
+    known = {
+        "is_available": True,
+        "is_initialized": False,
+        "is_bf16_supported": True,
+        "device_count": 1,
+        "current_device": 0,
+        "get_device_capability": _capability(target),
+        "get_device_name": name,
+    }
+    return {question: _telling(answer) for question, answer in known.items()}
+
+
+def _telling(answer: Any) -> Callable[..., Any]:
+    def asked(*_: Any, **__: Any) -> Any:
+        device = getattr(driver, "_active", None)
+        if isinstance(device, Driver):
+            device.told()
+        return answer
+
+    return asked
+
+
+def has_triton() -> dict[str, Any]:
+    """Return what torch says of Triton: that it is there."""
+    names = ("has_triton", "has_triton_package", "has_triton_tma", "has_triton_tma_device")
+    return dict.fromkeys(names[:2], lambda: True) | dict.fromkeys(names[2:], _has_tma)
+
+
+def _has_tma() -> bool:
+    target = _target()
+    return target is not None and target.backend == "cuda" and _capability(target) >= (9, 0)
+
+
+def _target() -> Any:
+    """Return the target that was pretended, `None` on the interpreter, which has no device."""
+    active = getattr(driver, "_active", None)
+    return active.target if isinstance(active, Driver) else None
+
+
+def _capability(target: Any) -> tuple[int, int]:
+    if target.backend == "cuda":
+        major, minor = divmod(int(target.arch), 10)
+        return major, minor
+    digits = str(target.arch).removeprefix("gfx")  # gfx942 is 9.4, gfx1100 is 11.0
+    return int(digits[:-2]), int(digits[-2], 16)

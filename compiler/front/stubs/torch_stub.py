@@ -1,0 +1,237 @@
+"""Stands in for torch, so that annotations, constants and conditions can mention it.
+
+Knows dtypes and which machine is compiled for. Nothing is computed with it: what would need a real
+answer raises, and is left out.
+
+torch's dtypes where torch is not installed: their names, sizes and limits, and nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import types
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import triton.language as tl
+
+from compiler.front.environment import Assumptions, StandInUsed
+from compiler.front.stubs import driver_stub, version_stub
+
+if TYPE_CHECKING:
+    from typing import Self  # not in Python 3.10, which Triton still supports
+
+# name: bits, mantissa bits, largest value, exponent of the smallest normal one
+_FLOATS = {
+    "float64": (64, 52, (2 - 2**-52) * 2.0**1023, -1022),
+    "float32": (32, 23, (2 - 2**-23) * 2.0**127, -126),
+    "float16": (16, 10, 65504.0, -14),
+    "bfloat16": (16, 7, (2 - 2**-7) * 2.0**127, -126),
+    "float8_e4m3fn": (8, 3, 448.0, -6),
+    "float8_e5m2": (8, 2, 57344.0, -14),
+    "float8_e4m3fnuz": (8, 3, 240.0, -7),
+    "float8_e5m2fnuz": (8, 2, 57344.0, -15),
+    "float8_e8m0fnu": (8, 0, 2.0**127, -127),
+}
+_INTEGERS = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_ALIASES = {
+    "half": "float16", "float": "float32", "double": "float64", "short": "int16", "int": "int32",
+    "long": "int64",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Dtype:
+    """A dtype as torch shows it: `torch.float16`."""
+
+    name: str
+    itemsize: int
+    is_floating_point: bool
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+@dataclass(frozen=True)
+class FloatLimits:
+    """What `torch.finfo` tells of a dtype."""
+
+    bits: int
+    max: float
+    min: float
+    eps: float
+    tiny: float
+    smallest_normal: float
+    dtype: str
+
+
+@dataclass(frozen=True)
+class IntegerLimits:
+    """What `torch.iinfo` tells of a dtype."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: str
+
+
+def named() -> dict[str, Dtype]:
+    """Return the dtypes by every name that torch has for them, each one object."""
+    found = {n: Dtype(n, bits // 8, is_floating_point=True) for n, (bits, *_) in _FLOATS.items()}
+    found |= {n: Dtype(n, b // 8, is_floating_point=False) for n, b in _INTEGERS.items()}
+    found["bool"] = Dtype("bool", 1, is_floating_point=False)
+    return found | {alias: found[name] for alias, name in _ALIASES.items()}
+
+
+def finfo(dtype: Dtype) -> FloatLimits:
+    """Return the limits of a floating-point dtype. Raises `TypeError` for another."""
+    if dtype.name not in _FLOATS:
+        message = f"torch.finfo needs a floating-point dtype, not {dtype!r}"
+        raise TypeError(message)
+    bits, mantissa, largest, exponent = _FLOATS[dtype.name]
+    tiny = 2.0**exponent
+    return FloatLimits(bits, largest, -largest, 2.0**-mantissa, tiny, tiny, dtype.name)
+
+
+def iinfo(dtype: Dtype) -> IntegerLimits:
+    """Return the limits of an integer dtype. Raises `TypeError` for another."""
+    if dtype.name not in _INTEGERS:
+        message = f"torch.iinfo needs an integer dtype, not {dtype!r}"
+        raise TypeError(message)
+    bits = _INTEGERS[dtype.name]
+    if dtype.name.startswith("u"):
+        return IntegerLimits(bits, 2**bits - 1, 0, dtype.name)
+    return IntegerLimits(bits, 2 ** (bits - 1) - 1, -(2 ** (bits - 1)), dtype.name)
+
+
+LIBRARY = "torch"
+VERSION = "2.13.0"
+
+_PARTS = ("cuda", "version", "utils")
+# what other makers' plug-ins add to torch: code asks for it to know whose machine it is on
+_PLUGGED_IN = frozenset({"corex", "gcu", "hpu", "mlu", "musa", "npu", "ptpu", "txda"})
+_OTHERS = {"packaging": (), "packaging.version": ("Version", "InvalidVersion", "parse")}
+
+
+class Absent:
+    """Something of a library that is not here: it can be named and called, but decides nothing."""
+
+    def __init__(self, name: str, assumptions: Assumptions) -> None:
+        self.__name__ = name
+        self._assumptions = assumptions
+        assumptions.touch()
+
+    def __getattr__(self, name: str) -> Absent:
+        if name.startswith("_"):
+            self.__dict__.get("_assumptions", Assumptions()).touch()
+            raise AttributeError(name)
+        return Absent(f"{self.__name__}.{name}", self._assumptions)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Absent:
+        """Return something absent. Raises `TypeError` for a kernel's values."""
+        if any(isinstance(value, tl.core.base_value) for value in (*arguments, *named.values())):
+            message = f"{self.__name__} cannot be used inside a kernel: it runs on the host"
+            raise TypeError(message)
+        return Absent(f"{self.__name__}()", self._assumptions)
+
+    def _computed(self, *_: Any) -> Absent:
+        return Absent(f"{self.__name__}()", self._assumptions)
+
+    def _unknown(self, *_: Any) -> Any:
+        self._assumptions.touch()
+        message = f"{self.__name__} is not known here: {LIBRARY} is not installed"
+        raise StandInUsed(message)
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _computed
+    __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = _computed
+    __matmul__ = __rmatmul__ = __neg__ = __getitem__ = __and__ = __or__ = _computed
+    __bool__ = __len__ = __iter__ = __contains__ = __int__ = __float__ = __index__ = _unknown
+    __lt__ = __le__ = __gt__ = __ge__ = _unknown
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        """Be equal to itself only, which is an assumption."""
+        self._assumptions.assume(f"{self.__name__} is not known: it is taken to equal nothing else")
+        return self is other
+
+    def __setitem__(self, key: object, value: object) -> None:
+        """Take a value and forget it."""
+        self._assumptions.touch()
+
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
+        """Be no base at all of a class that names it as one."""
+        self._assumptions.touch()
+        return ()
+
+    def __enter__(self) -> Self:
+        """Be a context, such as `torch.no_grad()`."""
+        self._assumptions.touch()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the context."""
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__}, which is not installed>"
+
+
+class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports the stand-ins, and their submodules, after every other finder has given up."""
+
+    def __init__(self, assumptions: Assumptions) -> None:
+        self._assumptions = assumptions
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
+        """Return a spec for torch and what is under it, and for `packaging.version`."""
+        del path, target
+        library, *parts = fullname.split(".")
+        if library != LIBRARY and fullname not in _OTHERS:
+            return None
+        if parts and parts[0] in _PLUGGED_IN:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Fill the module: every attribute is absent, but for what code branches on at import."""
+        name = module.__name__
+        if name in _OTHERS:
+            vars(module).update({word: getattr(version_stub, word) for word in _OTHERS[name]})
+            return
+        vars(module).update(_known(name))
+        assumptions = self._assumptions
+
+        def absent(attribute: str) -> Any:
+            if name == LIBRARY and attribute == "__version__":
+                assumptions.assume(f"torch is taken to be {VERSION}: none is installed")
+                return VERSION
+            if attribute.startswith("__") or (name == LIBRARY and attribute in _PLUGGED_IN):
+                assumptions.touch()
+                raise AttributeError(f"module '{name}' has no attribute '{attribute}'")
+            return Absent(f"{name}.{attribute}", assumptions)
+
+        vars(module)["__getattr__"] = absent
+
+
+def _known(name: str) -> dict[str, Any]:
+    """Return what is known of a module of the library: of most of them nothing."""
+    if name == f"{LIBRARY}.cuda":
+        return driver_stub.answers()
+    if name == f"{LIBRARY}.version":
+        return driver_stub.versions()
+    if name == f"{LIBRARY}.utils._triton":
+        return driver_stub.has_triton()
+    if name == f"{LIBRARY}.utils":
+        return {"_triton": importlib.import_module(f"{name}._triton")}
+    if name != LIBRARY:
+        return {}
+    parts = {part: importlib.import_module(f"{LIBRARY}.{part}") for part in _PARTS}
+    return {
+        **named(),
+        **parts,
+        "Tensor": type("Tensor", (), {}),
+        "dtype": Dtype,
+        "finfo": finfo,
+        "iinfo": iinfo,
+    }

@@ -1,0 +1,168 @@
+"""What a zygote does before it forks, so that a child finds everything in memory.
+
+What a child that does one job after the other lets go of between them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import importlib.util
+import linecache
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from triton import knobs
+from triton._C import libtriton
+
+from compiler.back import triton_api
+from compiler.back.back import back
+from compiler.back.describe import facts
+from compiler.front import huge_pages, triton_knobs
+from compiler.front.front import front
+from compiler.front.stubs import driver_stub, torch_stub, triton_modules
+from compiler.front.stubs.triton_modules import absence
+from compiler.slice.slice import cut
+
+
+def forget() -> None:
+    """Empty every cache that a task of ours or the standard library's reader of texts may fill."""
+    for cache in list(_caches()):
+        cache.cache_clear()
+    linecache.clearcache()
+
+
+def _caches() -> Iterator[Any]:
+    """Yield the `lru_cache`s of our modules: what they hold was made from somebody's text."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("compiler."):
+            found = vars(module).values()
+            yield from (thing for thing in list(found) if hasattr(thing, "cache_clear"))
+
+
+PRELOADED = (
+    "__future__", "abc", "argparse", "array", "ast", "base64", "binascii", "bisect", "builtins",
+    "calendar", "cmath", "codecs", "collections", "collections.abc", "colorsys", "configparser",
+    "contextlib", "contextvars", "copy", "csv", "dataclasses", "datetime", "decimal", "difflib",
+    "enum", "errno", "fnmatch", "fractions", "glob", "graphlib", "locale", "queue", "reprlib",
+    "secrets", "shlex", "shutil", "stat", "subprocess", "tempfile", "timeit", "zlib",
+    "functools", "gc", "hashlib", "heapq", "inspect", "io", "itertools", "json", "keyword",
+    "logging", "logging.config", "math", "numbers", "operator", "os", "os.path",
+    "pathlib", "pickle", "platform", "pprint",
+    "random", "re", "statistics", "string", "struct", "sys", "textwrap", "threading", "time",
+    "traceback", "types", "typing", "unicodedata", "unittest",
+    "uuid", "warnings", "weakref",
+    "triton.language", "triton.language.math", "triton.language.core", "triton.language.random",
+    "triton.language.standard", "triton.language.semantic", "triton.language.target_info",
+    "triton.language.extra", "triton.language.extra.libdevice", "triton.language.extra.cuda",
+    "triton.language.extra.cuda.libdevice", "triton.language.extra.cuda.gdc",
+    "triton.language.extra.cuda.utils", "triton.language.extra.hip",
+    "triton.language.extra.hip.libdevice", "triton.runtime", "triton.runtime.driver",
+    "triton.runtime.jit", "triton.runtime.autotuner", "triton.compiler",
+    "triton.compiler.code_generator", "triton.testing", "triton.tools.tensor_descriptor",
+    "triton.tools.mxfp", "triton.tools.ragged_tma", "triton.experimental",
+    "triton.experimental.gluon", "triton.experimental.gluon.language",
+    "triton.experimental.gluon.language._semantic", "triton.experimental.gluon.language.nvidia",
+    "triton.experimental.gluon.language.nvidia.ampere",
+    "triton.experimental.gluon.language.nvidia.hopper",
+    "triton.experimental.gluon.language.nvidia.hopper.tma",
+    "triton.experimental.gluon.language.nvidia.blackwell",
+    "triton.experimental.gluon.language.nvidia.blackwell.tma",
+    "triton.experimental.gluon.language.amd", "triton.experimental.gluon.language.amd.cdna3",
+    "triton.experimental.gluon.language.amd.cdna5.tdm",
+    "triton.experimental.gluon.nvidia.hopper", "triton.experimental.gluon.nvidia.blackwell",
+)  # fmt: skip
+
+_SOURCE = b"""import triton
+import triton.language as tl
+
+@triton.jit
+def twice(x):
+    return x + x
+
+@triton.jit
+def warm(x_ptr, n, BLOCK: tl.constexpr = 64):
+    total = tl.zeros((BLOCK,), tl.float32)
+    for i in range(n):
+        total += twice(tl.load(x_ptr + tl.arange(0, BLOCK)))
+    tl.store(x_ptr + tl.arange(0, BLOCK), total + tl.sum(total))
+"""
+_TARGET = {"backend": "cuda", "arch": 90, "warp_size": 32}
+_HIP = {"backend": "hip", "arch": "gfx942", "warp_size": 64}
+_OPTIONS = {"enable_fp_fusion": True}
+
+
+def warm_up() -> None:
+    """Import all that a child may need and run one compilation of every kind.
+
+    Starts ptxas twice for its version.
+
+    To be called once in a zygote, before it forks; leaves no thread and no file behind.
+    """
+    triton_api.keep_dumps_away()
+    with absence(torch_stub.LIBRARY):
+        for name in PRELOADED:
+            if importlib.util.find_spec(name.split(".")[0]) is not None:
+                _import_if_there(name)
+    for tool in (knobs.nvidia.ptxas, knobs.nvidia.ptxas_blackwell):
+        tool.version.strip()
+    facts()
+    triton_knobs.pristine()
+    finders = sys.meta_path[:]
+    triton_api.load_libraries()
+    touch("cut")
+    for arch in (80, 90, 100):
+        _compile({**_TARGET, "arch": arch}, "cubin")
+    _compile(_HIP, "hsaco")
+    sys.meta_path[:] = finders
+    driver_stub.forget()
+    triton_api.forget_files()
+    triton_modules.keep("triton")
+    triton_modules.keep_texts("triton.language")
+    with contextlib.suppress(OSError):  # where it may not be, children take a little longer
+        huge_pages.hold(Path(libtriton.__file__).resolve())
+    gc.collect()
+
+
+def touch(profile: str) -> None:
+    """Run a tiny task of `profile`'s kind (cut, front, back) to take its page faults early."""
+    if profile == "cut":
+        cut({"kernel": None}, _SOURCE)
+    elif profile == "front":
+        _front(_TARGET)
+    else:
+        _compile(_TARGET, "ptx")
+
+
+def _import_if_there(name: str) -> None:
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return  # this version of Triton has no such module: user code that asks for it is told so
+
+
+def _front(target: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    artifacts: dict[str, bytes] = {}
+
+    def keep(header: dict[str, Any], body: bytes) -> None:
+        artifacts[header["stage"]] = body
+
+    header = {
+        "kernel": "warm", "files": {}, "signature": {"x_ptr": "*fp32", "n": "i32"},
+        "constexprs": {},
+        "hints": {"x_ptr": ["divisible_by_16"]}, "options": _OPTIONS, "target": target,
+        "stop_after": None, "module": "warm",
+    }  # fmt: skip
+    return front(header, _SOURCE, keep), artifacts["ttir"]
+
+
+def _compile(target: dict[str, Any], stop_after: str) -> None:
+    made, ttir = _front(target)
+    header = {
+        "locations": made["locations"], "options": _OPTIONS, "target": target,
+        "stop_after": stop_after, "kernel": "warm",
+    }  # fmt: skip
+    back(header, ttir, lambda *_: None)

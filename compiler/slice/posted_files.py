@@ -1,0 +1,218 @@
+"""Jit functions that a source takes from the files beside it, as far as their texts say.
+
+Reads syntax only, executes nothing.
+
+Which of a request's further files a slice imports, and where among them the source stands.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from compiler.slice.jit_decorator import Aliases
+
+PACKAGE = "kernel"
+"""The name of the package that the uppermost folder is, for imports that climb up to it."""
+
+_BESIDE = "here"
+_RELATIVE = re.compile(r"\bfrom[\s\\]*\.")
+_BY_NAME = ("importlib", "__import__", "exec", "eval", "sys.modules", "pkgutil", "runpy")
+"""What a text that imports modules by names that it computes must mention."""
+
+
+def reached_files(text: str, files: Mapping[str, str]) -> dict[str, str]:
+    """Return those of `files` that `text` imports, directly or not, and `__init__.py` files.
+
+    All of them when a text that is reached may import by names that it computes.
+    """
+    reached: dict[str, str] = {}
+    waiting = [(standing(text, files), text)] if files else []
+    while waiting:
+        folder, source = waiting.pop()
+        if any(word in source for word in _BY_NAME):
+            return dict(sorted(files.items()))
+        for module in _imported(source, folder):
+            for name in _paths(module):
+                if name in files and name not in reached:
+                    reached[name] = files[name]
+                    waiting.append((PurePosixPath(name).parent.parts, files[name]))
+    return dict(sorted(reached.items()))
+
+
+def standing(text: str, files: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the folder that `text` must stand in for its relative imports to find `files`.
+
+    The source is posted without a path; `from ..words import f` finds `package/words.py` from any
+    folder of `package`. Where nothing tells, it stands beside the uppermost files: `()`.
+    """
+    relative = [node for node in _import_froms(text) if node.level]
+    if not relative or not files:
+        return ()
+    folders = {path.parts for name in files for path in PurePosixPath(name).parents}
+    climb = max(node.level for node in relative) - 1
+    candidates = {(*folder, *[_BESIDE] * depth) for folder in folders for depth in range(climb + 1)}
+    found = {folder: _found(relative, folder, files) for folder in candidates}
+    return min(candidates, key=lambda folder: (-found[folder], len(folder), folder))
+
+
+def holds(files: Collection[str], module: str, name: str = "") -> bool:
+    """Return whether importing a module, or `name` from it, leads to one of `files`.
+
+    `module` is dotted; leading dots make it relative to a folder that is not known.
+    """
+    path = module.lstrip(".").replace(".", "/")
+    paths = [f"{path}/{name}".strip("/")] if name and name != "*" else []
+    paths += [path] if path else []
+    ends = [f"{part}{end}" for part in paths for end in (".py", "/__init__.py")]
+    if module.startswith("."):
+        return any(f"/{file}".endswith(f"/{end}") for file in files for end in ends)
+    inside = not name and any(file.startswith(f"{path}/") for file in files)
+    return inside or any(end in files for end in ends)
+
+
+def root_package(files: Mapping[str, str]) -> str:
+    """Return `PACKAGE`, or a name like it when a file or folder is called so itself."""
+    tops = {name.split("/")[0].removesuffix(".py") for name in files}
+    name = PACKAGE
+    while name in tops:
+        name += "_"
+    return name
+
+
+def package_of(text: str, files: Mapping[str, str], root: str = PACKAGE) -> str:
+    """Return the dotted package that `text` is a module of: none without relative imports.
+
+    `root` is the name of the uppermost folder, for imports that climb up to it.
+    """
+    if not _RELATIVE.search(text):
+        return ""  # without reading the text, which takes as long as to execute it
+    climb = max((node.level for node in _import_froms(text)), default=0)
+    if not climb:
+        return ""
+    folder = standing(text, files)
+    return ".".join(folder if 0 < climb <= len(folder) else (root, *folder))
+
+
+def _found(nodes: list[ast.ImportFrom], folder: tuple[str, ...], files: Mapping[str, str]) -> int:
+    """Return how many imports find a file when they stand in `folder`."""
+    modules = (_modules(node, folder) for node in nodes if node.level <= len(folder) + 1)
+    return sum(any(_file_of(module) & files.keys() for module in names) for names in modules)
+
+
+def _file_of(module: str) -> set[str]:
+    path = module.replace(".", "/")
+    return {f"{path}.py", f"{path}/__init__.py"}
+
+
+def _imported(source: str, folder: tuple[str, ...]) -> set[str]:
+    """Return the dotted modules that a text may import: `from a import b` may mean `a` or `a.b`."""
+    imports = (node for node in _nodes(source) if isinstance(node, ast.Import))
+    found = {alias.name for node in imports for alias in node.names}
+    return found.union(*(_modules(node, folder) for node in _import_froms(source)))
+
+
+def _import_froms(source: str) -> list[ast.ImportFrom]:
+    return [node for node in _nodes(source) if isinstance(node, ast.ImportFrom)]
+
+
+def _nodes(source: str) -> Iterator[ast.AST]:
+    try:
+        return ast.walk(ast.parse(source.removeprefix("\ufeff")))
+    except SyntaxError:
+        return iter(())  # importing it will say so, with its line
+
+
+def _modules(node: ast.ImportFrom, folder: tuple[str, ...]) -> set[str]:
+    above = folder[: len(folder) - (node.level - 1)] if node.level else ()
+    base = ".".join([*above, *([node.module] if node.module else [])])
+    return {base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)}
+
+
+def _paths(module: str) -> list[str]:
+    parts = module.split(".")
+    prefixes = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    return [path for prefix in prefixes for path in (f"{prefix}.py", f"{prefix}/__init__.py")]
+
+
+_MOST_STEPS = 8
+
+
+def jit_functions(source: ast.Module, files: dict[str, str]) -> list[str]:
+    """Return the names by which `source` knows jit functions of `files`."""
+    return [
+        name for name, path, origin in _imports(source, "", files) if _is_jit(path, origin, files)
+    ]
+
+
+def _is_jit(path: str, name: str, files: dict[str, str], steps: int = 0) -> bool:
+    """Return whether the file makes `name` with a jit decorator, or imports one that is."""
+    tree = _parsed(files[path])
+    if name in _decorated(files[path]) or steps == _MOST_STEPS:
+        return name in _decorated(files[path])
+    passed = _imports(tree, path.rpartition("/")[0], files)
+    return any(
+        _is_jit(at, origin, files, steps + 1) for known, at, origin in passed if known == name
+    )
+
+
+def is_passed_on_from_elsewhere(
+    module: str, name: str, files: Mapping[str, str], steps: int = 0
+) -> bool:
+    """Return whether a posted module only passes `name` on, from a module that is not here."""
+    path = _path_of(module, files)
+    if path is None or steps == _MOST_STEPS:
+        return False
+    for node in _parsed(files[path]).body:
+        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+            if (alias.asname or alias.name) == name and isinstance(node, ast.ImportFrom):
+                origin = _module_of(node, path.rpartition("/")[0])
+                if _path_of(f"{origin}.{alias.name}", files) is not None:
+                    return False
+                if _path_of(origin, files) is None:
+                    return origin.split(".")[0] != "triton"
+                return is_passed_on_from_elsewhere(origin, alias.name, files, steps + 1)
+    return False
+
+
+def _path_of(module: str, files: Mapping[str, str]) -> str | None:
+    path = module.strip(".").replace(".", "/")
+    return next((p for p in (f"{path}.py", f"{path}/__init__.py") if p in files), None)
+
+
+def _module_of(node: ast.ImportFrom, folder: str) -> str:
+    """Return the dotted module that an import in a file of `folder` asks for."""
+    parts = folder.split("/") if folder and node.level else []
+    parts = parts[: len(parts) - (node.level - 1)] if node.level else parts
+    return ".".join([*parts, *(node.module or "").split(".")]).strip(".")
+
+
+@lru_cache
+def _parsed(text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return ast.Module([], [])  # compiling a kernel that needs it says so, with the line
+
+
+@lru_cache
+def _decorated(text: str) -> frozenset[str]:
+    tree = _parsed(text)
+    aliases = Aliases(tree)
+    jitted = [node for node in tree.body if aliases.decorator_of(node) is not None]
+    return frozenset(node.name for node in jitted if isinstance(node, ast.FunctionDef))
+
+
+def _imports(
+    tree: ast.Module, folder: str, files: dict[str, str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield (name, path, name there) for every `from module import name` of a posted module."""
+    for node in tree.body:
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        path = _path_of(_module_of(node, folder), files)
+        for alias in node.names if path else ():
+            yield alias.asname or alias.name, str(path), alias.name

@@ -1,0 +1,201 @@
+"""The memory of a launch: allocations made from bound arguments, and arguments as views of them.
+
+Deterministic: whoever makes buffers from the same bound arguments has the same bytes. An allocation
+is filled through the argument that bears its name, in that argument's logical order, so that values
+do not depend on strides; what the argument does not reach, and an allocation without `init`, is
+poisoned. Without such an argument it is filled in memory order.
+
+The parts of a frame's body that its header names by `[offset, size]`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from launch.buffers import initial_values
+from launch.buffers.element_types import Array, stored
+from launch.buffers.poison import poisoned
+
+
+def part(body: bytes, place: Sequence[int]) -> bytes:
+    """Return the bytes at `[offset, size]` of `body`. Raises `ValueError` beyond its end."""
+    return bytes(shared_part(body, place))
+
+
+def shared_part(body: bytes, place: Sequence[int]) -> memoryview:
+    """Return the same without a copy of it. Raises `ValueError` beyond its end."""
+    offset, size = place
+    if offset < 0 or size < 0 or offset + size > len(body):
+        message = f"the body has {len(body)} bytes, none at [{offset}, {size}]"
+        raise ValueError(message)
+    return memoryview(body)[offset : offset + size]
+
+
+Arguments = dict[str, Any]
+"""Bound arguments by name, in canonical JSON form."""
+
+
+class BadBuffer(ValueError):
+    """A buffer that reaches outside of its allocation; the message says how."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A buffer among the arguments: `name`, or `name.1` within a tuple, and its description."""
+
+    name: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    """In elements."""
+    offset: int
+    """In elements."""
+    allocation: int
+    dtype: str
+    output: bool
+
+    @property
+    def elements(self) -> int:
+        """How many elements it has."""
+        return math.prod(self.shape)
+
+    def covers(self, elements: int) -> bool:
+        """Whether it is plainly all of a memory of so many `elements`, one behind the other."""
+        steps = [math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape))]
+        return self.elements == elements and list(self.strides) == steps and not self.offset
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Memory of its own: a name, whether the kernel may change it, and its elements."""
+
+    name: str
+    dtype: str
+    output: bool
+    memory: Array
+    """One-dimensional, in the stored type."""
+
+
+def leaves(arguments: Arguments) -> Iterator[Leaf]:
+    """Yield every buffer among the arguments, those in tuples and descriptors included."""
+    for name, argument in arguments.items():
+        yield from _leaves(name, argument)
+
+
+def _leaves(name: str, argument: dict[str, Any]) -> Iterator[Leaf]:
+    match argument["kind"]:
+        case "buffer":
+            yield leaf_of(name, argument)
+        case "tuple":
+            for position, item in enumerate(argument["items"]):
+                yield from _leaves(f"{name}.{position}", item)
+        case "descriptor":
+            yield from _leaves(name, argument["base"])
+
+
+def leaf_of(name: str, argument: dict[str, Any]) -> Leaf:
+    """Return one argument of kind `buffer`."""
+    return Leaf(
+        name,
+        tuple(argument["shape"]),
+        tuple(argument["strides"]),
+        argument["offset"],
+        argument["allocation"],
+        argument["dtype"],
+        bool(argument["output"]),
+    )
+
+
+def materialise(
+    allocations: Sequence[dict[str, Any]], arguments: Arguments, body: bytes
+) -> list[Allocation]:
+    """Return the memory that bound arguments describe, uploads taken from `body`.
+
+    Raises `ValueError` for what cannot be made.
+    """
+    found = list(leaves(arguments))
+    layouts = {(leaf.allocation, leaf.name): leaf for leaf in found}
+    written = {leaf.allocation for leaf in found if leaf.output}
+    made = []
+    for index, described in enumerate(allocations):
+        layout = layouts.get((index, described["name"]))
+        memory = poisoned(described["elements"], stored(described["dtype"]))
+        if described["init"] is not None:
+            _fill(memory, described, layout, body)
+        output = bool(described["output"]) or index in written
+        made.append(Allocation(described["name"], described["dtype"], output, memory))
+    return made
+
+
+def filled(allocations: Sequence[dict[str, Any]], arguments: Arguments) -> list[Array]:
+    """Return for each allocation which of its elements have initial contents, not to be changed."""
+    layouts = {(leaf.allocation, leaf.name): leaf for leaf in leaves(arguments)}
+    return [
+        _filled(described, layouts.get((index, described["name"])))
+        for index, described in enumerate(allocations)
+    ]
+
+
+def _filled(described: dict[str, Any], layout: Leaf | None) -> Array:
+    count = described["elements"]
+    if described["init"] is None or layout is None or layout.covers(count):
+        return np.broadcast_to(np.bool_(described["init"] is not None), count)  # takes no memory
+    elements = np.zeros(count, np.bool_)
+    view(elements, layout)[...] = True
+    return elements
+
+
+def _fill(memory: Array, described: dict[str, Any], layout: Leaf | None, body: bytes) -> None:
+    uploaded = part(body, described["body"]) if described.get("body") else b""
+    count = layout.elements if layout is not None else memory.size
+    try:
+        values = initial_values.elements(described["init"], count, described["dtype"], uploaded)
+    except ValueError as error:
+        message = f"{described['name']}: {error}"
+        raise BadBuffer(message) from error
+    if layout is None:
+        memory[:] = values
+    else:
+        view(memory, layout)[...] = values.reshape(layout.shape)
+
+
+def view(memory: Array, layout: Leaf) -> Array:
+    """Return the elements of an argument in its own shape, sharing `memory`. Raises `BadBuffer`."""
+    _check_reach(memory, layout)
+    if not layout.elements:
+        return np.empty(layout.shape, memory.dtype)
+    size = memory.itemsize
+    return np.ndarray(
+        layout.shape,
+        memory.dtype,
+        buffer=memory.view(np.uint8),  # not every type may be a buffer itself
+        offset=layout.offset * size,
+        strides=tuple(stride * size for stride in layout.strides),
+    )
+
+
+def _check_reach(memory: Array, layout: Leaf) -> None:
+    if len(layout.strides) != len(layout.shape) or any(extent < 0 for extent in layout.shape):
+        message = f"{layout.name}: shape {layout.shape} and strides {layout.strides} do not agree"
+        raise BadBuffer(message)
+    if not layout.elements:
+        return
+    steps = [
+        (extent - 1) * stride for extent, stride in zip(layout.shape, layout.strides, strict=True)
+    ]
+    first = layout.offset + sum(step for step in steps if step < 0)
+    last = layout.offset + sum(step for step in steps if step > 0)
+    if first < 0 or last >= memory.size:
+        message = (
+            f"{layout.name}: reaches elements {first} to {last} of an allocation of {memory.size}"
+        )
+        raise BadBuffer(message)
+
+
+def logical_bytes(memory: Array, layout: Leaf) -> bytes:
+    """Return the elements of an argument in logical (C) order."""
+    return np.ascontiguousarray(view(memory, layout)).tobytes()

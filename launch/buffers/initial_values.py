@@ -1,0 +1,112 @@
+"""The first contents of a buffer: what each kind of initialiser makes, the same everywhere.
+
+Random kinds are `numpy.random.Generator(numpy.random.Philox(seed))` and its methods `uniform`,
+`normal` and `integers`, in float64 or int64, then cast: anybody can make the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from launch.buffers import npy
+from launch.buffers.element_types import Array, cast, is_float, stored
+from launch.buffers.json_numbers import decode
+
+_LARGEST_SIGNED = 2**63
+
+
+class BadInitialiser(ValueError):
+    """An initialiser that makes no values for this buffer; the message says why."""
+
+
+def elements(init: dict[str, Any], count: int, dtype: str, uploaded: bytes) -> Array:
+    """Return `count` stored elements of `dtype` in logical order, as `init` describes them.
+
+    `uploaded` is the `.npy` file of a `tensor`. Raises `BadInitialiser`, and `ValueError` for a
+    type or number that is not known.
+    """
+    match init["kind"]:
+        case "zeros":
+            return np.zeros(count, stored(dtype))
+        case "ones":
+            return cast(np.ones(count, np.int64), dtype)
+        case "full":
+            return cast(np.full(count, _exact(decode(init["value"]))), dtype)
+        case "arange":
+            return cast(_arange(init, count), dtype)
+        case "uniform" | "normal" | "randint":
+            return cast(_random(init, count), dtype)
+        case "values":
+            return _values(init["values"], count, dtype)
+        case "tensor":
+            return _tensor(uploaded, count, dtype)
+    message = f"there is no initialiser {init['kind']!r}"
+    raise BadInitialiser(message)
+
+
+def _exact(number: float) -> Any:
+    """Return a NumPy scalar that holds `number` exactly. Raises `BadInitialiser` beyond 64 bits."""
+    if isinstance(number, float):
+        return np.float64(number)
+    if -_LARGEST_SIGNED <= number < _LARGEST_SIGNED:
+        return np.int64(number)
+    if 0 <= number < 2 * _LARGEST_SIGNED:
+        return np.uint64(number)
+    message = f"the integer {number} has more than 64 bits"
+    raise BadInitialiser(message)
+
+
+def _arange(init: dict[str, Any], count: int) -> Array:
+    start, step = decode(init.get("start", 0)), decode(init.get("step", 1))
+    if isinstance(start, float) or isinstance(step, float):
+        return float(start) + float(step) * np.arange(count, dtype=np.float64)
+    positions = np.arange(count, dtype=np.int64)
+    first, distance = _exact(start).astype(np.int64), _exact(step).astype(np.int64)
+    with np.errstate(over="ignore"):
+        values: Array = first + distance * positions
+    return values
+
+
+def _random(init: dict[str, Any], count: int) -> Array:
+    generator = np.random.Generator(np.random.Philox(int(decode(init["seed"]))))
+    if init["kind"] == "uniform":
+        low, high = decode(init.get("low", 0)), decode(init.get("high", 1))
+        return generator.uniform(float(low), float(high), count)
+    if init["kind"] == "normal":
+        mean, std = decode(init.get("mean", 0)), decode(init.get("std", 1))
+        return generator.normal(float(mean), float(std), count)
+    low, high = int(decode(init["low"])), int(decode(init["high"]))
+    if high > _LARGEST_SIGNED:
+        return generator.integers(low, high, count, np.uint64)
+    return generator.integers(low, high, count, np.int64)
+
+
+def _values(values: Any, count: int, dtype: str) -> Array:
+    numbers = list(_flat(values))
+    if len(numbers) != count:
+        message = f"there are {len(numbers)} values for {count} elements"
+        raise BadInitialiser(message)
+    if is_float(dtype):
+        return cast(np.array([float(number) for number in numbers], np.float64), dtype)
+    if not numbers:
+        return np.empty(0, stored(dtype))
+    return np.concatenate([cast(np.atleast_1d(_exact(number)), dtype) for number in numbers])
+
+
+def _flat(values: Any) -> Iterator[float]:
+    if not isinstance(values, list):
+        yield decode(values)
+        return
+    for value in values:
+        yield from _flat(value)
+
+
+def _tensor(uploaded: bytes, count: int, dtype: str) -> Array:
+    array = npy.elements(npy.read(uploaded), dtype)
+    if array.size != count:
+        message = f"the tensor has shape {list(array.shape)}, but the argument {count} elements"
+        raise BadInitialiser(message)
+    return np.ascontiguousarray(array).reshape(-1)

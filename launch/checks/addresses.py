@@ -1,0 +1,74 @@
+"""Addresses that a kernel sees on the interpreter: made up, far apart, and never dereferenced.
+
+Every argument has a terabyte of addresses of its own, its memory in the middle. So whatever a
+kernel adds to a pointer, its address says which argument it came from; aliases are told apart; and
+an access that nobody translated cannot touch anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from launch.buffers.allocation import Allocation, Leaf
+from launch.buffers.element_types import stored
+
+SLOT_BITS = 40
+_MIDDLE = 1 << (SLOT_BITS - 1)
+_WORD = 1 << 64
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One argument's share of the addresses."""
+
+    leaf: Leaf
+    first: int
+    """The made-up address of its allocation's first byte."""
+    end: int
+    """The first address after its allocation."""
+    distance: int
+    """From a made-up address to the real one, modulo 2^64."""
+
+    @cached_property
+    def reach(self) -> tuple[int, int]:
+        """The address of the argument's lowest element, and that behind its highest.
+
+        Where the argument is a view, the memory around it is not its own.
+        """
+        if not self.leaf.elements:
+            return self.first, self.first
+        size = stored(self.leaf.dtype).itemsize
+        steps = [
+            (extent - 1) * stride
+            for extent, stride in zip(self.leaf.shape, self.leaf.strides, strict=True)
+        ]
+        low = self.leaf.offset + sum(step for step in steps if step < 0)
+        high = self.leaf.offset + sum(step for step in steps if step > 0)
+        return self.first + low * size, self.first + (high + 1) * size
+
+    def holds(self, low: int, end: int) -> bool:
+        """Whether the addresses from `low` up to `end` are all within the argument's reach."""
+        return self.reach[0] <= low and end <= self.reach[1]
+
+
+class AddressSpace:
+    """All slots of one launch."""
+
+    def __init__(self, allocations: Sequence[Allocation]) -> None:
+        self._allocations = allocations
+        self._slots: list[Slot] = []
+
+    def place(self, leaf: Leaf) -> int:
+        """Give an argument its addresses; return that of its first element."""
+        memory = self._allocations[leaf.allocation].memory
+        first = ((len(self._slots) + 1) << SLOT_BITS) + _MIDDLE
+        real = memory.__array_interface__["data"][0]
+        self._slots.append(Slot(leaf, first, first + memory.nbytes, (real - first) % _WORD))
+        return first + leaf.offset * memory.itemsize
+
+    def slot_of(self, address: int) -> Slot | None:
+        """Return the slot that an address lies in, `None` if it is no argument's."""
+        position = (address >> SLOT_BITS) - 1
+        return self._slots[position] if 0 <= position < len(self._slots) else None

@@ -1,0 +1,245 @@
+"""What is found wrong while a kernel runs, in words that a learner understands.
+
+A finding is a plain dict with every documented field, `None` where it has no value.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compiler.diagnostic import KERNEL_FOLDER
+from launch.buffers.allocation import Leaf
+from launch.buffers.element_types import stored
+from launch.checks.access import Access, Way
+from launch.checks.addresses import Slot
+
+Finding = dict[str, Any]
+
+
+_DOES = {Access.LOAD: "reads", Access.STORE: "writes", Access.ATOMIC: "atomically updates"}
+_CALL = {Access.LOAD: "tl.load", Access.STORE: "tl.store", Access.ATOMIC: "the atomic operation"}
+
+
+_ADVICE = {
+    Way.UNMASKED: "Give {call} a mask that leaves out offsets outside of the data, such as "
+    "mask={mask}.",
+    Way.MASKED: "Its mask lets that through: it must compare each offset with what {name} has.",
+    Way.DESCRIPTOR: "The tensor descriptor says more than there is: make its shape and strides "
+    "those of {name}.",
+}
+
+
+@dataclass(frozen=True)
+class KernelPlace:
+    """Where a kernel is: the user's file and line, and the program."""
+
+    file: str | None
+    line: int | None
+    program: tuple[int, int, int] | None
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """An access that another one gets in the way of, which nothing puts before or after it."""
+
+    address: int
+    """Of the first lane that meets the other."""
+    other: KernelPlace | None
+    """Where the other was; `None`: another lane of the same store."""
+    other_wrote: bool
+    lanes: int
+
+
+class Stopped(BaseException):
+    """Ends a launch at a finding. Not an `Exception`, so that no kernel can catch it."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding["message"])
+        self.finding = finding
+
+
+def index_of(element: int, leaf: Leaf) -> list[int]:
+    """Return the index in an argument's shape of an `element` of its allocation.
+
+    Outside of the argument the outermost index is beyond its extent, or negative. Where no index
+    fits, the argument being a view with gaps, the element's own number is the only index.
+    """
+    index = [0] * len(leaf.shape)
+    left = element - leaf.offset
+    wide = [axis for axis, extent in enumerate(leaf.shape) if extent > 1]
+    axes = sorted(wide, key=lambda axis: -leaf.strides[axis]) or [len(leaf.shape) - 1]
+    for position, axis in enumerate(axes):
+        stride = leaf.strides[axis] if leaf.shape and leaf.shape[axis] > 1 else 1
+        if stride <= 0 or not leaf.shape:
+            return [element]
+        index[axis], left = divmod(left, stride)
+        if position and index[axis] >= leaf.shape[axis]:
+            return [element]
+    return [element] if left else index
+
+
+def out_of_bounds(
+    access: Access, slot: Slot, address: int, lanes: int, place: KernelPlace
+) -> Finding:
+    """Return the finding of an access outside of its argument's memory, by `lanes` lanes in all."""
+    return missed(access, slot, address, lanes, place, Way.UNMASKED)
+
+
+def missed(
+    access: Access, slot: Slot, address: int, lanes: int, place: KernelPlace, way: Way
+) -> Finding:
+    """Return the same with advice for the `way` in which the kernel made the access."""
+    leaf, size = slot.leaf, stored(slot.leaf.dtype).itemsize
+    element = (address - slot.first) // size
+    index = index_of(element, leaf)
+    start, end = ((address - slot.first) // size for address in slot.reach)
+    if element < start:
+        where = f"{_elements(start - element)} before its start"
+    else:
+        where = f"{_elements(element - end + 1)} past its end"
+    advice = _ADVICE[way].format(call=_CALL[access], name=leaf.name, mask=_mask(leaf))
+    if element < start and way is not Way.DESCRIPTOR:
+        advice = (
+            f"Offsets must not be negative: mask those lanes, or begin further on in {leaf.name}."
+        )
+    elif element == end and lanes == 1 and way is Way.MASKED:
+        advice = "Its mask lets one lane too many through: should a <= in it be a <?"
+    message = (
+        f"program {place.program} {_DOES[access]} {_subscript(leaf.name, index)}, {where}: "
+        f"{_extent(leaf)}.{_also(lanes)} {advice}"
+    )
+    return _finding("out_of_bounds", place, message, access, leaf.name, index)
+
+
+def nobodys(access: Access, address: int, lanes: int, place: KernelPlace) -> Finding:
+    """Return the finding of an access at an address that is no argument's."""
+    message = (
+        f"program {place.program} {_DOES[access]} address {address:#x}, which belongs to no "
+        f"argument: the pointer was made from something else, or its offset overflowed."
+        f"{_also(lanes)}"
+    )
+    return _finding("illegal_access", place, message, access)
+
+
+def misaligned(access: Access, slot: Slot, address: int, size: int, place: KernelPlace) -> Finding:
+    """Return the finding of an access that is not at a multiple of its own size in bytes."""
+    offset = address - slot.first
+    name = slot.leaf.name
+    message = (
+        f"program {place.program} {_DOES[access]} {size} bytes at byte {offset} of {name}, which "
+        f"is not a multiple of {size}: the pointer was cast or moved by bytes."
+    )
+    index = index_of(offset // stored(slot.leaf.dtype).itemsize, slot.leaf)
+    return _finding("misaligned_access", place, message, access, name, index)
+
+
+def uninitialized(slot: Slot, address: int, place: KernelPlace) -> Finding:
+    """Return the finding of a load from memory that nothing was written to."""
+    leaf = slot.leaf
+    index = index_of((address - slot.first) // stored(leaf.dtype).itemsize, leaf)
+    message = (
+        f"program {place.program} reads {_subscript(leaf.name, index)} before anything was written "
+        "there: no `init` and no earlier store reaches that element."
+    )
+    return _finding("uninitialized", place, message, Access.LOAD, leaf.name, index)
+
+
+def race(access: Access, slot: Slot, conflict: Conflict, place: KernelPlace) -> Finding:
+    """Return the finding of two programs, or two lanes, of which one changes what both touch."""
+    leaf = slot.leaf
+    index = index_of((conflict.address - slot.first) // stored(leaf.dtype).itemsize, leaf)
+    element, other = _subscript(leaf.name, index), conflict.other
+    if other is None:
+        message = (
+            f"program {place.program} writes different values to {element} in one store: several "
+            f"lanes have this offset, and nothing says which of them comes last. Give every lane "
+            "an element of its own, or mask all but one."
+        )
+        return _finding("race", place, message, access, leaf.name, index)
+    if conflict.other_wrote and access is not Access.LOAD:
+        outcome = "which of them comes last"
+    else:
+        outcome = "whether the one reads before or after the other writes"
+    does = _DOES[access] if access is not Access.STORE else "writes"
+    did = "writes" if conflict.other_wrote else "reads"
+    advice = (
+        "Let every program write elements of its own, combine with tl.atomic_add and its like, "
+        "or make two launches of it."
+    )
+    message = (
+        f"program {place.program} {does} {element}, which program {other.program} {did} at line "
+        f"{other.line}: programs run in any order, so nothing says {outcome}."
+        f"{_also(conflict.lanes)} {advice}"
+    )
+    return _finding("race", place, message, access, leaf.name, index)
+
+
+def nondeterministic(leaf: Leaf, element: int, values: tuple[str, str]) -> Finding:
+    """Return the finding of an output that differs between two runs, first at `element`."""
+    index = [int(position) for position in np.unravel_index(element, leaf.shape)]
+    message = (
+        f"{_subscript(leaf.name, index)} is {values[0]} after one run and {values[1]} after a "
+        "second one with equal inputs, whose programs ran in the opposite order."
+    )
+    return _finding(
+        "nondeterministic", KernelPlace(None, None, None), message, None, leaf.name, index
+    )
+
+
+def assertion_failed(words: str, place: KernelPlace) -> Finding:
+    """Return the finding of a `tl.device_assert` or `tl.assume` that does not hold."""
+    return _finding("assertion_failed", place, f"program {place.program}: {words}")
+
+
+def _finding(
+    kind: str,
+    place: KernelPlace,
+    message: str,
+    access: Access | None = None,
+    argument: str | None = None,
+    index: Sequence[int] | None = None,
+) -> Finding:
+    text = ""
+    if place.file is not None and place.line is not None:
+        text = linecache.getline(KERNEL_FOLDER + place.file, place.line).rstrip("\n")
+    return {
+        "kind": kind,
+        "access": access.direction if access is not None else None,
+        "argument": argument,
+        "index": list(index) if index is not None else None,
+        "file": place.file,
+        "line": place.line,
+        "program": list(place.program) if place.program is not None else None,
+        "message": message,
+        "excerpt": text or None,
+    }
+
+
+def _mask(leaf: Leaf) -> str:
+    if len(leaf.shape) == 2:
+        rows, columns = leaf.shape
+        return f"(rows < {rows}) & (columns < {columns})"
+    return "offsets < n_elements"
+
+
+def _subscript(name: str, index: Sequence[int]) -> str:
+    return f"{name}[{', '.join(map(str, index))}]"
+
+
+def _elements(count: int) -> str:
+    return "1 element" if count == 1 else f"{count} elements"
+
+
+def _extent(leaf: Leaf) -> str:
+    if len(leaf.shape) > 1:
+        return f"its shape is {list(leaf.shape)}"
+    return f"it has {_elements(leaf.elements)}"
+
+
+def _also(lanes: int) -> str:
+    return f" {lanes} lanes of the block do so." if lanes > 1 else ""

@@ -1,0 +1,220 @@
+"""Finds programs of one launch that get in each other's way, from what each of them touched.
+
+The interpreter runs programs one after another, a GPU in any order and at once. So two programs
+that touch one element, one of them to change it, race unless both do so atomically, or atomic
+operations order them. Writing the value that is there already changes nothing and is no race.
+
+What comes before what among the programs of a launch: only atomic operations order them.
+
+A program that acquires at an address knows all that others had done before they released there.
+Everything else happens in no order, although the interpreter runs one program after another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from launch.buffers.allocation import Allocation
+from launch.buffers.element_types import Array
+from launch.checks.access import Access, Lanes
+from launch.checks.finding import Conflict, KernelPlace
+
+_NOTHING = -1
+_ACQUIRES = frozenset({"ACQUIRE", "ACQUIRE_RELEASE"})
+_RELEASES = frozenset({"RELEASE", "ACQUIRE_RELEASE"})
+
+
+@dataclass(frozen=True)
+class AccessStep:
+    """One access: its number among all of the launch, who did it, and whether atomically."""
+
+    number: int
+    program: int
+    atomic: bool
+
+
+class Order:
+    """The steps of a launch of `programs` programs, and which of them each program knows of."""
+
+    def __init__(self, programs: int) -> None:
+        self._places: list[KernelPlace] = []
+        self._program_of = np.zeros(1024, np.int32)
+        self._is_atomic = np.zeros(1024, np.bool_)
+        self._programs = programs
+        self._running = _NOTHING
+        self._known: Array | None = None
+        """Of each program the last step that the running one knows of; `None` for nothing."""
+        self._released: dict[int, Array] = {}
+
+    def step(self, program: int, place: KernelPlace, *, atomic: bool) -> AccessStep:
+        """Return the next step."""
+        number = len(self._places)
+        self._places.append(place)
+        if number == self._program_of.size:
+            self._program_of = np.resize(self._program_of, 2 * number)
+            self._is_atomic = np.resize(self._is_atomic, 2 * number)
+        self._program_of[number], self._is_atomic[number] = program, atomic
+        if program != self._running:  # what its predecessor knew is nothing that it knows
+            self._running = program
+            self._known = None
+        return AccessStep(number, program, atomic)
+
+    def synchronise(self, addresses: Array, semantics: str) -> None:
+        """Have the running program learn what was released at `addresses`, and release there."""
+        every = np.unique(addresses).tolist()
+        earlier = {
+            id(known): known for known in map(self._released.get, every) if known is not None
+        }
+        own = np.full(self._programs, _NOTHING, np.int32) if self._known is None else self._known
+        if semantics in _ACQUIRES:
+            for known in earlier.values():
+                own = np.maximum(own, known)
+            self._known = own
+        if semantics in _RELEASES:
+            own = own.copy()  # shared by all addresses, as most know the same
+            own[self._running] = len(self._places) - 1
+            merged = {number: np.maximum(known, own) for number, known in earlier.items()}
+            for address in every:
+                self._released[address] = merged.get(id(self._released.get(address)), own)
+
+    def unordered(self, steps: Array, now: AccessStep) -> Array:
+        """Return which of the earlier `steps` (-1 for none) nothing puts before `now`.
+
+        Two atomic operations need no order.
+        """
+        owners = self._program_of[steps]
+        apart = (steps != _NOTHING) & (owners != now.program)
+        if self._known is not None:
+            apart &= self._known[owners] < steps
+        needed: Array = apart & ~self._is_atomic[steps] if now.atomic else apart
+        return needed
+
+    def place_of(self, step: int) -> KernelPlace:
+        """Return where a step was."""
+        return self._places[step]
+
+
+_SLOTS = 4
+_FIRST_WRITE, _LAST_WRITE, _FIRST_READ, _LAST_READ = range(_SLOTS)
+_WRITES = (_FIRST_WRITE, _LAST_WRITE)
+_NOBODY = -1
+
+
+class _Cells:
+    """Who touched each cell of an allocation first and last: to read it, and to write it.
+
+    A cell is an element, or a byte from the first access on that is smaller than an element.
+    """
+
+    def __init__(self, allocation: Allocation) -> None:
+        self.octets = allocation.memory.view(np.uint8)
+        self.bytes = allocation.memory.itemsize
+        count = allocation.memory.size
+        self.steps = np.full((_SLOTS, count), _NOBODY, np.int32)
+        self.changed = np.zeros(count, np.bool_)
+
+    def touched(self, lanes: Lanes) -> Array:
+        """Return the cells of an access: a row for each lane."""
+        offsets, size = lanes.offsets, lanes.touch.size
+        if size % self.bytes:
+            self.steps = np.repeat(self.steps, self.bytes, axis=1)
+            self.changed = np.repeat(self.changed, self.bytes)
+            self.bytes = 1
+        cells: Array = (offsets // self.bytes)[:, None] + np.arange(size // self.bytes)
+        return cells
+
+    def differing(self, lanes: Lanes) -> Array:
+        """Return which lanes change what is in memory: atomic operations always do."""
+        offsets, values, size = lanes.offsets, lanes.values, lanes.touch.size
+        if values is None or values.dtype.itemsize != size:
+            return np.ones(offsets.shape, np.bool_)
+        held = self.octets[offsets[:, None] + np.arange(size)]
+        new = np.ascontiguousarray(values).view(np.uint8).reshape(-1, size)
+        differs: Array = np.not_equal(held, new).any(axis=1)
+        return differs
+
+
+class Races:
+    """Watches all accesses of one launch."""
+
+    def __init__(self, allocations: Sequence[Allocation], grid: Sequence[int]) -> None:
+        self._allocations = allocations
+        self._grid = grid
+        self._cells: dict[int, _Cells] = {}
+        self._order = Order(math.prod(grid))
+
+    def note(self, lanes: Lanes, place: KernelPlace) -> Conflict | None:
+        """Remember an access in bounds; return what it gets in the way of, if anything."""
+        index, touch = lanes.slot.leaf.allocation, lanes.touch
+        if index not in self._cells:
+            self._cells[index] = _Cells(self._allocations[index])
+        step = self._order.step(self._number(place), place, atomic=touch.semantics is not None)
+        if touch.semantics is not None:
+            self._order.synchronise(lanes.addresses, touch.semantics)
+        done = self._read if touch.access is Access.LOAD else self._write
+        return done(self._cells[index], lanes, step)
+
+    def _number(self, place: KernelPlace) -> int:
+        _, height, depth = self._grid
+        x, y, z = place.program or (0, 0, 0)
+        return (x * height + y) * depth + z
+
+    def _read(self, cells: _Cells, lanes: Lanes, step: AccessStep) -> Conflict | None:
+        touched = cells.touched(lanes)
+        conflict = self._met(cells, _WRITES, lanes, touched, cells.changed[touched], step)
+        _remember(cells.steps, touched, _FIRST_READ, step)
+        return conflict
+
+    def _write(self, cells: _Cells, lanes: Lanes, step: AccessStep) -> Conflict | None:
+        touched, differs = cells.touched(lanes), cells.differing(lanes)[:, None]
+        conflict = self._met(cells, range(_SLOTS), lanes, touched, differs, step)
+        _remember(cells.steps, touched, _FIRST_WRITE, step)
+        cells.changed[touched] |= differs
+        return conflict or _within(lanes)
+
+    def _met(
+        self,
+        cells: _Cells,
+        slots: Sequence[int],
+        lanes: Lanes,
+        touched: Array,
+        matters: Array,
+        step: AccessStep,
+    ) -> Conflict | None:
+        """Return the first earlier access that nothing puts before this one."""
+        for slot in slots:
+            steps = cells.steps[slot][touched]
+            apart = self._order.unordered(steps, step) & matters
+            met = apart.any(axis=1)
+            if met.any():
+                lane = int(met.argmax())
+                place = self._order.place_of(int(steps[lane][apart[lane]][0]))
+                address = int(lanes.addresses[lane])
+                return Conflict(address, place, slot in _WRITES, int(met.sum()))
+        return None
+
+
+def _remember(steps: Array, touched: Array, first: int, step: AccessStep) -> None:
+    """Keep the first and the last of those that touched a cell."""
+    fresh = steps[first][touched] == _NOBODY
+    steps[first][touched[fresh]] = step.number
+    steps[first + 1][touched] = step.number
+
+
+def _within(lanes: Lanes) -> Conflict | None:
+    """Return that lanes of one store write different values to one place, if they do."""
+    addresses, values = lanes.addresses, lanes.values
+    if values is None:
+        return None
+    order = np.argsort(addresses, kind="stable")
+    again = addresses[order][1:] == addresses[order][:-1]
+    octets = np.ascontiguousarray(values[order]).view(np.uint8).reshape(order.size, -1)
+    clash = again & np.not_equal(octets[1:], octets[:-1]).any(axis=1)
+    if not clash.any():
+        return None
+    lane = int(order[int(clash.argmax()) + 1])
+    return Conflict(int(addresses[lane]), None, other_wrote=True, lanes=int(clash.sum()))

@@ -1,0 +1,271 @@
+"""Stands between a kernel and memory: checks every access, notes it, makes its addresses real.
+
+Which bytes of poisoned memory were written, kept beside it to find reads of the others.
+
+A record of the accesses of chosen programs, bounded in accesses and in lanes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler.diagnostic import file_in_kernel
+from launch.buffers.allocation import Allocation
+from launch.buffers.element_types import Array, stored
+from launch.checks import finding
+from launch.checks.access import Access, Lanes, Touch
+from launch.checks.addresses import SLOT_BITS, AddressSpace, Slot
+from launch.checks.finding import Finding, KernelPlace, Stopped, index_of
+from launch.checks.races import Races
+from launch.checks.written_memory import Marks
+
+
+class Shadow:
+    """One flag for every byte of every allocation that was not filled as a whole."""
+
+    def __init__(self, allocations: Sequence[Allocation], filled: Sequence[Array]) -> None:
+        """Take for each allocation which of its elements have initial contents."""
+        self._written = {
+            index: np.repeat(filled[index], allocation.memory.itemsize)
+            for index, allocation in enumerate(allocations)
+            if not filled[index].all()
+        }
+
+    def write(self, slot: Slot, addresses: Array, size: int) -> None:
+        """Remember a store of `size` bytes at each of `addresses`."""
+        written = self._written.get(slot.leaf.allocation)
+        if written is not None:
+            offsets = (addresses - np.uint64(slot.first)).astype(np.int64)
+            for byte in range(size):
+                written[offsets + byte] = True
+
+    def unwritten(self, slot: Slot, addresses: Array, size: int) -> int | None:
+        """Return the first of `addresses` where a load of `size` bytes meets an unwritten one."""
+        written = self._written.get(slot.leaf.allocation)
+        if written is None:
+            return None
+        offsets = (addresses - np.uint64(slot.first)).astype(np.int64)
+        missing = ~(written[offsets] & written[offsets + size - 1])
+        return int(addresses[missing][0]) if missing.any() else None
+
+
+MOST_LANES = 500_000
+"""Of all accesses together: a block access counts one for each of its lanes."""
+
+
+class Trace:
+    """The accesses of `programs` (all if empty), at most `max_accesses` of them."""
+
+    def __init__(self, programs: list[list[int]], max_accesses: int) -> None:
+        self._programs = {tuple(program) for program in programs}
+        self._max_accesses = max_accesses
+        self._lanes = 0
+        self._step = 0
+        self.accesses: list[dict[str, Any]] = []
+        self.truncated = False
+
+    def wants(self, program: tuple[int, int, int]) -> bool:
+        """Whether accesses of `program` are kept."""
+        return not self._programs or program in self._programs
+
+    def add(self, lanes: Lanes, place: KernelPlace) -> None:
+        """Keep one access: every lane's index in the argument, `None` for lanes that are masked."""
+        pointers, slot = lanes.touch.pointers, lanes.slot
+        if len(self.accesses) >= self._max_accesses or self._lanes + pointers.size > MOST_LANES:
+            self.truncated = True
+            return
+        self._lanes += pointers.size
+        size = stored(slot.leaf.dtype).itemsize
+        mask = [True] * pointers.size if lanes.live is None else lanes.live.reshape(-1).tolist()
+        offsets = (pointers.reshape(-1) - np.uint64(slot.first)).view(np.int64) // size
+        indices = [
+            index_of(element, slot.leaf) if kept else None
+            for element, kept in zip(offsets.tolist(), mask, strict=True)
+        ]
+        self.accesses.append(
+            {
+                "step": self._step,
+                "program": list(place.program or ()),
+                "file": place.file,
+                "line": place.line,
+                "op": lanes.touch.access.value,
+                "argument": slot.leaf.name,
+                "shape": list(pointers.shape),
+                "indices": indices,
+                "mask": mask,
+            }
+        )
+        self._step += 1
+
+    def to_json(self) -> bytes:
+        """Return what was kept, as the API shows it."""
+        return json.dumps({"accesses": self.accesses, "truncated": self.truncated}).encode()
+
+
+MOST_FINDINGS = 20
+
+
+class OutOfPatience(BaseException):
+    """Ends a launch that makes more accesses than it is given."""
+
+
+class Watch:
+    """Sees all accesses of one launch."""
+
+    def __init__(
+        self,
+        space: AddressSpace,
+        allocations: Sequence[Allocation],
+        program: Callable[[], tuple[int, int, int]],
+        *,
+        marks: Marks | None = None,
+        trace: Trace | None = None,
+        shadow: Shadow | None = None,
+        races: Races | None = None,
+        patience: int | None = None,
+    ) -> None:
+        """Take what else is kept, and after how many accesses to raise `OutOfPatience`."""
+        self._space = space
+        self._allocations = allocations
+        self._program = program
+        self._marks = marks
+        self._trace = trace
+        self._shadow = shadow
+        self._races = races
+        self._patience = patience
+        self._pristine: dict[int, Array] = {}
+        self._found_at: set[tuple[str, str | None, int | None]] = set()
+        self.findings: list[Finding] = []
+        self.accesses = 0
+
+    def admit(self, touch: Touch, mask: Array | None) -> Array:
+        """Return the real addresses for an access in every unmasked lane.
+
+        Raises `Stopped` for one that is out of bounds or misaligned: nothing was touched then.
+        """
+        self.accesses += 1
+        self._check_patience()
+        pointers, size = touch.pointers, touch.size
+        whole = mask is None or bool(mask.all())
+        live = None if whole or mask is None else np.broadcast_to(mask, pointers.shape)
+        active = pointers.reshape(-1) if live is None else pointers[live]
+        if not active.size:
+            self._note_idle(touch, live)
+            return pointers
+        low, high = int(active.min()), int(active.max())
+        slot = self._space.slot_of(low)
+        if slot is None or not slot.holds(low, high + size) or _odd(active, size):
+            return self._admit_each(touch, live)
+        self._note(Lanes(touch, slot, live))
+        return pointers + np.uint64(slot.distance)
+
+    def _admit_each(self, touch: Touch, live: Array | None) -> Array:
+        """Check lane by lane: something is wrong, or the lanes belong to several arguments."""
+        pointers, size = touch.pointers, touch.size
+        live = np.ones(pointers.shape, np.bool_) if live is None else live
+        bad = live.copy()
+        distances = np.zeros(pointers.shape, np.uint64)
+        numbers = pointers >> np.uint64(SLOT_BITS)
+        for number in np.unique(numbers[live]).tolist():
+            slot = self._space.slot_of(number << SLOT_BITS)
+            if slot is None:
+                continue
+            own = live & (numbers == number)
+            low, high = slot.reach
+            inside = (pointers >= low) & (pointers <= max(high - size, 0))
+            bad &= ~(own & inside & (pointers % size == 0))
+            distances[own] = slot.distance
+            if not bad[own].any():
+                self._note(Lanes(touch, slot, own))
+        if bad.any():
+            raise Stopped(self._wrong(touch, pointers[bad]))
+        return pointers + distances
+
+    def _note_idle(self, touch: Touch, live: Array | None) -> None:
+        """Keep an access none of whose lanes does anything, where its pointers say whose it is."""
+        if self._trace is None or not touch.pointers.size or not self._trace.wants(self._program()):
+            return
+        slot = self._space.slot_of(int(touch.pointers.flat[0]))
+        if slot is not None:
+            self._trace.add(Lanes(touch, slot, live), self.place())
+
+    def _check_patience(self) -> None:
+        if self._patience is not None and self.accesses > self._patience:
+            raise OutOfPatience
+
+    def _wrong(self, touch: Touch, addresses: Array) -> Finding:
+        address, place = int(addresses[0]), self.place()
+        slot = self._space.slot_of(address)
+        if slot is None:
+            return finding.nobodys(touch.access, address, addresses.size, place)
+        if slot.holds(address, address + touch.size):
+            return finding.misaligned(touch.access, slot, address, touch.size, place)
+        return finding.missed(touch.access, slot, address, addresses.size, place, touch.way)
+
+    def _note(self, lanes: Lanes) -> None:
+        index, access = lanes.slot.leaf.allocation, lanes.touch.access
+        if access is not Access.LOAD and index not in self._pristine:
+            allocation = self._allocations[index]
+            if not allocation.output:
+                self._pristine[index] = allocation.memory.copy()
+        if self._marks is not None and access is Access.STORE:
+            self._marks.store(lanes.slot, lanes.addresses, lanes.touch.size)
+        if self._shadow is not None:
+            self._note_in_shadow(self._shadow, lanes)
+        if self._races is not None:
+            self._note_in_races(self._races, lanes)
+        if self._trace is not None and self._trace.wants(self._program()):
+            self._trace.add(lanes, self.place())
+
+    def _note_in_shadow(self, shadow: Shadow, lanes: Lanes) -> None:
+        access, slot, size = lanes.touch.access, lanes.slot, lanes.touch.size
+        if access is not Access.STORE:
+            address = shadow.unwritten(slot, lanes.addresses, size)
+            if address is not None:
+                self._find(finding.uninitialized(slot, address, self.place()))
+        if access is not Access.LOAD:
+            shadow.write(slot, lanes.addresses, size)
+
+    def _note_in_races(self, races: Races, lanes: Lanes) -> None:
+        place = self.place()
+        conflict = races.note(lanes, place)
+        if conflict is not None:
+            self._find(finding.race(lanes.touch.access, lanes.slot, conflict, place))
+
+    def _find(self, found: Finding) -> None:
+        """Keep a finding that does not stop the launch, once for every line."""
+        where = (found["kind"], found["argument"], found["line"])
+        if where not in self._found_at and len(self.findings) < MOST_FINDINGS:
+            self._found_at.add(where)
+            self.findings.append(found)
+
+    def place(self) -> KernelPlace:
+        """Return where the kernel is now: the innermost line of the user's files on the stack."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            file = file_in_kernel(frame.f_code.co_filename)
+            if file is not None:
+                return KernelPlace(file, frame.f_lineno, self._program())
+            frame = frame.f_back  # type: ignore[assignment]
+        return KernelPlace(None, None, self._program())
+
+    def modified(self) -> list[tuple[Allocation, Array]]:
+        """Return allocations that are no outputs and were changed, with the changed elements."""
+        changed = []
+        for index, before in self._pristine.items():
+            allocation = self._allocations[index]
+            octets = allocation.memory.itemsize
+            differs = before.view(np.uint8) != allocation.memory.view(np.uint8)
+            elements = np.flatnonzero(differs.reshape(-1, octets).any(axis=1))
+            if elements.size:
+                changed.append((allocation, elements))
+        return changed
+
+
+def _odd(addresses: Array, size: int) -> bool:
+    return bool(int(np.bitwise_or.reduce(addresses)) & (size - 1))

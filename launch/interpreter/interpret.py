@@ -1,0 +1,231 @@
+"""The task that runs a kernel on Triton's CPU interpreter, every access checked.
+
+Executes user Python, so only a walled-in child may run it. There is no time in its result that says
+anything of a GPU.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from compiler.back.back import spent_ms
+from compiler.diagnostic import Failure
+from compiler.front.diagnosis import module_errors
+from compiler.front.module import MODULE, Loaded, load
+from launch.buffers.allocation import (
+    Allocation,
+    BadBuffer,
+    Leaf,
+    filled,
+    leaves,
+    logical_bytes,
+    materialise,
+    part,
+    view,
+)
+from launch.buffers.element_types import readable
+from launch.checks import finding
+from launch.checks.addresses import AddressSpace
+from launch.checks.finding import Finding, Stopped
+from launch.checks.races import Races
+from launch.checks.watch import OutOfPatience, Shadow, Trace, Watch
+from launch.checks.written_memory import Marks
+from launch.interpreter import triton_interpreter, user_errors
+from launch.interpreter.kernel_call import find, kernel_values, ordered
+from launch.interpreter.printed import BoundedOutput
+
+Send = Callable[[dict[str, Any], bytes], None]
+
+
+_PATIENCE = 4
+"""How many times the accesses of a first run a second one may make."""
+
+
+@dataclass(frozen=True)
+class _How:
+    """How to run: what to keep and to look for, and in which order."""
+
+    checks: Sequence[str] = ()
+    trace: Trace | None = None
+    backwards: bool = False
+    patience: int | None = None
+
+
+@dataclass(frozen=True)
+class InterpretedRun:
+    """One run of the whole grid, or of its programs up to a finding that stopped it."""
+
+    allocations: list[Allocation]
+    marks: Marks
+    watch: Watch
+    stopped: Finding | None
+
+
+def interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    """Run the kernel; send `output:<name>` for every output, and `trace` when one was asked for.
+
+    `unwritten:<name>` follows an output with elements that nobody wrote: a bit for each in C order.
+
+    `header`: `kernel`, `source` (its place in `body`), `files`, `touched`, `allocations`,
+    `arguments`, `constexprs`, `grid`, `options`, `target`, `checks`, `trace`. Raises `Failure`.
+    """
+    with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
+        warnings.simplefilter("ignore")
+        return _interpret(header, body, send)
+
+
+def _interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+    started = perf_counter()
+    source = part(body, header["source"]).decode()
+    loaded = load(
+        source,
+        header.get("files") or {},
+        name=header.get("module", MODULE),
+        interpreted=[triton_interpreter.InterpretedFunction],
+    )
+    kernel = find(loaded, header["kernel"], header.get("touched"))
+    load_ms = spent_ms(started)
+    checks, trace = header.get("checks") or [], _trace(header.get("trace"))
+    started = perf_counter()
+    ran = _run(kernel, header, body, loaded, _How(checks, trace))
+    run_ms = spent_ms(started)
+    deterministic, differing = None, []
+    if "determinism" in checks and ran.stopped is None:
+        again = _again(kernel, header, body, loaded, ran)
+        differing = _differing(header, ran, again)
+        deterministic = not differing
+    sys.stdout.flush()
+    for leaf in _outputs(header):
+        send({"kind": "stage", "stage": f"output:{leaf.name}", "ms": run_ms}, _bytes(ran, leaf))
+        if (missing := ran.marks.unwritten(leaf)) is not None:
+            bits = np.packbits(missing).tobytes()
+            send({"kind": "stage", "stage": f"unwritten:{leaf.name}", "ms": 0.0}, bits)
+    if trace is not None:
+        send({"kind": "stage", "stage": "trace", "ms": run_ms}, trace.to_json())
+    return {
+        "kind": "result",
+        "findings": [*ran.watch.findings, *([ran.stopped] if ran.stopped else []), *differing],
+        "finished": ran.stopped is None,
+        "modified": _modified(ran, header),
+        "deterministic": deterministic,
+        "accesses": ran.watch.accesses,
+        "notes": module_errors.of_assumptions(loaded),
+        "timings_ms": {"load": load_ms, "run": run_ms},
+    }
+
+
+def _run(
+    kernel: Any, header: dict[str, Any], body: bytes, loaded: Loaded, how: _How
+) -> InterpretedRun:
+    allocations = _materialised(header, body)
+    space = AddressSpace(allocations)
+    found = filled(header["allocations"], header["arguments"])
+    marks = Marks(allocations, found)
+    watch = Watch(
+        space,
+        allocations,
+        triton_interpreter.program,
+        marks=marks,
+        trace=how.trace,
+        shadow=Shadow(allocations, found) if "initcheck" in how.checks else None,
+        races=Races(allocations, header["grid"]) if "racecheck" in how.checks else None,
+        patience=how.patience,
+    )
+
+    def refuse(words: str) -> None:
+        raise Stopped(finding.assertion_failed(words, watch.place()))
+
+    options = header.get("options") or {}
+    check_overflow = bool(options.get("debug")) and options.get("sanitize_overflow") is not False
+    triton_interpreter.prepare(check_overflow=check_overflow, target=header.get("target"))
+    arguments = ordered(kernel, kernel_values(kernel, header, space, loaded))
+    triton_interpreter.watch_accesses(watch.admit)
+    triton_interpreter.watch_assertions(refuse)
+    try:
+        triton_interpreter.run(kernel, header["grid"], arguments, backwards=how.backwards)
+    except Stopped as stopped:
+        return InterpretedRun(allocations, marks, watch, stopped.finding)
+    except Exception as error:
+        asserted = user_errors.assertion_of(error)
+        if asserted is None:
+            raise user_errors.of_kernel(error, loaded) from error
+        file, line, words = asserted
+        place = finding.KernelPlace(file, line, triton_interpreter.program())
+        return InterpretedRun(allocations, marks, watch, finding.assertion_failed(words, place))
+    return InterpretedRun(allocations, marks, watch, None)
+
+
+def _again(
+    kernel: Any, header: dict[str, Any], body: bytes, loaded: Loaded, first: InterpretedRun
+) -> InterpretedRun:
+    """Return a second run, its programs in the opposite order.
+
+    In the same order if that has no end: a program may wait for those before it, which is no fault
+    on devices that start programs in order.
+    """
+    patience = _PATIENCE * first.watch.accesses + _PATIENCE
+    try:
+        return _run(kernel, header, body, loaded, _How(backwards=True, patience=patience))
+    except OutOfPatience:
+        return _run(kernel, header, body, loaded, _How())
+
+
+def _differing(
+    header: dict[str, Any], first: InterpretedRun, second: InterpretedRun
+) -> list[Finding]:
+    """Return where outputs of two runs differ, or what stopped the second."""
+    if second.stopped is not None:
+        return [second.stopped]
+    found = []
+    for leaf in _outputs(header):
+        runs = [view(ran.allocations[leaf.allocation].memory, leaf) for ran in (first, second)]
+        bits = [np.ascontiguousarray(run).view(f"u{run.itemsize}").reshape(-1) for run in runs]
+        places = np.flatnonzero(bits[0] != bits[1])
+        if places.size:
+            at = int(places[0])
+            shown = tuple(str(readable(run, leaf.dtype).reshape(-1)[at]) for run in runs)
+            found.append(finding.nondeterministic(leaf, at, (shown[0], shown[1])))
+    return found
+
+
+def _materialised(header: dict[str, Any], body: bytes) -> list[Allocation]:
+    try:
+        return materialise(header["allocations"], header["arguments"], body)
+    except BadBuffer as error:
+        raise Failure("invalid_argument", "request", str(error)) from error
+
+
+def _trace(wanted: dict[str, Any] | None) -> Trace | None:
+    if wanted is None:
+        return None
+    return Trace(wanted.get("programs") or [], wanted.get("max_accesses", 10_000))
+
+
+def _outputs(header: dict[str, Any]) -> list[Leaf]:
+    return [leaf for leaf in leaves(header["arguments"]) if leaf.output]
+
+
+def _bytes(ran: InterpretedRun, leaf: Leaf) -> bytes:
+    return logical_bytes(ran.allocations[leaf.allocation].memory, leaf)
+
+
+def _modified(ran: InterpretedRun, header: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the arguments that are no outputs and were changed, with the first element changed."""
+    reported = []
+    for allocation, elements in ran.watch.modified():
+        leaf = next(
+            leaf
+            for leaf in leaves(header["arguments"])
+            if ran.allocations[leaf.allocation] is allocation
+        )
+        first = finding.index_of(int(elements[0]), leaf)
+        reported.append({"argument": leaf.name, "elements": len(elements), "first_index": first})
+    return reported

@@ -1,0 +1,118 @@
+"""The tasks of launches that a child can run, and what their zygote does before it forks.
+
+`interpret` and `reference` execute user Python and belong into children of profile `front`;
+`compare` executes none and belongs into `cut`. Their zygote needs `environment.ENVIRONMENT`.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from compiler.front.stubs import torch_stub
+from compiler.front.stubs.triton_modules import absence
+from compiler.front.warming import PRELOADED
+from launch.interpreter import triton_interpreter
+from launch.interpreter.interpret import interpret
+from launch.reference.comparison import compare
+from launch.reference.reference import reference
+
+__all__ = ["TASKS", "Send", "Task", "touch", "warm_up"]
+
+Send = Callable[[dict[str, Any], bytes], None]
+Task = Callable[[dict[str, Any], bytes, Send], dict[str, Any]]
+
+TASKS: dict[str, Task] = {"interpret": interpret, "reference": reference, "compare": compare}
+
+_ALSO = (
+    "cmath", "decimal", "random", "ml_dtypes", "numpy", "numpy.ctypeslib", "numpy.exceptions",
+    "numpy.fft", "numpy.lib.format", "numpy.lib.recfunctions", "numpy.lib.scimath",
+    "numpy.lib.stride_tricks", "numpy.linalg", "numpy.ma", "numpy.matlib", "numpy.polynomial",
+    "numpy.random", "numpy.testing", "numpy.typing",
+)  # fmt: skip
+
+_COLLECTED_AFTER = 50_000
+"""Objects until a garbage collection.
+
+Blocks come and go by reference count; to search them for cycles would cost a fifth of the time.
+"""
+
+_SOURCE = b"""import triton
+import triton.language as tl
+
+@triton.jit
+def twice(x):
+    return x + x
+
+@triton.jit
+def warm(x_ptr, z_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, offsets < n, 0)
+    for _ in range(0, 2):
+        x = tl.where(x > 0, twice(x), 0) + tl.max(x, 0) + tl.sum(tl.exp(x), 0) + tl.cdiv(n, 2)
+    tl.store(z_ptr + offsets, x, mask=offsets < n)
+"""
+
+
+def warm_up() -> None:
+    """Import all that a child may need and run one small kernel.
+
+    To be called once in a zygote, before it forks; leaves no thread and no file behind. Raises
+    `RuntimeError` in an environment without `environment.ENVIRONMENT`.
+    """
+    if not triton_interpreter.is_on():
+        message = "launch tasks need TRITON_INTERPRET=1 in the environment when Triton is imported"
+        raise RuntimeError(message)
+    with absence(torch_stub.LIBRARY):
+        for name in (*PRELOADED, *_ALSO):
+            _import_if_there(name)
+    triton_interpreter.read_library()
+    triton_interpreter.improve()
+    touch("front")
+    gc.collect()
+    gc.set_threshold(_COLLECTED_AFTER)
+
+
+def touch(profile: str) -> None:
+    """Run a tiny kernel to take its page faults early, where kernels are run."""
+    if profile != "front":
+        return
+    finders = sys.meta_path[:]
+    interpret(_header(), _SOURCE, lambda *_: None)
+    sys.meta_path[:] = finders  # the stand-ins of a kernel's module are none of a reference's
+
+
+def _header() -> dict[str, Any]:
+    def buffer(allocation: int, *, output: bool) -> dict[str, Any]:
+        return {
+            "kind": "buffer", "allocation": allocation, "shape": [40], "strides": [1], "offset": 0,
+            "dtype": "fp32", "output": output,
+        }  # fmt: skip
+
+    allocation = {"dtype": "fp32", "elements": 40, "align_bytes": 16, "body": None}
+    uniform = {"kind": "uniform", "seed": 1, "low": 0, "high": 1}
+    return {
+        "task": "interpret", "kernel": "warm", "module": "warm", "source": [0, len(_SOURCE)],
+        "allocations": [
+            {**allocation, "name": "x_ptr", "init": uniform, "output": False},
+            {**allocation, "name": "z_ptr", "init": None, "output": True},
+        ],
+        "arguments": {
+            "x_ptr": buffer(0, output=False), "z_ptr": buffer(1, output=True),
+            "n": {"kind": "scalar", "value": 40, "dtype": "i32"},
+        },
+        "constexprs": {"BLOCK": {"int": "32"}}, "grid": [2, 1, 1],
+    }  # fmt: skip
+
+
+def _import_if_there(name: str) -> None:
+    if importlib.util.find_spec(name.split(".", maxsplit=1)[0]) is None:
+        return
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return  # this version has no such module: user code that asks for it is told so

@@ -1,0 +1,147 @@
+"""What a reference returned, brought to one array for every output, or refused in words.
+
+The line of a reference that a complaint of what it returned belongs to.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler.diagnostic import Failure, Span, diagnostic, excerpt
+from launch.buffers.allocation import Leaf
+from launch.buffers.element_types import Array, is_float
+
+
+def at_return(failure: Failure, text: str, function: str, file: str) -> Failure:
+    """Return the failure at the only `return` of a function of `text`, or else at its `def`."""
+    defined = [node for node in ast.parse(text).body if _is_called(node, function)]
+    if not defined:
+        return failure
+    returns = list(_returns(defined[-1]))
+    line = returns[0].lineno if len(returns) == 1 else defined[-1].lineno
+    shown = excerpt(linecache.getlines(file), Span(file, line))
+    span = Span(file.rpartition("/")[2], line)
+    found = diagnostic("error", "frontend", failure.message, span=span, excerpt=shown)
+    return Failure(failure.slug, failure.stage, f"line {line}: {failure.message}", [found])
+
+
+def _is_called(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.FunctionDef) and node.name == name
+
+
+def _returns(node: ast.AST) -> Iterator[ast.Return]:
+    """Yield the `return` statements of a function itself."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Return):
+            yield child
+        elif not isinstance(child, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+            yield from _returns(child)
+
+
+SLUG = "invalid_reference"
+_LARGEST_EXACT = 2**53
+
+
+def by_output(returned: Any, outputs: Sequence[Leaf]) -> dict[str, Array]:
+    """Return the expected elements of every output that is to be compared.
+
+    `returned` is a dict by output name, or the array of the only output; `None` in a dict leaves an
+    output out. An array must have its output's shape, and be of whole numbers for an output of
+    integers; its own type is kept. Raises `Failure`.
+    """
+    named = _named(returned, outputs)
+    known = {output.name: output for output in outputs}
+    for name in named:
+        if name not in known:
+            raise _refused(f"returned {name!r}, which is no output; there are: {_names(outputs)}")
+    expected = {
+        name: _checked(value, known[name]) for name, value in named.items() if value is not None
+    }
+    missing = [name for name in known if name not in named]
+    if missing:
+        raise _refused(
+            f"says nothing of the output {missing[0]!r}: return it in the dict too, or None for it "
+            "if it is not to be compared"
+        )
+    return expected
+
+
+def _named(returned: Any, outputs: Sequence[Leaf]) -> Mapping[Any, Any]:
+    if returned is None:
+        raise _refused(f"returned nothing: end it with a return of {_wanted(outputs)}")
+    if isinstance(returned, dict):
+        return returned
+    if len(outputs) != 1:
+        raise _refused(
+            f"must return a dict of the outputs, {_wanted(outputs)}, but returned {_kind(returned)}"
+        )
+    return {outputs[0].name: returned}
+
+
+def _checked(value: Any, output: Leaf) -> Array:
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise _refused(f"returned no array for {output.name!r}: {error}") from error
+    masked = int(np.asarray(value.mask).sum()) if isinstance(value, np.ma.MaskedArray) else 0
+    if masked:
+        raise _refused(
+            f"returned a masked array for {output.name!r}: {masked} of its elements are masked, "
+            "and every element is compared; give them values, as by .filled(number)"
+        )
+    shape = list(output.shape)
+    said = f"returned {array.dtype.name} of shape {list(array.shape)} for {output.name!r}"
+    if array.dtype.name.startswith(("bfloat16", "float8")):
+        array = array.astype(np.float32)
+    if array.dtype.kind == "O":
+        raise _refused(_of_objects(array, value, output.name))
+    if array.dtype.kind not in "biuf":
+        raise _refused(f"{said}: only booleans, integers and floats are compared")
+    if array.shape != output.shape:
+        advice = f": return an array, such as numpy.full({shape}, number)"
+        raise _refused(f"{said}, whose shape is {shape}{advice if array.shape == () else ''}")
+    if array.dtype.kind == "f" and not is_float(output.dtype):
+        if not _is_whole(array):
+            raise _refused(f"{said}, which is {output.dtype}: return integers, as by .astype(int)")
+        return array.astype(np.int64)
+    return array.astype(np.float64) if array.dtype.itemsize > 8 else array
+
+
+def _is_whole(array: Array) -> bool:
+    """Whether floats are integers that none of them had to be rounded to."""
+    return bool(np.all((np.abs(array) <= _LARGEST_EXACT) & (np.trunc(array) == array)))
+
+
+def _of_objects(array: Array, value: Any, name: str) -> str:
+    if array.shape == ():
+        return (
+            f"returned {_kind(value)} for {name!r}: only booleans, integers and floats are compared"
+        )
+    found = next((item for item in array.flat if not isinstance(item, (bool, int, float))), None)
+    said = f"returned an array of Python objects for {name!r}"
+    if found is None:
+        return f"{said}: make it numbers of 64 bits at most, as by .astype(numpy.float64)"
+    return f"{said}, {_kind(found)} among them: only booleans, integers and floats are compared"
+
+
+def _kind(value: Any) -> str:
+    return f"a {type(value).__name__}"
+
+
+def _names(outputs: Sequence[Leaf]) -> str:
+    return ", ".join(output.name for output in outputs)
+
+
+def _wanted(outputs: Sequence[Leaf]) -> str:
+    if len(outputs) == 1:
+        return f"the array that {outputs[0].name} should be"
+    return "{" + ", ".join(f"{output.name!r}: ..." for output in outputs) + "}"
+
+
+def _refused(words: str) -> Failure:
+    return Failure(SLUG, "reference", f"the reference {words}")

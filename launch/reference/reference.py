@@ -1,0 +1,243 @@
+"""The task that runs a user's own reference function on the inputs of a launch.
+
+Executes user Python, so only a walled-in child may run it. It never sees what the kernel made.
+
+What a reference is written with: how it gets its inputs, and how its answers are read.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import sys
+import types
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from compiler.back.back import spent_ms
+from compiler.diagnostic import KERNEL_FOLDER, Failure, file_in_kernel
+from compiler.front import ast_source, environment
+from launch.buffers.allocation import BadBuffer, Leaf, leaf_of, leaves, materialise, part, view
+from launch.buffers.element_types import Array, readable
+from launch.buffers.json_numbers import decode
+from launch.interpreter import user_errors
+from launch.interpreter.printed import BoundedOutput
+from launch.reference.expected import SLUG, at_return, by_output
+
+
+def _nothing(_given: Any) -> None:
+    return None
+
+
+def _same(returned: Any) -> Any:
+    return returned
+
+
+@dataclass(frozen=True)
+class Language:
+    """`given`: stored elements and their Triton type to what the function receives.
+
+    `returned` is its inverse for what `by_output` cannot read itself; `misused` says what the
+    function did to the inputs that it may not, None where that is nothing.
+    """
+
+    name: str
+    given: Callable[[Array, str], Any]
+    returned: Callable[[Any], Any] = _same
+    misused: Callable[[Mapping[str, Any]], str | None] = _nothing
+
+
+def _read_only(elements: Array, dtype: str) -> Array:
+    array = np.array(readable(elements, dtype), order="C")
+    array.flags.writeable = False
+    return array
+
+
+NUMPY = Language("numpy", given=_read_only)
+
+
+Send = Callable[[dict[str, Any], bytes], None]
+
+FUNCTION = "reference"
+PATH = f"{KERNEL_FOLDER}reference.py"
+_MODULE = "reference"
+_TORCH = "torch"
+NEEDS_TORCH = "needs_torch"
+"""The slug of a reference in another language that imports torch."""
+
+
+def reference(
+    header: dict[str, Any], body: bytes, send: Send, language: Language = NUMPY
+) -> dict[str, Any]:
+    """Call `reference(**inputs)` and send `expected:<name>` for every output, in C order.
+
+    Inputs are read-only arrays in their own shape: bf16 and fp8 as float32 of the same values, `i1`
+    as bool, all others as they are; or tensors, where the `language` is torch, bf16 and fp8 too as
+    they are. An output with initial contents is an input too, one without is not. Scalars and
+    constexprs are Python values. A function without `**` gets what it names. It
+    returns a dict by output, or the array of the only output.
+
+    `header`: `source` (its place in `body`), `allocations`, `arguments`, `constexprs`.
+    The result has each output's NumPy `dtype` and `shape`, and whether it is `unchanged`: to be
+    what the argument holds already. Raises `Failure`, mostly
+    `invalid_reference`.
+    """
+    started = perf_counter()
+    with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
+        warnings.simplefilter("ignore")
+        text = part(body, header["source"]).decode()
+        memories = _memories(header, body)
+        returned = _called(_defined(text), _inputs(header, memories, language), language)
+        outputs = [found for found in leaves(header["arguments"]) if found.output]
+        expected = _expected(returned, outputs, text)
+        sys.stdout.flush()
+    ms = spent_ms(started)
+    for name, array in expected.items():
+        send({"kind": "stage", "stage": f"expected:{name}", "ms": ms}, array.tobytes())
+    described = {
+        leaf.name: _described(expected[leaf.name], leaf, memories[leaf.allocation])
+        for leaf in outputs
+        if leaf.name in expected
+    }
+    return {"kind": "result", "outputs": described, "timings_ms": {"reference": ms}}
+
+
+def _described(expected: Array, leaf: Leaf, memory: Array | None) -> dict[str, Any]:
+    unchanged = False
+    if memory is not None and leaf.elements:
+        before = readable(view(memory, leaf), leaf.dtype)
+        unchanged = np.array_equal(expected, before, equal_nan=True)
+    shape = list(expected.shape)
+    return {"dtype": expected.dtype.name, "shape": shape, "unchanged": unchanged}
+
+
+def _expected(returned: Any, outputs: Sequence[Leaf], text: str) -> dict[str, Array]:
+    """Return an array for every output. Raises `Failure`, with the line where it returns."""
+    try:
+        return by_output(returned, outputs)
+    except Failure as failure:
+        raise at_return(failure, text, FUNCTION, PATH) from failure
+    except Exception as error:  # what is returned may have methods of its own
+        raise _failure(error) from error
+
+
+def _defined(text: str) -> Callable[..., Any]:
+    """Execute the source and return its function."""
+    lines = [f"{line}\n" for line in text.split("\n")]
+    linecache.cache[PATH] = (len(text), None, lines, PATH)
+    module = types.ModuleType(_MODULE)
+    module.__file__ = PATH
+    sys.modules[_MODULE] = module
+    try:
+        exec(compile(text, PATH, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - its task
+    except (Exception, SystemExit) as error:
+        raise _failure(error) from error
+    found = vars(module).get(FUNCTION)
+    if not callable(found):
+        message = f"the source of the reference defines no function {FUNCTION!r}"
+        raise Failure(SLUG, "reference", message)
+    return found  # type: ignore[no-any-return]
+
+
+def _called(function: Callable[..., Any], inputs: dict[str, Any], language: Language) -> Any:
+    try:
+        returned = language.returned(function(**_wanted(function, inputs)))
+    except (Exception, SystemExit) as error:
+        raise _failure(error) from error
+    if message := language.misused(inputs):
+        raise Failure(SLUG, "reference", message)
+    return returned
+
+
+def _wanted(function: Callable[..., Any], inputs: dict[str, Any]) -> dict[str, Any]:
+    """Return those of `inputs` that the function names, or all of them. Raises `Failure`."""
+    parameters = inspect.signature(function).parameters.values()
+    named = {p.name for p in parameters if p.kind is not p.VAR_KEYWORD}
+    needed = {p.name for p in parameters if p.default is p.empty and p.kind is p.KEYWORD_ONLY}
+    needed |= {
+        p.name for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
+    }
+    missing = sorted(needed - inputs.keys())
+    if missing:
+        message = (
+            f"{FUNCTION}() has the parameter {missing[0]!r}, which is no input of the launch; "
+            f"there are: {', '.join(inputs)}"
+        )
+        raise Failure(SLUG, "reference", message)
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    return {name: value for name, value in inputs.items() if takes_all or name in named}
+
+
+def _failure(error: BaseException) -> Failure:
+    """Return the failure for what user code raised. Raises `MemoryError` for want of memory."""
+    user_errors.pass_on_want_of_memory(error)
+    if isinstance(error, Failure):
+        return error
+    if isinstance(error, SyntaxError) and file_in_kernel(error.filename or ""):
+        return Failure(SLUG, "reference", f"line {error.lineno}: {error.msg}")
+    slug, message = _told(error)
+    failure = user_errors.of_code(error, slug, message)
+    return Failure(slug, "reference", failure.message, failure.diagnostics)
+
+
+def _told(error: BaseException) -> tuple[str, str]:
+    """Return slug and words for what a reference raised."""
+    said = f"{type(error).__name__}: {error}"
+    if environment.was_refused(error):
+        return SLUG, user_errors.refused(said)
+    if not isinstance(error, ModuleNotFoundError):
+        return SLUG, said
+    if (error.name or "").partition(".")[0] == _TORCH:
+        return NEEDS_TORCH, said
+    return SLUG, f"{said}; there are NumPy and Python's standard library"
+
+
+def _memories(header: dict[str, Any], body: bytes) -> list[Array | None]:
+    """Return what is in the allocations at first, None of those without initial contents."""
+    try:
+        allocations = materialise(header["allocations"], header["arguments"], body)
+    except BadBuffer as error:
+        raise Failure("invalid_argument", "request", str(error)) from error
+    return [
+        None if given["init"] is None else allocation.memory
+        for given, allocation in zip(header["allocations"], allocations, strict=True)
+    ]
+
+
+def _inputs(
+    header: dict[str, Any], memories: list[Array | None], language: Language
+) -> dict[str, Any]:
+    try:
+        inputs = {
+            name: _input(name, argument, memories, language)
+            for name, argument in header["arguments"].items()
+            if argument["kind"] != "buffer" or memories[argument["allocation"]] is not None
+        }
+    except BadBuffer as error:
+        raise Failure("invalid_argument", "request", str(error)) from error
+    constexprs = header.get("constexprs") or {}
+    values = {name: ast_source.decode(value, str) for name, value in constexprs.items()}
+    return inputs | {name: value for name, value in values.items() if "." not in name}
+
+
+def _input(
+    name: str, argument: dict[str, Any], memories: list[Array | None], language: Language
+) -> Any:
+    match argument["kind"]:
+        case "buffer":
+            memory, leaf = memories[argument["allocation"]], leaf_of(name, argument)
+            return None if memory is None else language.given(view(memory, leaf), leaf.dtype)
+        case "scalar":
+            return decode(argument["value"])
+        case "tuple":
+            items = {f"{name}.{index}": item for index, item in enumerate(argument["items"])}
+            return tuple(_input(path, item, memories, language) for path, item in items.items())
+        case "descriptor":
+            return _input(name, argument["base"], memories, language)
+    return None

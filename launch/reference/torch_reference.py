@@ -1,0 +1,93 @@
+"""The task of references in torch, for a zygote of its own: no other child should carry torch.
+
+Its zygote needs `environment.TORCH_ENVIRONMENT`.
+
+torch tensors as inputs and answers of a reference; NumPy and torch have no bf16 in common.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from launch.buffers.element_types import Array, readable, stored
+from launch.reference.reference import Language, reference
+
+_OWN: Mapping[str, torch.dtype] = {
+    "bf16": torch.bfloat16,
+    "fp8e4nv": torch.float8_e4m3fn,
+    "fp8e4b8": torch.float8_e4m3fnuz,
+    "fp8e5": torch.float8_e5m2,
+    "fp8e5b16": torch.float8_e5m2fnuz,
+}
+"""The types that torch has and NumPy lacks, by Triton's names."""
+
+
+def tensor_of(elements: Array, dtype: str) -> torch.Tensor:
+    """Return stored elements as a contiguous tensor of the torch dtype that Triton's type is."""
+    if dtype not in _OWN:
+        return torch.from_numpy(np.array(readable(elements, dtype), order="C"))
+    bits = np.dtype(f"u{stored(dtype).itemsize}")
+    return torch.from_numpy(np.array(elements, order="C").view(bits)).view(_OWN[dtype])
+
+
+def plain(returned: Any) -> Any:
+    """Return what a reference returned with its tensors as NumPy arrays, bf16 and fp8 as float32.
+
+    Others of torch's own dtypes raise `TypeError`.
+    """
+    if isinstance(returned, dict):
+        return {name: plain(value) for name, value in returned.items()}
+    if not isinstance(returned, torch.Tensor):
+        return returned
+    found = returned.detach().to("cpu").resolve_conj().resolve_neg()
+    if found.dtype in _OWN.values():
+        found = found.to(torch.float32)
+    return found.numpy()
+
+
+def misused(inputs: Mapping[str, Any]) -> str | None:
+    """Return which input was changed in place: torch counts that, and cannot forbid it."""
+    for name, tensor in _tensors(inputs):
+        if tensor._version:
+            return f"the reference changed its input {name!r} in place: use a clone() of it"
+    return None
+
+
+def _tensors(inputs: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
+    for name, value in inputs.items():
+        if isinstance(value, torch.Tensor):
+            yield name, value
+        elif isinstance(value, tuple):
+            yield from _tensors({f"{name}.{index}": item for index, item in enumerate(value)})
+
+
+TORCH = Language("torch", given=tensor_of, returned=plain, misused=misused)
+
+
+TASKS = {"reference": partial(reference, language=TORCH)}
+
+_ALSO = (
+    "numpy.fft", "numpy.linalg", "numpy.random", "torch.fft", "torch.func", "torch.linalg",
+    "torch.nn.functional", "torch.special", "torch.utils",
+)  # fmt: skip
+
+
+def warm_up() -> None:
+    """Import what a reference may need, as its child can open no file, and use torch once."""
+    for name in _ALSO:
+        importlib.import_module(name)
+    torch.set_num_threads(1)
+    torch.set_num_interop_threads(1)
+    rows = torch.ones(8, 8)
+    weights = torch.ones(2, 1, 3, 3)
+    functions = torch.nn.functional
+    functions.conv2d(rows[None, None], weights)
+    functions.scaled_dot_product_attention(rows[None], rows[None], rows[None])
+    torch.einsum("ij,jk->ik", rows, torch.softmax(rows, dim=1))
+    repr(rows)

@@ -1,0 +1,228 @@
+"""From arguments as a request writes them to bound arguments: every address range checked.
+
+Dtypes of bare numbers are those that Triton gives Python's; whether they fit the kernel is for
+`inference` and `promise` to say.
+
+Host tensor descriptors: the rules that `triton.tools.tensor_descriptor` asserts.
+"""
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+from compiler.constexpr import MAX_DEPTH, pointer_below
+from compiler.rejection import (
+    Fault,
+    RequestRejected,
+    collecting,
+    did_you_mean,
+    pointer,
+    shown,
+)
+from compiler.specialization import MAX_PARAMETERS
+from launch.request.argument_schema import (
+    Aliased,
+    BufferArgument,
+    Described,
+    DescriptorArgument,
+    Grouped,
+    ViewArgument,
+    read,
+)
+from launch.request.bound_arguments import (
+    Argument,
+    BoundAllocation,
+    BoundArguments,
+    Buffer,
+    Descriptor,
+    NoValue,
+    TupleArgument,
+)
+from launch.request.buffer import MAX_BYTES, bind_buffer, check_size, view_of
+from launch.request.element import ITEM_BYTES, is_floating
+from launch.request.scalar import bind_scalar, is_scalar
+
+DESCRIPTOR_ALIGN_BYTES = 128
+MAX_DIMENSIONS = 5
+MAX_BLOCK_ELEMENTS = 1_048_576  # of any Triton tensor
+
+
+def bind_descriptor(
+    written: DescriptorArgument, base: Buffer, allocation: BoundAllocation, at: str
+) -> Descriptor:
+    """Return the descriptor over `base`, which lies in `allocation`.
+
+    Raises RequestRejected for what the hardware cannot describe.
+    """
+    faults = [*_base_faults(base, allocation, at), *_block_faults(written, base, at)]
+    if written.padding == "nan" and not is_floating(base.dtype):
+        message = f"padding nan needs a floating-point dtype, not {base.dtype}"
+        faults.append(Fault(pointer_below(at, "padding"), message))
+    if faults:
+        raise RequestRejected(*faults)
+    return Descriptor(base=base, block_shape=written.block_shape, padding=written.padding)
+
+
+def _base_faults(base: Buffer, allocation: BoundAllocation, at: str) -> list[Fault]:
+    at = pointer_below(at, "base")
+    item_bytes = ITEM_BYTES[base.dtype]
+    if not 1 <= len(base.shape) <= MAX_DIMENSIONS or 0 in base.shape:
+        message = f"a descriptor has 1 to {MAX_DIMENSIONS} dimensions, none of them 0"
+        return [Fault(at, message)]
+    messages = []
+    if allocation.align_bytes % 16 or base.offset * item_bytes % 16:
+        messages.append("the base of a descriptor must be aligned to 16 bytes")
+    if base.strides[-1] != 1:
+        messages.append("the last dimension of a descriptor must have stride 1")
+    if any(stride * item_bytes % 16 for stride in base.strides[:-1]):
+        messages.append("all strides but the last must be multiples of 16 bytes")
+    if any(stride < 0 for stride in base.strides):
+        messages.append("strides of a descriptor cannot be negative")
+    return [Fault(at, message) for message in messages]
+
+
+def _block_faults(written: DescriptorArgument, base: Buffer, at: str) -> list[Fault]:
+    at = pointer_below(at, "block_shape")
+    block = written.block_shape
+    if len(block) != len(base.shape):
+        return [Fault(at, f"{len(block)} dimensions, but the base has {len(base.shape)}")]
+    if any(extent < 1 or extent & (extent - 1) for extent in block):
+        return [Fault(at, "every extent must be a power of two")]
+    if prod(block) > MAX_BLOCK_ELEMENTS:
+        return [Fault(at, f"a block has at most {MAX_BLOCK_ELEMENTS} elements")]
+    return []
+
+
+_KINDS = 'a number, true, false, null, a buffer {"shape", "dtype", ...}, {"value", "dtype"}, '
+_KINDS += '{"tuple": [...]}, {"view": {...}} or {"descriptor": {...}}'
+_MOST_WAITING = 32
+
+
+def bind_arguments(
+    raw: Mapping[str, Any], at: str = "/arguments", max_bytes: int = MAX_BYTES
+) -> BoundArguments:
+    """Return the bound form of the arguments written at pointer `at`; seeds must be there.
+
+    Raises RequestRejected with every fault found, among them more than `max_bytes` in all.
+    """
+    if len(raw) > MAX_PARAMETERS:
+        raise RequestRejected(Fault(at, f"more than {MAX_PARAMETERS} arguments"))
+    faults: list[Fault] = []
+    binder = _Binder(raw, at)
+    for name in raw:
+        with collecting(faults):
+            if not name.isidentifier():
+                raise RequestRejected(
+                    Fault(at + pointer(name), f"{shown(name)} is not a parameter name")
+                )
+            binder.named(name)
+    with collecting(faults):
+        check_size(binder.allocations, max_bytes, at)
+    if faults:
+        raise RequestRejected(*faults)
+    arguments = {name: binder.bound[name] for name in raw}
+    return BoundArguments(allocations=binder.allocations, arguments=arguments)
+
+
+class _Binder:
+    """Binds arguments by name, those first that a view needs."""
+
+    def __init__(self, raw: Mapping[str, Any], at: str) -> None:
+        self._raw = raw
+        self._at = at
+        self._entered: set[str] = set()
+        self._waiting = 0  # views for what they are of
+        self.bound: dict[str, Argument] = {}
+        self.allocations: list[BoundAllocation] = []
+
+    def named(self, name: str) -> None:
+        if name not in self._entered:
+            self._entered.add(name)
+            at = self._at + pointer(name)
+            self.bound[name] = self._bind(name, self._raw[name], at, depth=0)
+
+    def _bind(self, name: str, raw: Any, at: str, depth: int) -> Argument:
+        if raw is None or (isinstance(raw, dict) and "value" in raw and raw["value"] is None):
+            return NoValue()
+        if is_scalar(raw):
+            return bind_scalar(raw, at)
+        if isinstance(raw, list):
+            return self._tuple(name, raw, at, depth)
+        if not isinstance(raw, dict):
+            message = f"{shown(raw)} is no argument; write {_KINDS} (strings are constexprs)"
+            raise RequestRejected(Fault(at, message))
+        if "tuple" in raw:
+            items = read(Grouped, raw, at).items
+            return self._tuple(name, items, pointer_below(at, "tuple"), depth)
+        if "descriptor" in raw:
+            written = read(Described, raw, at).descriptor
+            return self._descriptor(name, written, pointer_below(at, "descriptor"))
+        return self._pointer(name, raw, at)
+
+    def _tuple(self, name: str, items: list[Any], at: str, depth: int) -> TupleArgument:
+        if depth >= MAX_DEPTH:
+            raise RequestRejected(Fault(at, f"tuples nest {MAX_DEPTH} deep at most"))
+        bound = [
+            self._bind(f"{name}.{index}", item, pointer_below(at, index), depth + 1)
+            for index, item in enumerate(items)
+        ]
+        return TupleArgument(items=bound)
+
+    def _descriptor(self, name: str, raw: Any, at: str) -> Descriptor:
+        written = read(DescriptorArgument, raw, at)
+        base_at = pointer_below(at, "base")
+        base = self._pointer(name, written.base, base_at, DESCRIPTOR_ALIGN_BYTES)
+        return bind_descriptor(written, base, self.allocations[base.allocation], at)
+
+    def _pointer(self, name: str, raw: Any, at: str, align_bytes: int = 16) -> Buffer:
+        if isinstance(raw, dict) and "view" in raw:
+            return self._view(read(Aliased, raw, at).view, pointer_below(at, "view"))
+        if not isinstance(raw, dict) or not raw.keys() & BufferArgument.model_fields.keys():
+            raise RequestRejected(Fault(at, f"{shown(raw)} is no argument; write {_KINDS}"))
+        written = read(BufferArgument, raw, at)
+        index = len(self.allocations)
+        allocation, buffer = bind_buffer(name, index, written, align_bytes, at)
+        self.allocations.append(allocation)
+        return buffer
+
+    def _view(self, raw: Any, at: str) -> Buffer:
+        written = read(ViewArgument, raw, at)
+        base = self._aliased(written.of, pointer_below(at, "of"))
+        return view_of(base, self.allocations[base.allocation], written, at)
+
+    def _aliased(self, of: str, at: str) -> Buffer:
+        name, *path = of.split(".")
+        if name not in self._raw:
+            message = f"there is no argument {shown(of)}.{did_you_mean(name, self._raw)}"
+            raise RequestRejected(Fault(at, message))
+        if name not in self.bound and name in self._entered:
+            message = f"{shown(of)} is not bound: it is wrong itself, or views form a circle"
+            raise RequestRejected(Fault(at, message))
+        self._first(name, at)
+        found: Argument | None = self.bound[name]
+        for index in path:
+            found = _item(found, index)
+        base = found.base if isinstance(found, Descriptor) else found
+        if not isinstance(base, Buffer):
+            raise RequestRejected(Fault(at, f"{shown(of)} is not a buffer that can be viewed"))
+        return base
+
+    def _first(self, name: str, at: str) -> None:
+        """Bind what a view is of. Raises RequestRejected for a long chain of views."""
+        if self._waiting == _MOST_WAITING:
+            message = (
+                f"more than {_MOST_WAITING} views wait for one another; "
+                "write what they are of before them"
+            )
+            raise RequestRejected(Fault(at, message))
+        self._waiting += 1
+        try:
+            self.named(name)
+        finally:
+            self._waiting -= 1
+
+
+def _item(argument: Argument | None, index: str) -> Argument | None:
+    if not isinstance(argument, TupleArgument) or not index.isdecimal() or len(index) > 3:
+        return None
+    return argument.items[int(index)] if int(index) < len(argument.items) else None

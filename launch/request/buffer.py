@@ -1,0 +1,168 @@
+"""Buffers and views: their extents in their allocation, in exact integers against limits.
+
+Shapes and strides: which elements of an allocation a buffer can reach.
+
+All in elements; Python integers, so that nothing overflows before a limit is compared.
+"""
+
+from collections.abc import Sequence
+from math import prod
+
+from compiler.constexpr import pointer_below
+from compiler.rejection import Fault, RequestRejected
+from compiler.type_name import UnknownType, canonical_dtype
+from launch.request.argument_schema import MAX_ALIGN_BYTES, BufferArgument, ViewArgument
+from launch.request.bound_arguments import BoundAllocation, Buffer
+from launch.request.element import ITEM_BYTES
+from launch.request.initializer import bind_init
+
+
+def contiguous_strides(shape: Sequence[int]) -> list[int]:
+    """Return the strides of C order."""
+    return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+def reached(shape: Sequence[int], strides: Sequence[int], offset: int) -> range:
+    """Return the span of indices that the elements of a buffer lie in; empty when it has none."""
+    if 0 in shape:
+        return range(offset, offset)
+    ends = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
+    lowest = offset + sum(end for end in ends if end < 0)
+    highest = offset + sum(end for end in ends if end > 0)
+    return range(lowest, highest + 1)
+
+
+def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether two elements could share memory.
+
+    False is certain; True also of some layouts that interleave without sharing.
+    """
+    if 0 in shape:
+        return False
+    axes = zip(shape, strides, strict=True)
+    used = sorted((abs(stride), extent) for extent, stride in axes if extent > 1)
+    span = 0
+    for stride, extent in used:
+        if stride <= span:
+            return True
+        span += stride * (extent - 1)
+    return False
+
+
+MAX_BYTES = 2 * 1024**3
+"""Default of what the allocations of one run may take together."""
+
+
+def bind_buffer(
+    name: str, index: int, written: BufferArgument, align_bytes: int, at: str
+) -> tuple[BoundAllocation, Buffer]:
+    """Return allocation number `index` and the buffer in it.
+
+    `align_bytes` holds where the request says nothing. Raises RequestRejected.
+    """
+    dtype = _dtype(written.dtype, pointer_below(at, "dtype"))
+    strides = _strides(written.shape, written.strides, at)
+    elements = _elements(written, strides, ITEM_BYTES[dtype], at)
+    _check_use(written, strides, at)
+    init = None
+    if written.init is not None:
+        init = bind_init(written.init, written.shape, dtype, pointer_below(at, "init"))
+    allocation = BoundAllocation(
+        name=name,
+        dtype=dtype,
+        elements=elements,
+        align_bytes=_alignment(written.align_bytes or align_bytes, at),
+        init=init,
+        output=written.output,
+    )
+    return allocation, Buffer(
+        allocation=index,
+        shape=written.shape,
+        strides=strides,
+        offset=written.offset,
+        dtype=dtype,
+        output=written.output,
+    )
+
+
+def view_of(base: Buffer, allocation: BoundAllocation, written: ViewArgument, at: str) -> Buffer:
+    """Return another look at the allocation of `base`; without a shape it has that of `base`.
+
+    Raises RequestRejected for a view that leaves the allocation.
+    """
+    shape = base.shape if written.shape is None else written.shape
+    strides = base.strides
+    if written.shape is not None or written.strides is not None:
+        strides = _strides(shape, written.strides, at)
+    offset = base.offset + written.offset
+    span = reached(shape, strides, offset)
+    if span.start < 0 or span.stop > allocation.elements:
+        message = (
+            f"reaches elements {span.start} to {span.stop - 1} of {allocation.name}, "
+            f"which has {allocation.elements}"
+        )
+        raise RequestRejected(Fault(at, message))
+    return base.model_copy(
+        update={"shape": shape, "strides": strides, "offset": offset, "output": False}
+    )
+
+
+def check_size(allocations: Sequence[BoundAllocation], max_bytes: int, at: str) -> None:
+    """Raise RequestRejected when the allocations take more than `max_bytes` together."""
+    size_bytes = sum(allocation.size_bytes for allocation in allocations)
+    if size_bytes > max_bytes:
+        largest = max(allocations, key=lambda allocation: allocation.size_bytes)
+        message = (
+            f"the buffers take {size_bytes} bytes together, more than the {max_bytes} allowed; "
+            f"the largest is {largest.name} with {largest.size_bytes}"
+        )
+        raise RequestRejected(Fault(at, message))
+
+
+def _check_use(written: BufferArgument, strides: list[int], at: str) -> None:
+    if written.init is None and not written.output:
+        message = 'give it an `init` such as {"kind": "zeros"}, or "output": true, or both'
+        raise RequestRejected(Fault(at, message))
+    if may_overlap(written.shape, strides):
+        message = (
+            "elements could share memory with these strides; give a buffer without, "
+            'and the argument as {"view": {"of": ..., "shape": [...], "strides": [...]}}'
+        )
+        raise RequestRejected(Fault(pointer_below(at, "strides"), message))
+
+
+def _dtype(written: str, at: str) -> str:
+    try:
+        dtype = canonical_dtype(written)
+    except UnknownType as error:
+        raise RequestRejected(Fault(at, str(error))) from None
+    if dtype not in ITEM_BYTES:
+        raise RequestRejected(Fault(at, f"there are no buffers of {dtype}"))
+    return dtype
+
+
+def _strides(shape: list[int], strides: list[int] | None, at: str) -> list[int]:
+    if strides is None:
+        return contiguous_strides(shape)
+    if len(strides) != len(shape):
+        message = f"{len(strides)} strides for a shape of {len(shape)} dimensions"
+        raise RequestRejected(Fault(pointer_below(at, "strides"), message))
+    return strides
+
+
+def _elements(written: BufferArgument, strides: list[int], item_bytes: int, at: str) -> int:
+    span = reached(written.shape, strides, written.offset)
+    if span.start < 0:
+        message = f"negative strides reach {-span.start} elements before the memory; raise `offset`"
+        raise RequestRejected(Fault(pointer_below(at, "offset"), message))
+    if span.stop * item_bytes >= 2**63:
+        message = f"{span.stop} elements are more than 64-bit addresses can count"
+        raise RequestRejected(Fault(pointer_below(at, "shape"), message))
+    return span.stop
+
+
+def _alignment(align_bytes: int, at: str) -> int:
+    if align_bytes & (align_bytes - 1):
+        message = f"{align_bytes} is not a power of two up to {MAX_ALIGN_BYTES}"
+        raise RequestRejected(Fault(pointer_below(at, "align_bytes"), message))
+    return align_bytes

@@ -1,0 +1,243 @@
+"""Cases: what each changes, merged over what the launch says, and checked as far as JSON shows.
+
+Where a request says the arguments of a case: so that each fault points to its own cause.
+"""
+
+import random
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.rejection import Fault, RequestRejected, collecting, pointer
+from launch.request.argument_binding import bind_arguments
+from launch.request.bound_arguments import BoundArguments
+from launch.request.element import MAX_VALUES
+from launch.request.grid import Grid, parse_grid
+from launch.request.initializer import with_seed
+from launch.request.launch_request import CaseRequest, LaunchRequest
+from launch.request.reference_request import Reference, check_reference
+
+ARGUMENTS = "/arguments"
+_BY_POSITION = re.compile(r"arg(\d+)(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """`at` is the pointer of the case ("" without cases), `changed` the arguments it says itself.
+
+    `is_list`, `is_changed_list`: whether those of the launch, and of the case, are lists.
+    """
+
+    at: str = ""
+    changed: frozenset[str] = frozenset()
+    is_list: bool = False
+    is_changed_list: bool = False
+
+    def placed(self, faults: Iterable[Fault]) -> list[Fault]:
+        """Return faults of bound arguments (`/arguments/x_ptr/...`) with their true pointers."""
+        return [Fault(self._pointer(fault.pointer), fault.message) for fault in faults]
+
+    def _pointer(self, bound: str) -> str:
+        path = bound.removeprefix(ARGUMENTS + "/")
+        if path == bound:
+            return self.at + bound
+        is_own = path.partition("/")[0] in self.changed
+        match = _BY_POSITION.fullmatch(path)
+        if match and (self.is_changed_list if is_own else self.is_list):
+            path = match[1] + match[2]
+        return f"{self.at if is_own else ''}{ARGUMENTS}/{path}"
+
+
+MAX_WRITTEN_VALUES = 4 * MAX_VALUES
+"""Of all cases together: each is read again for every case that keeps it."""
+MAX_ARGUMENTS = 10_000
+"""Of all cases together, the items of tuples included."""
+
+_NESTED = frozenset({"tuple", "descriptor", "base"})
+_WHOLE = frozenset({"shape", "dtype"})
+_NOT_BUFFERS = frozenset({"value", "tuple", "view", "descriptor", "int", "float"})
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One run of the kernel: everything that may differ between cases.
+
+    `origin` is where its arguments are said, `reference_at` where its reference is.
+    """
+
+    index: int
+    name: str | None
+    origin: Origin
+    bound: BoundArguments
+    grid: Grid
+    reference: Reference | None
+    reference_at: str
+
+
+def cases_of(request: LaunchRequest, max_bytes: int) -> list[Case]:
+    """Return the cases of a launch, one without a name when the request has none.
+
+    The seeds must be there (see `with_seeds`). Raises RequestRejected with all faults.
+    """
+    base = named_arguments(request.arguments, ARGUMENTS)
+    _check_count(request)
+    if not request.cases:
+        return [_case(request, base, 0, CaseRequest(), "", max_bytes)]
+    faults: list[Fault] = []
+    cases: list[Case] = []
+    written = 0
+    for index, changes in enumerate(request.cases):
+        with collecting(faults):
+            at = pointer("cases", index)
+            cases.append(_case(request, base, index, changes, at, max_bytes))
+            written += _written_values(cases[-1].bound)
+        if written > MAX_WRITTEN_VALUES:
+            message = f"the cases write out more than {MAX_WRITTEN_VALUES} values; upload them"
+            faults.append(Fault(pointer("cases"), message))
+            break
+    if faults:
+        raise RequestRejected(*dict.fromkeys(faults))  # cases share what they do not change
+    return cases
+
+
+def _check_count(request: LaunchRequest) -> None:
+    """Refuse more arguments than can be bound while others wait. Raises RequestRejected."""
+    own = _count(request.arguments)
+    changed = sum(_count(case.arguments) for case in request.cases)
+    if own * max(1, len(request.cases)) + changed > MAX_ARGUMENTS:
+        at = pointer("cases") if request.cases else ARGUMENTS
+        message = f"more than {MAX_ARGUMENTS} arguments, items of tuples and all cases included"
+        raise RequestRejected(Fault(at, message))
+
+
+def _count(arguments: Any) -> int:
+    named = arguments.values() if isinstance(arguments, dict) else arguments
+    return sum(_items(raw) for raw in named) if isinstance(named, Iterable) else 0
+
+
+def _items(raw: Any) -> int:
+    """Return 1 for an argument, and as much again for every item of a tuple."""
+    items = raw.get("tuple") if isinstance(raw, dict) else raw
+    return 1 + (sum(map(_items, items)) if isinstance(items, list) else 0)
+
+
+def _written_values(bound: BoundArguments) -> int:
+    inits = [allocation.init for allocation in bound.allocations if allocation.init]
+    return sum(len(init.get("values", ())) for init in inits)
+
+
+def _case(
+    request: LaunchRequest,
+    base: Mapping[str, Any],
+    index: int,
+    changes: CaseRequest,
+    at: str,
+    max_bytes: int,
+) -> Case:
+    faults: list[Fault] = []
+    changed: dict[str, Any] = {}
+    if changes.arguments is not None:
+        changed = named_arguments(changes.arguments, at + ARGUMENTS)
+    origin = Origin(
+        at,
+        frozenset(changed),
+        is_list=isinstance(request.arguments, list),
+        is_changed_list=isinstance(changes.arguments, list),
+    )
+    try:
+        bound = bind_arguments(merged_arguments(base, changed), ARGUMENTS, max_bytes)
+    except RequestRejected as rejected:
+        faults += origin.placed(rejected.faults)
+    with collecting(faults):
+        own = changes.grid is not None
+        grid = parse_grid(changes.grid, at + "/grid") if own else parse_grid(request.grid)
+    reference_at = ("" if changes.reference is None else at) + "/reference"
+    with collecting(faults):
+        reference = _reference(request.reference, changes.reference, reference_at)
+    if faults:
+        raise RequestRejected(*faults)
+    return Case(index, changes.name, origin, bound, grid, reference, reference_at)
+
+
+def _reference(base: Reference | None, changes: Reference | None, at: str) -> Reference | None:
+    reference = base
+    if changes is not None:
+        reference = base.merged(changes) if base else changes
+    if reference is not None:
+        check_reference(reference, at)
+    return reference
+
+
+def named_arguments(raw: Any, at: str) -> dict[str, Any]:
+    """Return arguments by name; a list's are arg0, arg1 and so on. Raises RequestRejected."""
+    if isinstance(raw, list):
+        return {f"arg{index}": item for index, item in enumerate(raw)}
+    if not isinstance(raw, dict):
+        raise RequestRejected(Fault(at, "must be an object by name, or a list by position"))
+    return raw
+
+
+def merged_arguments(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with the arguments that a case changes.
+
+    An argument replaces that of the launch; a buffer that lacks its shape or dtype, and so could
+    not stand alone, only replaces the fields that it has.
+    """
+    merged = dict(base)
+    for name, change in changes.items():
+        whole = merged.get(name)
+        if _is_partial(change) and _is_buffer(whole):
+            merged[name] = {**whole, **change}  # type: ignore[dict-item]
+        else:
+            merged[name] = change
+    return merged
+
+
+def _is_buffer(raw: Any) -> bool:
+    return isinstance(raw, dict) and not raw.keys() & _NOT_BUFFERS
+
+
+def _is_partial(raw: Any) -> bool:
+    return _is_buffer(raw) and not raw.keys() >= _WHOLE
+
+
+def with_seeds(request: LaunchRequest, source: random.Random) -> LaunchRequest:
+    """Return the request with a seed from `source` wherever an initialiser needs and lacks one.
+
+    Cases share the seeds of arguments that they do not change.
+    """
+    cases = [
+        case.model_copy(update={"arguments": _seeded(case.arguments, source)})
+        for case in request.cases
+    ]
+    arguments = _seeded(request.arguments, source)
+    return request.model_copy(update={"arguments": arguments, "cases": cases})
+
+
+def _seeded(raw: Any, source: random.Random) -> Any:
+    if isinstance(raw, dict):
+        return {name: _seeded_argument(item, source) for name, item in raw.items()}
+    if isinstance(raw, list):
+        return [_seeded_argument(item, source) for item in raw]
+    return raw
+
+
+def _seeded_argument(raw: Any, source: random.Random) -> Any:
+    if isinstance(raw, list):
+        return [_seeded_argument(item, source) for item in raw]
+    if not isinstance(raw, dict):
+        return raw
+    seeded = {name: _seeded_argument(raw[name], source) for name in _NESTED & raw.keys()}
+    if "init" in raw:
+        seeded["init"] = with_seed(raw["init"], source)
+    return raw | seeded
+
+
+def seeds_of(bound: BoundArguments) -> dict[str, int]:
+    """Return the seeds of the random inputs, by argument."""
+    return {
+        allocation.name: allocation.init["seed"]
+        for allocation in bound.allocations
+        if allocation.init is not None and "seed" in allocation.init
+    }

@@ -1,0 +1,115 @@
+"""Elements of buffers: their sizes in bytes, their ranges, and what a request may write for one.
+
+Storage is as in PyTorch: a boolean takes a byte.
+
+Values that a request writes out as nested lists.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from compiler.rejection import Fault, RequestRejected, pointer, shown
+
+MAX_VALUES = 65_536
+
+
+def bind_values(values: Any, shape: list[int], dtype: str, at: str) -> list[Any]:
+    """Return the values in C order, flat.
+
+    Raises RequestRejected for a list that does not match the shape, and values of another dtype.
+    """
+    if math.prod(shape) > MAX_VALUES:
+        message = f"more than {MAX_VALUES} values; upload them with PUT /v1/tensors/{{digest}}"
+        raise RequestRejected(Fault(at, message))
+    leaves = _leaves(values, shape, at)
+    return [written_element(read_element(item, dtype, where)) for where, item in leaves]
+
+
+def _leaves(values: Any, shape: list[int], at: str) -> Iterator[tuple[str, Any]]:
+    if not shape:
+        yield at, values
+        return
+    if not isinstance(values, list) or len(values) != shape[0]:
+        raise RequestRejected(Fault(at, f"must be a list of {shape[0]}, as the shape says"))
+    for index, item in enumerate(values):
+        yield from _leaves(item, shape[1:], at + pointer(index))
+
+
+Number = int | float
+
+BOOLEANS = frozenset({"i1", "u1"})
+# fp8e4b15 is missing: nothing but Triton knows it, so no host can make or read such elements
+ITEM_BYTES = {
+    "i1": 1,
+    "u1": 1,
+    "fp16": 2,
+    "bf16": 2,
+    "fp32": 4,
+    "fp64": 8,
+    "fp8e4nv": 1,
+    "fp8e4b8": 1,
+    "fp8e5": 1,
+    "fp8e5b16": 1,
+    **{f"{sign}{bits}": bits // 8 for sign in "iu" for bits in (8, 16, 32, 64)},
+}
+INTEGER_RANGES = {
+    "i1": range(2),
+    "u1": range(2),
+    **{f"i{bits}": range(-(2 ** (bits - 1)), 2 ** (bits - 1)) for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": range(2**bits) for bits in (8, 16, 32, 64)},
+}
+_NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_MAX_DIGITS = 24
+
+
+def is_floating(dtype: str) -> bool:
+    """Whether a canonical dtype is a floating-point one."""
+    return dtype not in INTEGER_RANGES
+
+
+def read_element(raw: Any, dtype: str, at: str) -> Number:
+    """Return the JSON value `raw` as an element of `dtype`: an int, or a float that may be NaN.
+
+    Floats are not rounded to `dtype` here. Raises RequestRejected for what cannot be cast.
+    """
+    number = _float(raw) if is_floating(dtype) else _integer(raw, dtype)
+    if number is None:
+        raise RequestRejected(Fault(at, f"{shown(raw)} is no {dtype}; {_expected(dtype)}"))
+    return number
+
+
+def _integer(raw: Any, dtype: str) -> int | None:
+    if isinstance(raw, str) and len(raw) <= _MAX_DIGITS and raw.removeprefix("-").isdecimal():
+        raw = int(raw)
+    if isinstance(raw, bool):
+        return int(raw) if dtype in BOOLEANS else None
+    return raw if isinstance(raw, int) and raw in INTEGER_RANGES[dtype] else None
+
+
+def _float(raw: Any) -> float | None:
+    if isinstance(raw, str):
+        return _NON_FINITE.get(raw)
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        return None
+    try:
+        number = float(raw)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None  # JSON has no such number
+
+
+def _expected(dtype: str) -> str:
+    if is_floating(dtype):
+        return 'write a number, "NaN", "Infinity" or "-Infinity"'
+    span = INTEGER_RANGES[dtype]
+    return f"write an integer from {span.start} to {span.stop - 1}"
+
+
+def written_element(number: Number) -> Number | str:
+    """Return an element as JSON says it: what is not finite by its name."""
+    if isinstance(number, int) or math.isfinite(number):
+        return number
+    if math.isnan(number):
+        return "NaN"
+    return "Infinity" if number > 0 else "-Infinity"

@@ -1,0 +1,206 @@
+"""Arguments against what a compilation was promised of them: types, hints, constants.
+
+Code that was compiled for a size divisible by 16 is wrong, not slow, when the size is not.
+
+How an argument breaks a hint: what it is, in words that say why the hint is not true of it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compiler import compilation
+from compiler.constexpr import plain_value, pointer_below
+from compiler.rejection import Fault, RequestRejected, pointer, shown
+from compiler.specialization import SpecializedParameter
+from compiler.tuple_type import SUFFIX_HINTS
+from compiler.type_name import is_pointer
+from launch.request.bound_arguments import (
+    Argument,
+    BoundArguments,
+    Buffer,
+    Descriptor,
+    NoValue,
+    Scalar,
+    TupleArgument,
+)
+from launch.request.element import BOOLEANS, INTEGER_RANGES, ITEM_BYTES
+from launch.request.scalar import integer
+from launch.request.specialized_value import MAX_RANGE_BYTES, Rules, specialized
+
+
+def breach_of(hint: str, argument: Argument, bound: BoundArguments) -> str | None:
+    """Return how `argument` breaks `hint`, None when it keeps it."""
+    if isinstance(argument, Buffer):
+        return _of_pointer(hint, argument, bound)
+    if not isinstance(argument, Scalar):
+        return None
+    number = integer(argument) if not isinstance(argument.value, bool) else int(argument.value)
+    if hint == "equal_to_1":
+        return None if number == 1 else f"is {shown(plain_value(argument.value))}, not 1"
+    if number is not None and number % 16 == 0:
+        return None
+    return f"is {shown(plain_value(argument.value))}, not a multiple of 16"
+
+
+def _of_pointer(hint: str, buffer: Buffer, bound: BoundArguments) -> str | None:
+    base = bound.allocations[buffer.allocation]
+    if hint == "pointer_range_32":
+        if base.size_bytes <= MAX_RANGE_BYTES:
+            return None
+        return f"lies in {base.size_bytes} bytes, more than the {MAX_RANGE_BYTES} of its range"
+    if bound.is_divisible_by_16(buffer):
+        return None
+    offset_bytes = buffer.offset * ITEM_BYTES[buffer.dtype]
+    return (
+        f"begins {offset_bytes} bytes into memory that is aligned to {base.align_bytes}, so its "
+        "address is no multiple of 16"
+    )
+
+
+class HintViolated(RequestRejected):
+    """Every fault is an argument that breaks a hint or constant of the compilation."""
+
+    slug = "hint_violated"
+
+
+@dataclass(frozen=True, slots=True)
+class _Broken:
+    fault: Fault
+    is_hint: bool
+
+
+def promised_hints(parameters: Iterable[compilation.Parameter]) -> dict[str, SpecializedParameter]:
+    """Return what a finished compilation was promised, by name."""
+    return {item.name: _promise_of(item) for item in parameters}
+
+
+def _promise_of(item: compilation.Parameter) -> SpecializedParameter:
+    if item.role == "constexpr":
+        return SpecializedParameter(value=item.value, is_constexpr=True)
+    return SpecializedParameter(item.type, frozenset(item.hints))
+
+
+def check_hints(
+    named: Mapping[str, SpecializedParameter],
+    bound: BoundArguments,
+    at: str = "/arguments",
+    *,
+    complete: bool = True,
+) -> None:
+    """Check the arguments against a specialization or a compilation (see `promised`).
+
+    Not `complete`: arguments may be missing, as the source can have defaults for them. Raises
+    RequestRejected for arguments that are missing, unknown or of another type, and HintViolated
+    where only hints are broken.
+    """
+    broken = list(_unknown(named, bound, at))
+    if complete:
+        broken += _missing(named, bound, at)
+    for name, argument in bound.arguments.items():
+        if name in named:
+            broken += _broken(named[name], argument, bound, at + pointer(name))
+    others = [item.fault for item in broken if not item.is_hint]
+    if others:
+        raise RequestRejected(*others)
+    if broken:
+        raise HintViolated(*(item.fault for item in broken))
+
+
+def _missing(
+    named: Mapping[str, SpecializedParameter], bound: BoundArguments, at: str
+) -> Iterator[_Broken]:
+    for name, parameter in named.items():
+        constant = parameter.is_constexpr or "equal_to_1" in parameter.hints
+        if not constant and name not in bound.arguments:
+            message = f"there is no argument for {shown(name)} of type {parameter.type}"
+            yield _Broken(Fault(at, message), is_hint=False)
+
+
+def _unknown(
+    named: Mapping[str, SpecializedParameter], bound: BoundArguments, at: str
+) -> Iterator[_Broken]:
+    for name in bound.arguments:
+        if name not in named:
+            known = ", ".join(named) or "none"
+            message = f"is no parameter that the compilation has a type for; it has {known}"
+            yield _Broken(Fault(at + pointer(name), message), is_hint=False)
+
+
+def _broken(
+    parameter: SpecializedParameter, argument: Argument, bound: BoundArguments, at: str
+) -> Iterator[_Broken]:
+    if parameter.is_constexpr:
+        value = plain_value(parameter.value)
+        if _plain(argument) != value:
+            message = f"was compiled as the constant {shown(value)}"
+            yield _Broken(Fault(at, message), is_hint=True)
+    elif isinstance(parameter.type, list):
+        yield from _broken_items(parameter.type, argument, bound, at)
+    elif not _is_of(str(parameter.type), argument, bound):
+        message = f"must be of type {parameter.type}"
+        yield _Broken(Fault(at, message), is_hint=False)
+    else:
+        for hint in sorted(parameter.hints):
+            if breach := breach_of(hint, argument, bound):
+                message = f"{breach}; it breaks the hint {hint} that the kernel was compiled with"
+                yield _Broken(Fault(at, message), is_hint=True)
+
+
+def _broken_items(
+    types: list[Any], argument: Argument, bound: BoundArguments, at: str
+) -> Iterator[_Broken]:
+    if not isinstance(argument, TupleArgument) or len(argument.items) != len(types):
+        message = f"must be a tuple of {len(types)}"
+        yield _Broken(Fault(at, message), is_hint=False)
+        return
+    for index, (kind, item) in enumerate(zip(types, argument.items, strict=True)):
+        yield from _broken(_item(kind), item, bound, pointer_below(at, index))
+
+
+def _item(kind: Any) -> SpecializedParameter:
+    if kind is None:
+        return SpecializedParameter(is_constexpr=True)
+    if isinstance(kind, dict):
+        return SpecializedParameter(value=kind["constexpr"], is_constexpr=True)
+    if isinstance(kind, list):
+        return SpecializedParameter(kind)
+    name, _, suffix = kind.partition(":")
+    return SpecializedParameter(name, frozenset({SUFFIX_HINTS[suffix]} if suffix else ()))
+
+
+def _is_of(kind: str, argument: Argument, bound: BoundArguments) -> bool:
+    match argument:
+        case Buffer():
+            element = kind.removeprefix("*k") if kind.startswith("*k") else kind.removeprefix("*")
+            return is_pointer(kind) and _unified(element) == _unified(argument.dtype)
+        case Descriptor():
+            return specialized(argument, bound, "cuda", Rules()).type == kind
+        case NoValue():
+            return is_pointer(kind)
+        case Scalar():
+            return not is_pointer(kind) and _holds(kind, argument)
+        case TupleArgument():
+            return False
+
+
+def _unified(dtype: str) -> str:
+    return "u1" if dtype in BOOLEANS else dtype
+
+
+def _holds(kind: str, scalar: Scalar) -> bool:
+    if kind not in INTEGER_RANGES or isinstance(scalar.value, bool):
+        return not kind.startswith("tensordesc")
+    number = integer(scalar)
+    return number is not None and number in INTEGER_RANGES[kind]
+
+
+def _plain(argument: Argument) -> Any:
+    match argument:
+        case Scalar():
+            return plain_value(argument.value)
+        case TupleArgument():
+            return [_plain(item) for item in argument.items]
+        case NoValue():
+            return None
+    return argument

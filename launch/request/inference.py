@@ -1,0 +1,243 @@
+"""Infers a specialization from facts and arguments, exactly as Triton's JIT does when it launches.
+
+After `create_function_from_signature` in triton/runtime/jit.py and `by_value`.
+
+Annotations of parameters: the type that one fixes, read as Triton's JIT reads it.
+
+After `_normalize_ty` and `KernelParam.annotation_type` of triton/runtime/jit.py, but from text:
+an annotation is not evaluated, so a dotted name stands for its last part.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compiler import binding
+from compiler.binding import BindingFailed, Misfit
+from compiler.constexpr import Value, plain_value
+from compiler.rejection import did_you_mean
+from compiler.specialization import Specialization, SpecializedParameter
+from compiler.type_name import is_pointer
+from launch.request.bound_arguments import (
+    Argument,
+    BoundArguments,
+    Buffer,
+    NoValue,
+    Scalar,
+    TupleArgument,
+)
+from launch.request.element import BOOLEANS, INTEGER_RANGES
+from launch.request.scalar import dtype_of, integer
+from launch.request.specialized_value import ONE, Rules, specialized
+
+_TYPES = {
+    "bool": "u1",
+    "int1": "u1",
+    "uint1": "u1",
+    "i1": "u1",
+    "u1": "u1",
+    "float8e4nv": "fp8e4nv",
+    "float8e5": "fp8e5",
+    "float8e4b15": "fp8e4b15",
+    "float8_e4m3fn": "fp8e4nv",
+    "float8e4b8": "fp8e4b8",
+    "float8_e4m3fnuz": "fp8e4b8",
+    "float8_e5m2": "fp8e5",
+    "float8e5b16": "fp8e5b16",
+    "float8_e5m2fnuz": "fp8e5b16",
+    "half": "fp16",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float": "fp32",
+    "float32": "fp32",
+    "double": "fp64",
+    "float64": "fp64",
+    "int": "i32",
+    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
+}
+_NORMAL = _TYPES | {name: name for name in _TYPES.values()}
+_POINTER_TYPE = re.compile(r"(?:\w+\.)*pointer_type\(\s*([\w.]+)\s*(?:,.*)?\)", re.DOTALL)
+
+
+def annotated_type(text: str | None) -> str | None:
+    """Return the Triton type that an annotation fixes, None for one that fixes none.
+
+    `tl.int64` → `i64`, `"*fp32"` → `*fp32`, `"const float*"` → `*kfp32`, `float` → `fp32`.
+    """
+    name = _normalized((text or "").strip())
+    element = name.removeprefix("*k") if name.startswith("*k") else name.removeprefix("*")
+    return name if element in _NORMAL.values() else None
+
+
+def _normalized(text: str) -> str:
+    if text.startswith("const "):
+        inner = _normalized(text.removeprefix("const ").strip())
+        return "*k" + inner[1:] if inner.startswith("*") else ""
+    if text.endswith("*"):
+        return "*" + _normalized(text[:-1].strip())
+    if text.startswith("*k") and (text[2:] in _NORMAL):
+        return "*k" + _NORMAL[text[2:]]
+    if text.startswith("*"):
+        return "*" + _normalized(text[1:].strip())
+    if match := _POINTER_TYPE.fullmatch(text):
+        return "*" + _normalized(match[1])
+    head, dot, last = text.rpartition(".")
+    if dot and head.split(".")[0] == "torch":
+        return text  # such an object is no type to Triton
+    return _NORMAL.get(last.replace("_t", ""), last)
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """What the JIT would compile, and the arguments with the defaults of run-time parameters."""
+
+    specialization: Specialization
+    arguments: BoundArguments
+
+
+def infer(
+    kernel: str,
+    facts: Sequence[Mapping[str, Any]],
+    bound: BoundArguments,
+    constexprs: Mapping[str, SpecializedParameter],
+    backend: str = "cuda",
+) -> Inferred:
+    """Return the specialization of `kernel` for arguments, given the values in `constexprs`.
+
+    `facts` are the parameters of the cut's KernelFacts. Raises BindingFailed: `extra_argument`,
+    `missing_argument`, `argument_mismatch`.
+    """
+    _check_names(kernel, [fact["name"] for fact in facts], bound, constexprs)
+    arguments = dict(bound.arguments)
+    named = dict(constexprs)
+    given = arguments.keys() | named.keys()
+    missing = [fact for fact in facts if fact["name"] not in given and fact["default"] is None]
+    if missing:
+        raise BindingFailed.of([_missing(kernel, fact) for fact in missing])
+    for fact in facts:
+        name = fact["name"]
+        if name in named:
+            continue
+        argument = arguments.get(name) or _default(kernel, fact)
+        if argument is None:
+            continue  # whoever compiles fills the default in, as a constexpr
+        if not fact["constexpr"]:
+            arguments[name] = argument
+        named[name] = _parameter(kernel, fact, argument, bound, backend)
+    filled = bound.model_copy(update={"arguments": arguments})
+    return Inferred(Specialization(named), filled)
+
+
+def _check_names(
+    kernel: str,
+    names: list[str],
+    bound: BoundArguments,
+    constexprs: Mapping[str, SpecializedParameter],
+) -> None:
+    for name in [*bound.arguments, *constexprs]:
+        if name not in names:
+            message = (
+                f"kernel `{kernel}` has no parameter `{name}`.{did_you_mean(name, names)} "
+                f"Its parameters are {', '.join(names) or 'none'}."
+            )
+            raise BindingFailed("extra_argument", message, name)
+    for name in bound.arguments:
+        if name in constexprs:
+            message = f"parameter `{name}` of `{kernel}` has an argument and a value in constexprs"
+            raise BindingFailed("extra_argument", message, name)
+
+
+def _missing(kernel: str, fact: Mapping[str, Any]) -> Misfit:
+    if fact["constexpr"]:
+        return binding.without_value(kernel, fact)
+    message = f"parameter `{fact['name']}` of `{kernel}` has no argument and no default"
+    return Misfit("missing_argument", message, fact["name"])
+
+
+def _default(kernel: str, fact: Mapping[str, Any]) -> Argument | None:
+    name, default = fact["name"], fact["default"]
+    if fact["constexpr"] or default.get("constexpr") or _is_function(default.get("literal")):
+        return None
+    argument = _from_value(default["literal"]) if "literal" in default else None
+    if argument is None:
+        shown = default.get("expression") or plain_value(default["literal"])
+        message = (
+            f"the default of parameter `{name}` of `{kernel}`, {shown!s:.100}, cannot be passed "
+            "to a kernel: give it an argument, or annotate it tl.constexpr"
+        )
+        raise BindingFailed("missing_argument", message, name)
+    return argument
+
+
+def _from_value(value: Value) -> Argument | None:
+    """Return the argument that a default is, None for what the JIT takes as a constant only."""
+    if value is None:
+        return NoValue()
+    if isinstance(value, bool) or (isinstance(value, dict) and value.keys() <= {"int", "float"}):
+        return Scalar(value=value, dtype=dtype_of(value))
+    if isinstance(value, dict) and "tuple" in value:
+        items = [_from_value(item) for item in value["tuple"]]
+        known = [item for item in items if item is not None]
+        return TupleArgument(items=known) if len(known) == len(items) else None
+    return None
+
+
+def _is_function(value: Value) -> bool:
+    return isinstance(value, dict) and "function" in value
+
+
+def _parameter(
+    kernel: str, fact: Mapping[str, Any], argument: Argument, bound: BoundArguments, backend: str
+) -> SpecializedParameter:
+    if fact["constexpr"]:
+        return SpecializedParameter(
+            value=_constant(kernel, fact["name"], argument), is_constexpr=True
+        )
+    inferred = specialized(argument, bound, backend, Rules.of(fact))
+    kind = annotated_type(fact["annotation"]) or _given_type(argument)
+    if kind is None:
+        return inferred
+    _check_kind(kernel, fact["name"], kind, argument)
+    if kind == "u1" or kind[:2] in {"fp", "bf"}:
+        return SpecializedParameter(kind)
+    return SpecializedParameter(kind, inferred.hints - ONE)  # with its type fixed, 1 is no constant
+
+
+def _given_type(argument: Argument) -> str | None:
+    if not isinstance(argument, Scalar) or not argument.dtype_given:
+        return None
+    return "u1" if argument.dtype in BOOLEANS else argument.dtype
+
+
+def _constant(kernel: str, name: str, argument: Argument) -> Value:
+    if isinstance(argument, Scalar):
+        return argument.value
+    if isinstance(argument, NoValue):
+        return None
+    if isinstance(argument, TupleArgument):
+        return {"tuple": [_constant(kernel, name, item) for item in argument.items]}
+    message = f"parameter `{name}` of `{kernel}` is a tl.constexpr, it cannot be a buffer"
+    raise BindingFailed("argument_mismatch", message, name)
+
+
+def _check_kind(kernel: str, name: str, kind: str, argument: Argument) -> None:
+    match argument:
+        case NoValue() | Buffer():
+            fits = is_pointer(kind)  # None is a null pointer; other elements are reinterpreted
+        case Scalar():
+            fits = not is_pointer(kind) and _holds(kind, argument)
+        case _:
+            fits = False
+    if not fits:
+        what = argument.value if isinstance(argument, Scalar) else f"a {argument.kind}"
+        message = f"parameter `{name}` of `{kernel}` is annotated {kind}, its argument is {what}"
+        raise BindingFailed("argument_mismatch", message, name)
+
+
+def _holds(kind: str, scalar: Scalar) -> bool:
+    number = integer(scalar)
+    if kind == "u1" or kind not in INTEGER_RANGES or isinstance(scalar.value, bool):
+        return True
+    return number is not None and number in INTEGER_RANGES[kind]

@@ -1,0 +1,258 @@
+"""The launch resource: the record that is stored under its id and answered over HTTP.
+
+Only data; who runs it and how it is kept is not known here.
+
+Numbers in answers are finite: the rest is written as strings that every JSON reader keeps.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from compiler.compilation import Compilation, Record
+from compiler.problem import Problem
+from launch.request.verdict import GOOD, Verdict, worst
+
+LARGEST_EXACT = 2**53
+
+
+def answered(value: Any) -> Any:
+    """Return a number as answers show it: NaN and infinities by name, large integers as text."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int) and abs(value) > LARGEST_EXACT:
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, list):
+        return [answered(item) for item in value]
+    return value
+
+
+Number = Annotated[bool | int | float | str, BeforeValidator(answered)]
+"""A number of any size; whoever builds an answer need not think of the rule."""
+
+Values = Annotated[list[Any] | bool | int | float | str, BeforeValidator(answered)]
+"""Nested lists of numbers, or one number of a buffer without dimensions."""
+
+
+LaunchState = Literal["queued", "running", "completed", "failed", "cancelled"]
+
+
+class Device(Record):
+    """Where it runs; model and driver are null on the interpreter."""
+
+    target: str | None
+    model: str | None = None
+    driver: str | None = None
+    interpreter: bool
+
+
+class Summary(Record):
+    """One output in numbers. `unwritten`: elements that still hold the poison."""
+
+    shape: list[int]
+    dtype: str
+    min: Number | None = None
+    max: Number | None = None
+    mean: Number | None = None
+    nan: int
+    inf: int
+    unwritten: int
+
+
+class Mismatch(Record):
+    """The first element, in C order, that does not match."""
+
+    index: list[int]
+    actual: Number
+    expected: Number
+
+
+class Comparison(Record):
+    """One output against its reference."""
+
+    matches: bool
+    max_abs_error: Number | None
+    max_rel_error: Number | None
+    compared: int | None = Field(
+        default=None, description="elements; what neither of two kernels wrote is not compared"
+    )
+    mismatched: int
+    nonfinite_mismatched: int
+    unwritten: int = Field(
+        default=0, description="mismatched, as nobody wrote them; no tolerance covers these"
+    )
+    first_mismatch: Mismatch | None = None
+    rtol: float | None = None
+    atol: float | None = None
+    note: str | None = Field(
+        default=None,
+        description="what the numbers alone do not say: what a small difference comes from, that "
+        "elements were not written, or that nothing was to change",
+    )
+
+
+class Output(Record):
+    """One output; what was not asked for is null."""
+
+    summary: Summary | None = None
+    comparison: Comparison | None = None
+    values: Values | None = None
+    url: str | None = None
+
+
+class Timing(Record):
+    """Times of one kernel in microseconds, over `repeats` timed runs."""
+
+    median_us: float
+    mean_us: float
+    min_us: float
+    p20_us: float
+    p80_us: float
+    std_us: float
+    repeats: int
+    noisy: bool
+    bytes_per_s: float | None = None
+    flops_per_s: float | None = None
+    clock_mhz: int | None = None
+    throttled: list[str] = Field(default_factory=list)
+    samples_us: list[float] | None = None
+    input_sets: int = Field(
+        default=1, description="sets of buffers that the repeats took in turn: see fresh_inputs"
+    )
+
+
+class Profile(Record):
+    """One run under a profiler, null where the GPU or its tool has no such number."""
+
+    duration_us: float | None = None
+    sm_throughput_percent: float | None = None
+    dram_throughput_percent: float | None = None
+    dram_read_bytes: int | None = None
+    dram_write_bytes: int | None = None
+    l1_hit_percent: float | None = None
+    l2_hit_percent: float | None = None
+    achieved_occupancy_percent: float | None = None
+    theoretical_occupancy_percent: float | None = None
+    tensor_pipe_percent: float | None = None
+    registers: int | None = None
+    waves_per_sm: float | None = None
+    stalls: dict[str, float] = Field(
+        default_factory=dict, description="the worst reasons: warps that wait per instruction"
+    )
+
+
+class Finding(Record):
+    """One thing that a run did wrong, at the user's own line where that is known."""
+
+    kind: str
+    access: Literal["read", "write"] | None = None
+    argument: str | None = None
+    index: list[int] | None = None
+    file: str | None = None
+    line: int | None = None
+    program: list[int] | None = None
+    message: str
+
+
+class CaseResult(Record):
+    """One case; `verdict` is null when it did not run, and then `problem` says why."""
+
+    index: int
+    name: str | None
+    verdict: Verdict | None = None
+    compilation_key: str | None = None
+    outputs: dict[str, Output] = Field(default_factory=dict)
+    deterministic: bool | None = None
+    timing: Timing | None = None
+    profile: Profile | None = None
+    findings: list[Finding] = Field(default_factory=list)
+    seeds: dict[str, Number] = Field(default_factory=dict)
+    problem: Problem | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it counts for `stop_after_failures`."""
+        return self.verdict not in GOOD
+
+
+class Launch(Record):
+    """One launch. With cases, outputs, timing and findings are theirs and null here."""
+
+    id: str
+    url: str
+    state: LaunchState
+    queue_position: int | None = None
+    verdict: Verdict | None = None
+    compilation: Compilation | None = None
+    device: Device | None = None
+    outputs: dict[str, Output] | None = None
+    deterministic: bool | None = None
+    timing: Timing | None = None
+    profile: Profile | None = None
+    findings: list[Finding] | None = None
+    cases: list[CaseResult] | None = None
+    counts: dict[str, int] = Field(default_factory=dict)
+    seeds: dict[str, Number] = Field(
+        default_factory=dict, description="of the random inputs, the chosen ones too, by argument"
+    )
+    stdout: str = ""
+    timings_ms: dict[str, float] | None = None
+    problem: Problem | None = None
+
+
+def launch_url(launch_id: str) -> str:
+    """Return the path of a launch."""
+    return f"/v1/launches/{launch_id}"
+
+
+def with_run(launch: Launch, run: CaseResult) -> Launch:
+    """Return `launch` completed by its only run."""
+    return launch.model_copy(
+        update={
+            "state": "completed" if run.problem is None else "failed",
+            "verdict": run.verdict,
+            "outputs": run.outputs,
+            "deterministic": run.deterministic,
+            "timing": run.timing,
+            "profile": run.profile,
+            "findings": run.findings,
+            "seeds": run.seeds,
+            "counts": counted([run]),
+            "problem": run.problem,
+        }
+    )
+
+
+def with_cases(launch: Launch, cases: Sequence[CaseResult]) -> Launch:
+    """Return `launch` completed by its cases: the worst verdict, and how many had which.
+
+    Cases that could not run have a problem of their own; they fail the launch only when all do, but
+    it has not passed with them: what was not run was not checked.
+    """
+    ran = [case.verdict for case in cases if case.verdict is not None]
+    verdict = worst(ran)
+    if verdict is Verdict.PASSED and len(ran) < len(cases):
+        verdict = Verdict.NOT_CHECKED
+    return launch.model_copy(
+        update={
+            "state": "completed" if ran or not cases else "failed",
+            "verdict": verdict,
+            "outputs": None,
+            "deterministic": None,
+            "timing": None,
+            "findings": None,
+            "cases": list(cases),
+            "counts": counted(cases),
+            "problem": None if ran or not cases else cases[0].problem,
+        }
+    )
+
+
+def counted(cases: Sequence[CaseResult]) -> dict[str, int]:
+    """Return how many cases had which verdict; `failed` are those that could not run."""
+    return dict(Counter(str(case.verdict or "failed") for case in cases))

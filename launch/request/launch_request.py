@@ -1,0 +1,157 @@
+"""The body of POST /v1/launches, as it is written on the wire.
+
+Shape and types only; what the values mean is resolved in `resolution`.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
+
+from compiler.request import EXAMPLE as COMPILATION_EXAMPLE
+from compiler.request import MAX_TIMEOUT_S, CompileRequest
+from launch.request.argument_schema import RequestPart
+from launch.request.reference_request import Key, Reference
+
+Check = Literal["memcheck", "racecheck", "initcheck", "determinism"]
+ReturnMode = Literal["none", "summary", "values", "tensor"]
+Arguments = dict[str, JsonValue] | list[JsonValue]
+
+MAX_CASES = 100
+MAX_DEADLINE_S = 3600
+MAX_ARGUMENTS = 256
+
+_BUFFER = {"shape": [98432], "dtype": "fp32"}
+EXAMPLE: dict[str, Any] = {
+    "compilation": {
+        name: COMPILATION_EXAMPLE[name] for name in ("source", "constexprs", "target", "options")
+    },
+    "grid": ["cdiv(n_elements, BLOCK_SIZE)"],
+    "arguments": {
+        "x_ptr": {**_BUFFER, "init": {"kind": "uniform", "seed": 1}},
+        "y_ptr": {**_BUFFER, "init": {"kind": "normal", "seed": 2}},
+        "output_ptr": {**_BUFFER, "output": True},
+        "n_elements": 98432,
+    },
+    "reference": {"source": "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr\n"},
+}
+
+_DIMENSION = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "minLength": 1}]}
+_GRID_SCHEMA = {"type": "array", "minItems": 1, "maxItems": 3, "items": _DIMENSION}
+_DEVICE_SCHEMA = {
+    "anyOf": [
+        {"enum": ["auto", "interpreter"]},
+        {
+            "type": "object",
+            "required": ["target"],
+            "properties": {
+                "target": {"type": "string", "maxLength": 64},
+                "model": {"type": ["string", "null"], "maxLength": 128},
+            },
+            "additionalProperties": False,
+        },
+    ]
+}
+_ARGUMENTS_SCHEMA = {"type": ["object", "array"]}
+_ONE_KERNEL: list[JsonValue] = [
+    {"required": ["compilation"], "properties": {"compilation": {"type": "object"}}},
+    {"required": ["compilation_key"], "properties": {"compilation_key": {"type": "string"}}},
+]
+
+
+class DeviceClass(RequestPart):
+    """A kind of device by target and model, as GET /v1/devices lists them."""
+
+    target: str = Field(max_length=64)
+    model: str | None = Field(default=None, max_length=128)
+
+
+class TimingRequest(RequestPart):
+    """How to time the kernel; all repeats end after `max_ms`."""
+
+    warmup_repeats: Annotated[int, Field(ge=0, le=10_000, description="runs before the clock")] = 10
+    min_repeats: Annotated[int, Field(ge=1, le=100_000, description="timed runs at least")] = 20
+    max_ms: Annotated[float, Field(gt=0, le=60_000, description="of all timed runs")] = 500
+    flush_l2: bool = Field(default=True, description="overwrite the L2 cache before each run")
+    fresh_inputs: bool = Field(
+        default=False, description="give each repeat buffers that no run has touched before"
+    )
+    flops: Annotated[float, Field(ge=0, le=1e30)] | None = Field(
+        default=None, description="of one run, for flops_per_s"
+    )
+    bytes_: Annotated[float, Field(ge=0, le=1e30)] | None = Field(
+        default=None, alias="bytes", description="moved by one run, for bytes_per_s"
+    )
+    samples: bool = Field(default=False, description="answer the time of every repeat too")
+
+
+class TraceRequest(RequestPart):
+    """Which programs' memory accesses to record."""
+
+    programs: Annotated[
+        list[Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1, max_length=3)]],
+        Field(min_length=1, max_length=64),
+    ] = Field(default_factory=lambda: [[0, 0, 0]])
+    max_accesses: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
+
+
+class CaseRequest(RequestPart):
+    """What one case changes; null keeps what the launch says."""
+
+    name: str | None = Field(default=None, max_length=256)
+    arguments: JsonValue = Field(
+        default=None, description="by name; a buffer without shape or dtype changes fields only"
+    )
+    grid: JsonValue = None
+    reference: Reference | None = None
+
+
+class LaunchRequest(RequestPart):
+    """A compilation with described arguments, a grid, and what to find out."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [EXAMPLE], "required": ["grid"], "oneOf": _ONE_KERNEL}
+    )
+
+    compilation: CompileRequest | None = Field(
+        default=None, description="as POST /v1/compilations takes it; the signature may be left out"
+    )
+    compilation_key: Key | None = Field(default=None, description="of a finished one, instead")
+    device: Annotated[JsonValue, WithJsonSchema(_DEVICE_SCHEMA)] = Field(
+        default="auto", description='"auto", "interpreter" or {"target": ..., "model": ...}'
+    )
+    grid: Annotated[JsonValue, WithJsonSchema(_GRID_SCHEMA)] = Field(
+        default=None,
+        description="one to three integers or expressions such as cdiv(n_elements, BLOCK_SIZE)",
+    )
+    arguments: Annotated[JsonValue, WithJsonSchema(_ARGUMENTS_SCHEMA)] = Field(
+        default_factory=dict, description="by name; a list by position for IR"
+    )
+    reference: Reference | None = Field(default=None, description="what the outputs should be")
+    cases: list[CaseRequest] = Field(
+        default_factory=list, max_length=MAX_CASES, description="each a run that changes the above"
+    )
+    stop_after_failures: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="end when so many cases are not good; default: run all"
+    )
+    return_: dict[str, ReturnMode] = Field(
+        default_factory=dict,
+        alias="return",
+        max_length=MAX_ARGUMENTS,
+        description="what to answer of each output; default: its summary",
+    )
+    timing: TimingRequest | None = Field(default=None, description="on GPUs only")
+    checks: list[Check] = Field(
+        default_factory=list, max_length=4, description="what else to look for, each in a run more"
+    )
+    profile: bool = Field(default=False, description="on GPUs: one run more under a profiler")
+    isolation: Literal["caller", "process"] = Field(
+        default="caller", description="process: a GPU process for this launch alone"
+    )
+    trace: TraceRequest | None = Field(default=None, description="on the interpreter only")
+    timeout_s: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_S, description="of execution")] = 30
+    deadline_s: Annotated[
+        float, Field(gt=0, le=MAX_DEADLINE_S, description="queue, compile and execution")
+    ] = 300
+    priority: Literal["interactive", "batch"] = Field(
+        default="interactive", description="batch: behind everybody's interactive work"
+    )

@@ -1,0 +1,166 @@
+"""All that a launch request's JSON alone shows to be wrong, found at once.
+
+Pure: service and worker resolve the same request to the same cases.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.constexpr import Value, plain_value
+from compiler.rejection import Fault, RequestRejected, collecting, pointer, shown
+from compiler.request import CompileRequest
+from compiler.resolution import specified
+from compiler.specialization import Specialization
+from compiler.target import parse_target
+from launch.request.argument_schema import below, read
+from launch.request.bound_arguments import BoundArguments, Scalar
+from launch.request.buffer import MAX_BYTES
+from launch.request.case import ARGUMENTS, Case, cases_of
+from launch.request.grid import NUM_SMS
+from launch.request.hint_check import HintViolated, check_hints
+from launch.request.launch_request import DeviceClass, LaunchRequest
+
+INTERPRETER = "interpreter"
+AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A request that its JSON shows no fault of."""
+
+    device: str | DeviceClass
+    specialization: Specialization | None
+    cases: list[Case]
+
+    @property
+    def infers(self) -> bool:
+        """Whether the signature is to be inferred from the arguments of each case."""
+        given = self.specialization
+        if given is None or given.positional:
+            return False
+        return all(parameter.is_constexpr for parameter in given.named.values())
+
+
+def resolve_launch(request: LaunchRequest, max_bytes: int = MAX_BYTES) -> Resolved:
+    """Return what `request` means; its seeds must be there (`case.with_seeds`).
+
+    Raises RequestRejected with every fault, HintViolated where only hints are broken.
+    """
+    faults: list[Fault] = list(_contradictions(request))
+    with collecting(faults):
+        device = read_device(request.device)
+        if device == AUTO and request.trace is not None:
+            device = INTERPRETER  # alone can trace
+        faults += _device_faults(request, device)
+    specialization = None
+    if request.compilation is not None:
+        with collecting(faults), below("/compilation"):
+            specialization = _specialization(request.compilation)
+    with collecting(faults):
+        cases = cases_of(request, max_bytes)
+        faults += _wrong_returns(request, cases)
+    if faults:
+        raise RequestRejected(*faults)
+    resolved = Resolved(device, specialization, cases)
+    _check_cases(resolved)
+    return resolved
+
+
+def read_device(raw: Any) -> str | DeviceClass:
+    """Return the device that `raw` names.
+
+    Raises RequestRejected; whether there is such a device is not known here.
+    """
+    if raw in (AUTO, INTERPRETER) and isinstance(raw, str):
+        return raw
+    if not isinstance(raw, dict):
+        message = (
+            f'{shown(raw)} is no device; write "auto", "interpreter" or {{"target": "cuda:90"}}'
+        )
+        raise RequestRejected(Fault("/device", message))
+    device = read(DeviceClass, raw, "/device")
+    with below("/device"):
+        parse_target(device.target)
+    return device
+
+
+def grid_values(specialization: Specialization | None, bound: BoundArguments) -> dict[str, Any]:
+    """Return the Python values that a grid may name: scalars, and constexprs that are given."""
+    named = specialization.named if specialization else {}
+    values = {n: _python(p.value) for n, p in named.items() if p.is_constexpr}
+    scalars = bound.arguments.items()
+    return values | {n: _python(a.value) for n, a in scalars if isinstance(a, Scalar)}
+
+
+def _python(value: Value) -> Any:
+    if isinstance(value, dict) and "int" in value:
+        return int(value["int"])
+    return plain_value(value)
+
+
+def _contradictions(request: LaunchRequest) -> Iterator[Fault]:
+    if (request.compilation is None) == (request.compilation_key is None):
+        yield Fault("", "give either `compilation`, or the `compilation_key` of a finished one")
+    if isinstance(request.arguments, list) and request.compilation and request.compilation.source:
+        yield Fault("/arguments", "must be an object by name; by position is for IR")
+
+
+def _device_faults(request: LaunchRequest, device: str | DeviceClass) -> Iterator[Fault]:
+    if request.trace is not None:
+        if isinstance(device, DeviceClass):
+            yield Fault("/trace", 'only the interpreter traces; write "device": "interpreter"')
+        elif request.compilation is not None and request.compilation.ir is not None:
+            yield Fault("/trace", "only the interpreter traces, and it cannot run IR")
+    if isinstance(device, DeviceClass) and request.compilation is not None:
+        compiled = request.compilation.target
+        with suppress(RequestRejected):  # said at /compilation/target
+            if parse_target(device.target) != parse_target(compiled):
+                yield Fault("/device/target", f"the compilation is for {compiled}")
+
+
+def _specialization(compilation: CompileRequest) -> Specialization:
+    faults: list[Fault] = []
+    with collecting(faults):
+        stages = parse_target(compilation.target).stages
+        if compilation.stop_after not in (None, stages[-1]):
+            faults.append(Fault("/stop_after", f"a launch needs the last stage, {stages[-1]}"))
+    specialization = Specialization()
+    if compilation.ir is None:  # whose types are its own; what else is said of it gets refused
+        with collecting(faults):
+            specialization = specified(compilation).specialization
+    if faults:
+        raise RequestRejected(*faults)
+    return specialization
+
+
+def _wrong_returns(request: LaunchRequest, cases: list[Case]) -> Iterator[Fault]:
+    outputs = {name for case in cases for name in case.bound.outputs}
+    for name in request.return_:
+        if name not in outputs:
+            known = ", ".join(sorted(outputs)) or "none"
+            yield Fault(pointer("return", name), f"is no output; outputs are {known}")
+
+
+def _check_cases(resolved: Resolved) -> None:
+    """Check grids whose names are all known, and arguments against a signature by name."""
+    faults: list[Fault] = []
+    hints: list[Fault] = []
+    given = resolved.specialization
+    for case in resolved.cases:
+        values = grid_values(given, case.bound)
+        if case.grid.names <= (values.keys() | case.bound.arguments.keys()) - {NUM_SMS}:
+            with collecting(faults):
+                case.grid.evaluate(values)
+        if given is not None and not given.positional and not resolved.infers:
+            try:
+                check_hints(given.named, case.bound, ARGUMENTS, complete=False)
+            except HintViolated as violated:
+                hints += case.origin.placed(violated.faults)
+            except RequestRejected as rejected:
+                faults += case.origin.placed(rejected.faults)
+    if faults:
+        raise RequestRejected(*dict.fromkeys(faults))
+    if hints:
+        raise HintViolated(*dict.fromkeys(hints))

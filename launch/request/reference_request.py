@@ -1,0 +1,60 @@
+"""The reference of a launch: what its outputs are compared with, and how closely."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, JsonValue
+
+from compiler.constexpr import pointer_below
+from compiler.rejection import Fault, RequestRejected, collecting
+from launch.request.argument_schema import RequestPart
+from launch.request.grid import parse_grid
+
+Key = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_Tolerance = Annotated[float, Field(ge=0, le=1e300, allow_inf_nan=False)]
+
+
+class Reference(RequestPart):
+    """A function in the request's own words, or another kernel that was compiled before."""
+
+    source: str | None = Field(
+        default=None, min_length=1, description="defines `reference`, called with keywords"
+    )
+    language: Literal["numpy", "torch"] = Field(
+        default="numpy", description="torch where a worker has it; see GET /v1/targets"
+    )
+    compilation_key: Key | None = Field(default=None, description="of another kernel, instead")
+    grid: JsonValue = Field(default=None, description="of that kernel; default: the launch's")
+    rtol: _Tolerance | None = Field(default=None, description="default: per dtype")
+    atol: _Tolerance | None = Field(default=None, description="default: per dtype")
+    equal_nan: bool = Field(default=False, description="NaN matches NaN")
+    max_mismatched_ratio: Annotated[
+        float, Field(ge=0, le=1, description="the share of elements that may be off")
+    ] = 0.0
+
+    def merged(self, changes: "Reference") -> "Reference":
+        """Return this reference with the fields that `changes` sets; one way to compute it only."""
+        update: dict[str, Any] = {name: getattr(changes, name) for name in changes.model_fields_set}
+        if changes.source is not None:
+            update |= {"compilation_key": None, "grid": None}
+        elif changes.compilation_key is not None:
+            update |= {"source": None}
+        return self.model_copy(update=update)
+
+
+def check_reference(reference: Reference, at: str) -> None:
+    """Raise RequestRejected for a reference that is not exactly one of the two."""
+    faults = []
+    if (reference.source is None) == (reference.compilation_key is None):
+        message = "give either `source`, or the `compilation_key` of another kernel"
+        faults.append(Fault(at, message))
+    if reference.source is not None and "\0" in reference.source:
+        message = "Python source cannot contain NUL characters"
+        faults.append(Fault(pointer_below(at, "source"), message))
+    if reference.grid is not None:
+        grid_at = pointer_below(at, "grid")
+        if reference.compilation_key is None:
+            faults.append(Fault(grid_at, "only a kernel has a grid"))
+        with collecting(faults):
+            parse_grid(reference.grid, grid_at)
+    if faults:
+        raise RequestRejected(*faults)

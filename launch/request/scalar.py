@@ -1,0 +1,72 @@
+"""Scalars: a JSON number or boolean, or one with the dtype that JSON cannot say."""
+
+import math
+from typing import Any
+
+from compiler.constexpr import Value, canonical_value, pointer_below
+from compiler.rejection import Fault, RequestRejected, shown
+from compiler.type_name import UnknownType, canonical_dtype
+from launch.request.argument_schema import ScalarArgument, read
+from launch.request.bound_arguments import Scalar
+from launch.request.element import BOOLEANS, Number, is_floating, read_element
+
+_I32 = range(-(2**31), 2**31)
+_I64 = range(-(2**63), 2**63)
+
+
+def is_scalar(raw: Any) -> bool:
+    """Whether a JSON value is written as a scalar; null is none."""
+    if isinstance(raw, dict):
+        return "value" in raw or raw.keys() == {"int"} or raw.keys() == {"float"}
+    return isinstance(raw, bool | int | float)
+
+
+def bind_scalar(raw: Any, at: str) -> Scalar:
+    """Return the scalar written at `at`.
+
+    Raises RequestRejected for what does not fit its dtype, or 64 bits.
+    """
+    if not isinstance(raw, dict) or "value" not in raw:
+        value = canonical_value(raw, at)
+        return Scalar(value=value, dtype=dtype_of(value))
+    written = read(ScalarArgument, raw, at)
+    inner_at = pointer_below(at, "value")
+    if written.dtype is None:
+        if not is_scalar(written.value):
+            message = f"{shown(written.value)} is no number; say its `dtype` to write it as text"
+            raise RequestRejected(Fault(inner_at, message))
+        return bind_scalar(written.value, inner_at)
+    try:
+        dtype = canonical_dtype(written.dtype)
+    except UnknownType as error:
+        raise RequestRejected(Fault(pointer_below(at, "dtype"), str(error))) from None
+    number = read_element(written.value, dtype, inner_at)
+    return Scalar(value=tagged(number, dtype), dtype=dtype, dtype_given=True)
+
+
+def dtype_of(value: Value) -> str:
+    """Return the dtype that Triton gives a Python number, from its tagged value."""
+    if isinstance(value, bool):
+        return "u1"
+    if "float" in value:
+        return "fp32"
+    number = int(value["int"])
+    if number in _I32:
+        return "i32"
+    return "i64" if number in _I64 else "u64"
+
+
+def tagged(number: Number, dtype: str) -> Value:
+    """Return an element of `dtype` as a tagged value."""
+    if dtype in BOOLEANS:
+        return bool(number)
+    if not is_floating(dtype):
+        return {"int": str(number)}
+    finite = math.isfinite(number)
+    return {"float": float(number).hex() if finite else repr(float(number))}
+
+
+def integer(scalar: Scalar) -> int | None:
+    """Return the value of an integer scalar, None of others."""
+    value = scalar.value
+    return int(value["int"]) if isinstance(value, dict) and "int" in value else None

@@ -1,0 +1,179 @@
+"""A batch as bytes of an answer: every item with its result where it is over.
+
+Results are read where single ones are read, a few dozen in one round trip. What failed or was
+cancelled is kept with the batch; a success that the cache had to evict is a problem of its item.
+"""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+
+import orjson
+
+from compiler.compilation import compilation_url
+from launch.request.launch_record import launch_url
+from service.batches.batch import Counts, batch_url
+from service.batches.batch_submission import refusal
+from service.compilations.answer import Answer, Cache
+from service.http.problems import STATUS, ProblemRaised
+from service.state import ServiceState
+from store.batches import StoredBatch
+from store.records import Hit
+
+READ_AT_ONCE = 50
+LIVING = ("queued", "running")
+
+
+@dataclass(slots=True)
+class AnsweredItem:
+    """One item on its way into the answer; `result` and `problem` are JSON."""
+
+    index: int
+    state: str
+    url: str | None = None
+    status: int = 200
+    result: bytes = b"null"
+    problem: bytes = b"null"
+
+    def refuse(self, error: ProblemRaised) -> None:
+        """Answer a problem in place of a result."""
+        self.status, self.result, self.problem = STATUS[error.slug], b"null", refusal(error)
+
+    def to_json(self) -> bytes:
+        """Return the item as it is answered."""
+        told = {"index": self.index, "status": self.status, "state": self.state, "url": self.url}
+        parts = (orjson.dumps(told)[:-1], self.result, self.problem)
+        return b'%b,"result":%b,"problem":%b}' % parts
+
+
+@dataclass(frozen=True, slots=True)
+class BatchAnswer:
+    """What is answered, and whether every item is over."""
+
+    body: bytes
+    is_finished: bool
+
+
+async def batch_answer(
+    shared: ServiceState, batch: StoredBatch, *, with_results: bool
+) -> BatchAnswer:
+    """Return the batch as it is now; without results only states and problems."""
+    items = await _states(shared, batch)
+    if with_results:
+        await _add_results(shared, batch, items)
+        limit_results(items, shared.settings.max_batch_answer_bytes)
+    counts = Counter(item.state for item in items)
+    is_finished = not any(counts[state] for state in LIVING)
+    head = {
+        "id": batch.id,
+        "url": batch_url(batch.id),
+        "kind": batch.kind,
+        "state": "completed" if is_finished else "running",
+        "counts": Counts(**counts).model_dump(),
+    }
+    listed = b",".join(item.to_json() for item in items)
+    return BatchAnswer(orjson.dumps(head)[:-1] + b',"items":[' + listed + b"]}", is_finished)
+
+
+async def _states(shared: ServiceState, batch: StoredBatch) -> list[AnsweredItem]:
+    url_of = launch_url if batch.kind == "launches" else compilation_url
+    open_ = [i for i, planned in enumerate(batch.items) if planned.id and i not in batch.settled]
+    found = await shared.jobs.states([batch.items[index].id or "" for index in open_])
+    living = dict(zip(open_, found, strict=True))
+    items = []
+    for index, planned in enumerate(batch.items):
+        settled = batch.settled.get(index)
+        state = settled.state if settled else (living.get(index) or "refused")
+        item = AnsweredItem(index, str(state), url_of(planned.id) if planned.id else None)
+        if settled and settled.state == "refused":
+            item.url, item.problem = None, settled.record
+            item.status = orjson.loads(settled.record)["status"]
+        elif item.state in LIVING:
+            item.status = 202
+        elif settled is None:
+            item.refuse(_lost())
+        items.append(item)
+    return items
+
+
+def _lost() -> ProblemRaised:
+    return ProblemRaised("not_found", "This item was not queued, or was purged; post it again")
+
+
+async def _add_results(shared: ServiceState, batch: StoredBatch, items: list[AnsweredItem]) -> None:
+    over = [item for item in items if item.index in batch.settled and item.state != "refused"]
+    for start in range(0, len(over), READ_AT_ONCE):
+        some = over[start : start + READ_AT_ONCE]
+        if batch.kind == "launches":
+            await _add_launches(shared, batch, some)
+        else:
+            await asyncio.gather(*(_add_compilation(shared, batch, item) for item in some))
+
+
+async def _add_launches(
+    shared: ServiceState, batch: StoredBatch, items: list[AnsweredItem]
+) -> None:
+    results = await shared.jobs.results([batch.items[item.index].id or "" for item in items])
+    for item, result in zip(items, results, strict=True):
+        kept = batch.settled[item.index].record or (result and result.record)
+        if kept:
+            item.result = kept
+        else:
+            item.refuse(ProblemRaised("evicted", "The launch is not kept any more; launch again"))
+
+
+async def _add_compilation(shared: ServiceState, batch: StoredBatch, item: AnsweredItem) -> None:
+    planned, record = batch.items[item.index], batch.settled[item.index].record
+    assert planned.id is not None
+    hit = None if record else await _read(shared, planned.id, planned.include)
+    if not record and hit is None:
+        detail = f"The artifacts of {planned.id} have left the cache; post the item again"
+        item.refuse(ProblemRaised("evicted", detail))
+        return
+    answer = Answer(
+        planned.id,
+        item.state,
+        hit.record if hit else record,
+        _cache(batch, item.index),
+        included=hit.included if hit else {},
+    )
+    item.result = answer.body()
+
+
+def _cache(batch: StoredBatch, index: int) -> Cache | None:
+    match batch.caches.get(index):
+        case "hit" | "miss" | "join" as cache:
+            return cache
+    return None
+
+
+async def _read(shared: ServiceState, key: str, include: tuple[str, ...]) -> Hit | None:
+    """Return a success from the cache, or from its job, which is over just before it gets there."""
+    hit = await shared.compilations.hit(key, include)
+    if hit is not None:
+        return hit
+    result = await shared.jobs.result(key)
+    if result is None:
+        return None
+    artifacts = orjson.loads(result.record)["artifacts"]
+    included = {}
+    for stage in include:
+        if stage in artifacts:
+            data = await shared.blobs.get(artifacts[stage]["digest"])
+            if data is None:
+                return None
+            included[stage] = data
+    return Hit(key, result.record, {}, included)
+
+
+def limit_results(items: list[AnsweredItem], limit_bytes: int) -> None:
+    """Leave out the results beyond `limit_bytes`; their problems say where they are."""
+    size_bytes = 0
+    for item in items:
+        size_bytes += len(item.result)
+        if size_bytes > limit_bytes and item.result != b"null":
+            detail = (
+                f"The results of this batch take more than {limit_bytes} bytes together; "
+                f"GET this one at {item.url}"
+            )
+            item.refuse(ProblemRaised("too_large", detail, limit=limit_bytes))

@@ -1,0 +1,1 @@
+"""HTTP itself: bodies, query strings, problems, middleware, bounds of connections."""

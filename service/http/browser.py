@@ -1,0 +1,110 @@
+"""Keeps other people's web pages away from a service that asks for no key.
+
+Whoever is on this machine is served there, and so is the user's browser, whatever page it shows. A
+page can reach a loopback address by its name (and by a name of its own, DNS rebinding), but it
+cannot choose what its browser says in `Host`, `Origin` and `Sec-Fetch-Site`. Where API keys exist
+nothing is refused here: no page has one.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from fastapi import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from service.http.problems import ProblemRaised, as_raised, problem_response
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+PAGES = frozenset({"/", "/docs", "/redoc"})
+"""What a link on another page may lead to: no data in them, and no frame may hold them."""
+_OWN_SITES = frozenset({b"same-origin", b"none"})
+_LINK = {b"sec-fetch-mode": [b"navigate"], b"sec-fetch-dest": [b"document"]}
+_TELLING = frozenset({b"host", b"origin", b"sec-fetch-site", *_LINK})
+_READ = frozenset({"GET", "HEAD"})
+
+
+class BrowserMiddleware:
+    """ASGI middleware; plain, because it runs for every hit.
+
+    In `Host` may stand: a name of loopback, the address that the service is `bound` to, and the
+    `names` that its operator gave it; of these, pages of every port and scheme are its own.
+    """
+
+    def __init__(self, app: ASGIApp, bound: str, names: Sequence[str] = ()) -> None:
+        self._app = app
+        self._added = frozenset(names)
+        self._names = LOOPBACK_NAMES | self._added | {f"[{bound}]" if ":" in bound else bound}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer 421 or 403 where nobody needs a key."""
+        if scope["type"] == "http" and (doubt := self._doubt(scope)):
+            request = Request(scope, receive)
+            refused = await _refused(request, doubt)
+            if refused is not None:
+                await problem_response(request, refused)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _doubt(self, scope: Scope) -> ProblemRaised | None:
+        """Return why a page of somebody else may be behind the request, None if none can."""
+        said: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            if name in _TELLING:
+                said.setdefault(name, []).append(value)
+        hosts = said.get(b"host", [])
+        if len(hosts) != 1 or name_of(hosts[0]) not in self._names:
+            return _unknown_host(hosts)
+        for origin in said.get(b"origin", ()):
+            if not self._is_own(origin, hosts[0]):
+                return _foreign(f"Origin is {origin.decode('latin-1')!r}")
+        sites = said.get(b"sec-fetch-site", [])
+        if _OWN_SITES.issuperset(sites) or _is_link_to_a_page(scope, said):
+            return None
+        return _foreign(f"Sec-Fetch-Site is {b', '.join(sites).decode('latin-1')!r}")
+
+    def _is_own(self, origin: bytes, host: bytes) -> bool:
+        scheme, _, authority = origin.lower().partition(b"://")
+        if scheme not in {b"http", b"https"}:
+            return False
+        return authority == host.lower() or name_of(authority) in self._added
+
+
+@lru_cache(maxsize=256)
+def name_of(authority: bytes) -> str:
+    """Return the name in `name:port`, in lower case; "" for what is none."""
+    text = authority.decode("latin-1").lower()
+    name, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        return text
+    return name if port.isdecimal() and port.isascii() else ""
+
+
+def _is_link_to_a_page(scope: Scope, said: dict[bytes, list[bytes]]) -> bool:
+    is_link = all(said.get(name) == values for name, values in _LINK.items())
+    return is_link and scope["method"] in _READ and scope["path"] in PAGES
+
+
+async def _refused(request: Request, doubt: ProblemRaised) -> ProblemRaised | None:
+    """Return `doubt` where everybody is served, None where a key is needed anyway."""
+    try:
+        is_open = await request.app.state.shared.callers.is_open()
+    except Exception as error:
+        raised = as_raised(error)
+        if raised is None:
+            raise
+        return raised
+    return doubt if is_open else None
+
+
+def _unknown_host(hosts: Sequence[bytes]) -> ProblemRaised:
+    said = b", ".join(hosts).decode("latin-1")[:255]
+    detail = (
+        f"Host is {said!r}, and without API keys this service answers to "
+        f"{', '.join(sorted(LOOPBACK_NAMES))} and the names in TRITOND_ALLOWED_HOSTS only"
+    )
+    return ProblemRaised("misdirected", detail)
+
+
+def _foreign(what: str) -> ProblemRaised:
+    detail = f"{what[:300]}: without API keys this service does nothing for pages of other origins"
+    return ProblemRaised("forbidden", detail)

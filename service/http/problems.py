@@ -1,0 +1,195 @@
+"""What goes wrong over HTTP: the only table from slug to status, and the handlers that use it."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.routing import Match
+
+from compiler.problem import PROBLEM_BASE, TITLES, FieldError, Problem
+from compiler.rejection import Fault, RequestRejected, did_you_mean, pointer
+from store.errors import CallerQueueFull, QueueFull, StoreUnavailable
+
+STATUS = {
+    "invalid_json": 400,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "not_found": 404,
+    "no_such_stage": 404,
+    "stage_not_reached": 404,
+    "method_not_allowed": 405,
+    "request_timeout": 408,
+    "not_finished": 409,
+    "evicted": 410,
+    "too_large": 413,
+    "unsupported_media_type": 415,
+    "misdirected": 421,
+    "invalid_request": 422,
+    "hint_violated": 422,
+    "not_derivable": 422,
+    "too_many_requests": 429,
+    "internal_error": 500,
+    "queue_full": 503,
+    "no_toolchain": 503,
+    "store_unavailable": 503,
+    "stopping": 503,
+    "derivation_failed": 503,
+}
+RETRY_AFTER_S = {
+    "too_many_requests": 5,
+    "queue_full": 5,
+    "no_toolchain": 2,
+    "store_unavailable": 2,
+    "stopping": 2,
+    "derivation_failed": 5,
+}
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_SLUG_OF_STATUS = {404: "not_found", 405: "method_not_allowed"}
+
+logger = logging.getLogger(__name__)
+
+
+class ProblemRaised(Exception):
+    """Ends a request with a problem; `members` are further members of the problem."""
+
+    def __init__(
+        self, slug: str, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
+    ) -> None:
+        super().__init__(detail)
+        self.slug = slug
+        self.headers = dict(headers or {})
+        self.members = members
+
+
+def problem_of(raised: ProblemRaised, instance: str | None) -> Problem:
+    """Return what is said of `raised`; `instance` is the path of what it happened to."""
+    return Problem(
+        type=PROBLEM_BASE + raised.slug,
+        title=TITLES[raised.slug],
+        status=STATUS[raised.slug],
+        detail=str(raised),
+        instance=instance,
+        slug=raised.slug,
+        **raised.members,
+    )
+
+
+def problem_response(request: Request, raised: ProblemRaised) -> Response:
+    """Render a problem as application/problem+json."""
+    problem = problem_of(raised, request.url.path)
+    headers = raised.headers
+    if raised.slug in RETRY_AFTER_S:
+        headers.setdefault("Retry-After", str(RETRY_AFTER_S[raised.slug]))
+    return Response(
+        problem.model_dump_json(exclude_none=True),
+        status_code=problem.status or 500,
+        headers=headers,
+        media_type="application/problem+json",
+    )
+
+
+def as_raised(error: Exception) -> ProblemRaised | None:
+    """Return what a caller is told of `error`, None for what is a mistake of ours."""
+    match error:
+        case ProblemRaised():
+            return error
+        case RequestRejected():
+            return rejected(error)
+        case CallerQueueFull():
+            return ProblemRaised("too_many_requests", str(error), limit=error.limit)
+        case QueueFull():
+            return ProblemRaised("queue_full", str(error), limit=error.limit)
+        case StoreUnavailable():
+            return ProblemRaised("store_unavailable", str(error))
+    return None
+
+
+def rejected(error: RequestRejected) -> ProblemRaised:
+    """Turn faults of the request's fields into one 422 problem."""
+    detail = "; ".join(f"{fault.pointer or 'the body'}: {fault.message}" for fault in error.faults)
+    errors = [FieldError(pointer=fault.pointer, message=fault.message) for fault in error.faults]
+    return ProblemRaised(error.slug, detail, errors=errors)
+
+
+def faults_of(error: ValidationError, model: type[BaseModel]) -> RequestRejected:
+    """Turn pydantic's errors about `model` into faults with JSON pointers."""
+    faults = []
+    for item in error.errors(include_url=False, include_input=False):
+        message = item["msg"]
+        if item["type"] == "extra_forbidden":
+            message = f"unknown field.{did_you_mean(str(item['loc'][-1]), model.model_fields)}"
+        elif item["type"] == "model_type":
+            message = "must be a JSON object"
+        faults.append(Fault(pointer(*item["loc"]), message))
+    return RequestRejected(*faults)
+
+
+def install_handlers(app: FastAPI) -> None:
+    """Make every error of `app` a problem."""
+
+    async def _told(request: Request, error: Exception) -> Response:
+        raised = as_raised(error)
+        assert raised is not None
+        return problem_response(request, raised)
+
+    for kind in (ProblemRaised, RequestRejected, QueueFull, StoreUnavailable):
+        app.add_exception_handler(kind, _told)
+
+    @app.exception_handler(RequestValidationError)
+    async def _invalid_parameter(request: Request, error: RequestValidationError) -> Response:
+        details = [f"{item['loc'][-1]}: {item['msg']}" for item in error.errors()]
+        parameter = str(error.errors()[0]["loc"][-1])
+        raised = ProblemRaised("invalid_request", "; ".join(details), parameter=parameter)
+        return problem_response(request, raised)
+
+    @app.exception_handler(ClientDisconnect)
+    async def _gone(_request: Request, _error: ClientDisconnect) -> Response:
+        return Response(status_code=400)  # nobody is there to read it
+
+    @app.exception_handler(HTTPException)
+    async def _http(request: Request, error: HTTPException) -> Response:
+        slug = _SLUG_OF_STATUS.get(error.status_code, "internal_error")
+        detail = f"{request.method} {request.url.path}: {error.detail}"
+        headers = dict(error.headers or {})
+        if slug == "method_not_allowed":
+            headers["Allow"] = ", ".join(_allowed_methods(request))
+            detail += f"; allowed here: {headers['Allow']}"
+        elif slug == "not_found" and request.url.path.endswith("/"):
+            detail += "; no path here ends with a slash"
+        return problem_response(request, ProblemRaised(slug, detail, headers=headers))
+
+    @app.exception_handler(Exception)
+    async def _mistake(request: Request, error: Exception) -> Response:
+        # Starlette answers this outside of every middleware, so the id is added here
+        request_id = request.state.request_id
+        logger.error(
+            "request %s: unexpected error at %s", request_id, request.url.path, exc_info=error
+        )
+        detail = "This is a bug of the service; the log holds the details under the request id."
+        headers = {"X-Request-ID": request_id}
+        return problem_response(request, ProblemRaised("internal_error", detail, headers=headers))
+
+
+def _allowed_methods(request: Request) -> list[str]:
+    """Return the methods of all routes of the path; a single route only knows its own.
+
+    Where a path is documented by its own text, one with a parameter in its place is not meant.
+    """
+    documented = request.app.openapi()["paths"].get(request.url.path)
+    if documented is not None:
+        allowed = {method.upper() for method in documented}
+    else:
+        allowed = {method for method in _METHODS if _is_routed(request, method)}
+    if "GET" in allowed:
+        allowed.add("HEAD")  # see service.http.middleware
+    return [method for method in _METHODS if method in allowed]
+
+
+def _is_routed(request: Request, method: str) -> bool:
+    scope = {**request.scope, "method": method}
+    return any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes)

@@ -1,0 +1,119 @@
+"""How long a request is willing to wait: `?wait=S` or `Prefer: wait=S`, clamped.
+
+The query string: parameters that a route does not know are refused, as unknown fields are.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from fastapi import Request
+from fastapi.routing import APIRoute
+from starlette.datastructures import QueryParams
+
+from compiler.rejection import did_you_mean
+from service.http.problems import ProblemRaised
+
+
+async def refuse_unknown(request: Request) -> None:
+    """Raise ProblemRaised (422) for a parameter that the route of `request` does not document."""
+    query = request.scope["query_string"]
+    if query:
+        check_query(query, known_parameters(request.scope["route"]))
+
+
+def known_parameters(route: APIRoute) -> frozenset[str]:
+    """Return the query parameters of `route`: those of its function, and those it reads itself."""
+    read = {field.alias for field in route.dependant.query_params}
+    written = (route.openapi_extra or {}).get("parameters", [])
+    return frozenset(read | {item["name"] for item in written if item["in"] == "query"})
+
+
+@lru_cache(maxsize=256)
+def check_query(query: bytes, known: frozenset[str]) -> None:
+    """Raise ProblemRaised (422) for a parameter that is not `known`.
+
+    What is right is remembered, because a client sends the same all the time.
+    """
+    for name in QueryParams(query):
+        if name not in known:
+            detail = f"{name[:100]!r} is no parameter here.{did_you_mean(name, known)}"
+            raise ProblemRaised("invalid_request", detail, parameter=name[:100])
+
+
+_PIECE = re.compile(r'(?:[^",;]|"[^"]*")+')
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"""[!#$%&'*+.^_`|~0-9A-Za-z-]+|"[^"]*\"""")
+_SECONDS = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Seconds to wait; `is_preference` when it came by `Prefer` and must be acknowledged."""
+
+    seconds: float
+    is_preference: bool = False
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The header that acknowledges a preference."""
+        return {"Preference-Applied": f"wait={self.seconds:g}"} if self.is_preference else {}
+
+
+def requested_wait(request: Request, max_wait_s: float, default_s: float = 0.0) -> Wait:
+    """Return the wait that `request` asks for, at most `max_wait_s`; `default_s` if for none.
+
+    Raises ProblemRaised (422) when `wait` is not a number of seconds ≥ 0.
+    """
+    written = _written(request.scope["query_string"])
+    if written is not None:
+        return Wait(min(_seconds(written), max_wait_s))
+    preferred = _preferred(request.headers.getlist("prefer"))
+    if preferred is not None:
+        return Wait(min(preferred, max_wait_s), is_preference=True)
+    return Wait(min(default_s, max_wait_s))
+
+
+@lru_cache(maxsize=64)
+def _written(query: bytes) -> str | None:
+    """Return `wait` of a query string; remembered, because a client sends the same all the time."""
+    written = QueryParams(query).getlist("wait")
+    if len(written) > 1:
+        raise ProblemRaised("invalid_request", "wait stands there twice", parameter="wait")
+    return written[0] if written else None
+
+
+def _preferred(headers: Sequence[str]) -> float | None:
+    """Return the first `wait` that is preferred; other preferences may be ignored (RFC 7240).
+
+    Raises ProblemRaised (422) for what is no preference, or no number of seconds.
+    """
+    for header in headers:
+        if header.count('"') % 2:
+            raise _malformed(header)
+        for piece in filter(str.strip, _PIECE.findall(header)):
+            name, is_given, value = (part.strip() for part in piece.partition("="))
+            if not _TOKEN.fullmatch(name) or (is_given and not _VALUE.fullmatch(value)):
+                raise _malformed(header)
+            if name.lower() == "wait":
+                if not _SECONDS.fullmatch(value.strip('"')):
+                    raise _malformed(header)
+                return float(value.strip('"'))
+    return None
+
+
+def _malformed(header: str) -> ProblemRaised:
+    detail = f"Prefer is {header[:200]!r}; write for example Prefer: wait=30"
+    return ProblemRaised("invalid_request", detail, parameter="Prefer")
+
+
+def _seconds(written: str) -> float:
+    try:
+        seconds = float(written) if "_" not in written else -1.0  # float() reads 1_0 as 10
+    except ValueError:
+        seconds = -1.0
+    if not seconds >= 0:  # also refuses nan
+        detail = f"wait={written!r} is not a number of seconds; write for example wait=30"
+        raise ProblemRaised("invalid_request", detail, parameter="wait")
+    return seconds

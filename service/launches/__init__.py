@@ -1,0 +1,1 @@
+"""From a launch request to its job, and on which device it runs."""

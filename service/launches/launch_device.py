@@ -1,0 +1,144 @@
+"""Where a launch runs: the device that its request asks for, and the lane whose workers have it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from compiler.job import CompileJob
+from compiler.rejection import Fault, RequestRejected
+from compiler.target import parse_target
+from launch.request.launch_record import Device
+from launch.request.launch_request import DeviceClass, LaunchRequest
+from launch.request.launch_resolution import INTERPRETER, Resolved
+from launch.request.reference_request import Reference
+from service.state import ServiceState
+from store.lanes import device_lane, interpreter_lane, torch_lane
+
+
+async def choose_device(
+    shared: ServiceState, resolved: Resolved, job: CompileJob, references: Mapping[str, CompileJob]
+) -> tuple[Device, str]:
+    """Return the device and the lane of a launch of `job`; `references` are kernels by their keys.
+
+    Raises RequestRejected for a device, or torch on a device, that no worker has ever had, and for
+    kernels that it cannot run.
+    """
+    kernels = {_of_launch(resolved): job} | {
+        f"{at}/compilation_key": references[reference.compilation_key]
+        for at, reference in _given_references(resolved)
+        if reference.compilation_key is not None
+    }
+    name = await _gpu_name(shared, resolved.device, job.target_name)
+    if name is None:
+        _check_source(kernels, job, asked=resolved.device == INTERPRETER)
+        await _check_interpreter(shared, job)
+        device, place = Device(target=None, interpreter=True), job.toolchain_id
+        lane = interpreter_lane(job.toolchain_id)
+    else:
+        target, _, model = name.partition(" ")
+        _check_binaries(kernels, target)
+        device, place = Device(target=target, model=model, interpreter=False), name
+        lane = device_lane(target, model)
+    return device, await _with_torch(shared, resolved, lane, place)
+
+
+def _of_launch(resolved: Resolved) -> str:
+    return "/compilation_key" if resolved.specialization is None else "/compilation"
+
+
+def _given_references(resolved: Resolved) -> Iterator[tuple[str, Reference]]:
+    for case in resolved.cases:
+        if case.reference is not None:
+            yield case.reference_at, case.reference
+
+
+async def _gpu_name(shared: ServiceState, wanted: str | DeviceClass, target: str) -> str | None:
+    """Return the class of GPUs to run on, None for the interpreter."""
+    if wanted == INTERPRETER:
+        return None
+    known = await shared.workers.known_devices()
+    if not isinstance(wanted, DeviceClass):
+        return _matching(known, target, None)
+    name = _matching(known, str(parse_target(wanted.target)), wanted.model)
+    if name is None:
+        offered = ", ".join(known) or "none, only the interpreter"
+        message = f"no worker has ever had such a device; known are {offered}"
+        raise RequestRejected(Fault("/device", message))
+    return name
+
+
+def _matching(known: Sequence[str], target: str, model: str | None) -> str | None:
+    for name in known:
+        its_target, _, its_model = name.partition(" ")
+        if its_target == target and model in {None, its_model}:
+            return name
+    return None
+
+
+def _check_source(kernels: Mapping[str, CompileJob], job: CompileJob, *, asked: bool) -> None:
+    for at, kernel in kernels.items():
+        if kernel.source is not None:
+            continue
+        advice = f"no worker has a device for {job.target_name}"
+        if asked:
+            advice = "leave the device out, or name a GPU"
+        message = f"IR cannot run on the interpreter: {advice}"
+        raise RequestRejected(Fault("/device" if kernel is job else at, message))
+
+
+async def _check_interpreter(shared: ServiceState, job: CompileJob) -> None:
+    """Refuse a toolchain on whose interpreter no worker has ever launched, if others are known."""
+    launching = [place for place in await shared.workers.known_references() if " " not in place]
+    if launching and job.toolchain_id not in launching:
+        known = [await shared.toolchains.find(identity) for identity in launching]
+        offered = ", ".join(sorted({toolchain.triton for toolchain in known if toolchain}))
+        message = f"there is no interpreter of this Triton; there is one of {offered or 'none'}"
+        raise RequestRejected(Fault("/compilation/triton", message))
+
+
+def _check_binaries(kernels: Mapping[str, CompileJob], target: str) -> None:
+    faults = []
+    for at, kernel in kernels.items():
+        if kernel.target_name != target:
+            message = f"was compiled for {kernel.target_name}, and cannot run on {target}"
+            faults.append(Fault(at, message))
+        elif kernel.stop_after != kernel.target.stages[-1]:
+            message = f"was compiled up to {kernel.stop_after} only; leave `stop_after` out"
+            faults.append(Fault(at, message))
+    if faults:
+        raise RequestRejected(*faults)
+
+
+async def _with_torch(shared: ServiceState, resolved: Resolved, lane: str, place: str) -> str:
+    """Return `lane`, or that of its launches whose references are in torch."""
+    pointers = [
+        f"{at}/language"
+        for at, reference in _given_references(resolved)
+        if reference.source is not None and reference.language == "torch"
+    ]
+    if not pointers:
+        return lane
+    known = await shared.workers.known_references()
+    if "torch" not in known.get(place, ()):
+        message = "no worker has torch for such launches; write the reference with NumPy"
+        raise RequestRejected(*(Fault(at, message) for at in dict.fromkeys(pointers)))
+    return torch_lane(lane)
+
+
+async def check_tools(shared: ServiceState, request: LaunchRequest, device: Device) -> None:
+    """Refuse checks, or a profile, that no worker with such a device could ever make.
+
+    Raises RequestRejected.
+    """
+    faults: list[Fault] = []
+    if device.interpreter:
+        if request.profile:
+            faults.append(Fault("/profile", "only GPUs can be profiled; this is the interpreter"))
+    else:
+        known = await shared.workers.known_tools(f"{device.target} {device.model}")
+        for index, check in enumerate(request.checks):
+            if check != "determinism" and check not in known:
+                message = f"{check} needs compute-sanitizer, and no worker with such a GPU has it"
+                faults.append(Fault(f"/checks/{index}", message))
+        if request.profile and "profile" not in known:
+            faults.append(Fault("/profile", "it needs ncu, and no worker with such a GPU has it"))
+    if faults:
+        raise RequestRejected(*faults)

@@ -1,0 +1,225 @@
+"""From a launch request to its job, and from a job to what its caller is answered."""
+
+import asyncio
+import random
+from contextlib import suppress
+from dataclasses import dataclass
+from math import prod
+
+from compiler import limits
+from compiler.compilation import Compilation
+from compiler.job import CompileJob
+from compiler.problem import failure_problem
+from compiler.rejection import Fault, RequestRejected
+from compiler.resolution import resolve
+from compiler.specialization import SpecializedParameter
+from launch.request.argument_schema import below
+from launch.request.bound_arguments import BoundArguments, Buffer
+from launch.request.case import ARGUMENTS, with_seeds
+from launch.request.element import ITEM_BYTES
+from launch.request.hint_check import check_hints, promised_hints
+from launch.request.launch_job import MAX_OUTPUT_BYTES, MAX_UPLOADED_BYTES, LaunchJob, new_launch
+from launch.request.launch_request import LaunchRequest
+from launch.request.launch_resolution import Resolved, resolve_launch
+from service.caller import Caller
+from service.compilations.posted import posted_job
+from service.http.problems import ProblemRaised
+from service.launches.launch_device import check_tools, choose_device
+from service.state import ServiceState
+from store.errors import JobLost
+from store.jobs.types import Cancellation, Membership, Priority
+from store.launches import LIFE_S
+
+
+async def submit_launch(
+    shared: ServiceState,
+    request: LaunchRequest,
+    caller: Caller,
+    launch_id: str,
+    membership: Membership | None = None,
+) -> None:
+    """Check all that can be checked without a worker, and queue the launch.
+
+    Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
+    """
+    # in a thread: with many arguments this takes longer than other requests should wait
+    seeded, resolved = await asyncio.to_thread(_resolved, request)
+    _check_outputs(resolved)
+    await _check_tensors(shared, caller, resolved)
+    compile_job = await _compile_job(shared, seeded, resolved, caller)
+    references = await _references(shared, resolved, caller)
+    device, lane = await choose_device(shared, resolved, compile_job, references)
+    await check_tools(shared, seeded, device)
+    job = LaunchJob(
+        id=launch_id,
+        caller=caller.id,
+        request=seeded.model_dump(mode="json", by_alias=True, exclude_unset=True),
+        compile_job=compile_job,
+        device=device,
+        references=references,
+    )
+    await shared.jobs.submit(
+        launch_id,
+        lane=lane,
+        priority=Priority(seeded.priority),
+        payload=job.model_dump_json().encode(),
+        caller=caller.id,
+        deadline_ms=int(seeded.deadline_s * 1000),
+        membership=membership,
+    )
+    await shared.launches.create(launch_id, caller.id)
+
+
+def _resolved(request: LaunchRequest) -> tuple[LaunchRequest, Resolved]:
+    seeded = with_seeds(request, random.SystemRandom())
+    return seeded, resolve_launch(seeded)
+
+
+async def wait_for_launch(shared: ServiceState, launch_id: str, wait_s: float) -> bytes:
+    """Return the launch as it is once it is over, or after `wait_s`.
+
+    Raises ProblemRaised (404) when it is not kept any more.
+    """
+    with suppress(JobLost):
+        if wait_s and (result := await shared.finished.wait(launch_id, wait_s)):
+            return result.record
+    return await current_launch(shared, launch_id)
+
+
+async def current_launch(shared: ServiceState, launch_id: str) -> bytes:
+    """Return the launch as it is now. Raises ProblemRaised (404) when it is not kept any more."""
+    if result := await shared.jobs.result(launch_id):
+        return result.record
+    payload, standing = await shared.jobs.payload(launch_id), await shared.jobs.state(launch_id)
+    if payload is None or standing is None:
+        if result := await shared.jobs.result(launch_id):
+            return result.record
+        raise ProblemRaised("not_found", f"The launch {launch_id} is not kept any more")
+    job = LaunchJob.model_validate_json(payload)
+    launch = new_launch(job, standing.state.value)
+    launch = launch.model_copy(update={"queue_position": standing.position})
+    return launch.model_dump_json().encode()
+
+
+async def cancel_launch(shared: ServiceState, caller: Caller, launch_id: str) -> bool:
+    """Cancel the launch; False when it was over."""
+    payload = await shared.jobs.payload(launch_id)
+    if payload is None:
+        return False
+    job = LaunchJob.model_validate_json(payload)
+    problem = failure_problem("cancelled", "Its caller cancelled the launch.")
+    launch = new_launch(job, "cancelled").model_copy(update={"problem": problem})
+    record = launch.model_dump_json().encode()
+    done = await shared.jobs.cancel(launch_id, caller.id, record, LIFE_S)
+    return done in {Cancellation.CANCELLED, Cancellation.WITHDRAWN}
+
+
+def _check_outputs(resolved: Resolved) -> None:
+    faults: list[Fault] = []
+    for case in resolved.cases:
+        sizes = (
+            prod(output.shape) * ITEM_BYTES[output.dtype] for output in case.bound.outputs.values()
+        )
+        if (size := sum(sizes)) > MAX_OUTPUT_BYTES:
+            message = f"the outputs take {size} bytes together, more than {MAX_OUTPUT_BYTES}"
+            faults += case.origin.placed([Fault(ARGUMENTS, message)])
+    if faults:
+        raise RequestRejected(*faults)
+
+
+async def _check_tensors(shared: ServiceState, caller: Caller, resolved: Resolved) -> None:
+    sizes: dict[str, int | None] = {}
+    for case in resolved.cases:
+        total = 0
+        for allocation in case.bound.allocations:
+            init = allocation.init or {}
+            if init.get("kind") != "tensor":
+                continue
+            digest = init["digest"]
+            if digest not in sizes:
+                sizes[digest] = await shared.tensors.size(caller.id, digest)
+            size = sizes[digest]
+            if size is None:
+                message = f"you have no tensor {digest}; upload it with PUT /v1/tensors/{{digest}}"
+                fault = Fault(_pointer_of_digest(case.bound, allocation.name), message)
+                raise RequestRejected(*case.origin.placed([fault]))
+            total += size
+        if total > MAX_UPLOADED_BYTES:
+            message = f"the tensors take {total} bytes together, more than {MAX_UPLOADED_BYTES}"
+            raise RequestRejected(*case.origin.placed([Fault(ARGUMENTS, message)]))
+
+
+def _pointer_of_digest(bound: BoundArguments, allocation: str) -> str:
+    """Return where the tensor of an allocation is named; the argument alone for nested ones."""
+    name = allocation.partition(".")[0]
+    is_plain = isinstance(bound.arguments.get(name), Buffer)
+    return f"{ARGUMENTS}/{name}/init/digest" if is_plain else f"{ARGUMENTS}/{name}"
+
+
+async def _compile_job(
+    shared: ServiceState, request: LaunchRequest, resolved: Resolved, caller: Caller
+) -> CompileJob:
+    if request.compilation is not None:
+        with below("/compilation"):
+            limits.check(request.compilation, shared.settings.request_limits)
+            toolchain = await shared.toolchains.choose(request.compilation.triton)
+            return resolve(request.compilation, toolchain, caller.namespace)
+    key = request.compilation_key or ""
+    compiled = await _compiled(shared, key, "/compilation_key", caller)
+    for case in resolved.cases:
+        try:
+            check_hints(compiled.promised, case.bound)
+        except RequestRejected as rejected:
+            raise type(rejected)(*case.origin.placed(rejected.faults)) from None
+    return compiled.job
+
+
+async def _references(
+    shared: ServiceState, resolved: Resolved, caller: Caller
+) -> dict[str, CompileJob]:
+    """Return the kernels that references name, each checked against its cases' arguments."""
+    found: dict[str, _Compiled] = {}
+    for case in resolved.cases:
+        key = case.reference.compilation_key if case.reference is not None else None
+        if key is None:
+            continue
+        at = f"{case.reference_at}/compilation_key"
+        if key not in found:
+            found[key] = await _compiled(shared, key, at, caller)
+        promises = found[key].promised
+        taken = {name: item for name, item in case.bound.arguments.items() if name in promises}
+        try:
+            check_hints(promises, case.bound.model_copy(update={"arguments": taken}))
+        except RequestRejected as rejected:
+            said = "; ".join(f"{fault.pointer}: {fault.message}" for fault in rejected.faults)
+            message = f"its kernel cannot take the arguments: {said}"
+            raise type(rejected)(Fault(at, message)) from None
+    return {key: compiled.job for key, compiled in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """A finished compilation: its job, and what it was promised of its run-time arguments."""
+
+    job: CompileJob
+    promised: dict[str, SpecializedParameter]
+
+
+async def _compiled(shared: ServiceState, key: str, at: str, caller: Caller) -> _Compiled:
+    message = f"there is no finished compilation {key}; post it first, or again"
+    try:
+        job = await posted_job(shared, caller, key)
+    except ProblemRaised:
+        raise RequestRejected(Fault(at, message)) from None
+    record = await shared.compilations.read(key)
+    if record is None and (result := await shared.jobs.result(key)):
+        record = result.record  # on its way into the cache, if it is a success
+    if record is None:
+        raise RequestRejected(Fault(at, message))
+    compilation = Compilation.model_validate_json(record)
+    if compilation.state != "succeeded":
+        message = f"the compilation {compilation.state}; see {compilation.url}"
+        raise RequestRejected(Fault(at, message))
+    every = promised_hints(compilation.parameters)
+    named = {name: item for name, item in every.items() if not item.is_constexpr}
+    return _Compiled(job, named)

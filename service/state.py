@@ -1,0 +1,107 @@
+"""What the routes of one process share, listed once with its types.
+
+What the service counts, for GET /metrics; a registry of its own for every application.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from fastapi import Request
+from prometheus_client import CollectorRegistry, Counter, Gauge
+from redis.asyncio import Redis
+
+from service.caller import Callers
+from service.compilations.cache import AnswerMemory, RequestAliases, SingleFlight
+from service.settings import ServiceSettings
+from service.toolchains import OfferedToolchains
+from store.batches import Batches
+from store.blobs import Blobs
+from store.compilations import Compilations, Derived
+from store.events import EventFollowers, Events
+from store.jobs.producer import JobProducer
+from store.jobs.waiting import Finished
+from store.launches import Idempotency, Launches
+from store.small_writes import Counters
+from store.subscription import Invalidations
+from store.tensors import Tensors
+from store.workers import Workers
+
+
+class Metrics:
+    """Prometheus metrics of one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.compilations = Counter(
+            "tritond_compilations",
+            "Compile requests by what the cache said (hit, miss, join)",
+            ["cache"],
+            registry=self.registry,
+        )
+        # a labelled counter costs a look-up that the fastest path can do without
+        self.remembered = self.compilations.labels("memory")
+        self.evictions = Counter(
+            "tritond_evicted_while_answering",
+            "Finished compilations whose blobs were gone before they could be answered",
+            registry=self.registry,
+        )
+        self.direct_answers = Counter(
+            "tritond_answered_without_artifacts",
+            "Answers given without artifacts because the cache evicted them three times",
+            registry=self.registry,
+        )
+        self.overruled = Gauge(
+            "tritond_slices_overruled",
+            "Kernels that the whole text of a source made otherwise than its slice",
+            registry=self.registry,
+        )
+        self.queued = Gauge(
+            "tritond_queued_jobs", "Jobs waiting for a worker", ["lane"], registry=self.registry
+        )
+        self.workers = Gauge(
+            "tritond_workers", "Workers that are alive", ["kind"], registry=self.registry
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceState:
+    """Made once by the application's lifespan."""
+
+    settings: ServiceSettings
+    compilations: Compilations
+    inspections: Derived
+    derivations: Derived
+    batches: Batches
+    blobs: Blobs
+    jobs: JobProducer
+    finished: Finished
+    events: Events
+    counters: Counters
+    following: EventFollowers
+    launches: Launches
+    tensors: Tensors
+    idempotency: Idempotency
+    workers: Workers
+    callers: Callers
+    toolchains: OfferedToolchains
+    memory: AnswerMemory
+    meanings: RequestAliases
+    flights: SingleFlight
+    invalidations: Invalidations
+    redis: Redis
+    cache: Redis
+    listeners: Mapping[str, Callable[[], bool]]
+    """Whether each subscription of this process is connected, by what it tells of."""
+    invalidate: Callable[[str], Awaitable[None]]
+    metrics: Metrics
+
+    def depart(self) -> None:
+        """Let go of everybody who waits: this process ends."""
+        self.finished.close()
+        self.following.close()
+
+
+def state_of(request: Request) -> ServiceState:
+    """Return what the routes share."""
+    state: ServiceState = request.app.state.shared
+    return state

@@ -1,0 +1,216 @@
+"""Ending what nobody else will end, for everybody: any process may offer to, one of them does.
+
+Services and workers run it, so that a job ends even where no worker is left. What is written about
+such a job is the caller's knowledge.
+
+Telling workers at once that an attempt does not count any more, so that they kill its processes.
+
+A revocation that is lost on the way is not lost for good: the next heartbeat gives the same answer.
+
+The workers' side of the job protocol: take a job, keep it, hand in its result, give it back.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from redis.asyncio import Redis
+
+from store import keys, scripts
+from store.errors import StoreUnavailable
+from store.jobs.types import KEPT_S, Claim, DeadLetter, Heartbeat, Priority, QueueLimits, Revocation
+from store.lanes import LAUNCH
+from store.launches import LIFE_S
+from store.subscription import Subscription
+
+
+class Revocations:
+    """All revocations; `on_revoked` is called for those of other workers too and must not block."""
+
+    def __init__(self, blocking: Redis, on_revoked: Callable[[Revocation], None]) -> None:
+        self._on_revoked = on_revoked
+        self._subscription = Subscription(blocking, keys.REVOKED, self._on_message)
+
+    async def run(self) -> None:
+        """Listen until cancelled."""
+        await self._subscription.run()
+
+    def _on_message(self, message: bytes) -> None:
+        why, token, job_id = message.decode().split(" ", 2)
+        self._on_revoked(Revocation(job_id, int(token), Heartbeat(why)))
+
+
+REAPED_AT_ONCE: Final = 100
+ANSWER_GRACE_S: Final = 5.0
+TERMS_PER_LEASE: Final = 3
+
+
+class JobConsumer:
+    """Attempts at jobs by one consumer: a process that works, or that reaps."""
+
+    def __init__(
+        self, redis: Redis, blocking: Redis, consumer: str, limits: QueueLimits | None = None
+    ) -> None:
+        self._redis = redis
+        self._blocking = blocking
+        self._consumer = consumer
+        self._limits = limits or QueueLimits()
+        self._tokens: list[str] = []
+        self._more = True
+        self._claim = scripts.load(redis, "claim", shared="lane")
+        self._renew = scripts.load(redis, "renew", shared="lane")
+        self._finish = scripts.load(redis, "finish", shared="lane")
+        self._release = scripts.load(redis, "release", shared="lane")
+        self._abandon = scripts.load(redis, "abandon", shared="lane")
+        self._reap = scripts.load(redis, "reap", shared="lane")
+
+    @property
+    def term_ms(self) -> int:
+        """How long the elected reaper may be silent."""
+        return max(1, self._limits.lease_ms // TERMS_PER_LEASE)
+
+    async def claim(self, lanes: Sequence[str]) -> Claim | None:
+        """Take the next job of `lanes`, the first preferred; interactive before all batch.
+
+        If the connection breaks before the answer is here, the job waits for its lease to end.
+        """
+        more, *found = await self._ask(lanes, is_reserved=False)
+        self._more = bool(more)
+        self._tokens = [keys.WAKE + lane for lane in lanes]
+        return _claim(found[0]) if found else None
+
+    async def claim_reserved(self, lanes: Sequence[str]) -> Claim | None:
+        """Take the next interactive job of a caller who has none running in its lane."""
+        _, *found = await self._ask(lanes, is_reserved=True)
+        return _claim(found[0]) if found else None
+
+    async def _ask(self, lanes: Sequence[str], *, is_reserved: bool) -> list[Any]:
+        limits = self._limits
+        head = (self._consumer, limits.lease_ms, limits.aged_ms, int(is_reserved))
+        answer: list[Any] = await self._claim(args=(*head, *lanes))
+        return answer
+
+    async def wait_for_newcomer(self, lanes: Sequence[str], timeout_s: float) -> None:
+        """Return when there may be a job for `claim_reserved`, or in `timeout_s`."""
+        await self._wait([keys.WAKE_RESERVE + lane for lane in lanes], timeout_s)
+
+    async def wait_for_work(self, timeout_s: float) -> None:
+        """Return when a job may be there since the last `claim`, or in `timeout_s`; then claim.
+
+        Of all who wait for the lanes of a job one is woken. It returns at once when the last
+        `claim` left jobs behind, or nothing was ever claimed.
+        """
+        if not self._more:
+            await self._wait(self._tokens, timeout_s)
+
+    async def _wait(self, tokens: list[str], timeout_s: float) -> None:
+        try:
+            async with asyncio.timeout(timeout_s + ANSWER_GRACE_S):
+                await self._blocking.blpop(tokens, timeout=timeout_s)
+        except TimeoutError as error:
+            raise StoreUnavailable("The store did not end a blocking read in time.") from error
+
+    async def timeout_ms(self, job_id: str) -> int:
+        """Return how long the most patient of those who wait for the job allows it to run."""
+        found = await self._redis.hget(keys.JOB + job_id, "timeout_ms")
+        return int(found or 0)
+
+    async def renew(self, job_id: str, token: int) -> Heartbeat:
+        """Begin the lease anew. Beat at least three times per `Limits.lease_ms`."""
+        answer = await self._renew(args=[job_id, token, self._limits.lease_ms])
+        return Heartbeat(answer.decode())
+
+    async def finish(
+        self, job_id: str, token: int, record: bytes, *, reusable: bool, keep_s: int
+    ) -> bool:
+        """End the job with `record`, kept for `keep_s`; False: the attempt no longer counts.
+
+        `reusable` says whether a later submit may be answered with it.
+        """
+        keep_ms = keep_s * 1000
+        return bool(await self._finish(args=[job_id, token, record, int(reusable), keep_ms]))
+
+    async def release(self, job_id: str, token: int) -> bool:
+        """Give the job back because this worker stops; False: the attempt no longer counts."""
+        return bool(await self._release(args=[job_id, token]))
+
+    async def abandon(self, job_id: str, token: int) -> bool:
+        """End the lease at once, because this attempt cannot be brought to an end.
+
+        The delivery counts: after too many of them a reaper ends the job. False: the attempt no
+        longer counts.
+        """
+        return bool(await self._abandon(args=[job_id, token]))
+
+    async def reap(self) -> list[Claim] | None:
+        """Queue jobs again whose worker is gone; return those that only an error record can end.
+
+        One of all processes that call it reaps for all; None: that is another one for now, which is
+        followed when it has been silent for `term_ms`. The returned claims have `lapse` set and
+        must be finished within a lease, else the next reap returns them again.
+        """
+        limits = self._limits
+        answer = await self._reap(
+            args=[
+                self._consumer,
+                limits.lease_ms,
+                limits.deliveries,
+                REAPED_AT_ONCE,
+                self.term_ms,
+            ]
+        )
+        return None if answer is None else [_claim(item) for item in answer]
+
+
+def _claim(answer: Sequence[bytes | None]) -> Claim:
+    """Return what a script claimed. What another version wrote may lack fields: they are empty."""
+    reason, job_id, lane, priority, payload, token, attempt, deliveries, refresh, *times = answer
+    deadline_ms, submitted_ms, started_ms, timeout_ms = times
+    is_batch = priority != Priority.INTERACTIVE.value.encode()
+    return Claim(
+        id=_text(job_id),
+        lane=_text(lane),
+        priority=Priority.BATCH if is_batch else Priority.INTERACTIVE,
+        payload=payload or b"",
+        token=int(token or 0),
+        attempt=int(attempt or 0),
+        deliveries=int(deliveries or 0),
+        refresh=refresh == b"1",
+        deadline_at_ms=int(deadline_ms or 0),
+        submitted_at_ms=int(submitted_ms or 0),
+        started_at_ms=int(started_ms or 0),
+        timeout_ms=int(timeout_ms or 0),
+        lapse=DeadLetter(reason.decode()) if reason else None,
+    )
+
+
+def _text(found: bytes | None) -> str:
+    return (found or b"").decode(errors="replace")
+
+
+REAP_S: Final = 1.0
+
+logger = logging.getLogger(__name__)
+
+
+async def reap_for_all(attempts: JobConsumer, record_of: Callable[[Claim], bytes]) -> None:
+    """Offer to reap until cancelled; `record_of` says how a job ended that nobody did."""
+    while True:
+        try:
+            claims = await attempts.reap()
+            for claim in claims or ():
+                await _end(claim, attempts, record_of(claim))
+        except StoreUnavailable as error:
+            claims = None
+            logger.warning("nothing is reaped: %s", error)
+        # another process reaps: enough to see each term whether it is still there
+        await asyncio.sleep(REAP_S if claims is not None else max(REAP_S, attempts.term_ms / 1000))
+
+
+async def _end(claim: Claim, attempts: JobConsumer, record: bytes) -> None:
+    # a launch is kept as one that ran: who posts it again with its key shall get it
+    is_launch = claim.lane.startswith(LAUNCH)
+    keep_s = LIFE_S if is_launch else KEPT_S
+    await attempts.finish(claim.id, claim.token, record, reusable=is_launch, keep_s=keep_s)
+    logger.info("job %s ended: %s", claim.id, claim.lapse)

@@ -1,0 +1,198 @@
+"""The callers' side of the job protocol: ask for work, ask about it, lose interest in it."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from redis.asyncio import Redis
+
+from store import keys, scripts
+from store.errors import CallerBytesFull, CallerQueueFull, QueueBytesFull, QueueFull
+from store.events import LIFE_MS
+from store.jobs.types import (
+    KEPT_S,
+    Cancellation,
+    Membership,
+    Priority,
+    QueueLimits,
+    Result,
+    Standing,
+    State,
+    SubmitOutcome,
+    Submitted,
+    Waiting,
+    interest_of_batch,
+    interest_of_caller,
+)
+
+FORGOTTEN_MS = 5_000
+"""How long the interest of a request outlives its wait, if its service does not end it."""
+
+
+class JobProducer:
+    """Jobs as their callers see them. A caller is any non-empty id; equal ids share their turns."""
+
+    def __init__(self, redis: Redis, limits: QueueLimits | None = None) -> None:
+        self._redis = redis
+        self._limits = limits or QueueLimits()
+        self._submit = scripts.load(redis, "submit", shared="lane")
+        self._cancel = scripts.load(redis, "cancel", shared="lane")
+        self._attend = scripts.load(redis, "attend", shared="lane")
+        self._state = scripts.load(redis, "state", shared="lane")
+
+    async def submit(
+        self,
+        job_id: str,
+        *,
+        lane: str,
+        priority: Priority,
+        payload: bytes,
+        caller: str,
+        deadline_ms: int,
+        refresh: bool = False,
+        timeout_ms: int = 0,
+        waiting: Waiting | None = None,
+        membership: Membership | None = None,
+        keeps_payload: bool = False,
+    ) -> Submitted:
+        """Have the job done: answer from a recent result, join the living job, or create it.
+
+        `deadline_ms` counts from now and bounds the time in the queue, `timeout_ms` the execution.
+        A join raises the priority and extends both. With `refresh` recent results do not count and
+        a queued job becomes a refresh; a running attempt is joined (`Submitted.is_older`). The
+        caller's interest lasts until it is cancelled, and that of a `waiting` request beside it. A
+        job that is not over tells the batch of `membership` when it is; the interest is then the
+        batch's, unless the job is `of_batch_alone` and cancelled like any other.
+
+        With `keeps_payload` it is kept as long as the result is, for `kept_payload`.
+
+        Errors: `QueueFull`, `QueueBytesFull`, `CallerQueueFull`, `CallerBytesFull`,
+        `StoreUnavailable`.
+        """
+        if not caller:
+            raise ValueError("A job needs a caller: the id must not be empty.")
+        limits = self._limits
+        answer = await self._submit(
+            args=[
+                job_id,
+                lane,
+                priority.value,
+                payload,
+                caller,
+                deadline_ms,
+                int(refresh),
+                limits.queued,
+                limits.queued_per_caller,
+                LIFE_MS,
+                membership.batch_id if membership else "",
+                membership.indices if membership else "",
+                _standing(caller, membership),
+                timeout_ms,
+                waiting.interest if waiting else "",
+                waiting.wait_ms + FORGOTTEN_MS if waiting else 0,
+                limits.living_bytes,
+                limits.kept_bytes_per_caller,
+                int(keeps_payload),
+            ]
+        )
+        match answer[0]:
+            case b"queue_full":
+                raise QueueFull(lane, limits.queued)
+            case b"caller_queue_full":
+                raise CallerQueueFull(lane, limits.queued_per_caller)
+            case b"bytes_full":
+                raise QueueBytesFull(lane, limits.living_bytes)
+            case b"caller_bytes_full":
+                raise CallerBytesFull(lane, limits.kept_bytes_per_caller)
+            case b"hit":
+                return Submitted(SubmitOutcome.HIT, answer[1])
+        return Submitted(SubmitOutcome(answer[0].decode()), is_older=answer[1:] == [b"1"])
+
+    async def cancel(
+        self, job_id: str, caller: str, record: bytes, keep_s: int = KEPT_S
+    ) -> Cancellation:
+        """Withdraw `caller`'s interest; without any interest left the job ends with `record`.
+
+        What requests of the same caller wait for now goes on.
+        """
+        return await self.withdraw(job_id, interest_of_caller(caller), record, keep_s)
+
+    async def withdraw(
+        self, job_id: str, interest: str, record: bytes, keep_s: int = KEPT_S
+    ) -> Cancellation:
+        """Withdraw one interest; without any interest left the job ends with `record`."""
+        answer = await self._cancel(args=[job_id, interest, record, keep_s * 1000])
+        return Cancellation(answer.decode())
+
+    async def attend(self, job_id: str, waiting: Waiting) -> bool:
+        """Note that a request begins to wait for the job; False when there is none that lives."""
+        until_ms = waiting.wait_ms + FORGOTTEN_MS
+        return bool(await self._attend(args=[job_id, waiting.interest, until_ms, "", 0, ""]))
+
+    async def stand(self, job_id: str, waiting: Waiting, caller: str, timeout_ms: int) -> None:
+        """Note that a request has waited in vain, and that its caller will ask again."""
+        standing = interest_of_caller(caller)
+        await self._attend(args=[job_id, standing, 0, caller, timeout_ms, waiting.interest])
+
+    async def state(self, job_id: str) -> Standing | None:
+        """Return where a living job stands, None when it is over or unknown."""
+        answer = await self._state(args=[job_id])
+        if answer is None:
+            return None
+        state, priority, attempt, submitted_ms, started_ms, position = answer
+        running = state == b"running"
+        return Standing(
+            state=State(state.decode()),
+            priority=Priority(priority.decode()),
+            attempt=int(attempt),
+            submitted_at_ms=int(submitted_ms),
+            started_at_ms=int(started_ms) if running else None,
+            position=None if running else int(position),
+        )
+
+    async def payload(self, job_id: str) -> bytes | None:
+        """Return what a living job was submitted with."""
+        payload: Any = await self._redis.hget(keys.JOB + job_id, "payload")
+        return cast("bytes | None", payload)
+
+    async def kept_payload(self, job_id: str) -> bytes | None:
+        """Return what a job was submitted with, as long as it lives or its result is kept."""
+        payload: Any = await self.payload(job_id)
+        if payload is None:
+            payload = await self._redis.hget(keys.RESULT + job_id, "payload")
+        return cast("bytes | None", payload)
+
+    async def result(self, job_id: str) -> Result | None:
+        """Return how the job ended, as long as that is kept."""
+        found: Any = await self._redis.hmget(keys.RESULT + job_id, "record", "reusable")
+        record, reusable = found
+        return None if record is None else Result(record, reusable == b"1")
+
+    async def results(self, job_ids: Sequence[str]) -> list[Result | None]:
+        """Return how each of the jobs ended, None where that is not kept, in one round trip."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for job_id in job_ids:
+            pipeline.hmget(keys.RESULT + job_id, "record", "reusable")
+        found = await pipeline.execute()
+        return [None if record is None else Result(record, r == b"1") for record, r in found]
+
+    async def states(self, job_ids: Sequence[str]) -> list[State | None]:
+        """Return the state of each living job, None where it is over, in one round trip."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for job_id in job_ids:
+            pipeline.hget(keys.JOB + job_id, "state")
+        found = await pipeline.execute()
+        return [None if state is None else State(state.decode()) for state in found]
+
+    async def forget(self, job_id: str) -> None:
+        """Delete the result (a purge), so that the next submit is not answered with it."""
+        await self._redis.delete(keys.RESULT + job_id)
+
+    async def queued(self, lane: str) -> int:
+        """Return how many jobs of `lane` wait for a worker."""
+        return int(await self._redis.zcard(keys.QUEUED + lane))
+
+
+def _standing(caller: str, membership: Membership | None) -> str:
+    if membership is None or membership.of_batch_alone:
+        return interest_of_caller(caller)
+    return interest_of_batch(membership.batch_id)

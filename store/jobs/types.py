@@ -1,0 +1,168 @@
+"""The words of the job protocol: what goes into it and what comes out of it, as plain values."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+# How long a result that must not be reused is still answered to those who ask for it.
+KEPT_S: Final = 600
+
+
+class Priority(StrEnum):
+    """Interactive jobs are claimed before batch jobs."""
+
+    INTERACTIVE = "interactive"
+    BATCH = "batch"
+
+
+class SubmitOutcome(StrEnum):
+    """What became of a submit: a recent result, a living job joined, or a new job."""
+
+    HIT = "hit"
+    JOIN = "join"
+    MISS = "miss"
+
+
+class State(StrEnum):
+    """Where a living job is."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+
+
+class Heartbeat(StrEnum):
+    """The answer to a heartbeat: go on; this attempt no longer counts; nobody wants the job."""
+
+    OK = "ok"
+    LOST = "lost"
+    CANCELLED = "cancelled"
+
+
+class Cancellation(StrEnum):
+    """What became of a cancel: interest withdrawn, job ended, job over before, no such job."""
+
+    WITHDRAWN = "withdrawn"
+    CANCELLED = "cancelled"
+    FINISHED = "finished"
+    NOT_FOUND = "not_found"
+
+
+class DeadLetter(StrEnum):
+    """Why a reaper holds a claim: its workers died too often, or nobody claimed it in time."""
+
+    EXHAUSTED = "exhausted"
+    OVERDUE = "overdue"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimits:
+    """The bounds of the protocol. Joins are never refused.
+
+    Queued jobs are bounded per lane; the bytes are those of the payloads of all living jobs.
+    """
+
+    queued: int = 10_000
+    queued_per_caller: int = 2_000
+    living_bytes: int = 256 << 20
+    kept_bytes_per_caller: int = 1 << 30
+    """Of results that are kept for longer than a minute, and of what batches keep."""
+    deliveries: int = 3
+    lease_ms: int = 15_000
+    aged_ms: int = 30_000
+    """How long batch jobs wait behind interactive ones until some claims are for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """The batch that a job is submitted for, and its items there: indices with blanks between."""
+
+    batch_id: str
+    indices: str
+    of_batch_alone: bool = False
+    """Whether nobody else can have asked for the job, as for a launch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A request that waits for a job: an interest of its own, for as long as it waits."""
+
+    name: str
+    wait_ms: int
+
+    @property
+    def interest(self) -> str:
+        """Under which the store knows it."""
+        return f"request:{self.name}"
+
+
+def interest_of_caller(caller: str) -> str:
+    """Return the standing interest of `caller`, which lasts until it is withdrawn."""
+    return f"caller:{caller}"
+
+
+def interest_of_batch(batch_id: str) -> str:
+    """Return the interest of a batch in the jobs of its items."""
+    return f"batch:{batch_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """The answer to a submit; `record` is there for a hit only."""
+
+    outcome: SubmitOutcome
+    record: bytes | None = None
+    is_older: bool = False
+    """Whether a refresh joined an attempt that is none: it can be asked for when that is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One attempt at a job. All times are ms since 1970 by the server's clock.
+
+    `deadline_at_ms` bounds the time in the queue. `lapse` is set for a reaper's claims only: those
+    are not to be run but to be finished with a record that names the error.
+    """
+
+    id: str
+    lane: str
+    priority: Priority
+    payload: bytes
+    token: int
+    attempt: int
+    deliveries: int
+    refresh: bool
+    deadline_at_ms: int
+    submitted_at_ms: int
+    started_at_ms: int
+    timeout_ms: int = 0
+    """Of the execution, as the most patient of its callers wants it; 0: nobody said."""
+    lapse: DeadLetter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a living job stands. `position` is 1 for the next one and None when running."""
+
+    state: State
+    priority: Priority
+    attempt: int
+    submitted_at_ms: int
+    started_at_ms: int | None
+    position: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a job ended: the record handed in, and whether a submit may be answered with it."""
+
+    record: bytes
+    reusable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """An attempt that no longer counts, because it is `why`: lost or cancelled."""
+
+    id: str
+    token: int
+    why: Heartbeat

@@ -1,0 +1,31 @@
+"""The computed ABI has exactly the parameters that the real PTX declares."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.abi import abi_of
+from compiler.compilation import Parameter
+from compiler.target import Target
+from tests.integration.compiler.children import Children
+from tests.integration.compiler.kernels import KERNELS, compile_kernel, read
+
+
+@pytest.mark.parametrize("arch", [80, 90, 100])
+@pytest.mark.parametrize("name", ["vector_add", "matmul", "tensor_descriptor"])
+def test_parameters_are_those_of_the_ptx(children: Children, name: str, arch: int) -> None:
+    compiled = compile_kernel(children, read(KERNELS / "good" / f"{name}.py"), arch, "ptx")
+    assert compiled.front is not None
+    assert compiled.back is not None
+    parameters = [
+        Parameter(name=p["name"], type=p["type"], role="runtime", hints=[], value=None)
+        for p in compiled.front["parameters"]
+    ]
+    metadata = compiled.back["metadata"]
+
+    abi = abi_of(Target("cuda", arch, 32), parameters, metadata)
+
+    sizes = [parameter["size_bytes"] for parameter in abi["parameters"]]
+    assert sizes == metadata["parameter_sizes_bytes"]
+    assert compiled.stages["ptx"].decode().count(".param .") == len(sizes)
+    assert abi["parameters"][-1]["kind"] == "profile_scratch"

@@ -1,0 +1,175 @@
+"""Kernels whose helpers lie in further files: what is found there, and how a mistake is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.compiler.children import Children
+from tests.integration.compiler.kernels import Compiled, Kernel, compile_kernel
+
+HEAD = "import triton\nimport triton.language as tl\n"
+ONE = HEAD + "@triton.jit\ndef one():\n    return 1.0\n"
+SIGNATURE = {"signature": {"x_ptr": "*fp32"}}
+
+
+def kernel(statement: str, value: str = "one()") -> str:
+    return f"{statement}\n{HEAD}@triton.jit\ndef kernel(x_ptr):\n    tl.store(x_ptr, {value})\n"
+
+
+def compile_with(children: Children, text: str, files: dict[str, str]) -> Compiled:
+    request: dict[str, Any] = {**SIGNATURE, "files": files}
+    return compile_kernel(children, Kernel(Path("text.py"), text, request), stop_after="ttir")
+
+
+FOUND = {
+    "a module of a package": (
+        kernel("import pkg.mod as m", "m.one()"),
+        {"pkg/__init__.py": "", "pkg/mod.py": ONE},
+    ),
+    "a module beside": (kernel("from . import y", "y.one()"), {"y.py": ONE}),
+    "what a package passes on, from above": (
+        kernel("from .pkg import one"),
+        {
+            "pkg/__init__.py": "from .sub.deep import one\n",
+            "pkg/sub/deep.py": "from ..base import one\n",
+            "pkg/base.py": ONE,
+        },
+    ),
+    "modules that import each other": (
+        kernel("from a import one"),
+        {"a.py": f"import b\n{ONE}", "b.py": "import a\n"},
+    ),
+    "a file whose host code needs torch": (
+        kernel("from helpers import one"),
+        {"helpers.py": f"import torch\n{ONE}def host(x: torch.Tensor):\n    return x\nhost(2)\n"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "files"), FOUND.values(), ids=FOUND)
+def test_helpers_are_found(children: Children, text: str, files: dict[str, str]) -> None:
+    compiled = compile_with(children, text, files)
+
+    assert compiled.failure is None
+    assert b"1.000000e+00" in compiled.stages["ttir"]
+
+
+MISTAKES = {
+    "a file that is not there": (
+        kernel("from .helpers import one"),
+        {"other.py": ONE},
+        ("slice_incomplete", "user.py", 1, '`files` as "helpers.py"'),
+    ),
+    "a file of a package that is not there": (
+        kernel("from mypkg.ops.helpers import one"),
+        {"helpers.py": ONE},
+        ("slice_incomplete", "user.py", 1, '`files` as "mypkg/ops/helpers.py"'),
+    ),
+    "a file that a file needs": (
+        kernel("from pkg import one"),
+        {"pkg/__init__.py": "from .sub import one\n"},
+        ("slice_incomplete", "pkg/__init__.py", 1, '`files` as "pkg/sub.py"'),
+    ),
+    "a name that the file does not define": (
+        kernel("from helpers import won", "won()"),
+        {"helpers.py": ONE.replace("one", "wonder")},
+        ("compile_error", "user.py", 1, "Did you mean 'wonder'? helpers.py defines it."),
+    ),
+    "a syntax error in a file": (
+        kernel("from helpers import one"),
+        {"helpers.py": ONE.replace("one():", "one()")},
+        ("syntax_error", "helpers.py", 4, "colon"),
+    ),
+    "an error while a file is loaded": (
+        kernel("from helpers import X", "X"),
+        {"helpers.py": "\nX = 1 / 0\n"},
+        ("compile_error", "helpers.py", 2, "None"),
+    ),
+    "a name that a file of a file does not define": (
+        kernel("from a.b import one"),
+        {"a/b.py": "from a.c import one\n", "a/c.py": ONE.replace("one", "once")},
+        ("compile_error", "a/b.py", 1, "Did you mean 'once'? a/c.py defines it."),
+    ),
+    "a file with more dots than there are folders": (
+        kernel("from a.b import one"),
+        {"a/b.py": "from ..c import one\n", "c.py": ONE},
+        ("compile_error", "a/b.py", 1, '"package/a/b.py"'),
+    ),
+    "more dots than there are folders": (
+        kernel("from ...helpers import one"),
+        {},
+        ("compile_error", "user.py", 1, "write one dot"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "files", "told"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_with_files_is_explained(
+    children: Children, text: str, files: dict[str, str], told: tuple[str, str, int, str]
+) -> None:
+    failure = compile_with(children, text, files).failure
+
+    assert failure is not None
+    error = failure["diagnostics"][0]
+    slug, file, line, hint = told
+    assert (failure["slug"], error["file"], error["line"]) == (slug, file, line)
+    assert hint in str(error["hint"])
+
+
+def test_a_function_among_the_constexprs_that_is_not_there_is_named(children: Children) -> None:
+    text = f"{HEAD}@triton.jit\ndef relu(x):\n    return x\n" + (
+        "@triton.jit\ndef kernel(x_ptr, ACT: tl.constexpr):\n    tl.store(x_ptr, ACT(1.0))\n"
+    )
+    request = {**SIGNATURE, "kernel": "kernel", "constexprs": {"ACT": {"function": "relux"}}}
+
+    failure = compile_kernel(children, Kernel(Path("text.py"), text, request)).failure
+
+    assert failure is not None
+    assert "'relux', which the source does not define" in failure["message"]
+
+
+INSIDE = {
+    "a function": (
+        "def make():\n    @triton.jit\n    def kernel(x_ptr):\n        tl.store(x_ptr, 1.0)\n"
+        "    return kernel\nmade = make()\n",
+        "kernel",
+    ),
+    "a class": (
+        "class Ops:\n    @staticmethod\n    @triton.jit\n    def kernel(x_ptr):\n"
+        "        tl.store(x_ptr, 1.0)\n",
+        "Ops.kernel",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "name"), INSIDE.values(), ids=INSIDE)
+def test_a_kernel_inside_something_compiles_by_its_name(
+    children: Children, text: str, name: str
+) -> None:
+    request = {**SIGNATURE, "kernel": name}
+
+    compiled = compile_kernel(
+        children, Kernel(Path("text.py"), HEAD + text, request), stop_after="ttir"
+    )
+
+    assert compiled.failure is None
+    assert b"tt.func public @kernel" in compiled.stages["ttir"]
+
+
+def test_a_kernel_that_running_the_source_does_not_make_says_what_was_left_out(
+    children: Children,
+) -> None:
+    text = (
+        f"{HEAD}import torch\ndef make():\n    @triton.jit\n    def kernel(x_ptr):\n        pass\n"
+        + ("    return kernel\nmade = make(*torch.nowhere)\n")
+    )
+    request = {**SIGNATURE, "kernel": "kernel"}
+
+    failure = compile_kernel(children, Kernel(Path("text.py"), text, request)).failure
+
+    assert failure is not None
+    assert failure["slug"] == "unknown_kernel"
+    assert "torch.nowhere is not known here" in failure["diagnostics"][1]["message"]

@@ -1,0 +1,135 @@
+"""Reads the kernels under tests/kernels: comments say with what to compile, and what comes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from compiler.back import inline_assembly, mlir_log
+from tests.integration.compiler.children import Children, Ended
+
+KERNELS = Path(__file__).parents[2] / "kernels"
+_SAYS = re.compile(r"^# says: (.+)$", re.MULTILINE)
+_EXPECT = re.compile(r"# expect: (?P<slug>\w+), line (?P<line>\d+|none), hint (?P<hint>.+)")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One file: its text, and the specialization its header asks for."""
+
+    path: Path
+    text: str
+    request: dict[str, Any]
+
+    @property
+    def expected(self) -> dict[str, str]:
+        match = _EXPECT.match(self.text)
+        assert match is not None, f"{self.path.name} has no `# expect:` line"
+        return match.groupdict()
+
+    @property
+    def says(self) -> str:
+        """Words of the message, empty where the file does not ask for any."""
+        match = _SAYS.search(self.text)
+        return match[1] if match else ""
+
+
+def read(path: Path) -> Kernel:
+    """Read one file; `# with: {...}` is the JSON of its request."""
+    text = path.read_text(encoding="utf-8")
+    said = re.search(r"^# with: (\{.*\})$", text, re.MULTILINE)
+    return Kernel(path, text, json.loads(said[1]) if said else {})
+
+
+def all_in(folder: str) -> list[Kernel]:
+    """Read every kernel of `good` or `broken`."""
+    return [read(path) for path in sorted((KERNELS / folder).glob("*.py"))]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What came of cut, front and back: the stages reached, and the failure if there was one."""
+
+    stages: dict[str, bytes]
+    failure: dict[str, Any] | None
+    cut: dict[str, Any] | None = None
+    front: dict[str, Any] | None = None
+    back: dict[str, Any] | None = None
+
+
+def compile_kernel(
+    children: Children, kernel: Kernel, arch: int | None = None, stop_after: str = "cubin"
+) -> Compiled:
+    """Compile as a worker does, from cut to `stop_after`."""
+    request = kernel.request
+    common = {
+        "options": {"enable_fp_fusion": True, **request.get("options", {})},
+        "target": {"backend": "cuda", "arch": arch or request.get("arch", 90), "warp_size": 32},
+        "stop_after": stop_after,
+        "files": request.get("files", {}),
+    }
+    cut = children.run(
+        {
+            "task": "cut",
+            "kernel": request.get("kernel"),
+            "files": common["files"],
+            "functions": request.get("functions", []),
+        },
+        kernel.text.encode(),
+    )
+    if (failure := _failure(cut, kernel, "request")) is not None:
+        return Compiled({}, failure)
+    header = {
+        "task": "front",
+        "kernel": cut.result["kernel"],
+        "touched": cut.result["touched"],
+        "signature": request.get("signature", {}),
+        "constexprs": {name: _tagged(v) for name, v in request.get("constexprs", {}).items()},
+        "hints": request.get("hints", {}),
+        **common,
+        "files": cut.result["files"],
+    }
+    front = children.run(header, cut.result["slice"].encode())
+    if (failure := _failure(front, kernel, "frontend")) is not None:
+        return Compiled(front.stages, failure, cut.result)
+    header = {
+        "task": "back",
+        "locations": front.result["locations"],
+        "language": front.result["language"],
+        **common,
+        "files": {"user.py": kernel.text},
+    }
+    text = front.stages.get("ttir", front.stages["source"])
+    back = children.run(header, text)
+    stages = front.stages | back.stages
+    failure = _failure(back, kernel, "ttgir", stages | back.stages)
+    done = None if failure else back.result
+    return Compiled(stages, failure, cut.result, front.result, done)
+
+
+def _failure(
+    ended: Ended, kernel: Kernel, stage: str, stages: Mapping[str, bytes] = MappingProxyType({})
+) -> dict[str, Any] | None:
+    sources = {"/kernel/user.py": kernel.text}
+    found = mlir_log.diagnostics(ended.stderr, sources, stage)
+    found = inline_assembly.located(found, stages.get("ttgir", b"").decode(), sources)
+    if ended.signal is not None:
+        return {"slug": "compiler_crashed", "message": "", "stage": stage, "diagnostics": found}
+    if ended.last is None or ended.last["kind"] == "result":
+        return None
+    if ended.last["slug"] == "lowering_failed":
+        return ended.last | {"diagnostics": found or ended.last["diagnostics"]}
+    if ended.last["slug"] == "assembler_failed":
+        return ended.last | {"diagnostics": [*found, *ended.last["diagnostics"]]}
+    return ended.last
+
+
+def _tagged(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return value
+    return {"int": str(value)} if isinstance(value, int) else {"float": value.hex()}

@@ -1,0 +1,72 @@
+"""Every stage equals what `triton.compile` makes of the same kernel in its own process."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.compiler.children import Children
+from tests.integration.compiler.kernels import KERNELS, Kernel, compile_kernel, read
+
+TEXT_STAGES = ("source", "ttir", "ttgir", "llir", "ptx")
+NAMES = ("vector_add", "fused_softmax", "matmul", "loops", "scan", "helpers", "constexpr_globals")
+CASES = [(name, arch) for name in NAMES for arch in (80, 86, 90)] + [("matmul", 100)]
+
+
+@pytest.mark.parametrize(("name", "arch"), CASES)
+def test_stages_equal_those_of_triton_compile(
+    children: Children, tmp_path: Path, name: str, arch: int
+) -> None:
+    kernel = read(KERNELS / "good" / f"{name}.py")
+
+    made = compile_kernel(children, kernel, arch)
+    expected = compile_directly(kernel, made.cut, arch, tmp_path)
+
+    assert made.failure is None
+    for stage in TEXT_STAGES:
+        assert made.stages[stage].decode() == expected[stage].decode(), stage
+    assert made.stages["cubin"] == expected["cubin"]
+
+
+def compile_directly(
+    kernel: Kernel, cut: dict[str, Any] | None, arch: int, tmp_path: Path
+) -> dict[str, bytes]:
+    assert cut is not None
+    request = {
+        "source": cut["slice"],
+        "kernel": cut["kernel"],
+        "signature": kernel.request["signature"],
+        "constexprs": defaults(cut) | kernel.request.get("constexprs", {}),
+        "hints": kernel.request.get("hints", {}),
+        "options": {"enable_fp_fusion": True},
+        "target": ["cuda", arch, 32],
+    }
+    return run_directly(request, tmp_path)
+
+
+def run_directly(
+    request: dict[str, Any], cache: Path, python: str = sys.executable
+) -> dict[str, bytes]:
+    """Return the stages that `triton.compile` of the environment of `python` makes."""
+    environment = {"TRITON_CACHE_DIR": str(cache), "TRITON_ALWAYS_COMPILE": "1"}
+    program = Path(__file__).with_name("direct.py")
+    done = subprocess.run(
+        [python, program],
+        input=json.dumps(request), capture_output=True, text=True, env=environment, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    stages = json.loads(done.stdout)["stages"]
+    return {name: base64.b64decode(data) for name, data in stages.items()}
+
+
+def defaults(cut: dict[str, Any]) -> dict[str, Any]:
+    """Return the literal defaults of the chosen kernel, as plain values."""
+    (kernel,) = (k for k in cut["facts"]["kernels"] if k["name"] == cut["kernel"])
+    literals = {p["name"]: p["default"]["literal"] for p in kernel["parameters"] if p["default"]}
+    return {n: int(v["int"]) if isinstance(v, dict) else v for n, v in literals.items()}

@@ -1,0 +1,300 @@
+"""A faulty kernel is stopped before it touches anything, and told what it did where."""
+
+import pytest
+
+from tests.integration.launch.interpreter.interpreting import (
+    KERNELS,
+    Buffer,
+    View,
+    interpret,
+    out,
+    uniform,
+)
+from worker.pool.child_outcome import Ending
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ARANGE = {"kind": "arange"}
+
+
+async def found(pool, kernel, arguments, *, grid=(1,), **constexprs):
+    run = await interpret(pool, "faulty.py", kernel, arguments, grid=grid, constexprs=constexprs)
+    (finding,) = run.findings
+    assert run.result["finished"] is False
+    return finding
+
+
+def line_of(text):
+    lines = (KERNELS / "faulty.py").read_text().splitlines()
+    (number,) = [n for n, line in enumerate(lines, 1) if text in line]
+    return number
+
+
+async def test_a_load_without_mask_reads_past_the_end(pool):
+    arguments = {
+        "x_ptr": uniform(100), "y_ptr": uniform(100), "out_ptr": out(100), "n": 100,
+    }  # fmt: skip
+    finding = await found(pool, "reads_past_the_end", arguments, grid=(4,), BLOCK=32)
+    message = finding.pop("message")
+    assert finding == {
+        "kind": "out_of_bounds",
+        "access": "read",
+        "argument": "y_ptr",
+        "index": [100],
+        "file": "user.py",
+        "line": line_of("y = tl.load(y_ptr + offsets)"),
+        "program": [3, 0, 0],
+        "excerpt": "    y = tl.load(y_ptr + offsets)",
+    }
+    assert message.startswith(
+        "program (3, 0, 0) reads y_ptr[100], 1 element past its end: it has 100 elements. "
+        "28 lanes of the block do so."
+    )
+
+
+async def test_a_store_without_mask_writes_past_the_end_and_nothing_is_written(pool):
+    arguments = {"x_ptr": uniform(40), "out_ptr": out(40), "n": 40}
+    run = await interpret(
+        pool, "faulty.py", "writes_past_the_end", arguments, grid=(2,), constexprs={"BLOCK": 32}
+    )
+    (finding,) = run.findings
+    assert (finding["access"], finding["argument"]) == ("write", "out_ptr")
+    assert (finding["index"], finding["program"]) == ([40], [1, 0, 0])
+    assert finding["excerpt"] == "    tl.store("
+    assert set(run.stage("output:out_ptr")[32 * 4 :]) == {0xFF}
+
+
+async def test_a_negative_index(pool):
+    arguments = {"x_ptr": uniform(32), "out_ptr": out(32), "n": 32}
+    finding = await found(pool, "looks_behind", arguments, BLOCK=32)
+    assert (finding["argument"], finding["index"]) == ("x_ptr", [-1])
+    assert "reads x_ptr[-1], 1 element before its start" in finding["message"]
+
+
+async def test_what_is_around_a_view_is_not_its_own(pool):
+    arguments = {
+        "x_ptr": Buffer((64,), "fp32", ARANGE, output=True),
+        "part_ptr": View("x_ptr", (32,), offset=16),
+        "out_ptr": out(32),
+    }
+    text = """import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, part_ptr, out_ptr, SHIFT: tl.constexpr):
+    lanes = tl.arange(0, 32)
+    tl.store(out_ptr + lanes, tl.load(part_ptr + lanes + SHIFT))
+"""
+    runs = [
+        await interpret(pool, text, "kernel", arguments, constexprs={"SHIFT": shift})
+        for shift in (-1, 0, 1)
+    ]
+    indices = [[finding["index"] for finding in run.findings] for run in runs]
+    assert indices == [[[-1]], [], [[32]]]
+    assert (
+        "part_ptr[32], 1 element past its end: it has 32 elements" in runs[2].findings[0]["message"]
+    )
+    assert "Offsets must not be negative" in runs[0].findings[0]["message"]
+
+
+async def test_a_mask_that_is_off_by_one(pool):
+    arguments = {"x_ptr": uniform(40), "out_ptr": out(40), "n": 40}
+    finding = await found(pool, "masks_one_too_many", arguments, grid=(2,), BLOCK=32)
+    assert (finding["access"], finding["index"], finding["program"]) == ("read", [40], [1, 0, 0])
+    assert finding["message"].endswith(
+        "Its mask lets one lane too many through: should a <= in it be a <?"
+    )
+
+
+async def test_a_mask_that_compares_with_another_size(pool):
+    arguments = {"x_ptr": uniform(100), "out_ptr": out(10), "n": 100}
+    finding = await found(pool, "masks_by_another_size", arguments, BLOCK=128)
+    assert (finding["argument"], finding["index"]) == ("out_ptr", [10])
+    assert "it must compare each offset with what out_ptr has" in finding["message"]
+
+
+async def test_a_matrix_without_mask_is_told_of_rows_and_columns(pool):
+    arguments = {"x_ptr": uniform(100), "out_ptr": out(4, 10), "n": 100}
+    finding = await found(pool, "writes_past_the_end", arguments, grid=(2,), BLOCK=32)
+    assert finding["index"] == [4, 0]
+    assert "such as mask=(rows < 4) & (columns < 10)" in finding["message"]
+
+
+async def test_a_descriptor_of_more_than_there_is(pool):
+    arguments = {"x_ptr": uniform(8, 32), "out_ptr": out(32)}
+    finding = await found(pool, "describes_too_much", arguments)
+    assert (finding["argument"], finding["index"]) == ("x_ptr", [8, 0])
+    assert "make its shape and strides those of x_ptr" in finding["message"]
+
+
+async def test_an_atomic_beyond_the_end(pool):
+    arguments = {
+        "x_ptr": Buffer((16,), "i32", ARANGE),
+        "counts_ptr": Buffer((4, 3), "i32", {"kind": "zeros"}, output=True),
+    }
+    finding = await found(pool, "counts_beyond", arguments, BLOCK=16)
+    assert (finding["access"], finding["argument"]) == ("write", "counts_ptr")
+    assert finding["index"] == [4, 0]
+    assert "atomically updates counts_ptr[4, 0]" in finding["message"]
+
+
+async def test_a_compare_and_swap_beyond_the_end(pool):
+    arguments = {"flag_ptr": Buffer((3,), "i32", {"kind": "zeros"}, output=True)}
+    finding = await found(pool, "swaps_beyond", arguments)
+    assert (finding["argument"], finding["index"]) == ("flag_ptr", [3])
+
+
+async def test_a_row_too_many_is_named_in_the_argument_s_own_shape(pool):
+    arguments = {"out_ptr": out(5, 10), "n_rows": 5, "n_columns": 10}
+    finding = await found(pool, "stores_in_rows", arguments, grid=(6,), BLOCK=16)
+    assert (finding["index"], finding["program"]) == ([5, 0], [5, 0, 0])
+    assert "its shape is [5, 10]" in finding["message"]
+
+
+async def test_a_helper_s_access_is_found_at_the_helper_s_line(pool):
+    arguments = {"x_ptr": uniform(32), "out_ptr": out(32)}
+    finding = await found(pool, "reads_in_a_helper", arguments, BLOCK=32)
+    assert finding["line"] == line_of("return tl.load(pointer + offsets)")
+    assert (finding["argument"], finding["index"]) == ("x_ptr", [32])
+
+
+async def test_an_invented_address_is_nobody_s(pool):
+    arguments = {"x_ptr": Buffer((1,), "i64", {"kind": "full", "value": 4096}), "out_ptr": out(1)}
+    finding = await found(pool, "reads_wild", arguments)
+    assert (finding["kind"], finding["argument"], finding["index"]) == (
+        "illegal_access",
+        None,
+        None,
+    )
+    assert "address 0x1000, which belongs to no argument" in finding["message"]
+
+
+async def test_an_address_between_elements_is_misaligned(pool):
+    arguments = {"x_ptr": uniform(4), "out_ptr": out(1)}
+    finding = await found(pool, "reads_between", arguments)
+    assert (finding["kind"], finding["argument"]) == ("misaligned_access", "x_ptr")
+    assert "reads 4 bytes at byte 2 of x_ptr" in finding["message"]
+
+
+async def test_an_assertion_that_fails(pool):
+    arguments = {"x_ptr": Buffer((8,), "i32", ARANGE), "out_ptr": out(8, dtype="i32")}
+    finding = await found(pool, "asserts", arguments, BLOCK=8)
+    assert finding["kind"] == "assertion_failed"
+    assert finding["line"] == line_of("tl.device_assert")
+    assert "x is too large" in finding["message"]
+
+
+async def test_a_plain_assert_that_fails(pool):
+    text = """import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr):
+    assert tl.load(x_ptr) > 5, "too small"
+"""
+    run = await interpret(pool, text, "kernel", {"x_ptr": uniform(1)})
+    (finding,) = run.findings
+    assert (finding["kind"], finding["line"]) == ("assertion_failed", 6)
+    assert finding["message"] == "program (0, 0, 0): assert failed: too small"
+
+
+async def test_a_static_assert_that_fails_is_a_failure_at_its_line(pool):
+    text = """import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, N: tl.constexpr):
+    tl.static_assert(N % 16 == 0, "N must be a multiple of 16")
+"""
+    arguments = {"x_ptr": uniform(1)}
+    run = await interpret(pool, text, "kernel", arguments, constexprs={"N": 8})
+    (found, *_) = run.failure["diagnostics"]
+    assert (run.failure["slug"], found["line"]) == ("compile_error", 6)
+    assert found["message"] == "tl.static_assert failed: N must be a multiple of 16"
+
+
+async def test_a_read_between_the_elements_of_an_input_is_one_of_what_nobody_wrote(pool):
+    arguments = {"x_ptr": Buffer((4, 3), "fp32", ARANGE, strides=(4, 1), elements=16)}
+    arguments |= {"out_ptr": out(16)}
+    text = """import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, out_ptr, N: tl.constexpr):
+    lanes = tl.arange(0, N)
+    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes))
+"""
+    for lanes, findings in ((2, []), (8, [[3]])):
+        run = await interpret(
+            pool, text, "kernel", arguments, constexprs={"N": lanes}, checks=["initcheck"]
+        )
+        assert [finding["index"] for finding in run.findings] == findings
+
+
+async def test_a_read_of_what_nobody_wrote_is_found_when_asked(pool):
+    run = await interpret(
+        pool, "faulty.py", "accumulates", {"out_ptr": out(8)}, constexprs={"BLOCK": 8},
+        checks=["initcheck"],
+    )  # fmt: skip
+    (finding,) = run.findings
+    assert (finding["kind"], finding["argument"], finding["index"]) == (
+        "uninitialized", "out_ptr", [0],
+    )  # fmt: skip
+    assert run.result["finished"] is True
+
+
+async def test_a_changed_input_is_reported(pool):
+    arguments = {"x_ptr": Buffer((8,), "fp32", {"kind": "ones"}), "out_ptr": out(8)}
+    run = await interpret(
+        pool, "faulty.py", "changes_its_input", arguments, constexprs={"BLOCK": 8}
+    )
+    assert run.result["modified"] == [{"argument": "x_ptr", "elements": 1, "first_index": [5]}]
+
+
+async def test_what_a_kernel_prints_is_kept(pool):
+    arguments = {"x_ptr": Buffer((4,), "i32", ARANGE), "out_ptr": out(4, dtype="i32")}
+    run = await interpret(pool, "faulty.py", "prints", arguments, constexprs={"BLOCK": 4})
+    assert run.outcome.stdout.split() == b"(0, 0, 0) x is: [0 1 2 3]".split()
+
+
+async def test_endless_printing_is_cut_and_ends_nothing(pool):
+    arguments = {"x_ptr": uniform(1), "out_ptr": out(1), "n": 2_000}
+    run = await interpret(pool, "faulty.py", "prints_without_end", arguments)
+    assert run.result["finished"] is True
+    assert run.outcome.stdout.endswith(b"... the rest of the output is left out\n")
+
+
+async def test_an_endless_loop_ends_at_its_deadline(pool):
+    arguments = {"x_ptr": Buffer((1,), "fp32", {"kind": "zeros"}), "out_ptr": out(1)}
+    run = await interpret(pool, "faulty.py", "never_ends", arguments, deadline_s=0.5)
+    assert run.outcome.ending is Ending.DEADLINE
+
+
+async def test_an_unknown_name_is_a_failure_at_its_line(pool):
+    arguments = {"x_ptr": uniform(8), "out_ptr": out(8)}
+    run = await interpret(pool, "faulty.py", "misspells", arguments, constexprs={"BLOCK": 8})
+    assert run.failure["slug"] == "compile_error"
+    (found, *_) = run.failure["diagnostics"]
+    assert found["line"] == line_of("x = tl.load(x_ptr + offset)")
+    assert "'offset' is not defined" in found["message"]
+
+
+async def test_shapes_that_do_not_fit_are_a_failure_at_their_line(pool):
+    run = await interpret(
+        pool, "faulty.py", "adds_shapes", {"x_ptr": uniform(32), "out_ptr": out(64)}
+    )
+    (found, *_) = run.failure["diagnostics"]
+    assert found["line"] == line_of("x + tl.arange(0, 64)")
+    assert "incompatible dimensions" in found["message"]
+
+
+async def test_a_kernel_that_is_not_there(pool):
+    run = await interpret(pool, "faulty.py", "asert", {})
+    assert run.failure["slug"] == "unknown_kernel"
+    assert "Did you mean 'asserts'?" in run.failure["message"]
+
+
+async def test_a_parameter_without_value(pool):
+    run = await interpret(pool, "faulty.py", "asserts", {"x_ptr": uniform(8), "out_ptr": out(8)})
+    assert run.failure["slug"] == "missing_constexpr"
+    assert "'BLOCK' has no value" in run.failure["message"]

@@ -1,0 +1,156 @@
+"""Programs that get in each other's way are told so; what is ordered, or agrees, is no race."""
+
+import numpy as np
+import pytest
+
+from tests.integration.launch.interpreter.interpreting import (
+    KERNELS,
+    Buffer,
+    View,
+    interpret,
+    out,
+    uniform,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ZEROS = {"kind": "zeros"}
+NUMBERS = Buffer((16,), "i32", {"kind": "arange"})
+
+
+def zeros(*shape, dtype="i32", **more):
+    return Buffer(shape, dtype, ZEROS, output=True, **more)
+
+
+async def run(pool, kernel, arguments, *, grid=(4,), check="racecheck", **constexprs):
+    return await interpret(
+        pool, "racing.py", kernel, arguments, grid=grid, constexprs=constexprs, checks=[check]
+    )
+
+
+def line_of(text, number=0):
+    lines = (KERNELS / "racing.py").read_text().splitlines()
+    return [n for n, line in enumerate(lines, 1) if text in line][number]
+
+
+async def test_two_programs_write_different_values_to_one_element(pool):
+    ran = await run(pool, "writes_its_number", {"out_ptr": out(2, 2, dtype="i32")})
+    (found,) = ran.findings
+    line = line_of("tl.store(out_ptr + 2")
+    assert (found["kind"], found["access"], found["line"]) == ("race", "write", line)
+    assert (found["argument"], found["index"]) == ("out_ptr", [1, 0])
+    assert found["program"] == [1, 0, 0]
+    assert found["message"].startswith(
+        "program (1, 0, 0) writes out_ptr[1, 0], which program (0, 0, 0) writes at line "
+        f"{line}: programs run in any order, so nothing says which of them comes last."
+    )
+    assert ran.result["finished"] is True
+
+
+async def test_blocks_that_overlap_by_one_element(pool):
+    arguments = {"x_ptr": NUMBERS, "out_ptr": out(16, dtype="i32")}
+    ran = await run(pool, "overlaps", arguments, STEP=3, BLOCK=4)
+    assert [(found["kind"], found["index"]) for found in ran.findings] == [("race", [3])]
+    assert (await run(pool, "overlaps", arguments, STEP=4, BLOCK=4)).findings == []
+
+
+async def test_an_element_that_is_read_before_another_program_writes_it(pool):
+    ran = await run(pool, "shifts_in_place", {"x_ptr": zeros(17)}, BLOCK=4)
+    assert ran.findings == []  # what is written is what was there
+    numbers = Buffer((17,), "i32", {"kind": "arange"}, output=True)
+    ran = await run(pool, "shifts_in_place", {"x_ptr": numbers}, BLOCK=4)
+    (found,) = ran.findings
+    assert (found["access"], found["index"], found["program"]) == ("write", [4], [1, 0, 0])
+    assert "which program (0, 0, 0) reads at line" in found["message"]
+
+
+async def test_an_element_that_is_read_after_another_program_wrote_it(pool):
+    arguments = {"x_ptr": zeros(16), "out_ptr": out(16, dtype="i32")}
+    ran = await run(pool, "reads_its_neighbour", arguments, BLOCK=4)
+    (found,) = ran.findings
+    assert (found["access"], found["argument"], found["index"]) == ("read", "x_ptr", [3])
+    assert found["line"] == line_of("before = tl.load")
+    assert f"which program (0, 0, 0) writes at line {found['line'] - 1}" in found["message"]
+    assert "whether the one reads before or after the other writes" in found["message"]
+
+
+async def test_a_sum_over_programs_without_atomics(pool):
+    ran = await run(pool, "adds_up", {"x_ptr": NUMBERS, "out_ptr": zeros(1)}, BLOCK=4)
+    assert {found["kind"] for found in ran.findings} == {"race"}
+    assert "tl.atomic_add" in ran.findings[0]["message"]
+
+
+async def test_lanes_of_one_store_that_meet(pool):
+    arguments = {"x_ptr": NUMBERS, "out_ptr": out(8, dtype="i32")}
+    ran = await run(pool, "lanes_meet", arguments, grid=(1,), BLOCK=16)
+    (found,) = ran.findings
+    assert (found["kind"], found["index"]) == ("race", [0])
+    assert "writes different values to out_ptr[0] in one store" in found["message"]
+
+
+async def test_a_plain_read_beside_atomic_additions(pool):
+    arguments = {"count_ptr": zeros(1), "out_ptr": out(4, dtype="i32")}
+    ran = await run(pool, "adds_atomically_and_reads", arguments)
+    assert [(found["access"], found["argument"]) for found in ran.findings] == [
+        ("write", "count_ptr"), ("read", "count_ptr"),
+    ]  # fmt: skip
+
+
+async def test_aliases_are_one_memory(pool):
+    arguments = {
+        "x_ptr": Buffer((16,), "i32", {"kind": "arange"}, output=True),
+        "out_ptr": View("x_ptr", (8,), offset=8, output=True),
+    }
+    assert (await run(pool, "overlaps", arguments, STEP=2, BLOCK=2)).findings == []
+    ran = await run(pool, "overlaps", arguments, grid=(5,), STEP=2, BLOCK=2)
+    assert (ran.findings[0]["argument"], ran.findings[0]["index"]) == ("x_ptr", [8])
+    assert ran.findings[0]["program"] == [4, 0, 0]
+
+
+async def test_bytes_of_one_element_are_apart(pool):
+    ran = await run(pool, "writes_bytes", {"out_ptr": zeros(1)})
+    assert ran.findings == []
+    assert ran.output("out_ptr").view(np.uint8).tolist() == [0, 1, 2, 3]
+
+
+GOOD = {
+    "writes_the_same": {"out_ptr": out(4, dtype="i32")},
+    "adds_up_atomically": {"x_ptr": NUMBERS, "out_ptr": zeros(1)},
+    "adds_up_under_a_lock": {"x_ptr": NUMBERS, "out_ptr": zeros(1), "lock_ptr": zeros(1)},
+    "the_last_one_adds_up": {
+        "x_ptr": NUMBERS, "parts_ptr": zeros(4), "count_ptr": zeros(1), "out_ptr": zeros(1),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", GOOD)
+async def test_what_is_ordered_or_agrees_is_no_race(pool, kernel):
+    constexprs = {} if kernel == "writes_the_same" else {"BLOCK": 4}
+    ran = await run(pool, kernel, GOOD[kernel], **constexprs)
+    assert ran.findings == []
+    if "x_ptr" in GOOD[kernel]:
+        assert ran.output("out_ptr").tolist() == [120]
+
+
+async def test_the_second_run_of_determinism_takes_programs_in_the_opposite_order(pool):
+    arguments = {"x_ptr": uniform(32), "out_ptr": zeros(1, dtype="fp32")}
+    ran = await run(pool, "adds_up_atomically", arguments, grid=(8,), check="determinism", BLOCK=4)
+    assert ran.result["deterministic"] is False
+    (found,) = ran.findings
+    assert (found["kind"], found["argument"], found["index"]) == (
+        "nondeterministic", "out_ptr", [0],
+    )  # fmt: skip
+    assert "whose programs ran in the opposite order" in found["message"]
+
+
+async def test_integers_that_are_added_in_any_order_are_deterministic(pool):
+    arguments = {"x_ptr": NUMBERS, "out_ptr": zeros(1)}
+    ran = await run(pool, "adds_up_atomically", arguments, check="determinism", BLOCK=4)
+    assert ran.result["deterministic"] is True
+
+
+async def test_programs_that_wait_for_those_before_them_run_twice_in_order(pool):
+    arguments = {"flags_ptr": zeros(4), "out_ptr": out(4, dtype="i32")}
+    ran = await run(pool, "waits_for_its_predecessor", arguments, check="determinism")
+    assert ran.result["deterministic"] is True
+    assert ran.output("out_ptr").tolist() == [0, 1, 2, 3]

@@ -1,0 +1,56 @@
+"""The hash by which `triton-cache` names an export is the one that Triton's own JIT computes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.compiler.children import Children
+from tests.integration.launch.request.generated import Launch, generate
+from tests.integration.launch.request.test_inference import (
+    inferred,
+    source_of,
+    specialized_by_triton,
+)
+
+CUDA = ("cuda", 90, 32)
+
+
+@pytest.fixture(scope="module")
+def children() -> Iterator[Children]:
+    running = Children()
+    yield running
+    running.close()
+
+
+def test_generated_launches_have_the_hash_of_the_jit(tmp_path: Path, children: Children) -> None:
+    source, launches = generate(seed=8, kernels=40, launches=3, plain=True)
+
+    expected = specialized_by_triton(source, launches, CUDA, tmp_path)
+
+    wrong = []
+    for launch, answer in zip(launches, expected["answers"], strict=True):
+        facts = expected["facts"][launch.kernel]
+        if answer["source_hash"] not in hashed(children, source, launch, facts):
+            wrong.append((launch, answer, source_of(source, launch.kernel)))
+    assert not wrong
+
+
+def hashed(
+    children: Children, source: str, launch: Launch, facts: list[dict[str, Any]]
+) -> list[str]:
+    binding = inferred(launch, facts, "cuda")
+    header = {
+        "task": "cache_key",
+        "kernel": launch.kernel,
+        "files": {},
+        "sources": {"user.py": source},
+        "signature": binding.signature,
+        "constexprs": binding.constexprs,
+        "hints": binding.hints,
+        "options": {},
+        "target": dict(zip(("backend", "arch", "warp_size"), CUDA, strict=True)),
+    }
+    found: list[str] = children.run(header, source.encode()).result["source_hashes"]
+    return found

@@ -1,0 +1,45 @@
+"""Bodies of compile requests, from the kernels under tests/kernels and from hostile code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.integration.compiler.kernels import KERNELS, read
+
+HEADER = "import triton\nimport triton.language as tl\n"
+KERNEL = """
+@triton.jit
+def kernel(x_ptr, BLOCK: tl.constexpr = SIZE):
+    tl.store(x_ptr + tl.arange(0, BLOCK), 1.0)
+"""
+
+
+def good(name: str, **changes: Any) -> dict[str, Any]:
+    """The request that tests/kernels/good/<name>.py says of itself."""
+    return _body("good", name, changes)
+
+
+def broken(name: str, **changes: Any) -> dict[str, Any]:
+    """The request that tests/kernels/broken/<name>.py says of itself."""
+    return _body("broken", name, changes)
+
+
+def running(code: str, **changes: Any) -> dict[str, Any]:
+    """A kernel whose making runs `code` in the front child."""
+    lines = "".join(f"    {line}\n" for line in code.strip().splitlines())
+    source = f"{HEADER}\ndef size():\n{lines}    return 64\n\nSIZE = size()\n{KERNEL}"
+    usual = {"source": source, "signature": {"x_ptr": "*fp32:16"}, "target": "cuda:90"}
+    return usual | {"stop_after": "ttir"} | changes
+
+
+def vector_add(comment: str = "", **changes: Any) -> dict[str, Any]:
+    """A vector add of its own key: `comment` stands behind the kernel."""
+    body = good("vector_add", **changes)
+    return body | {"source": f"{body['source']}\n# {comment}\n"}
+
+
+def _body(folder: str, name: str, changes: dict[str, Any]) -> dict[str, Any]:
+    kernel = read(KERNELS / folder / f"{name}.py")
+    request = dict(kernel.request)
+    target = f"cuda:{request.pop('arch', 90)}"
+    return {"source": kernel.text, "target": target, **request, **changes}

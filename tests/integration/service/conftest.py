@@ -1,0 +1,142 @@
+"""One running deployment for all tests of the API, and what they ask it with."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import httpx
+import pytest
+
+from store.api_keys import ApiKeys
+from store.connection import connect
+from store.workers import Toolchains
+from tests.integration.service.running import Deployment
+
+ADMIN_KEY = "tritond_a-first-key-for-the-tests"
+
+
+class Post(Protocol):
+    def __call__(self, body: dict[str, Any], wait: float = 60, **headers: str) -> httpx.Response:
+        """Post a compile request."""
+        ...
+
+
+@pytest.fixture(scope="session")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """Store, service and one worker with two slots; whatever the tests do, none of them fails."""
+    deployment = Deployment(tmp_path_factory.mktemp("system"))
+    deployment.start_store()
+    deployment.start_service()
+    deployment.start_worker()
+    deployment.wait_for_workers()
+    yield deployment
+    said = deployment.said()
+    deployment.stop()
+    assert "unexpected error" not in said
+    assert "Traceback" not in said, said
+
+
+@pytest.fixture(scope="session")
+def http(system: Deployment) -> Iterator[httpx.Client]:
+    with system.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def post(http: httpx.Client) -> Post:
+    def post(body: dict[str, Any], wait: float = 60, **headers: str) -> httpx.Response:
+        return http.post("/v1/compilations", params={"wait": wait}, json=body, headers=headers)
+
+    return post
+
+
+@pytest.fixture(scope="session")
+def idle(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A service with API keys and a known toolchain, but no worker: jobs stay in its queue."""
+    folder = tmp_path_factory.mktemp("idle")
+    quotas = {"TRITOND_MAX_QUEUE_LENGTH": "6", "TRITOND_MAX_QUEUED_PER_CALLER": "4"}
+    with without_worker(system, folder, **quotas) as deployment:
+        yield deployment
+
+
+@pytest.fixture(scope="session")
+def teams(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], httpx.Client]]:
+    """A service with API keys and a worker; ask it with the client of alice, bob or eve."""
+    deployment = Deployment(tmp_path_factory.mktemp("teams"), TRITOND_ADMIN_KEY=ADMIN_KEY)
+    deployment.start_store()
+    deployment.start_service()
+    deployment.start_worker()
+    secrets = asyncio.run(make_keys(deployment.redis_url))
+    deployment.wait_for_workers()
+    with ExitStack() as stack:
+        clients = {
+            name: stack.enter_context(deployment.client(authorization=f"Bearer {secret}"))
+            for name, secret in secrets.items()
+        }
+        yield clients.__getitem__
+    said = deployment.said()
+    deployment.stop()
+    assert "Traceback" not in said, said
+
+
+@contextmanager
+def without_worker(system: Deployment, folder: Path, **settings: str) -> Iterator[Deployment]:
+    """A service with API keys that knows the toolchains of `system`, but has no worker."""
+    deployment = Deployment(folder, TRITOND_ADMIN_KEY=ADMIN_KEY, **settings)
+    deployment.start_store()
+    asyncio.run(copy_toolchains(system.redis_url, deployment.redis_url))
+    deployment.start_service()
+    yield deployment
+    said = deployment.said()
+    deployment.stop()
+    assert "Traceback" not in said, said
+
+
+@pytest.fixture(scope="session")
+def keys(idle: Deployment) -> dict[str, str]:
+    """Secrets by name: two that may compile, one of another namespace, one that may not."""
+    return asyncio.run(make_keys(idle.redis_url))
+
+
+async def make_keys(redis_url: str) -> dict[str, str]:
+    async with connect(redis_url) as redis:
+        made = {
+            "alice": await ApiKeys(redis).create("alice", ("compile",)),
+            "bob": await ApiKeys(redis).create("bob", ("compile",)),
+            "eve": await ApiKeys(redis).create("eve", ("compile",), namespace="elsewhere"),
+            "runner": await ApiKeys(redis).create("runner", ("launch",)),
+        }
+    return {name: secret for name, (_, secret) in made.items()}
+
+
+@pytest.fixture
+def callers(idle: Deployment, keys: dict[str, str]) -> Iterator[dict[str, httpx.Client]]:
+    """A client for each key; what they left in the queue is withdrawn afterwards."""
+    secrets = keys | {"admin": ADMIN_KEY}
+    with ExitStack() as stack:
+        clients = {
+            name: stack.enter_context(idle.client(authorization=f"Bearer {secret}"))
+            for name, secret in secrets.items()
+        }
+        posted: list[str] = []
+        for client in clients.values():
+            client.event_hooks["response"] = [lambda answer: remember(answer, posted)]
+        yield clients
+        for url in posted:
+            for client in clients.values():
+                client.delete(url)
+
+
+def remember(answer: httpx.Response, posted: list[str]) -> None:
+    if answer.request.method == "POST" and answer.status_code == 202:
+        posted.append(answer.headers["location"])
+
+
+async def copy_toolchains(source_url: str, target_url: str) -> None:
+    async with connect(source_url) as source, connect(target_url) as target:
+        for toolchain_id, description in (await Toolchains(source).list()).items():
+            await Toolchains(target).offer(toolchain_id, description)

@@ -1,0 +1,167 @@
+"""The export `triton-cache`: once installed, Triton's own JIT does not compile the kernel again."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.integration.service import bodies
+from tests.integration.service.conftest import Post
+from tests.integration.service.derived.compiled import compiled, get
+
+HERE = Path(__file__).parent
+VECTOR_ADD = {
+    "x_ptr": {"tensor": "float32"},
+    "y_ptr": {"tensor": "float32"},
+    "output_ptr": {"tensor": "float32"},
+    "n_elements": 4096,
+    "BLOCK_SIZE": 1024,
+}
+MATMUL = {name: {"tensor": "float16"} for name in ("a_ptr", "b_ptr", "c_ptr")} | {
+    **dict.fromkeys(("M", "N", "K", "stride_am", "stride_bk", "stride_cm"), 512),
+    **dict.fromkeys(("stride_ak", "stride_bn", "stride_cn"), 1),
+    "BLOCK_M": 64,
+    "BLOCK_N": 64,
+    "BLOCK_K": 32,
+    "GROUP_M": 8,
+    "ACTIVATION": "leaky_relu",
+}
+
+
+def installed(http: httpx.Client, compilation: dict[str, Any], folder: Path) -> Path:
+    """Unpack and install the export, as a user would; return Triton's cache folder."""
+    answer = get(http, compilation, "exports/triton-cache")
+    assert answer.status_code == 200, answer.text
+    with tarfile.open(fileobj=io.BytesIO(answer.content)) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    environment = {"TRITON_CACHE_DIR": str(folder / "cache"), "PATH": os.environ["PATH"]}
+    program = folder / "unpacked" / "install.py"
+    subprocess.run([sys.executable, program], env=environment, check=True, capture_output=True)
+    return folder / "cache"
+
+
+def jit(
+    cache: Path,
+    source: str,
+    kernel: str,
+    arguments: Any,
+    python: str = sys.executable,
+    **options: Any,
+) -> dict[str, Any]:
+    request = {"source": source, "kernel": kernel, "arguments": arguments, "options": options}
+    environment = {
+        "TRITON_CACHE_DIR": str(cache),
+        "PYTHONPATH": str(HERE.parents[1] / "compiler"),
+        "PYTHONWARNINGS": "ignore",
+    }
+    done = subprocess.run(
+        [python, HERE / "jit_hit.py"],
+        input=json.dumps(request),
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel", "arguments"),
+    [("vector_add", "add_kernel", VECTOR_ADD), ("matmul", "matmul_kernel", MATMUL)],
+)
+def test_the_jit_finds_what_was_installed(
+    http: httpx.Client, post: Post, tmp_path: Path, name: str, kernel: str, arguments: Any
+) -> None:
+    compilation = compiled(post, name)
+    cache = installed(http, compilation, tmp_path)
+
+    answer = jit(cache, bodies.good(name)["source"], kernel, arguments)
+
+    assert answer["cache_hit"] == [True]
+    assert answer["cubin"] == compilation["artifacts"]["cubin"]["size_bytes"]
+
+
+def test_other_constants_are_compiled(http: httpx.Client, post: Post, tmp_path: Path) -> None:
+    cache = installed(http, compiled(post, "vector_add"), tmp_path)
+    source = bodies.good("vector_add")["source"]
+
+    answer = jit(cache, source, "add_kernel", VECTOR_ADD | {"BLOCK_SIZE": 512})
+
+    assert answer["cache_hit"] == [False]
+
+
+def test_options_count(http: httpx.Client, post: Post, tmp_path: Path) -> None:
+    cache = installed(http, compiled(post, "vector_add", options={"num_warps": 8}), tmp_path)
+    source = bodies.good("vector_add")["source"]
+
+    assert jit(cache, source, "add_kernel", VECTOR_ADD, num_warps=8)["cache_hit"] == [True]
+
+
+def test_posted_ir_is_refused(http: httpx.Client, post: Post) -> None:
+    source = compiled(post, "vector_add", stop_after="ttir")
+    text = http.get(f"{source['url']}/artifacts/ttir").text
+    posted = post({"ir": {"language": "ttir", "text": text}, "target": "cuda:90"}).json()
+
+    answer = get(http, posted, "exports/triton-cache")
+
+    assert (answer.status_code, answer.json()["slug"]) == (422, "not_derivable")
+
+
+DESCRIBED = """import triton
+import triton.language as tl
+
+@triton.jit
+def copy(source, target, pair, stride: tl.int64, BLOCK: tl.constexpr):
+    tile = source.load([0, 0])
+    if pair[1] is None:
+        tile += pair[0]
+    target.store([0, 0], tile * stride.to(tl.float16))
+"""
+
+
+def test_descriptors_tuples_with_constants_and_annotated_ones_are_found(
+    http: httpx.Client, post: Post, tmp_path: Path
+) -> None:
+    described = "tensordesc<fp16[64,64]>"
+    body = {
+        "source": DESCRIBED,
+        "signature": {
+            "source": described,
+            "target": described,
+            "pair": ["i32:1", None],
+            "stride": "i64",
+        },
+        "constexprs": {"BLOCK": 64},
+        "target": "cuda:90",
+    }
+    compilation = post(body).json()
+    assert compilation["state"] == "succeeded", compilation
+    cache = installed(http, compilation, tmp_path)
+    tile = {"descriptor": {"tensor": "float16"}, "block_shape": [64, 64]}
+    arguments = {"source": tile, "target": tile, "pair": {"tuple": [1, None]}, "BLOCK": 64}
+
+    for stride in (1, 48 + 1):
+        answer = jit(cache, DESCRIBED, "copy", arguments | {"stride": stride})
+        assert answer["cache_hit"] == [True]
+
+
+def test_a_source_that_runs_code_gets_no_key(http: httpx.Client, post: Post) -> None:
+    """It could have Triton hash another kernel than the one that was compiled."""
+    choice = "import triton\nSEEN = [name for name in dir(triton)]"
+    compilation = post(bodies.running(choice, stop_after="cubin")).json()
+    assert compilation["state"] == "succeeded", compilation["problem"]
+
+    answer = get(http, compilation, "exports/triton-cache")
+
+    assert (answer.status_code, answer.json()["slug"]) == (422, "not_derivable")
+    assert "`size` is called while the module is loaded" in answer.json()["detail"]

@@ -1,0 +1,163 @@
+"""The real parts as processes: Valkey, the service, workers. All of them end with these tests."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+
+from store.embedded import EmbeddedValkey, tied_to_us
+
+ROOT = Path(__file__).parents[3]
+READY_TIMEOUT_S = 60.0
+
+
+class Process:
+    """A Python program of ours; what it says goes to `log`."""
+
+    def __init__(self, log: Path, *arguments: str, **settings: str) -> None:
+        inherited = {n: v for n, v in os.environ.items() if not n.startswith("TRITOND_")}
+        self.log = log
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                tied_to_us(sys.executable, *arguments),
+                cwd=ROOT,
+                env=inherited | settings,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+        self.pid = self._process.pid
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text()
+
+    def send(self, number: int) -> None:
+        self._process.send_signal(number)
+
+    def wait(self, timeout_s: float = 20) -> int:
+        return self._process.wait(timeout_s)
+
+    def stop(self) -> int:
+        self._process.terminate()
+        return self.wait()
+
+    def kill(self) -> int:
+        self._process.kill()
+        return self.wait()
+
+    def still_runs(self) -> bool:
+        return self._process.poll() is None
+
+
+class Deployment:
+    """One store, one service, any number of workers, on a data folder and a port of their own."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder = folder
+        self.url = f"http://127.0.0.1:{free_port()}"
+        self.workers: list[Process] = []
+        self._settings = settings
+        self._service: Process | None = None
+        self._store: EmbeddedValkey | None = None
+
+    @property
+    def redis_url(self) -> str:
+        assert self._store is not None
+        return self._store.url
+
+    @property
+    def service(self) -> Process | None:
+        """The process of the service."""
+        return self._service
+
+    @property
+    def store(self) -> EmbeddedValkey:
+        """The running server."""
+        assert self._store is not None
+        return self._store
+
+    def start_store(self) -> None:
+        self._store = EmbeddedValkey(self.folder / "data")
+        asyncio.run(self._store.start())
+
+    def stop_store(self) -> None:
+        store, self._store = self._store, None
+        if store is not None:
+            asyncio.run(store.stop())
+
+    def start_service(self) -> None:
+        port = self.url.rpartition(":")[2]
+        self._service = self._start("service", TRITOND_PORT=port)
+        wait_until(lambda: answers(f"{self.url}/readyz"), "the service is ready")
+
+    def stop_service(self) -> None:
+        service, self._service = self._service, None
+        if service is not None:
+            service.stop()
+
+    def start_worker(self) -> Process:
+        """Start a worker; `wait_for_workers` says when it is there."""
+        worker = self._start("worker", TRITOND_SLOTS="2")
+        self.workers.append(worker)
+        return worker
+
+    def wait_for_workers(self, count: int = 1, within_s: float = READY_TIMEOUT_S) -> None:
+        wait_until(lambda: self._worker_count() >= count, f"{count} worker(s)", self.said, within_s)
+
+    def stop_workers(self) -> None:
+        while self.workers:
+            self.workers.pop().stop()
+
+    def stop(self) -> None:
+        self.stop_workers()
+        self.stop_service()
+        self.stop_store()
+
+    def client(self, **headers: str) -> httpx.Client:
+        return httpx.Client(base_url=self.url, timeout=90, headers=headers)
+
+    def said(self) -> str:
+        return "".join(log.read_text() for log in sorted(self.folder.glob("*.log")))
+
+    def _worker_count(self) -> int:
+        key = self._settings.get("TRITOND_ADMIN_KEY", "")
+        with self.client(**({"authorization": f"Bearer {key}"} if key else {})) as http:
+            counts: dict[str, int] = http.get("/v1/system").json()["workers"]
+        return counts["compile"]
+
+    def _start(self, module: str, **settings: str) -> Process:
+        log = self.folder / f"{module}.log"
+        settings = {"TRITOND_REDIS_URL": self.redis_url, **self._settings, **settings}
+        return Process(log, "-m", module, **settings)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(url).is_success
+    except httpx.TransportError:
+        return False
+
+
+def wait_until(
+    is_so: Callable[[], bool], what: str, explain: Callable[[], str] = str, within_s: float = 60
+) -> None:
+    """Return when `is_so`; fail with `what` and `explain()` when that takes too long."""
+    until = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < until, f"not within {within_s:g} s: {what}\n{explain()}"
+        time.sleep(0.05)

@@ -1,0 +1,86 @@
+"""DELETE withdraws one caller's interest; the work stops when nobody is interested."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import httpx
+
+from tests.integration.service import bodies
+from tests.integration.service.conftest import Post
+from tests.integration.service.running import Deployment, wait_until
+from tests.security.tree import descendants, wait_until_dead
+
+ENDLESS = "while True: pass"
+TICKS = 20  # of CPU time, 10 ms each
+
+
+def cpu_ticks(pid: int) -> int:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return int(fields[11]) + int(fields[12])
+
+
+def children_at_work(worker: int, before: dict[int, int]) -> set[int]:
+    return {pid for pid in descendants(worker) if cpu_ticks(pid) - before.get(pid, 0) > TICKS}
+
+
+def test_a_running_job_is_stopped_and_its_child_dies(
+    system: Deployment, post: Post, http: httpx.Client
+) -> None:
+    worker = system.workers[0].pid
+    before = {pid: cpu_ticks(pid) for pid in descendants(worker)}
+    posted = post(bodies.running(ENDLESS + "  # to be cancelled"), wait=0).json()
+    wait_until(lambda: children_at_work(worker, before) != set(), "a child runs the source")
+    running = children_at_work(worker, before)
+
+    cancelled = http.delete(posted["url"])
+
+    assert cancelled.status_code == 202
+    assert cancelled.json()["state"] == "cancelled"
+    assert wait_until_dead(running) == set()
+    assert post(bodies.vector_add("after a cancelled one")).json()["state"] == "succeeded"
+
+
+def test_a_cancelled_one_is_told_to_get_and_never_reused(post: Post, http: httpx.Client) -> None:
+    body = bodies.running(
+        "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: pass"
+    )
+    posted = post(body, wait=0).json()
+    http.delete(posted["url"])
+
+    told = http.get(posted["url"]).json()
+    again = post(body).json()
+
+    assert told["state"] == "cancelled"
+    assert told["problem"]["slug"] == "cancelled"
+    assert told["problem"]["retryable"] is True
+    assert (again["state"], again["cache"]) == ("succeeded", "miss")
+
+
+def test_who_waits_for_a_cancelled_one_is_told_at_once(post: Post, http: httpx.Client) -> None:
+    posted = post(bodies.running(ENDLESS + "  # waited for, then cancelled"), wait=0).json()
+    http.delete(posted["url"])
+    started = time.monotonic()
+
+    answer = http.get(posted["url"], params={"wait": 30})
+
+    assert answer.json()["state"] == "cancelled"
+    assert time.monotonic() - started < 5
+
+
+def test_a_finished_one_stays_as_it_is(post: Post, http: httpx.Client) -> None:
+    made = post(bodies.vector_add("finished before")).json()
+
+    deleted = http.delete(made["url"])
+
+    assert deleted.status_code == 200
+    assert deleted.json()["state"] == "succeeded"
+    assert post(bodies.vector_add("finished before")).json()["cache"] == "hit"
+
+
+def test_what_never_was_cannot_be_cancelled(http: httpx.Client) -> None:
+    assert http.delete(f"/v1/compilations/{'0' * 64}").status_code == 404

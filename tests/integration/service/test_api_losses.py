@@ -1,0 +1,177 @@
+"""What may be lost at any moment (a worker, a blob, the store, everything but the data folder)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from store import keys
+from store.connection import connect
+from tests.integration.service import bodies
+from tests.integration.service.conftest import Post
+from tests.integration.service.running import Deployment, Process, wait_until
+
+LEASE_S = 2
+Started = Callable[[dict[str, Any]], str]
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A deployment of its own, whose parts these tests end and start again."""
+    deployment = Deployment(tmp_path_factory.mktemp("machine"), TRITOND_LEASE_S=str(LEASE_S))
+    deployment.start_store()
+    deployment.start_service()
+    yield deployment
+    deployment.stop()
+
+
+@pytest.fixture
+def worker(machine: Deployment) -> Process:
+    """The one worker, started when the test before took it away."""
+    machine.workers = [worker for worker in machine.workers if worker.still_runs()]
+    if not machine.workers:
+        machine.start_worker()
+    wait_until(lambda: is_registered(machine, machine.workers[0]), "a worker", machine.said)
+    return machine.workers[0]
+
+
+@pytest.fixture
+def client(machine: Deployment) -> Iterator[httpx.Client]:
+    with machine.client() as client:
+        yield client
+
+
+@pytest.fixture
+def started(client: httpx.Client) -> Started:
+    """Posts a compilation that takes a while and returns its URL when a worker is at it."""
+
+    def started(body: dict[str, Any]) -> str:
+        url: str = client.post("/v1/compilations", json=body).json()["url"]
+        wait_until(lambda: client.get(url).json()["state"] == "running", "it runs")
+        return url
+
+    return started
+
+
+def is_registered(machine: Deployment, worker: Process) -> bool:
+    known = httpx.get(f"{machine.url}/v1/workers").json()["workers"]
+    return any(f"-{worker.pid}-" in each["id"] for each in known)
+
+
+def busy_for(seconds: float, comment: str) -> dict[str, Any]:
+    code = f"import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass"
+    return bodies.running(f"{code}  # {comment}")
+
+
+async def delete_blob(redis_url: str, digest: str) -> None:
+    async with connect(redis_url) as redis:
+        assert await redis.delete(keys.BLOB + digest) == 1
+
+
+def test_the_job_of_a_killed_worker_is_done_by_another(
+    machine: Deployment, worker: Process, client: httpx.Client, started: Started
+) -> None:
+    url = started(busy_for(1, "its worker is killed"))
+
+    worker.kill()
+    machine.start_worker()
+
+    done = client.get(url, params={"wait": 60}).json()
+    assert done["state"] == "succeeded"
+    assert client.get(f"{url}/events").text.count("event: started") == 2
+
+
+def test_a_worker_that_is_told_to_stop_gives_its_job_back(
+    machine: Deployment, worker: Process, client: httpx.Client, started: Started
+) -> None:
+    url = started(busy_for(20, "its worker stops"))
+
+    assert worker.stop() == 0
+
+    assert client.get(url).json()["state"] == "queued"
+    assert not is_registered(machine, worker)
+    assert client.delete(url).json()["state"] == "cancelled"
+
+
+def test_the_cache_outlives_a_restart_of_everything(machine: Deployment, worker: Process) -> None:
+    with machine.client() as client:
+        made = client.post("/v1/compilations?wait=60", json=bodies.vector_add("kept")).json()
+        ptx = client.get(made["artifacts"]["ptx"]["url"]).text
+
+    machine.stop()
+    machine.start_store()
+    machine.start_service()
+
+    with machine.client() as client:
+        again = client.post("/v1/compilations", json=bodies.vector_add("kept")).json()
+        assert again == made | {"cache": "hit"}, "a hit needs no worker"
+        assert client.get(again["artifacts"]["ptx"]["url"]).text == ptx
+
+
+def test_without_its_store_the_service_says_so_and_recovers(
+    machine: Deployment, worker: Process, client: httpx.Client
+) -> None:
+    machine.stop_store()
+    refused = client.post("/v1/compilations?wait=5", json=bodies.vector_add("store down"))
+    alive, ready = client.get("/healthz"), client.get("/readyz")
+    machine.start_store()
+    wait_until(lambda: client.get("/readyz").is_success, "the service finds its store again")
+    made = client.post("/v1/compilations?wait=60", json=bodies.vector_add("store up")).json()
+
+    assert (refused.status_code, refused.json()["slug"]) == (503, "store_unavailable")
+    assert int(refused.headers["retry-after"]) > 0
+    assert (alive.status_code, ready.status_code) == (200, 503)
+    assert made["state"] == "succeeded"
+    assert worker.still_runs()
+
+
+@pytest.mark.parametrize("hits", [0, 2], ids=["fresh", "remembered"])
+def test_a_lost_blob_is_made_again(
+    system: Deployment, post: Post, http: httpx.Client, hits: int
+) -> None:
+    """Also when the service has the answer in its memory: who is told to post again is served."""
+    body = bodies.vector_add(f"its blob is lost after {hits} hits")
+    made = post(body).json()
+    for _ in range(hits):
+        post(body)
+    url, digest = made["artifacts"]["ptx"]["url"], made["artifacts"]["ptx"]["digest"]
+    asyncio.run(delete_blob(system.redis_url, digest))
+
+    gone = http.get(url)
+    again = post(body)
+
+    assert (gone.status_code, gone.json()["slug"]) == (410, "evicted")
+    assert again.headers["cache-status"] == "tritond; fwd=miss"
+    assert again.json()["artifacts"]["ptx"]["digest"] == digest
+    assert http.get(url).status_code == 200
+
+
+def test_a_lost_blob_that_is_to_be_included_is_made_again(system: Deployment, post: Post) -> None:
+    body = bodies.vector_add("its included blob is lost", include=["ptx"])
+    made = post(body).json()
+    asyncio.run(delete_blob(system.redis_url, made["artifacts"]["ptx"]["digest"]))
+
+    again = post(body).json()
+
+    assert (again["state"], again["cache"]) == ("succeeded", "miss")
+    assert again["included"] == made["included"]
+
+
+def test_a_damaged_blob_is_made_again(system: Deployment, post: Post, http: httpx.Client) -> None:
+    body = bodies.vector_add("its blob is damaged", include=["ptx"])
+    made = post(body).json()
+    asyncio.run(damage_blob(system.redis_url, made["artifacts"]["ptx"]["digest"]))
+
+    again = post(body).json()
+
+    assert again["included"] == made["included"]
+    assert http.get(made["artifacts"]["ptx"]["url"]).text == made["included"]["ptx"]
+
+
+async def damage_blob(redis_url: str, digest: str) -> None:
+    async with connect(redis_url) as redis:
+        assert await redis.set(keys.BLOB + digest, b"rust", xx=True)

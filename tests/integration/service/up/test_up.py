@@ -1,0 +1,183 @@
+"""`tritond up`: one tree of processes on one data folder, which ends together however it ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.integration.service import bodies
+from tests.integration.service.running import Process, free_port, wait_until
+from tests.security.tree import descendants, wait_until_dead
+
+STOP_TIMEOUT_S = 12.0
+
+
+class Up(Process):
+    """`tritond up` on a port and a data folder."""
+
+    def __init__(self, folder: Path, name: str, port: int | None = None) -> None:
+        self.port = port or free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        words = ["up", "--port", str(self.port), "--data", str(folder / "data")]
+        super().__init__(folder / f"{name}.log", "-m", "service.command", *words)
+
+    def wait_until_ready(self) -> None:
+        wait_until(lambda: "tritond is ready" in self.said, "up is ready", lambda: self.said)
+
+
+Start = Callable[..., Up]
+
+
+@pytest.fixture(scope="module")
+def used_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder on which it ran before, so that it need not try the targets again."""
+    folder = tmp_path_factory.mktemp("used")
+    up = Up(folder, "first")
+    up.wait_until_ready()
+    up.stop()
+    return folder / "data"
+
+
+@pytest.fixture
+def start(tmp_path: Path, used_data: Path) -> Iterator[Start]:
+    """Starts `tritond up` on one data folder; what still runs afterwards is ended."""
+    started: list[Up] = []
+    shutil.copytree(used_data, tmp_path / "data")
+
+    def start(name: str = "up", port: int | None = None) -> Up:
+        started.append(Up(tmp_path, name, port))
+        return started[-1]
+
+    yield start
+    for up in started:
+        if up.still_runs():
+            up.stop()
+
+
+def compile_something(url: str) -> str:
+    answer = httpx.post(
+        f"{url}/v1/compilations?wait=60", json=bodies.good("vector_add"), timeout=90
+    )
+    state: str = answer.json()["state"]
+    return state
+
+
+def test_it_compiles_and_sigterm_leaves_no_process(start: Start) -> None:
+    up = start()
+    up.wait_until_ready()
+    assert compile_something(up.url) == "succeeded"
+    tree = descendants(up.pid)
+    assert len(tree) >= 5, "Valkey, the service, the worker, its zygote and spare children"
+
+    up.send(signal.SIGTERM)
+
+    assert up.wait(STOP_TIMEOUT_S) == 0
+    assert wait_until_dead(tree) == set()
+    assert "Traceback" not in up.said
+
+
+def test_ctrl_c_while_it_starts_leaves_no_process(start: Start) -> None:
+    up = start()
+    wait_until(lambda: len(descendants(up.pid)) >= 4, "its parts are starting", lambda: up.said)
+    tree = descendants(up.pid)
+
+    up.send(signal.SIGINT)
+
+    assert up.wait(STOP_TIMEOUT_S) == 0
+    assert wait_until_dead(tree) == set()
+    assert "Traceback" not in up.said
+
+
+def test_when_it_is_killed_no_process_is_left_and_the_cache_is(start: Start) -> None:
+    killed = start("killed")
+    killed.wait_until_ready()
+    assert compile_something(killed.url) == "succeeded"
+    time.sleep(1.2)  # the append-only file is written every second
+    tree = descendants(killed.pid)
+
+    killed.kill()
+
+    assert wait_until_dead(tree, STOP_TIMEOUT_S) == set()
+    again = start("again")
+    wait_until(lambda: is_served(again.url), "the service answers", lambda: again.said)
+    answer = httpx.post(f"{again.url}/v1/compilations", json=bodies.good("vector_add"))
+    assert answer.json()["cache"] == "hit"
+
+
+def is_served(url: str) -> bool:
+    with suppress(httpx.TransportError):
+        return httpx.get(f"{url}/readyz").is_success
+    return False
+
+
+def test_a_part_that_dies_ends_the_others(start: Start) -> None:
+    up = start()
+    up.wait_until_ready()
+    tree = descendants(up.pid)
+    (valkey,) = (pid for pid in tree if "valkey-server" in command_of(pid))
+
+    os.kill(valkey, signal.SIGKILL)
+
+    assert up.wait(STOP_TIMEOUT_S) == 1
+    assert "the embedded Valkey ended" in up.said
+    assert wait_until_dead(tree) == set()
+
+
+def test_a_worker_that_dies_is_started_again(start: Start) -> None:
+    up = start()
+    up.wait_until_ready()
+    (killed,) = workers_of(up)
+
+    os.kill(killed, signal.SIGKILL)
+
+    wait_until(lambda: workers_of(up) - {killed} != set(), "another worker", lambda: up.said)
+    assert compile_something(up.url) == "succeeded"
+    assert "the worker ended with status -9; starting it again" in up.said
+    assert up.still_runs()
+
+
+def workers_of(up: Up) -> set[int]:
+    tree = descendants(up.pid)
+    return {pid for pid in tree if command_of(pid).rstrip().endswith("-m worker")}
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except FileNotFoundError:  # it ended just now
+        return ""
+
+
+def test_a_second_one_on_the_same_data_folder_is_refused(start: Start) -> None:
+    first = start("first")
+    wait_until(lambda: is_served(first.url), "the first serves", lambda: first.said)
+
+    second = start("second")
+
+    assert second.wait(STOP_TIMEOUT_S) != 0
+    assert "Another tritond is running on" in second.said
+    assert "--data" in second.said
+    assert "Traceback" not in second.said
+    assert first.still_runs()
+
+
+def test_a_port_that_is_taken_is_said(start: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+
+        up = start(port=port)
+
+        assert up.wait(30) != 0
+    assert str(port) in up.said
+    assert "address already in use" in up.said.lower()
+    assert "Traceback" not in up.said
+    assert "tritond is ready" not in up.said

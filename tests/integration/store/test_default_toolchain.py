@@ -1,0 +1,63 @@
+"""After an upgrade, a deployment on one machine compiles with what its own worker has."""
+
+import pytest
+
+from service.toolchains import reconcile_default
+from store.workers import Toolchains, Worker, Workers
+
+DESCRIPTION = (
+    b'{"id": "%s", "triton": "%s", "ptxas": "", "host_arch": "", "targets": [], "options": {},'
+    b' "sandbox": "standard"}'
+)
+
+
+@pytest.fixture
+def workers(redis):
+    return Workers(redis)
+
+
+@pytest.fixture
+def toolchains(redis):
+    return Toolchains(redis)
+
+
+async def offered(toolchains, name, triton):
+    await toolchains.offer(name, DESCRIPTION % (name.encode(), triton.encode()))
+
+
+async def living(workers, *names):
+    await workers.beat(
+        Worker("one", "compile", names[0], None, "standard", 2, 0, toolchains=[*names])
+    )
+
+
+async def test_a_default_that_only_an_older_installation_had_is_followed_by_a_living_one(
+    workers, toolchains
+):
+    await offered(toolchains, "old", "3.9.0")
+    await offered(toolchains, "another", "3.6.0")
+    await offered(toolchains, "new", "3.10.0")
+    await living(workers, "another", "new")
+
+    assert await reconcile_default(workers, toolchains) == [
+        "the default toolchain is now new (Triton 3.10.0)",
+        "toolchain old (Triton 3.9.0) is not offered any more",
+    ]
+    assert await toolchains.default() == "new"
+    assert list(await toolchains.list()) == ["another", "new"]
+
+
+async def test_a_default_that_is_offered_stays_though_another_is_newer(workers, toolchains):
+    await offered(toolchains, "mine", "3.6.0")
+    await offered(toolchains, "new", "3.9.0")
+    await living(workers, "new", "mine")
+
+    assert await reconcile_default(workers, toolchains) == []
+    assert await toolchains.default() == "mine"
+
+
+async def test_without_a_living_worker_nothing_changes(workers, toolchains):
+    await offered(toolchains, "old", "3.9.0")
+
+    assert await reconcile_default(workers, toolchains) == []
+    assert await toolchains.default() == "old"

@@ -1,0 +1,70 @@
+"""What comes out of a job after its end: told to who follows it, and kept in its record."""
+
+import asyncio
+
+import pytest
+
+from store.events import EventFollowers, Events
+from store.launches import Amendments
+
+LANE = "compile:triton-3.9.0"
+
+
+@pytest.fixture
+def sequels(redis):
+    return Amendments(redis)
+
+
+@pytest.fixture
+async def following(redis, blocking):
+    following = EventFollowers(redis, blocking, Events(redis), silence_s=0.2)
+    task = asyncio.create_task(following.run())
+    yield following
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def kinds(following):
+    return [event.kind async for event in following.follow("k") if event is not None]
+
+
+async def finished(submit, worker):
+    await submit("k")
+    claim = await worker().claim([LANE])
+    await worker().finish("k", claim.token, b"first", reusable=True, keep_s=60)
+    return claim.token
+
+
+async def test_a_follower_stays_for_a_sequel(jobs, submit, worker, sequels, following):
+    await sequels.expect("k")
+    token = await finished(submit, worker)
+    follower = asyncio.create_task(kinds(following))
+    await asyncio.sleep(0.3)
+    assert not follower.done()
+
+    assert await sequels.tell("k", token, b"second", "finding", {"line": 12})
+
+    assert await follower == ["queued", "started", "finished", "finding"]
+    assert (await jobs.result("k")).record == b"second"
+
+
+async def test_who_comes_late_sees_the_sequel_too(submit, worker, sequels, following):
+    token = await finished(submit, worker)
+    await sequels.tell("k", token, None, "finding", {})
+
+    assert await kinds(following) == ["queued", "started", "finished", "finding"]
+
+
+async def test_a_sequel_that_never_comes_lets_followers_go(submit, worker, sequels, following):
+    await sequels.expect("k", life_ms=300)
+    await finished(submit, worker)
+
+    async with asyncio.timeout(5):
+        assert (await kinds(following))[-1] == "finished"
+
+
+async def test_an_attempt_that_did_not_finish_the_job_tells_nothing(jobs, submit, worker, sequels):
+    token = await finished(submit, worker)
+
+    assert not await sequels.tell("k", token + 1, b"forged", "finding", {})
+    assert (await jobs.result("k")).record == b"first"

@@ -1,0 +1,32 @@
+"""What a launch has compiled for it goes on as long as the launch wants it, whoever withdraws."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+from store import keys
+from store.compilations import Compilations
+from store.jobs.producer import JobProducer
+from store.jobs.types import Cancellation
+from store.jobs.waiting import Finished
+from worker.launch.gpu_run import GpuContext
+from worker.launch.run import Deadline
+
+JOB = SimpleNamespace(key="f" * 64, toolchain_id="t", timeout_s=60.0, model_dump_json=lambda: "{}")
+LAUNCH = SimpleNamespace(id="launch-1", caller="alice")
+REQUEST = SimpleNamespace(deadline_s=30.0, priority="interactive")
+
+
+async def test_a_launch_waits_for_its_kernel_with_an_interest_of_its_own(redis, blocking):
+    jobs = JobProducer(redis)
+    nothing = cast("Any", None)
+    desk = GpuContext(nothing, 0, jobs, Finished(redis, blocking), Compilations(redis), nothing)
+    compiling = asyncio.create_task(
+        desk.compiled(cast("Any", JOB), cast("Any", LAUNCH), cast("Any", REQUEST), Deadline(30))
+    )
+    while await jobs.state(JOB.key) is None:
+        await asyncio.sleep(0.01)
+
+    assert await jobs.cancel(JOB.key, "alice", b"cancelled") == Cancellation.WITHDRAWN
+    assert await redis.hget(keys.JOB + JOB.key, "timeout_ms") == b"60000"
+    compiling.cancel()

@@ -1,0 +1,27 @@
+"""Triton's and Python's messages in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.front.diagnosis.wording import cleaned, told
+
+IMPORT = "cannot import name 'nope' from "
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (f"{IMPORT}'triton.language' (/opt/triton/language/__init__.py)", "'triton.language'"),
+        (f"{IMPORT}'math' (unknown location)", "'math' (unknown location)"),
+        (f"{IMPORT}'ops' (/kernel/ops.py)", "'ops' (/kernel/ops.py)"),
+    ],
+)  # fmt: skip
+def test_where_a_module_lies_on_this_machine_is_not_told(said: str, words: str) -> None:
+    assert told(ImportError(said)) == f"ImportError: {IMPORT}{words}"
+
+
+def test_a_function_without_a_form_for_its_arguments_is_named_as_such() -> None:
+    words = cleaned("KeyError((triton.language.int32, triton.language.float32))")
+
+    assert words == "the function has no form for arguments of type tl.int32, tl.float32"

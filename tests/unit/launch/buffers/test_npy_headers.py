@@ -1,0 +1,114 @@
+"""Files of tensors: whole ones of plain numbers are taken, all else is refused in words."""
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launch.buffers import npy
+from launch.buffers.npy_header import MAX_HEADER_BYTES, NotNpy, check_npy
+
+PLAIN = "?bBhHiIlLefd"
+
+
+def saved(array: Any) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=True)
+    return stream.getvalue()
+
+
+def file(header: str | bytes, data: bytes = b"", version: tuple[int, int] = (1, 0)) -> bytes:
+    """A file with a header of one's own."""
+    text = header.encode() if isinstance(header, str) else header
+    length = len(text).to_bytes(2 if version[0] == 1 else 4, "little")
+    return b"\x93NUMPY" + bytes(version) + length + text + data
+
+
+def of(descr: str = "'<f4'", order: str = "False", shape: str = "(1,)", more: str = "") -> str:
+    return f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}{more}}}"
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+@pytest.mark.parametrize("shape", [(), (3,), (0,), (2, 3, 4)])
+def test_arrays_of_numbers_are_taken(kind: str, shape: tuple[int, ...]) -> None:
+    check_npy(saved(np.zeros(shape, kind)))
+
+
+@pytest.mark.parametrize("array", [np.zeros(3, ">f8"), np.zeros((2, 3), order="F")])
+def test_bytes_may_be_swapped_and_axes_too(array: Any) -> None:
+    check_npy(saved(array))
+
+
+def test_version_2_is_taken() -> None:
+    check_npy(file(of(), b"1234", version=(2, 0)))
+
+
+@pytest.mark.parametrize(
+    ("array", "said"),
+    [
+        (np.array([{}], dtype=object), "'|O'"),
+        (np.zeros(1, np.complex128), "'<c16'"),
+        (np.zeros(1, np.longdouble), "'<f16'"),
+        (np.array(["a"]), "'<U1'"),
+        (np.array([b"a"]), "'|S1'"),
+        (np.zeros(1, "M8[s]"), "'<M8[s]'"),
+        (np.zeros(1, [("a", "i4")]), "[('a', '<i4')]"),
+    ],
+)
+def test_other_elements_are_refused(array: Any, said: str) -> None:
+    with pytest.raises(NotNpy) as refused:
+        check_npy(saved(array))
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "does not begin"),
+        (b"\x93NUMPY\x01\x00", "does not begin"),
+        (b"\x93NUMPX" + saved(np.zeros(1))[6:], "does not begin"),
+        (file(of(), b"1234", version=(3, 0)), "version is 3.0"),
+        (file(of(), b"1234", version=(1, 1)), "version is 1.1"),
+        (file(of())[:40], "cut off"),
+        (file(of() + " " * MAX_HEADER_BYTES, b"1234"), "too long"),
+        (file(of(), b"123"), "takes 4 bytes, and 3 are there"),
+        (file(of(), b"12345"), "takes 4 bytes, and 5 are there"),
+        (file(of(shape="(281474976710655, 281474976710655)")), "bytes, and 0 are there"),
+        (file(of(descr="'<f3'"), b"123"), "'<f3'"),
+        (file(of(descr="7"), b"1234"), "'7'"),
+        (file(of(order="'no'"), b"1234"), "`fortran_order`"),
+        (file(of(more=", 'x': 1"), b"1234"), "no dictionary"),
+        (file("{'descr': '<f4'}", b"1234"), "no dictionary"),
+        (file("[]", b"1234"), "no dictionary"),
+        (file(of(shape="(True,)"), b"1234"), "shape is none"),
+        (file(of(shape="(-1,)"), b"1234"), "shape is none"),
+        (file(of(shape="[1]"), b"1234"), "shape is none"),
+        (file(of(shape="(281474976710656, 0)")), "shape is none"),
+        (file(of(shape=f"({'1, ' * 33})"), b"1234"), "shape is none"),
+        (file("__import__('os').getpid()"), "cannot be read"),
+        (file(b"\xff" * 40), "cannot be read"),
+        (file(b"\0" * 40), "cannot be read"),
+        (file(of() + "\x1c", b"1234"), "cannot be read"),  # blank to Python, but not in its code
+        (file("[" * 4000), "cannot be read"),
+        (file("-" * 4000 + "1"), "cannot be read"),
+    ],
+)
+def test_what_is_no_whole_file_is_refused(data: bytes, said: str) -> None:
+    with pytest.raises(NotNpy) as refused:
+        check_npy(data)
+    assert said in str(refused.value)
+
+
+@given(at=st.integers(0, 150), byte=st.integers(0, 255), cut=st.integers(0, 20))
+def test_a_damaged_file_is_refused_or_readable(at: int, byte: int, cut: int) -> None:
+    data = bytearray(saved(np.arange(6, dtype=np.int32).reshape(2, 3)))
+    data[at] = byte
+    damaged = bytes(data[: len(data) - cut])
+    try:
+        check_npy(damaged)
+    except NotNpy:
+        return
+    assert npy.read(damaged).nbytes < len(damaged)

@@ -1,0 +1,75 @@
+"""Which elements of an output were stored to, by hand."""
+
+import numpy as np
+
+from launch.buffers.allocation import Allocation, Leaf, filled
+from launch.buffers.element_types import stored
+from launch.buffers.poison import poisoned
+from launch.checks.addresses import Slot
+from launch.checks.written_memory import Marks
+
+
+def leaf(*shape, offset=0, dtype="i8"):
+    strides = tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+    return Leaf("out", tuple(shape), strides, offset, 0, dtype, output=True)
+
+
+def marks_of(memory, layout, init=None, elements=None):
+    described = {"name": "named", "elements": elements or memory.size, "init": init}
+    arguments = {
+        "named": {"kind": "buffer", "shape": layout.shape, "strides": layout.strides,
+                  "offset": layout.offset, "allocation": 0, "dtype": layout.dtype, "output": True}
+    }  # fmt: skip
+    allocation = Allocation("named", layout.dtype, True, memory)
+    return Marks([allocation], filled([described], arguments))
+
+
+def slot(layout):
+    return Slot(layout, first=1000, end=2000, distance=0)
+
+
+def test_a_stored_element_counts_as_written_though_it_equals_the_poison():
+    memory, out = poisoned(4, stored("i8")), leaf(4)
+    marks = marks_of(memory, out)
+    marks.store(slot(out), np.array([1001, 1002], np.uint64), 1)
+
+    assert marks.unwritten(out).tolist() == [True, False, False, True]
+
+
+def test_a_wide_store_writes_every_element_below_it():
+    memory, out = poisoned(8, stored("i8")), leaf(8)
+    marks = marks_of(memory, out)
+    marks.store(slot(out), np.array([1004], np.uint64), 4)
+
+    assert marks.unwritten(out).tolist() == [True] * 4 + [False] * 4
+
+
+def test_a_narrow_store_writes_the_element_it_is_part_of():
+    memory, out = poisoned(2, stored("i32")), leaf(2, dtype="i32")
+    marks = marks_of(memory, out)
+    marks.store(slot(out), np.array([1006], np.uint64), 2)
+
+    assert marks.unwritten(out).tolist() == [True, False]
+
+
+def test_what_is_no_poison_any_more_was_written():
+    memory, out = poisoned(3, stored("i32")), leaf(3, dtype="i32")
+    marks = marks_of(memory, out)
+    memory[1] = 7  # as an atomic operation does
+
+    assert marks.unwritten(out).tolist() == [True, False, True]
+
+
+def test_an_output_in_place_has_nothing_unwritten():
+    memory, out = np.full(3, -85, np.int8), leaf(3)
+
+    assert marks_of(memory, out, init={"kind": "ones"}).unwritten(out) is None
+
+
+def test_a_view_reaches_what_the_initial_contents_did_not():
+    memory = poisoned(4, stored("i8"))
+    every_third = Leaf("x", (2,), (3,), 0, 0, "i8", output=True)
+    memory[[0, 3]] = 1
+    marks = marks_of(memory, every_third, init={"kind": "ones"})
+
+    assert marks.unwritten(leaf(2, offset=1)).tolist() == [True, True]

@@ -1,0 +1,288 @@
+"""A launch request: its shape, its contradictions, and what its JSON alone shows to be wrong."""
+
+from typing import Any
+
+import orjson
+import pytest
+from launch_of_add import COMPILATION, LAUNCH, OUTPUT, SIGNATURE, X, faults, request, resolved
+
+from launch.request.hint_check import HintViolated
+from launch.request.launch_request import EXAMPLE, DeviceClass, LaunchRequest
+from launch.request.launch_resolution import grid_values, resolve_launch
+from service.http.body import parse_body
+
+
+def read(**changes: Any) -> LaunchRequest:
+    return parse_body(orjson.dumps(LAUNCH | changes), LaunchRequest)
+
+
+def test_the_example_of_the_documentation_is_a_launch():
+    resolved = resolve_launch(parse_body(orjson.dumps(EXAMPLE), LaunchRequest))
+
+    assert resolved.device == "auto"
+    assert resolved.infers
+
+
+def test_what_is_not_said_has_a_default():
+    said = read()
+
+    assert (said.device, said.isolation, said.priority) == ("auto", "caller", "interactive")
+    assert (said.timeout_s, said.deadline_s) == (30, 300)
+    assert (said.cases, said.checks, said.return_) == ([], [], {})
+    assert (said.reference, said.timing, said.trace) == (None, None, None)
+
+
+def test_empty_timing_and_trace_have_their_defaults():
+    said = read(timing={}, trace={})
+
+    assert (said.timing.warmup_repeats, said.timing.min_repeats, said.timing.max_ms) == (
+        10,
+        20,
+        500,
+    )
+    assert said.timing.flush_l2
+    assert said.trace.programs == [[0, 0, 0]]
+    assert said.trace.max_accesses == 10_000
+
+
+def test_a_request_is_read_back_from_its_json():
+    said = read(timing={"bytes": 1e6, "flops": 5}, **{"return": {"output_ptr": "tensor"}})
+    written = said.model_dump_json(by_alias=True)
+
+    assert LaunchRequest.model_validate_json(written) == said
+    assert said.timing.bytes_ == 1e6
+
+
+SHAPES: dict[str, tuple[dict[str, Any], str, str]] = {
+    "unknown field": ({"spam": 1}, "/spam", "unknown field"),
+    "unknown field of the compilation": (
+        {"compilation": COMPILATION | {"spam": 1}},
+        "/compilation/spam",
+        "unknown field",
+    ),
+    "key that is none": ({"compilation_key": "x"}, "/compilation_key", "pattern"),
+    "101 cases": ({"cases": [{}] * 101}, "/cases", "at most 100"),
+    "unknown field of a case": ({"cases": [{}, {"args": 1}]}, "/cases/1/args", "unknown field"),
+    "unknown check": ({"checks": ["memchck"]}, "/checks/0", "'memcheck'"),
+    "unknown return": (
+        {"return": {"output_ptr": "all"}},
+        "/return/output_ptr",
+        "'none', 'summary'",
+    ),
+    "no failures": (
+        {"stop_after_failures": 0},
+        "/stop_after_failures",
+        "greater than or equal to 1",
+    ),
+    "negative budget": ({"timing": {"max_ms": -1}}, "/timing/max_ms", "greater than 0"),
+    "unknown isolation": ({"isolation": "vm"}, "/isolation", "'caller' or 'process'"),
+    "timeout of zero": ({"timeout_s": 0}, "/timeout_s", "greater than 0"),
+    "endless timeout": ({"timeout_s": 1e9}, "/timeout_s", "less than or equal to 600"),
+    "endless deadline": ({"deadline_s": 1e9}, "/deadline_s", "less than or equal to 3600"),
+    "timeout as text": ({"timeout_s": "30"}, "/timeout_s", "valid number"),
+    "negative tolerance": (
+        {"reference": {"source": "x", "rtol": -1}},
+        "/reference/rtol",
+        "greater",
+    ),
+    "ratio beyond 1": (
+        {"reference": {"max_mismatched_ratio": 2}},
+        "/reference/max_mismatched_ratio",
+        "less",
+    ),
+    "unknown language": (
+        {"reference": {"language": "jax"}},
+        "/reference/language",
+        "'numpy' or 'torch'",
+    ),
+    "program of four": ({"trace": {"programs": [[0, 0, 0, 0]]}}, "/trace/programs/0", "at most 3"),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_shape_of_a_request_is_checked(name: str):
+    changes, at, message = SHAPES[name]
+    [(pointer, said)] = faults(lambda: read(**changes))
+
+    assert pointer == at
+    assert message in said
+
+
+KEY = {"compilation": None, "compilation_key": "0" * 64}
+REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
+    "no compilation": ({"compilation": None}, "", "give either `compilation`, or"),
+    "two compilations": ({"compilation_key": "0" * 64}, "", "give either `compilation`, or"),
+    "unknown device": ({"device": "gpu"}, "/device", '"auto", "interpreter" or'),
+    "device of a strange target": ({"device": {"target": "x"}}, "/device/target", "not a target"),
+    "device without a target": ({"device": {"model": "x"}}, "/device/target", "needed"),
+    "device of another target": (
+        {"device": {"target": "cuda:80"}},
+        "/device/target",
+        "is for cuda:90",
+    ),
+    "strange target": (
+        {"compilation": COMPILATION | {"target": "x"}},
+        "/compilation/target",
+        "not a target",
+    ),
+    "half a compilation": (
+        {"compilation": COMPILATION | {"stop_after": "ptx"}},
+        "/compilation/stop_after",
+        "last stage, cubin",
+    ),
+    "strange type": (
+        {"compilation": COMPILATION | {"signature": {"x_ptr": "x"}}},
+        "/compilation/signature/x_ptr",
+        "not a Triton type",
+    ),
+    "strange constexpr": (
+        {"compilation": COMPILATION | {"constexprs": {"B": {}}}},
+        "/compilation/constexprs/B",
+        "not a constexpr",
+    ),
+    "arguments by position": ({"arguments": [1]}, "/arguments", "by position is for IR"),
+    "arguments of no kind": ({"arguments": 1}, "/arguments", "an object by name"),
+    "arguments of a case": (
+        {"cases": [{"arguments": 1}]},
+        "/cases/0/arguments",
+        "an object by name",
+    ),
+    "grid": ({"grid": "1"}, "/grid", "list of one to three"),
+    "grid that is too large": ({"grid": ["n_elements * 2**31"]}, "/grid/0", "does not belong"),
+    "grid of zero": ({"grid": ["n_elements // 1000"]}, "/grid/0", "is 0"),
+    "grid of a case": ({"cases": [{"grid": ["1/2"]}]}, "/cases/0/grid/0", "write //"),
+    "no output": ({"return": {"x_ptr": "values"}}, "/return/x_ptr", "outputs are output_ptr"),
+    "trace of a GPU": (
+        {"device": {"target": "cuda:90"}, "trace": {}},
+        "/trace",
+        '"device": "interpreter"',
+    ),
+    "grid of a buffer": ({"grid": ["cdiv(x_ptr, 4)"]}, "/grid/0", "x_ptr"),
+    "empty reference": ({"reference": {}}, "/reference", "give either `source`"),
+    "two references": (
+        {"reference": {"source": "x", "compilation_key": "0" * 64}},
+        "/reference",
+        "give either `source`",
+    ),
+    "grid of a function": (
+        {"reference": {"source": "x", "grid": [1]}},
+        "/reference/grid",
+        "only a kernel",
+    ),
+    "grid of a reference": (
+        {"reference": {"compilation_key": "0" * 64, "grid": [0]}},
+        "/reference/grid/0",
+        "is 0",
+    ),
+    "reference of a case": (
+        {"cases": [{"reference": {"rtol": 1}}]},
+        "/cases/0/reference",
+        "give either `source`",
+    ),
+    "NUL in a reference": ({"reference": {"source": "\0"}}, "/reference/source", "NUL"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_json_alone_shows_to_be_wrong_is_refused(name: str):
+    changes, at, message = REFUSED[name]
+    [(pointer, said)] = faults(lambda: resolved(**changes))
+
+    assert pointer == at
+    assert message in said
+
+
+def test_all_faults_of_a_request_are_found():
+    found = faults(lambda: resolved(device=1, grid=[], arguments={"x": "y"}, trace={}))
+
+    assert [pointer for pointer, _ in found] == ["/device", "/arguments/x", "/grid"]
+
+
+def test_a_device_class_names_target_and_model():
+    device = resolved(device={"target": "cuda:90", "model": "NVIDIA H200"}).device
+
+    assert device == DeviceClass(target="cuda:90", model="NVIDIA H200")
+
+
+@pytest.mark.parametrize("device", ["auto", "interpreter"])
+def test_a_launch_with_a_trace_is_the_interpreters(device: str):
+    assert resolved(device=device, trace={}).device == "interpreter"
+
+
+def test_ir_cannot_be_traced():
+    ir = {"ir": {"language": "ttir", "text": "module {}"}, "target": "cuda:90"}
+
+    found = faults(lambda: resolved(compilation=ir, arguments=[], grid=[1], trace={}))
+
+    assert found == [("/trace", "only the interpreter traces, and it cannot run IR")]
+
+
+def test_without_a_signature_it_is_inferred():
+    assert resolved().infers
+    assert not resolved(compilation=COMPILATION | {"signature": SIGNATURE}).infers
+    assert not resolved(
+        compilation=COMPILATION | {"signature": "*fp32, *fp32, i32, 64", "constexprs": None}
+    ).infers
+    assert not resolved(**KEY).infers
+
+
+def test_a_grid_that_needs_the_source_or_the_device_is_left_open():
+    arguments = {"compilation": COMPILATION | {"constexprs": None}}
+
+    assert resolved(**arguments).cases[0].grid.names == {"n_elements", "BLOCK"}
+    assert resolved(grid=["min(NUM_SMS, 5) * 0"]).cases[0].grid.names == {"NUM_SMS"}
+
+
+def test_the_values_of_a_grid_are_scalars_and_constexprs():
+    case = resolved()
+
+    assert grid_values(case.specialization, case.cases[0].bound) == {"n_elements": 96, "BLOCK": 64}
+
+
+def test_an_argument_that_breaks_a_hint_of_the_signature_is_a_violation():
+    arguments = {"x_ptr": X, "output_ptr": OUTPUT, "n_elements": 95}
+    with pytest.raises(HintViolated) as violated:
+        resolved(compilation=COMPILATION | {"signature": SIGNATURE}, arguments=arguments)
+
+    assert [fault.pointer for fault in violated.value.faults] == ["/arguments/n_elements"]
+
+
+def test_what_a_hook_of_the_jit_printed_is_a_promise_too():
+    data = {
+        "name": "add",
+        "signature": {"x_ptr": "*fp32", "output_ptr": "*fp32", "n_elements": "i32"},
+        "attrs_keys": [[2]],
+        "attrs_vals": [[["tt.divisibility", 16]]],
+    }
+    compilation = COMPILATION | {"specialization_data": data, "constexprs": None}
+    arguments = {"x_ptr": X, "output_ptr": OUTPUT, "n_elements": 95}
+
+    assert not resolved(compilation=compilation, grid=[1]).infers
+    with pytest.raises(HintViolated, match="/arguments/n_elements: is 95"):
+        resolved(compilation=compilation, arguments=arguments, grid=[1])
+
+
+def test_null_is_as_good_as_a_field_that_is_left_out():
+    said = read(
+        cases=None, checks=None, device=None, timeout_s=None, timing={"flush_l2": None},
+        reference={"source": "x", "equal_nan": None}, **{"return": None},
+    )  # fmt: skip
+    left_out = read(timing={}, reference={"source": "x"})
+
+    assert said == left_out
+    assert said.model_fields_set == left_out.model_fields_set
+
+
+def test_an_argument_of_another_type_than_the_signature_says_is_refused():
+    arguments = {"x_ptr": X | {"dtype": "fp16"}, "output_ptr": OUTPUT, "n_elements": 96}
+    found = faults(
+        lambda: resolved(compilation=COMPILATION | {"signature": SIGNATURE}, arguments=arguments)
+    )
+
+    assert found == [("/arguments/x_ptr", "must be of type *fp32")]
+
+
+def test_the_limit_on_bytes_is_a_parameter():
+    [(pointer, _)] = faults(lambda: resolve_launch(request(), max_bytes=100))
+
+    assert pointer == "/arguments"

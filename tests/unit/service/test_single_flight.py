@@ -1,0 +1,94 @@
+"""Equal requests at the same time: one asks, all get its answer."""
+
+import asyncio
+
+import pytest
+
+from service.compilations.answer import Answer
+from service.compilations.cache import SingleFlight
+
+DONE = Answer("k", "succeeded", b"{}", "miss")
+
+
+class Asking:
+    """Counts how often it is asked, and answers when it is told to."""
+
+    def __init__(self, *answers: Answer | Exception) -> None:
+        self.waits_s: list[float] = []
+        self.go = asyncio.Event()
+        self._answers = list(answers)
+
+    async def __call__(self, wait_s: float) -> Answer:
+        self.waits_s.append(wait_s)
+        answer = self._answers.pop(0)
+        await self.go.wait()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+async def three(asking: Asking, *, wait_s: float = 5) -> list[Answer | BaseException]:
+    flights = SingleFlight()
+    equal = [asyncio.create_task(flights.share("equal", wait_s, asking)) for _ in range(3)]
+    await asyncio.sleep(0.01)
+    asking.go.set()
+    return await asyncio.gather(*equal, return_exceptions=True)
+
+
+async def test_one_asks_and_the_others_join():
+    asking = Asking(DONE)
+
+    answers = await three(asking)
+
+    assert asking.waits_s == [5]
+    assert [answer.cache for answer in answers] == ["miss", "join", "join"]
+
+
+async def test_a_shared_hit_stays_a_hit():
+    answers = await three(Asking(Answer("k", "succeeded", b"{}", "hit")))
+
+    assert [answer.cache for answer in answers] == ["hit"] * 3
+
+
+async def test_when_the_first_fails_the_others_ask_for_themselves():
+    answers = await three(Asking(OSError("gone"), DONE, DONE))
+
+    assert [type(answer) for answer in answers] == [OSError, Answer, Answer]
+
+
+async def test_when_the_first_is_cancelled_the_others_ask_for_themselves():
+    flights, asking = SingleFlight(), Asking(DONE, DONE)
+    first = asyncio.create_task(flights.share("equal", 5, asking))
+    second = asyncio.create_task(flights.share("equal", 5, asking))
+    await asyncio.sleep(0.01)
+
+    first.cancel()
+    asking.go.set()
+
+    assert await second == DONE
+    with pytest.raises(asyncio.CancelledError):
+        await first
+
+
+async def test_who_is_less_patient_asks_with_the_time_that_is_left():
+    flights, patient = SingleFlight(), Asking(DONE)
+    unfinished = Asking(Answer("k", "running", b"{}", "join"))
+    unfinished.go.set()
+    first = asyncio.create_task(flights.share("equal", 60, patient))
+    await asyncio.sleep(0.01)
+
+    answer = await flights.share("equal", 0.01, unfinished)
+
+    assert (answer.state, unfinished.waits_s) == ("running", [0.0])
+    patient.go.set()
+    assert await first == DONE
+
+
+async def test_what_is_over_is_not_shared():
+    flights, asking = SingleFlight(), Asking(DONE, DONE)
+    asking.go.set()
+
+    await flights.share("equal", 5, asking)
+    await flights.share("equal", 5, asking)
+
+    assert len(asking.waits_s) == 2

@@ -1,0 +1,58 @@
+"""A compilation that ran out of time says in which stage."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.job import CompileJob
+from tests.unit.compiler.vector_add import job
+from worker.compile.child_failure import failure_of
+from worker.pool.child_outcome import ChildOutcome, Ending
+
+OUT_OF_TIME = ChildOutcome(
+    ending=Ending.DEADLINE,
+    detail="",
+    stages=(),
+    result=None,
+    failure=None,
+    stdout=b"",
+    stderr=b"",
+    signal=None,
+    exit_status=None,
+    usage=None,
+)
+IR = {"language": "ttir", "text": "module {}"}
+
+
+def posted(**ir: object) -> CompileJob:
+    return job(source=None, kernel=None, signature=None, constexprs=None, ir=IR | ir)
+
+
+UNDER_WAY = {
+    "executing the source": ("front", job(), [], "frontend"),
+    "the passes of TTIR": ("front", job(), ["source"], "ttir"),
+    "tiling": ("back", job(), ["source", "ttir"], "ttgir"),
+    "tiling of Gluon, which has no TTIR": ("back", job(), ["source"], "ttgir"),
+    "LLVM": ("back", job(), ["source", "ttir", "ttgir"], "llir"),
+    "the assembler": ("back", job(), ["source", "ttir", "ttgir", "llir", "ptx"], "cubin"),
+    "AMD's assembler": (
+        "back",
+        job(target="hip:gfx942"),
+        ["source", "ttir", "ttgir", "llir", "amdgcn"],
+        "hsaco",
+    ),
+    "reading posted IR": ("posted", posted(), [], "ttir"),
+    "lowering posted IR": ("posted", posted(), ["ttir"], "ttgir"),
+    "canonicalizing posted IR": ("posted", posted(canonicalize=True), ["source"], "ttir"),
+}
+
+
+@pytest.mark.parametrize(("task", "job", "reached", "stage"), UNDER_WAY.values(), ids=UNDER_WAY)
+def test_the_stage_that_ran_out_of_time_is_named(
+    task: str, job: CompileJob, reached: list[str], stage: str
+) -> None:
+    failed = failure_of(task, OUT_OF_TIME, job, dict.fromkeys(reached, b""))
+
+    assert failed.slug == "compile_timeout"
+    assert f"timeout_s = 60 s; it ran out of time in stage {stage}." in str(failed)
+    assert [item.stage for item in failed.diagnostics] == [stage]

@@ -1,0 +1,99 @@
+"""What a launcher says of one job, and what that makes of it."""
+
+import pytest
+
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherProtocol
+from worker.pool.frame import Frame, FrameError
+
+NONCE = b"n" * 16
+
+
+def stage(name, body=b"", **more):
+    return Frame(NONCE, {"kind": "stage", "stage": name, "ms": 0.0, **more}, body)
+
+
+def last(**header):
+    return Frame(NONCE, {"kind": "result", "fault": None, "clean": True, **header}, b"")
+
+
+def said(*frames):
+    heard = LauncherProtocol(NONCE)
+    for one in frames:
+        heard.take(one)
+    return heard
+
+
+def test_pieces_of_an_output_are_put_together():
+    heard = said(
+        stage("run"),
+        stage("output:x", b"abc", offset=0),
+        stage("output:x", b"de", offset=3),
+        stage("unwritten:x", b"\x80", offset=0),
+        stage("timed:x", b"zz", offset=0),
+        last(),
+    )
+
+    outcome = heard.outcome()
+
+    assert outcome.ending is LaunchEnding.OK
+    assert outcome.outputs == {"x": b"abcde"}
+    assert outcome.unwritten == {"x": b"\x80"}
+    assert outcome.timed_outputs == {"x": b"zz"}
+    assert outcome.stages == ("run",)
+    assert outcome.clean
+
+
+def test_a_fault_is_an_ending_of_its_own():
+    fault = {"kind": "illegal_access", "error": "CUDA_ERROR_ILLEGAL_ADDRESS", "message": "m"}
+
+    outcome = said(last(fault=fault, clean=False)).outcome()
+
+    assert outcome.ending is LaunchEnding.FAULT
+    assert outcome.fault == fault
+    assert outcome.result is None
+    assert not outcome.clean
+
+
+def test_a_failure_tells_its_slug():
+    failed = Frame(NONCE, {"kind": "failure", "slug": "malformed_job", "message": "no x",
+                           "clean": True}, b"")  # fmt: skip
+
+    outcome = said(failed).outcome()
+
+    assert (outcome.ending, outcome.detail) == (LaunchEnding.FAILURE, "no x")
+    assert outcome.failure is not None
+    assert outcome.failure["slug"] == "malformed_job"
+    assert outcome.clean
+
+
+def test_a_launcher_that_was_killed_is_never_clean():
+    outcome = said(stage("run")).outcome(LaunchEnding.DEADLINE, "still running")
+
+    assert outcome.ending is LaunchEnding.DEADLINE
+    assert not outcome.clean
+    assert outcome.stages == ("run",)
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [Frame(b"o" * 16, {"kind": "stage", "stage": "run"}, b"")],
+        [last(), last()],
+        [stage("output:x", b"abc", offset=1)],
+        [stage("other:x")],
+        [Frame(NONCE, {"kind": "result"}, b"")],
+        [Frame(NONCE, {"kind": "stage", "stage": 7}, b"")],
+    ],
+    ids=["foreign nonce", "two last frames", "missing piece", "unknown kind", "clean is missing",
+         "stage without a name"],
+)  # fmt: skip
+def test_what_breaks_the_protocol_is_refused(frames):
+    with pytest.raises(FrameError):
+        said(*frames)
+
+
+def test_more_result_than_is_taken_is_refused():
+    heard = LauncherProtocol(NONCE, max_result_bytes=4)
+
+    with pytest.raises(FrameError, match="more bytes"):
+        heard.take(stage("output:x", b"abcde", offset=0))

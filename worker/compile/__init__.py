@@ -1,0 +1,1 @@
+"""Compile jobs: which children run, what they report, and the record that comes of it."""

@@ -1,0 +1,120 @@
+"""From what a compilation came to, to the record that is stored and answered."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from compiler.abi import abi_of
+from compiler.compilation import Artifact, Compilation, Resources, new_compilation
+from compiler.diagnostic import STDOUT_CHARS, clipped
+from compiler.job import CompileJob
+from compiler.occupancy import Needs, occupancy, shared_limit_bytes
+from compiler.problem import failure_problem
+from compiler.resource_limits import CompiledWith, fits, warnings
+from compiler.target import MEDIA_TYPES
+from compiler.toolchain import Toolchain
+from worker.compile.diagnostic_bounds import kept_diagnostics
+from worker.compile.progress import CompilationFailed, Progress
+
+CHILDREN = 3
+"""Of one compilation: cut, front, back."""
+
+
+def build_record(
+    job: CompileJob,
+    toolchain: Toolchain,
+    progress: Progress,
+    digests: Mapping[str, str],
+    started: float,
+    failure: CompilationFailed | None,
+) -> Compilation:
+    """Return the record of a compilation that succeeded, or failed with `failure`.
+
+    `digests` are of the stages reached, whose blobs were put before; `started` is of
+    `time.monotonic()`.
+    """
+    progress.timings_ms["total"] = (time.monotonic() - started) * 1000
+    failed = failure.diagnostics if failure else []
+    told = kept_diagnostics([*failed, *progress.diagnostics], children=CHILDREN)
+    made: dict[str, Any] = {
+        "state": "failed" if failure else "succeeded",
+        "kernel": progress.kernel or job.kernel,
+        "artifacts": {
+            stage: _artifact(job.key, stage, digest, len(progress.stages[stage]))
+            for stage, digest in digests.items()
+        },
+        "parameters": list(progress.parameters),
+        "timings_ms": {name: round(ms, 3) for name, ms in progress.timings_ms.items()},
+        "diagnostics": told,
+        "complete": not progress.assumptions,
+        "assumptions": list(progress.assumptions),
+        "stdout": clipped(progress.stdout, STDOUT_CHARS),
+    }
+    if failure is not None:
+        made["problem"] = failure_problem(failure.slug, str(failure), failure.parameter)
+    elif progress.metadata is not None:
+        made["metadata"] = _metadata(job, progress.metadata)
+        # the name and the shared memory are settled with the LLVM IR: before it nothing can launch
+        if progress.metadata.get("shared") is not None:
+            made["abi"] = abi_of(
+                job.target,
+                progress.parameters,
+                progress.metadata,
+                extents_listed=job.ir is not None,
+            )
+            needs = _needs(job, progress.metadata, progress.resources or {})
+            made["resources"] = _resources(job, needs, progress.resources or {})
+            asked = CompiledWith(job.options, progress.parameters)
+            made["diagnostics"] += warnings(job.target, needs, asked)
+    return new_compilation(job, toolchain, "succeeded").model_copy(update=made)
+
+
+def _artifact(key: str, stage: str, digest: str, size_bytes: int) -> Artifact:
+    return Artifact(
+        digest=digest,
+        size_bytes=size_bytes,
+        media_type=MEDIA_TYPES[stage],
+        url=f"/v1/compilations/{key}/artifacts/{stage}",
+    )
+
+
+def _metadata(job: CompileJob, metadata: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": metadata["name"],
+        "num_warps": metadata["num_warps"],
+        "num_stages": job.options.get("num_stages"),
+        "num_ctas": metadata.get("num_ctas") or 1,
+        "shared_bytes": metadata["shared"],
+        "tmem_columns": metadata.get("tmem_size", 0),
+    }
+
+
+def _needs(job: CompileJob, metadata: dict[str, Any], said: dict[str, int]) -> Needs:
+    return Needs(
+        registers=said.get("registers", 0),
+        shared_bytes=metadata["shared"] + said.get("static_shared_bytes", 0),
+        threads=metadata["num_warps"] * job.target.warp_size,
+        tensor_columns=metadata.get("tmem_size") or 0,
+        waves_per_simd=said.get("waves_per_simd"),
+    )
+
+
+def _resources(job: CompileJob, needs: Needs, said: dict[str, int]) -> Resources:
+    return Resources(
+        backend=job.target.backend,
+        registers=said.get("registers"),
+        spill_store_bytes=said.get("spill_store_bytes"),
+        spill_load_bytes=said.get("spill_load_bytes"),
+        stack_bytes=said.get("stack_bytes"),
+        shared_bytes=needs.shared_bytes,
+        shared_limit_bytes=shared_limit_bytes(job.target),
+        threads=needs.threads,
+        tmem_columns=needs.tensor_columns if job.target.backend == "cuda" else None,
+        vgpr=said.get("vgpr"),
+        sgpr=said.get("sgpr"),
+        agpr=said.get("agpr"),
+        vgpr_spills=said.get("vgpr_spills"),
+        sgpr_spills=said.get("sgpr_spills"),
+        occupancy=occupancy(job.target, needs) if needs.registers else None,
+        fits=fits(job.target, needs),
+    )

@@ -1,0 +1,181 @@
+"""From how a child ended to what the user is told: one named failure for every abnormal end.
+
+Pure; what a compiler said in a log was read elsewhere.
+"""
+
+import signal as signals
+from collections.abc import Sequence
+from typing import Any
+
+from compiler.compilation import Diagnostic
+from compiler.job import CompileJob
+from worker.compile.progress import CompilationFailed
+from worker.compile.reports import FailureReport
+from worker.pool.child_outcome import ChildOutcome, Ending
+from worker.pool.retry import killed_from_outside
+
+_COMPLAINT = b"error: "
+NO_USER_CODE = frozenset({"back", "posted"})
+"""Tasks whose children run nothing of the user's, so that how they end is the compiler's doing."""
+
+
+def explains_itself_in_log(task: str, outcome: ChildOutcome) -> bool:
+    """Whether the log of `task` says why it failed: MLIR and LLVM say that on stderr only."""
+    if outcome.failure is not None:
+        slug = outcome.failure.get("slug")
+        return slug == "lowering_failed" or (slug == "assembler_failed" and task in NO_USER_CODE)
+    if outcome.result is not None:
+        return task in NO_USER_CODE and _COMPLAINT in outcome.stderr
+    return task in NO_USER_CODE and outcome.ending in (Ending.SIGNAL, Ending.SILENT)
+
+
+PROFILES = {"posted": "back", "parameters": "front"}
+"""Of tasks that are not named like the profile of the child that runs them."""
+_KILLED = (
+    "Its process was killed from outside again and again, as the kernel does when the worker's "
+    "machine runs out of memory. Post it again, or give workers more memory or fewer slots."
+)
+
+
+def failure_of(
+    task: str,
+    outcome: ChildOutcome,
+    job: CompileJob,
+    stages: dict[str, bytes],
+    logged: Sequence[Diagnostic] = (),
+) -> CompilationFailed:
+    """Return the failure that `outcome` of `task` means; `stages` are those reached before.
+
+    `logged` is what its log complained of.
+    """
+    stage = stage_under_way(task, job, stages)
+    violation = violation_of(outcome)
+    if violation is not None and (task not in NO_USER_CODE or outcome.ending is Ending.FLOOD):
+        return CompilationFailed("sandbox_violation", violation, [_diagnostic(stage, violation)])
+    match outcome.ending:
+        case Ending.DEADLINE:
+            detail = (
+                f"The compilation did not finish within timeout_s = {job.timeout_s:g} s; "
+                f"it ran out of time in stage {stage}. Smaller tiles or fewer unrolled iterations "
+                "compile faster."
+            )
+            return CompilationFailed("compile_timeout", detail, [_diagnostic(stage, detail)])
+        case Ending.SIGNAL if killed_from_outside(outcome, PROFILES.get(task, task)):
+            return CompilationFailed("worker_lost", _KILLED, [_diagnostic(stage, _KILLED)])
+        case Ending.SIGNAL if task not in NO_USER_CODE:
+            detail = f"The process that ran the source was ended by {_signal_name(outcome)}."
+            return CompilationFailed("compiler_crashed", detail, [_diagnostic(stage, detail)])
+        case Ending.GARBAGE:
+            return lie(task, outcome.detail)
+        case Ending.SANDBOX:
+            detail = "A layer of the sandbox did not hold; nothing was run."
+            return CompilationFailed("sandbox_violation", detail, [_diagnostic(stage, detail)])
+    return _crash(stage, outcome, logged)
+
+
+def violation_of(outcome: ChildOutcome) -> str | None:
+    """Return what a child that ran user code did that no child may, in words; None: nothing.
+
+    A signal other than that of the call filter may be the compiler's doing.
+    """
+    match outcome.ending:
+        case Ending.FLOOD:
+            return "The source wrote more to its output than is allowed, and was ended."
+        case Ending.SIGNAL if outcome.signal == signals.SIGSYS:
+            return f"The process that ran the source was ended by {_signal_name(outcome)}."
+        case Ending.SILENT:
+            return (
+                "The source ended the process that ran it (os._exit or the like) before that was "
+                "done."
+            )
+        case Ending.GARBAGE:
+            return misreported(outcome.detail)
+    return None
+
+
+def misreported(detail: str) -> str:
+    """Return what is said of a child that ran the source and whose report is no report."""
+    return f"The process that ran the source did not report as the compiler does ({detail})."
+
+
+def reported(
+    failure: FailureReport, outcome: ChildOutcome, logged: Sequence[Diagnostic] = ()
+) -> CompilationFailed:
+    """Return the failure that a task told itself; `logged` is what its log complained of."""
+    diagnostics = _with_errors(logged) or failure.diagnostics
+    if failure.slug == "assembler_failed":  # LLVM's complaint is the cause, the assembler's follows
+        diagnostics = [*_with_errors(logged), *failure.diagnostics]
+    in_log = (failure.slug == "lowering_failed" and outcome.stderr) or _with_errors(logged)
+    message = diagnostics[0].message if in_log and diagnostics else failure.message
+    return CompilationFailed(
+        failure.slug,
+        message,
+        diagnostics or [_diagnostic("frontend", message)],
+        conclusive=failure.conclusive,
+    )
+
+
+def gone_on_after(logged: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return warnings of the errors that LLVM logged before it went on as if there were none.
+
+    Without excerpts: what equal IR gave is told to others, whose text may be another.
+    """
+    return [
+        item.model_copy(
+            update={
+                "severity": "warning",
+                "excerpt": None,
+                "message": f"{item.message}; Triton went on, so the machine code may be wrong",
+            }
+        )
+        for item in _with_errors(logged)
+        if item.severity == "error"
+    ]
+
+
+def _with_errors(logged: Sequence[Diagnostic]) -> list[Diagnostic]:
+    return list(logged) if any(item.severity == "error" for item in logged) else []
+
+
+def lie(task: str, detail: str) -> CompilationFailed:
+    """Return the failure of a child whose report is no report: what ran in it wrote to its pipe."""
+    if task in NO_USER_CODE:
+        return CompilationFailed("compiler_crashed", f"The compiler's report is broken: {detail}")
+    message = misreported(detail)
+    return CompilationFailed("sandbox_violation", message, [_diagnostic("frontend", message)])
+
+
+def _crash(stage: str, outcome: ChildOutcome, logged: Sequence[Diagnostic]) -> CompilationFailed:
+    if b"bad_alloc" in outcome.stderr:
+        detail = f"The compiler ran out of memory in stage {stage}; smaller tiles need less."
+        return CompilationFailed("memory_exceeded", detail, [_diagnostic(stage, detail)])
+    found = _with_errors(logged)
+    why = f": {found[0].message}" if found else ""
+    detail = (
+        f"Triton's compiler crashed ({_signal_name(outcome)}) in stage {stage}{why}. "
+        "The stages before it are kept; another target or another Triton version may compile it."
+    )
+    return CompilationFailed("compiler_crashed", detail, found or [_diagnostic(stage, detail)])
+
+
+def _signal_name(outcome: ChildOutcome) -> str:
+    if outcome.signal is None:
+        return outcome.ending.value
+    return signals.Signals(outcome.signal).name
+
+
+def stage_under_way(task: str, job: CompileJob, stages: dict[str, bytes]) -> str:
+    """Return the stage that `task` was at when it had reached `stages`."""
+    if task not in NO_USER_CODE:
+        return "ttir" if "source" in stages else "frontend"
+    order = job.target.stages
+    reached = [index for index, stage in enumerate(order) if stage in stages]
+    if not reached and job.ir is not None:
+        return job.ir.language
+    # a Gluon kernel has no ttir, but what lowers it is at ttgir all the same
+    first = order.index("ttgir") if task == "back" else 0
+    return order[min(max(max(reached, default=-1) + 1, first), len(order) - 1)]
+
+
+def _diagnostic(stage: Any, message: str) -> Diagnostic:
+    return Diagnostic(severity="error", stage=stage, message=message)

@@ -1,0 +1,169 @@
+"""One claimed compile job: look once more, compile, hand in the record under the claim's token.
+
+Blobs first, then the fenced finish, then the record in the cache: a late worker changes nothing.
+
+Tells the followers of a job which stages were reached, in order and without holding it up.
+
+Events are news, not results: when the store is away they are dropped, and the job goes on.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from compiler.compilation import Compilation, new_compilation
+from compiler.job import CompileJob
+from compiler.problem import failure_problem
+from compiler.toolchain import Toolchain
+from store.blobs import Blobs
+from store.compilations import Compilations
+from store.errors import StoreUnavailable
+from store.events import Events
+from store.jobs.consumer import JobConsumer
+from store.jobs.types import KEPT_S, Claim
+from store.small_writes import OVERRULED, Counters
+from worker.compile.build_record import build_record
+from worker.compile.child_task import OnStage, TimeLimit
+from worker.compile.compile import CompileContext, compile_kernel
+from worker.compile.progress import CompilationFailed, Progress
+from worker.pool.child_outcome import Stage
+
+logger = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def announcing(claim: Claim, events: Events) -> AsyncIterator[OnStage]:
+    """Yield what a reached stage is handed to; all are told when the context ends."""
+    stages: asyncio.Queue[Stage | None] = asyncio.Queue()
+    telling = asyncio.create_task(_tell(claim, events, stages))
+    try:
+        yield stages.put_nowait
+        stages.put_nowait(None)
+        await telling
+    finally:
+        telling.cancel()
+
+
+async def _tell(claim: Claim, events: Events, stages: asyncio.Queue[Stage | None]) -> None:
+    over = False
+    while not over:
+        reached = [await stages.get()]
+        while not stages.empty():  # stages taken from the cache come all at once
+            reached.append(stages.get_nowait())
+        over = None in reached
+        told = [
+            {"stage": stage.name, "ms": stage.ms, "size_bytes": len(stage.body)}
+            for stage in reached
+            if stage is not None
+        ]
+        try:
+            if told:
+                await events.append_all(claim.id, claim.token, "stage", told)
+        except StoreUnavailable as error:
+            logger.warning("%d stages of %s not told: %s", len(told), claim.id, error)
+
+
+SUCCESS_KEPT_S = 60
+"""A success lives in the cache; its result only bridges the moment until it is written there."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobContext:
+    """What jobs are done with: the way to hand them in, the cache, and the children."""
+
+    attempts: JobConsumer
+    compilations: Compilations
+    events: Events
+    counters: Counters
+    invalidate: Callable[[str], Awaitable[None]]
+    bench: CompileContext
+
+
+async def do_job(claim: Claim, desk: JobContext) -> None:
+    """Do the job of `claim` and finish it.
+
+    Raises StoreUnavailable; whatever happens to the job itself becomes its record.
+    """
+    job = CompileJob.model_validate_json(claim.payload)
+    if not claim.refresh and (record := await desk.compilations.read(job.key)):
+        await _finish(claim, desk, record, reusable=True, keep_s=SUCCESS_KEPT_S)
+        return
+    try:
+        made, progress, digests = await _make(claim, job, desk)
+    except (StoreUnavailable, asyncio.CancelledError):
+        raise
+    except Exception:
+        # a mistake of ours must be an answer too, not a job that nobody can finish
+        logger.exception("compiling %s", job.key)
+        body = mistaken_compilation(job, desk.bench.toolchain).model_dump_json().encode()
+        await _finish(claim, desk, body, reusable=False, keep_s=KEPT_S)
+        return
+    record = made.model_dump_json().encode()
+    if made.problem is not None:
+        reusable = not made.problem.retryable
+        await _finish(claim, desk, record, reusable=reusable, keep_s=KEPT_S)
+    else:
+        if claim.refresh:
+            # whoever hears of the new record must not find the old one afterwards
+            await desk.compilations.forget(job.key)
+            await desk.invalidate(job.key)
+        if await _finish(claim, desk, record, reusable=True, keep_s=SUCCESS_KEPT_S):
+            await desk.compilations.write(job.key, record, claim.payload, digests)
+    # nobody waits for these any more
+    if progress.overruled:
+        await desk.counters.add(OVERRULED)
+    for item in progress.reusable:
+        blobs = {stage: digests[stage] for stage in item.stages}
+        await item.level.write(item.key, item.value, blobs)
+
+
+async def _make(
+    claim: Claim, job: CompileJob, desk: JobContext
+) -> tuple[Compilation, Progress, dict[str, str]]:
+    """Compile; return the record, what was reached, and the digests of the stages."""
+    started, progress, failure = time.monotonic(), Progress(), None
+    async with announcing(claim, desk.events) as announce:
+        try:
+            limit = _limit(claim, job, desk.attempts)
+            await compile_kernel(job, desk.bench, progress, announce, limit, refresh=claim.refresh)
+        except CompilationFailed as failed:
+            failure = failed
+    digests = await _put(progress, desk.bench.blobs, job.namespace)
+    made = build_record(job, desk.bench.toolchain, progress, digests, started, failure)
+    return made, progress, digests
+
+
+def _limit(claim: Claim, job: CompileJob, attempts: JobConsumer) -> TimeLimit:
+    """Return the limit of this attempt: what callers want now, or will when it is over."""
+
+    async def ask() -> float:
+        return await attempts.timeout_ms(claim.id) / 1000
+
+    return TimeLimit(claim.timeout_ms / 1000 or job.timeout_s, ask)
+
+
+async def _put(progress: Progress, blobs: Blobs, namespace: str) -> dict[str, str]:
+    """Store the stages that are not from the store, let `namespace` read all; return digests."""
+    new = {stage: data for stage, data in progress.stages.items() if stage not in progress.digests}
+    put = await blobs.put_many(list(new.values()))
+    digests = progress.digests | dict(zip(new, put, strict=True))
+    await blobs.allow(digests.values(), namespace)
+    return {stage: digests[stage] for stage in progress.stages}
+
+
+async def _finish(
+    claim: Claim, desk: JobContext, record: bytes, *, reusable: bool, keep_s: int
+) -> bool:
+    return await desk.attempts.finish(
+        claim.id, claim.token, record, reusable=reusable, keep_s=keep_s
+    )
+
+
+def mistaken_compilation(job: CompileJob, toolchain: Toolchain) -> Compilation:
+    """Return the failed compilation of a job that the worker itself made a mistake with."""
+    detail = "The worker made a mistake; its log holds the details under the key."
+    problem = failure_problem("worker_lost", detail)
+    return new_compilation(job, toolchain, "failed").model_copy(update={"problem": problem})

@@ -1,0 +1,81 @@
+"""One claimed inspection: a cut child reads the syntax and says what stands there.
+
+No code of the user's runs for it anywhere.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from compiler.compilation import Diagnostic
+from compiler.constexpr import written_value
+from compiler.inspection import InspectedKernel, Inspection, InspectJob
+from compiler.problem import failure_problem
+from store.compilations import Derived
+from store.jobs.consumer import JobConsumer
+from store.jobs.types import KEPT_S, Claim
+from worker.compile.compile_job import SUCCESS_KEPT_S
+from worker.compile.diagnostic_bounds import kept_diagnostics
+from worker.compile.reports import FailureReport, Malformed, read_report
+from worker.pool.child_outcome import ChildOutcome, Ending
+from worker.pool.pool import Pool
+from worker.pool.retry import run_task
+
+DEADLINE_S = 30.0
+
+
+class _Facts(BaseModel):
+    kernels: list[InspectedKernel]
+
+
+async def do_inspection(claim: Claim, attempts: JobConsumer, pool: Pool, kept: Derived) -> None:
+    """Do the inspection of `claim`, finish it, and keep what is a property of the source.
+
+    Raises StoreUnavailable.
+    """
+    job = InspectJob.model_validate_json(claim.payload)
+    header = {"task": "cut", "inspect": True, "files": job.files}
+    outcome = await run_task(pool, "cut", header, job.source.encode(), deadline_s=DEADLINE_S)
+    inspection = _inspection(outcome)
+    record = inspection.model_dump_json().encode()
+    reusable = inspection.problem is None or not inspection.problem.retryable
+    keep_s = SUCCESS_KEPT_S if reusable else KEPT_S
+    counts = await attempts.finish(claim.id, claim.token, record, reusable=reusable, keep_s=keep_s)
+    if counts and reusable:
+        await kept.write(job.key, record, {})
+
+
+def _inspection(outcome: ChildOutcome) -> Inspection:
+    try:
+        if outcome.result is not None:
+            facts = _Facts.model_validate(outcome.result.get("facts"))
+            return Inspection(state="succeeded", kernels=list(map(_as_written, facts.kernels)))
+        if outcome.failure is not None:
+            failure = read_report(FailureReport, outcome.failure)
+            return _failed(failure.slug, failure.message, failure.diagnostics)
+    except (Malformed, ValidationError) as error:
+        return _failed("compiler_crashed", f"The report is broken: {error}", [])
+    slug = "compile_timeout" if outcome.ending is Ending.DEADLINE else "compiler_crashed"
+    return _failed(slug, f"Reading the source ended with {outcome.ending}: {outcome.detail}", [])
+
+
+def _failed(slug: str, detail: str, diagnostics: list[Diagnostic]) -> Inspection:
+    problem = failure_problem(slug, detail)
+    return Inspection(state="failed", diagnostics=kept_diagnostics(diagnostics), problem=problem)
+
+
+def _as_written(kernel: InspectedKernel) -> InspectedKernel:
+    """Return the kernel with values as a request would write them."""
+    for parameter in kernel.parameters:
+        parameter.default = _value(parameter.default)
+    for config in kernel.configs:
+        for part in ("constexprs", "options"):
+            if part in config:
+                config[part] = {name: _value(value) for name, value in config[part].items()}
+    return kernel
+
+
+def _value(described: dict[str, Any] | None) -> dict[str, Any] | None:
+    if described is None or "literal" not in described:
+        return described
+    return described | {"literal": written_value(described["literal"])}

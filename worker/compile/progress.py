@@ -1,0 +1,68 @@
+"""What a compilation has come to so far: filled while it runs, and kept when it fails."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compiler.compilation import Assumption, Diagnostic, Parameter
+from store.compilations import Derived
+
+
+class CompilationFailed(Exception):
+    """Ends a compilation with a named failure; what was reached stays in the progress."""
+
+    def __init__(
+        self,
+        slug: str,
+        detail: str,
+        diagnostics: Sequence[Diagnostic] = (),
+        parameter: str | None = None,
+        *,
+        conclusive: bool = False,
+    ) -> None:
+        super().__init__(detail)
+        self.slug = slug
+        self.conclusive = conclusive
+        self.diagnostics = list(diagnostics)
+        self.parameter = parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Reusable:
+    """A result made on the way, which is kept for other jobs when this one is done."""
+
+    level: Derived
+    key: str
+    value: bytes
+    stages: tuple[str, ...]
+    """Of the progress; their blobs belong to it."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """Stages reached and what was learned on the way."""
+
+    kernel: str | None = None
+    stages: dict[str, bytes] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
+    """Of the stages that came from the store."""
+    reusable: list[Reusable] = field(default_factory=list)
+    timings_ms: dict[str, float] = field(default_factory=dict)
+    parameters: tuple[Parameter, ...] = ()
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    assumptions: list[Assumption] = field(default_factory=list)
+    stdout: str = ""
+    metadata: dict[str, Any] | None = None
+    resources: dict[str, int] | None = None
+    overruled: bool = False
+    """Whether the whole text gave another kernel than its slice."""
+
+    def take_over(self, other: "Progress") -> None:
+        """Replace what the slice gave by what the whole text gave."""
+        self.overruled = True
+        self.stages.clear()
+        self.stages |= other.stages
+        self.digests.clear()
+        self.digests |= other.digests
+        self.reusable[:] = other.reusable
+        self.stdout = other.stdout

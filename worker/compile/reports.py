@@ -1,0 +1,270 @@
+"""What children report, checked before it is believed: a child that ran user code can say anything.
+
+What does not fit these shapes is no result. What fits may still be a lie about its own source, but
+it is of a bounded size: texts that explain are clipped, everything else is refused.
+"""
+
+import json
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from compiler.compilation import Assumption, Diagnostic
+from compiler.diagnostic import MESSAGE_CHARS, clipped
+from compiler.target import BINARY_STAGES, MEDIA_TYPES
+from worker.compile.diagnostic_bounds import kept_diagnostics
+from worker.pool.child_outcome import ChildOutcome
+from worker.pool.child_protocol import MOST_MS
+
+STAGES_OF_TASK = {
+    "cut": frozenset[str](),
+    "parameters": frozenset[str](),
+    "front": frozenset({"source", "ttir"}),
+    "back": frozenset({"ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"}),
+    "posted": frozenset(MEDIA_TYPES),
+}
+OPTION_ASKED = "option_asked"
+"""The slug of a front child that must be told all options; no failure of the compilation."""
+MOST_VALUE_BYTES = 128 << 10
+"""Of constexprs or metadata, as JSON."""
+MOST_COUNT = 2**53
+"""The largest integer that every reader of JSON understands."""
+
+
+def _is_small(value: Any) -> Any:
+    size = len(json.dumps(value, allow_nan=False))
+    if size > MOST_VALUE_BYTES:
+        raise ValueError(f"{size} bytes of JSON, more than {MOST_VALUE_BYTES}")
+    return value
+
+
+def _message(text: str) -> str:
+    text.encode()  # raises for half of a character, which no answer could be written with
+    return clipped(text, MESSAGE_CHARS)
+
+
+Name = Annotated[str, Field(max_length=4096)]
+Count = Annotated[int, Field(ge=0, le=MOST_COUNT)]
+Ms = Annotated[float, Field(ge=0, le=MOST_MS)]
+Timings = Annotated[dict[Annotated[str, Field(max_length=64)], Ms], Field(max_length=64)]
+Message = Annotated[str, AfterValidator(_message)]
+Diagnostics = Annotated[list[Diagnostic], AfterValidator(kept_diagnostics)]
+Values = Annotated[dict[Name, Any], AfterValidator(_is_small)]
+
+
+class Malformed(Exception):
+    """The report does not have the shape of one; the message says where."""
+
+
+class Report(BaseModel):
+    """Base of the reports; unknown members are ignored."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
+
+
+class AskedParameter(Report):
+    """What Triton sees in one parameter."""
+
+    name: str
+    annotation: str | None
+    constexpr: bool
+    const: bool
+    default: dict[str, Any] | None
+    do_not_specialize: bool
+    do_not_specialize_on_alignment: bool
+
+
+class ParameterFacts(AskedParameter):
+    """What the source says of one parameter."""
+
+    line: int
+    column: int
+    set_by: Literal["heuristics", "autotune", "perhaps_autotune"] | None
+    example: dict[str, Any] | None
+
+
+class KernelFacts(Report):
+    """What the source says of one jit function; not `sure`: what it looks like, no more."""
+
+    name: str
+    line: int
+    certain: bool = True
+    """Whether the text alone tells which definition of that name is the kernel."""
+    parameters: list[ParameterFacts]
+    sure: bool
+
+
+class Facts(Report):
+    """What the source says."""
+
+    kernels: list[KernelFacts]
+
+
+class Assumed(Report):
+    """What had to be assumed, as a child says it."""
+
+    file: Name
+    line: Annotated[int, Field(ge=0, lt=1 << 31)]
+    message: Message
+
+    def as_assumption(self) -> Assumption:
+        """Return it as the record has it."""
+        return Assumption(file=self.file, line=self.line, message=self.message)
+
+
+class CutReport(Report):
+    """Of a cut child, which ran no user code; `kernel` is null where only running can tell."""
+
+    kernel: Name | None
+    slice: str
+    files: dict[str, str]
+    touched: dict[str, list[str]]
+    opinion: str | None
+    assumptions: Annotated[list[Assumed], Field(max_length=1000)]
+    facts: Facts
+    notes: Diagnostics
+    ms: Ms
+
+
+class ParametersReport(Report):
+    """Of a front child that asked a kernel's own function for its parameters."""
+
+    kernel: str
+    line: int
+    parameters: list[AskedParameter]
+
+
+class BlockLocations(Report):
+    """Of all block arguments: texts, and for each block which of them."""
+
+    table: list[str]
+    blocks: list[list[Count]]
+
+
+class FrontReport(Report):
+    """Of a front child, which ran user code. `language` is what the back end begins with."""
+
+    kernel: Name
+    language: Literal["ttir", "glir"]
+    locations: BlockLocations
+    constexprs: Values
+    notes: Diagnostics
+    assumptions: Annotated[list[Assumed], Field(max_length=100)]
+    conclusive: bool
+    """Whether it says that nothing stood in for anything while the source was executed."""
+    timings_ms: Timings
+
+
+class Metadata(Report):
+    """What the back end found out, in Triton's words; null where no stage has said it."""
+
+    name: Name | None
+    num_warps: Count | None
+    num_ctas: Count | None = None
+    shared: Count | None
+    tmem_size: Count | None = None
+    global_scratch_size: Count | None = None
+    global_scratch_align: Count | None = None
+    profile_scratch_size: Count | None = None
+    profile_scratch_align: Count | None = None
+    tensordesc_meta: Annotated[list[Any] | None, AfterValidator(_is_small)] = None
+    launch_cooperative_grid: bool | None = None
+    launch_pdl: bool | None = None
+    parameter_sizes_bytes: Annotated[list[Count] | None, Field(max_length=4096)] = None
+
+
+class Lowered(Report):
+    """What is known of a kernel at one stage."""
+
+    metadata: Metadata
+    resources: Annotated[dict[Name, Count], Field(max_length=32)] | None
+
+
+class BackReport(Report):
+    """Of a back child, which ran no user code; `facts` by stage, that it began with included."""
+
+    facts: Annotated[dict[Name, Lowered], Field(max_length=16)]
+    timings_ms: Timings
+    warnings: Diagnostics = []
+    """What LLVM complained of and went on; the worker's, from the child's log."""
+
+
+class PostedParameter(Report):
+    """One parameter of the kernel of posted IR."""
+
+    name: Name
+    type: Name
+    hints: list[Annotated[str, Field(max_length=64)]] = Field(max_length=16)
+
+
+class PostedReport(BackReport):
+    """Of a back child that was given posted IR."""
+
+    kernel: Name
+    parameters: list[PostedParameter] = Field(max_length=4096)
+    notes: Diagnostics
+
+
+class FailureReport(Report):
+    """How a task failed by its own account; what only others can know it must not say."""
+
+    slug: Literal[
+        "syntax_error",
+        "unknown_kernel",
+        "ambiguous_kernel",
+        "missing_constexpr",
+        "extra_argument",
+        "slice_incomplete",
+        "compile_error",
+        "lowering_failed",
+        "assembler_failed",
+        "compiler_crashed",
+        "out_of_resources",
+        "memory_exceeded",
+        "sandbox_violation",
+        "option_asked",
+    ]
+    stage: Annotated[str, Field(max_length=64)] | None
+    message: Message
+    diagnostics: Diagnostics
+    conclusive: bool = False
+    """Whether it says that nothing stood in for anything while the source was executed."""
+
+
+class LogReport(Report):
+    """Of a child that read the log of another."""
+
+    diagnostics: Diagnostics
+
+
+_Report = TypeVar("_Report", bound=Report)
+
+
+def read_report(model: type[_Report], header: dict[str, Any]) -> _Report:
+    """Return `header` as `model`. Raises Malformed."""
+    try:
+        return model.model_validate(header)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise Malformed(f"{where}: {first['msg']}") from None
+
+
+def read_stages(task: str, outcome: ChildOutcome) -> dict[str, bytes]:
+    """Return the stages of `outcome` that `task` can make. Raises Malformed for any other."""
+    stages: dict[str, bytes] = {}
+    for stage in outcome.stages:
+        if stage.name not in STAGES_OF_TASK[task]:
+            raise Malformed(f"a {task} child does not make the stage {stage.name!r}")
+        if stage.name not in BINARY_STAGES and not _is_text(stage.body):
+            raise Malformed(f"the stage {stage.name} is not UTF-8 text")
+        stages[stage.name] = stage.body
+    return stages
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

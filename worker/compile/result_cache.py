@@ -1,0 +1,108 @@
+"""What equal work gave before: looked up for one compilation, and left for others when it is done.
+
+A result is kept under the key of all that its child was given but `stop_after`, with every stage
+that was reached: a compilation that ends earlier takes what it would have made itself.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+from compiler.job import CompileJob
+from store.compilations import Derived
+from store.records import Hit
+from worker.compile.progress import Progress, Reusable
+from worker.compile.reports import STAGES_OF_TASK, BackReport, FrontReport
+from worker.pool.child_outcome import Stage
+
+_ASKS = {"asks": True}
+_BackReport = TypeVar("_BackReport", bound=BackReport)
+
+
+class OptionsAsked(Enum):
+    """What is known of some front ends instead of a result."""
+
+    TO_BE_TOLD = "asks for options that it was not told"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultCache:
+    """The results that one compilation may use."""
+
+    job: CompileJob
+    progress: Progress
+    on_stage: Callable[[Stage], None]
+    fronts: Derived
+    backs: Derived
+    refresh: bool
+    """Whether everything is to be made anew."""
+
+    async def front(self, key: str) -> FrontReport | OptionsAsked | None:
+        """Return what a front end made, its stages being taken over; that it asks; or None."""
+        hit = await self._hit(self.fronts, key, "front")
+        if hit is None:
+            return None
+        value = json.loads(hit.record)
+        if value == _ASKS:
+            return OptionsAsked.TO_BE_TOLD
+        if not self._goes_far_enough(value["language"], hit):
+            return None
+        report = FrontReport.model_validate_json(hit.record)
+        self.progress.stdout += value["stdout"]
+        self._take(hit, report.timings_ms)
+        return report
+
+    async def back(self, key: str, task: str, model: type[_BackReport]) -> _BackReport | None:
+        """Return what a back end made, its stages being taken over, or None."""
+        hit = await self._hit(self.backs, key, task)
+        if hit is None:
+            return None
+        report = model.model_validate_json(hit.record)
+        if self.job.stop_after not in report.facts:
+            return None
+        self._take(hit, report.timings_ms)
+        return report
+
+    def keep_front(self, key: str, report: FrontReport) -> None:
+        """Leave the front end's result, and what the source printed, for others."""
+        value = report.model_dump(mode="json") | {"stdout": self.progress.stdout}
+        self._keep(self.fronts, key, "front", json.dumps(value).encode())
+
+    def keep_asks(self, key: str) -> None:
+        """Leave word that a front end asks for options that it was not told."""
+        self.progress.reusable.append(Reusable(self.fronts, key, json.dumps(_ASKS).encode(), ()))
+
+    async def knows_opinion(self, key: str) -> bool:
+        """Return whether executing the whole text said nothing against its slice before."""
+        return not self.refresh and await self.fronts.hit(key, ()) is not None
+
+    def keep_opinion(self, key: str) -> None:
+        """Leave word that executing the whole text says nothing against its slice."""
+        self.progress.reusable.append(Reusable(self.fronts, key, b"{}", ()))
+
+    def keep_back(self, key: str, task: str, report: BackReport) -> None:
+        """Leave the back end's result for others."""
+        self._keep(self.backs, key, task, report.model_dump_json().encode())
+
+    def _keep(self, level: Derived, key: str, task: str, value: bytes) -> None:
+        made = tuple(stage for stage in self.progress.stages if stage in STAGES_OF_TASK[task])
+        self.progress.reusable.append(Reusable(level, key, value, made))
+
+    async def _hit(self, level: Derived, key: str, task: str) -> Hit | None:
+        if self.refresh:
+            return None
+        order = self.job.target.stages
+        wanted = order[: order.index(self.job.stop_after) + 1]
+        return await level.hit(key, [stage for stage in wanted if stage in STAGES_OF_TASK[task]])
+
+    def _goes_far_enough(self, language: str, hit: Hit) -> bool:
+        last = "source" if language == "glir" or self.job.stop_after == "source" else "ttir"
+        return last in hit.included
+
+    def _take(self, hit: Hit, timings_ms: dict[str, float]) -> None:
+        self.progress.stages |= hit.included
+        self.progress.digests |= {stage: hit.blobs[stage] for stage in hit.included}
+        for stage, data in hit.included.items():
+            self.on_stage(Stage(stage, timings_ms.get(stage, 0.0), data))

@@ -1,0 +1,74 @@
+"""A second opinion: what executing a whole text gave, held against what its slice gave.
+
+Decides which of the two is the answer; runs nothing itself. The whole text decides where it was
+executed as Python does, without a stand-in: then it is what importing the posted file makes.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from compiler.compilation import Assumption
+from worker.compile.progress import CompilationFailed
+from worker.compile.reports import FrontReport
+
+PATIENCE_S = 5.0
+"""How long a whole text may take longer than its slice."""
+
+UNFINISHED = Assumption(
+    file="user.py",
+    line=1,
+    message=f"executing the whole source took {PATIENCE_S:g} s longer than the kernel's part of "
+    "it, and was ended: the statements outside of that part are assumed not to matter",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """How executing a text ended, and the stages that it gave."""
+
+    end: FrontReport | CompilationFailed
+    stages: Mapping[str, bytes]
+
+    @property
+    def is_conclusive(self) -> bool:
+        """Whether the text was executed as Python would, whatever came of it."""
+        return self.end.conclusive
+
+
+async def outcome(front: Awaitable[FrontReport], stages: Mapping[str, bytes]) -> Opinion:
+    """Return how `front` ends, `stages` being filled by it."""
+    try:
+        return Opinion(await front, stages)
+    except CompilationFailed as failure:
+        return Opinion(failure, stages)
+
+
+async def in_time(whole: "asyncio.Task[Opinion]") -> Opinion | None:
+    """Return how the whole text ended; `None` if it has not by then, and is ended now."""
+    done, _ = await asyncio.wait({whole}, timeout=PATIENCE_S)
+    if done:
+        return whole.result()
+    await ended(whole)
+    return None
+
+
+async def ended(whole: "asyncio.Task[Opinion]") -> None:
+    """End the child of a whole text that nobody waits for."""
+    whole.cancel()
+    with suppress(asyncio.CancelledError):
+        await whole
+
+
+def agree(part: Opinion, whole: Opinion) -> bool:
+    """Return whether the slice gave what the whole text gave, or failed alike."""
+    if isinstance(part.end, CompilationFailed) or isinstance(whole.end, CompilationFailed):
+        return (
+            isinstance(part.end, CompilationFailed)
+            and isinstance(whole.end, CompilationFailed)
+            and (part.end.slug, str(part.end)) == (whole.end.slug, str(whole.end))
+        )
+    made = (part.end.kernel, part.end.language, part.end.locations, part.end.constexprs)
+    same = (whole.end.kernel, whole.end.language, whole.end.locations, whole.end.constexprs)
+    return part.stages == whole.stages and made == same

@@ -1,0 +1,121 @@
+"""Finding out what a toolchain is: it describes itself, and shows what it compiles for.
+
+Runs once when a worker starts. What a machine's trials found is kept in the store for a day, as
+they take seconds; whatever could change it is in the name that it is kept under.
+
+Trials: which targets a toolchain really compiles for, found out by compiling a small kernel.
+
+Every trial is a child, because some targets abort the process.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+from compiler.target import parse_target
+from compiler.toolchain import OptionSpec, Toolchain, toolchain_id
+from store.workers import Toolchains
+from worker.compile.reports import STAGES_OF_TASK
+from worker.pool.child_outcome import Ending
+from worker.pool.pool import Pool
+
+TRIAL_DEADLINE_S = 30.0
+CUDA = (60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121)
+HIP = (
+    "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1101", "gfx1102",
+    "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153", "gfx1170", "gfx1171", "gfx1172",
+    "gfx1200", "gfx1201", "gfx1250", "gfx1251",
+)  # fmt: skip
+CANDIDATES = (*(f"cuda:{capability}" for capability in CUDA), *(f"hip:{gfx}" for gfx in HIP))
+
+_TRIAL = b"""module {
+  tt.func public @trial(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>) {
+    %i = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
+    %xs = tt.splat %x : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>
+    %from = tt.addptr %xs, %i : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+    %value = tt.load %from : tensor<128x!tt.ptr<f32>>
+    %sum = arith.addf %value, %value : tensor<128xf32>
+    %ys = tt.splat %y : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>
+    %to = tt.addptr %ys, %i : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+    tt.store %to, %sum : tensor<128x!tt.ptr<f32>>
+    tt.return
+  }
+}
+"""
+
+
+async def compiling_targets(pool: Pool, options: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return those of `CANDIDATES` that the toolchain behind `pool` compiles for.
+
+    `options` are its tables by backend. As many trials run at once as there are processors.
+    """
+    turns = asyncio.Semaphore(len(os.sched_getaffinity(0)))
+
+    async def compiles(name: str) -> bool:
+        async with turns:
+            return await _compiles(pool, name, options)
+
+    outcomes = await asyncio.gather(*map(compiles, CANDIDATES))
+    return [name for name, works in zip(CANDIDATES, outcomes, strict=True) if works]
+
+
+async def _compiles(pool: Pool, name: str, options: Mapping[str, Mapping[str, Any]]) -> bool:
+    target = parse_target(name)
+    header = {
+        "task": "posted",
+        "language": "ttir",
+        "stage": "ttir",
+        "options": {option: spec["default"] for option, spec in options[target.backend].items()},
+        "target": {
+            "backend": target.backend,
+            "arch": target.arch,
+            "warp_size": target.warp_size,
+        },
+        "stop_after": target.stages[-1],
+    }
+    outcome = await pool.run(
+        "back", header, _TRIAL, deadline_s=TRIAL_DEADLINE_S, stages=STAGES_OF_TASK["posted"]
+    )
+    return outcome.ending is Ending.OK
+
+
+async def identify(pool: Pool, sandbox: str, known: Toolchains) -> Toolchain:
+    """Return the description of the toolchain behind `pool`.
+
+    Raises RuntimeError when it cannot describe itself or compiles for nothing, StoreUnavailable.
+    """
+    described = await pool.run("front", {"task": "describe"}, b"", deadline_s=TRIAL_DEADLINE_S)
+    if described.result is None:
+        raise RuntimeError(f"the toolchain does not describe itself: {described.detail}")
+    facts = {name: value for name, value in described.result.items() if name != "kind"}
+    facts |= {name: pool.facts[name] for name in ("policy", "pipeline")}
+    what = _named(facts)
+    targets = [*(await known.tried(what) or await compiling_targets(pool, facts["options"]))]
+    if not targets:
+        raise RuntimeError("the toolchain compiles for no target at all")
+    await known.note_tried(what, targets)
+    facts["targets"] = targets
+    backends = {target.partition(":")[0] for target in targets}
+    return Toolchain(
+        id=toolchain_id(facts),
+        triton=facts["triton"],
+        ptxas=facts["ptxas"],
+        host_arch=facts["host_arch"],
+        targets=targets,
+        options={
+            backend: {name: OptionSpec.model_validate(spec) for name, spec in table.items()}
+            for backend, table in facts["options"].items()
+            if backend in backends
+        },
+        sandbox=sandbox,
+    )
+
+
+def _named(facts: dict[str, Any]) -> str:
+    """Return a name for this toolchain, these candidates and walls, on this machine."""
+    tried = [CANDIDATES, platform.uname(), facts]
+    return hashlib.sha256(json.dumps(tried, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,178 @@
+"""What a kernel did not write of its outputs: what holds the poison of each of two runs.
+
+One run cannot tell a value that equals the poison from one that nobody wrote. The second run is
+only made where there is something to tell. Imported in launchers only.
+
+What buffers hold: the bytes before a run, and the elements of outputs in logical order after.
+
+Runs in launchers, on NumPy; knows no CUDA.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from launch.buffers.allocation import Leaf, leaves, logical_bytes, materialise
+from launch.buffers.element_types import stored
+from launch.buffers.poison import poison_of, unwritten
+from launch.checks.finding import index_of
+from worker.gpu.launcher.fault import GpuFault, JobFailed
+from worker.gpu.launcher.launcher_order import LauncherOrder
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class Contents:
+    """The allocations of one job on the host, and how to read its outputs."""
+
+    def __init__(self, job: LauncherOrder) -> None:
+        """Make what the allocations start with. Raises JobFailed for what cannot be made."""
+        try:
+            self._kinds = [stored(allocation["dtype"]) for allocation in job.allocations]
+            self.sizes_bytes = [
+                int(allocation["elements"]) * kind.itemsize
+                for allocation, kind in zip(job.allocations, self._kinds, strict=True)
+            ]
+            self.poisons = [poison_of(kind) for kind in self._kinds]
+            self.other_poisons = [poison_of(kind, other=True) for kind in self._kinds]
+            self.initial = _initial(job)
+            self.outputs = [leaf for leaf in leaves(dict(job.arguments)) if leaf.output]
+        except (ValueError, KeyError, TypeError) as error:
+            raise JobFailed("malformed_job", f"the arguments cannot be made: {error}") from error
+        self._allocations = job.allocations
+        self._leaves = list(leaves(dict(job.arguments)))
+
+    @property
+    def written(self) -> set[int]:
+        """The allocations that the kernel may write to."""
+        declared = {index for index, one in enumerate(self._allocations) if one["output"]}
+        return declared | {leaf.allocation for leaf in self.outputs}
+
+    def elements(self, leaf: Leaf, memory: Bytes) -> bytes:
+        """Return the elements of an output in C order, from the bytes of its allocation.
+
+        Raises JobFailed for a buffer that reaches beyond it.
+        """
+        try:
+            return logical_bytes(memory.view(self._kinds[leaf.allocation]), leaf)
+        except ValueError as error:
+            raise JobFailed("malformed_job", str(error)) from error
+
+    def unwritten(self, outputs: Mapping[str, bytes], *, other: bool = False) -> dict[str, Flags]:
+        """Return of `outputs` that were poisoned which elements hold the poison still.
+
+        Those where none does are left out.
+        """
+        found = {}
+        for leaf in self.outputs:
+            if self._allocations[leaf.allocation]["init"] is None:
+                elements = np.frombuffer(outputs[leaf.name], self._kinds[leaf.allocation])
+                flags = unwritten(elements, other=other)
+                if flags.any():
+                    found[leaf.name] = flags
+        return found
+
+    def is_plain_byte(self, name: str) -> bool:
+        """Whether an output is of integers so small that many a one equals the poison."""
+        [leaf] = (leaf for leaf in self.outputs if leaf.name == name)
+        kind = self._kinds[leaf.allocation]
+        return kind.itemsize == 1 and kind.kind in "iu"
+
+    def places(self, addresses: Sequence[int]) -> list[dict[str, Any]]:
+        """Return which addresses are whose: every buffer, its memory at `addresses`, as JSON."""
+        return [
+            {
+                "name": leaf.name,
+                "start": addresses[leaf.allocation],
+                "elements": int(self._allocations[leaf.allocation]["elements"]),
+                "dtype": self._allocations[leaf.allocation]["dtype"],
+                "shape": list(leaf.shape),
+                "strides": list(leaf.strides),
+                "offset": leaf.offset,
+            }
+            for leaf in self._leaves
+        ]
+
+    def damaged(self, allocation: int, at_byte: int) -> dict[str, Any]:
+        """Return the finding of a write to the red zones of an allocation."""
+        name = self._allocations[allocation]["name"]
+        element = at_byte // self._kinds[allocation].itemsize
+        found = [leaf for leaf in self._leaves if leaf.allocation == allocation]
+        named = [leaf for leaf in found if leaf.name == name] or found
+        held = int(self._allocations[allocation]["elements"])
+        where = "past its end" if element >= held else "before its start"
+        count = element - held + 1 if element >= held else -element
+        return {
+            "kind": GpuFault.OUT_OF_BOUNDS.value,
+            "access": "write",
+            "argument": name,
+            "index": index_of(element, named[0]) if named else [element],
+            "file": None,
+            "line": None,
+            "program": None,
+            "message": f"The kernel wrote to {name}, {_elements(count)} {where}: "
+            f"it has {_elements(held)}. Give tl.store a mask that leaves out offsets outside of "
+            "the data.",
+        }
+
+
+def _elements(count: int) -> str:
+    return "1 element" if count == 1 else f"{count} elements"
+
+
+def _initial(job: LauncherOrder) -> list[Bytes | None]:
+    """Return the bytes of every allocation; None for one that is poisoned, on the GPU itself."""
+    described = [
+        dict(one) if one["init"] is not None else {**one, "elements": 0} for one in job.allocations
+    ]
+    made = materialise(described, dict(job.arguments), job.uploads)
+    return [
+        None if one["init"] is None else made[index].memory.reshape(-1).view(np.uint8)
+        for index, one in enumerate(described)
+    ]
+
+
+def digest(content: bytes) -> str:
+    """Return what the outputs of two runs are told apart by."""
+    return hashlib.sha256(content).hexdigest()
+
+
+LONGEST_FIRST_RUN_MS = 1000.0
+"""After a longer run there is no second one: a kernel is not to time out because of it."""
+Outputs = Mapping[str, bytes]
+
+
+def missing_of(
+    contents: Contents, outputs: Outputs, run_again: Callable[[], Outputs] | None
+) -> dict[str, Flags]:
+    """Return which elements of `outputs` nobody wrote, by the names of those with such.
+
+    `run_again` runs the kernel over the other poison and returns its outputs; without it, what
+    holds the poison counts as not written, but for small integers, which often equal it.
+    """
+    suspects = contents.unwritten(outputs)
+    if not suspects:
+        return {}
+    if run_again is None:
+        return {name: one for name, one in suspects.items() if not contents.is_plain_byte(name)}
+    again = contents.unwritten(run_again(), other=True)
+    both = {name: suspects[name] & again[name] for name in suspects.keys() & again.keys()}
+    return {name: flags for name, flags in both.items() if flags.any()}
+
+
+def missing_later(
+    contents: Contents, first: Outputs, missing: Mapping[str, Flags], later: Outputs
+) -> dict[str, Flags]:
+    """Return the same of a later run, where `missing` was not written in the `first` one.
+
+    What was written in the first run, and equals the poison, is taken to be so in this one.
+    """
+    before, found = contents.unwritten(first), {}
+    for name, flags in contents.unwritten(later).items():
+        known = before.get(name, np.False_) & ~missing.get(name, np.zeros_like(flags))
+        if (flags & ~known).any():
+            found[name] = flags & ~known
+    return found

@@ -1,0 +1,128 @@
+"""The process that holds a GPU: opens a context, then serves launches of one caller, one at a time.
+
+Reads frames from its standard input, writes frames to the descriptor it is told, and ends after the
+first fault. Runs on the standard library, NumPy, ml_dtypes and cuda-bindings; never runs user code.
+"""
+
+import ctypes
+import os
+import sys
+import time
+import traceback
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from worker.pool import frame
+
+BOOTSTRAP = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from worker.gpu.launcher.launcher import main; main(sys.argv[2:])"
+)
+"""What the interpreter is started with (`-c`); arguments.
+
+Source root, result descriptor, the worker's pid, the GPU's number.
+"""
+_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Pipe:
+    """Where frames go."""
+
+    descriptor: int
+
+    def send(self, nonce: bytes, header: dict[str, Any], body: bytes = b"") -> None:
+        view = memoryview(frame.encode(nonce, header, body))
+        while view:
+            view = view[os.write(self.descriptor, view) :]
+
+
+def main(arguments: list[str]) -> NoReturn:
+    """Be a launcher. Never returns, and runs no finalizer: the driver frees what is left."""
+    status = 1
+    try:
+        descriptor, parent_pid, ordinal = map(int, arguments)
+        status = _live(_Pipe(descriptor), parent_pid, ordinal)
+    except BaseException:  # noqa: BLE001 - the worker sees exit status 1 and this text
+        traceback.print_exc()
+    finally:
+        _flush()
+        os._exit(status)
+
+
+def _live(pipe: _Pipe, parent_pid: int, ordinal: int) -> int:
+    from worker.gpu.launcher import launcher_walls
+
+    started = time.monotonic()
+    layers = launcher_walls.before_cuda(parent_pid)
+    from worker.gpu.launcher.device import open_device
+    from worker.gpu.launcher.launcher_context import LauncherContext
+
+    bench = LauncherContext(open_device(ordinal))
+    bench.warm_up()
+    layers += launcher_walls.after_cuda()
+    facts = bench.device.facts() | {
+        "driver": bench.clocks.driver,
+        "sandbox": layers,
+        "start_ms": round((time.monotonic() - started) * 1000, 1),
+    }
+    pipe.send(frame.NO_JOB, {"kind": "ready", "facts": facts})
+    return _serve(pipe, bench)
+
+
+def _serve(pipe: _Pipe, bench: Any) -> int:
+    decoder = frame.Decoder()
+    while data := os.read(0, _READ_BYTES):
+        for order in decoder.feed(data):
+            last = _perform(pipe, bench, order)
+            _flush()
+            pipe.send(order.nonce, last)
+            if not last["clean"]:
+                return 0
+    return 0
+
+
+def _perform(pipe: _Pipe, bench: Any, order: frame.Frame) -> dict[str, Any]:
+    """Return the last frame's header. `clean` says whether another job may follow."""
+    from worker.gpu.launcher.device import CudaError
+    from worker.gpu.launcher.device_run import DeviceRun, leaves_clean
+    from worker.gpu.launcher.fault import JobFailed, KernelFault
+    from worker.gpu.launcher.health import examine
+    from worker.gpu.launcher.launcher_order import LauncherOrder
+
+    def send(header: dict[str, Any], body: bytes) -> None:
+        pipe.send(order.nonce, header, body)
+
+    try:
+        if order.header.get("task") == "health":
+            examine(bench.device, bench.memory)
+            return {"kind": "result", "fault": None, "clean": True}
+        job = LauncherOrder.from_frame(order.header, order.body)
+        return {
+            "kind": "result",
+            "fault": None,
+            "clean": True,
+            **DeviceRun(bench, job, send).perform(),
+        }
+    except KernelFault as fault:
+        said = {"kind": fault.fault.value, "error": fault.error, "message": str(fault)}
+        return {"kind": "result", "fault": said, "clean": leaves_clean(fault)}
+    except JobFailed as failed:
+        return _failure(failed.slug, str(failed), clean=leaves_clean(failed))
+    except CudaError as error:
+        return _failure("device_error", str(error), clean=False)
+    except MemoryError:
+        return _failure(
+            "malformed_job", "the arguments need more memory than there is", clean=False
+        )
+
+
+def _failure(slug: str, message: str, *, clean: bool) -> dict[str, Any]:
+    return {"kind": "failure", "slug": slug, "message": message, "clean": clean}
+
+
+def _flush() -> None:
+    """Write out what kernels printed: CUDA prints through the C library's buffers."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    ctypes.CDLL(None).fflush(None)

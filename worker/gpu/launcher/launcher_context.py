@@ -1,0 +1,38 @@
+"""What a launcher keeps between the jobs of its caller. Imported in launchers only."""
+
+import numpy as np
+
+from worker.gpu.launcher.device import GpuDevice
+from worker.gpu.launcher.guarded_memory import GuardedMemory
+from worker.gpu.launcher.tensor_map import TensorMaps
+from worker.gpu.launcher.timing import Clocks, Stopwatch
+
+_WARM_BLOCKS = 4
+
+
+class LauncherContext:
+    """A GPU with memory, clocks and a stopwatch, for one job after the other."""
+
+    def __init__(self, device: GpuDevice) -> None:
+        self.device = device
+        self.memory = GuardedMemory(device)
+        self.clocks = Clocks(device.uuid)
+        self.maps = TensorMaps(device.driver_version)
+        self._stopwatch: Stopwatch | None = None
+
+    def warm_up(self) -> None:
+        """Do once what is slow the first time, so that no job waits for it. Raises CudaError."""
+        number = np.random.Generator(np.random.Philox(0)).normal(size=1).view(np.uint8)
+        blocks = [self.memory.take(number.nbytes, 16) for _ in range(_WARM_BLOCKS)]
+        for block in blocks:
+            self.memory.write(block.address, number)
+            self.memory.copy(block.address, blocks[0].address, block.size_bytes)
+            self.memory.damage(block)
+        self.memory.scrub()
+
+    @property
+    def stopwatch(self) -> Stopwatch:
+        """Made when the first job is timed."""
+        if self._stopwatch is None:
+            self._stopwatch = Stopwatch(self.device, self.clocks)
+        return self._stopwatch

@@ -1,0 +1,85 @@
+"""One launch as the worker sends it to a launcher: a frame's header and body, and back.
+
+Whoever makes a job has checked what the user wrote; here only what could hurt the launcher is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from worker.gpu.launcher.fault import JobFailed
+
+MAX_ALLOCATIONS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class TimingOrder:
+    """How a kernel is to be timed. Times in milliseconds of wall clock."""
+
+    warmup_repeats: int = 10
+    min_repeats: int = 20
+    max_ms: float = 500.0
+    flush_l2: bool = True
+    fresh_inputs: bool = False
+    """Each repeat has buffers of its own, as far as there is memory: see `rotation`."""
+    samples: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LauncherOrder:
+    """A kernel, its arguments and what is to be found out.
+
+    `allocations` and `arguments` are bound arguments as JSON; `uploads` are the bytes that
+    allocations point into (`body`: offset, size). An element of `abi["parameters"]` of kind
+    tensormap has a `tensor_map` (swizzle, elem_type, elem_size, block_size, fp4_padded).
+    """
+
+    cubin: bytes
+    abi: Mapping[str, Any]
+    grid: tuple[int, int, int]
+    allocations: Sequence[Mapping[str, Any]]
+    arguments: Mapping[str, Mapping[str, Any]]
+    uploads: bytes = b""
+    timing: TimingOrder | None = None
+    determinism: bool = False
+
+    def to_frame(self) -> tuple[dict[str, Any], bytes]:
+        """Return header and body; `from_frame` makes the same job of them."""
+        timing = self.timing
+        header = {
+            "task": "launch",
+            "abi": dict(self.abi),
+            "grid": list(self.grid),
+            "allocations": [dict(allocation) for allocation in self.allocations],
+            "arguments": dict(self.arguments),
+            "timing": None
+            if timing is None
+            else {name: getattr(timing, name) for name in TimingOrder.__slots__},
+            "determinism": self.determinism,
+            "cubin": [len(self.uploads), len(self.cubin)],
+        }
+        return header, self.uploads + self.cubin
+
+    @classmethod
+    def from_frame(cls, header: Mapping[str, Any], body: bytes) -> "LauncherOrder":
+        """Return the job of a frame. Raises JobFailed when it is none."""
+        try:
+            offset, size = header["cubin"]
+            x, y, z = (int(extent) for extent in header["grid"])
+            timing = header.get("timing")
+            job = cls(
+                cubin=body[offset : offset + size],
+                abi=header["abi"],
+                grid=(x, y, z),
+                allocations=header["allocations"],
+                arguments=header["arguments"],
+                uploads=body[:offset],
+                timing=TimingOrder(**timing) if timing else None,
+                determinism=bool(header.get("determinism")),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise JobFailed("malformed_job", f"the launch cannot be read: {error!r}") from error
+        if len(job.allocations) > MAX_ALLOCATIONS:
+            message = f"{len(job.allocations)} allocations; at most {MAX_ALLOCATIONS} are possible"
+            raise JobFailed("malformed_job", message)
+        return job

@@ -1,0 +1,234 @@
+"""What a launcher gives up: privileges, networks, files, programs. Runs in launchers.
+
+No user code runs there, so these walls are behind the first one. CUDA reserves address space
+without end and starts threads, so neither is limited; and it opens files and sockets of its own
+choice while it starts, so files and calls are given up once the context is there.
+
+The system calls that a launcher gives up: programs, processes, sockets, other processes.
+
+The driver of a GPU makes calls of its own choice and starts threads, so this names what is refused
+and permits the rest: the other way round than in children that run user code.
+"""
+
+import contextlib
+import ctypes
+import errno
+import os
+import platform
+import resource
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from worker.sandbox import apply, landlock, libc, seccomp
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NR, _ARCH, _FIRST_ARGUMENT = 0, 4, 16
+_KILL, _ALLOW, _ERRNO = 0x80000000, 0x7FFF0000, 0x00050000
+_X32_BIT = 0x40000000
+_SET_MODE_FILTER, _ALL_THREADS = 1, 1
+_CLONE_THREAD = 0x00010000
+
+# name: number on x86_64, on aarch64 (None: no such call there)
+_REFUSED: dict[str, tuple[int | None, int | None]] = {
+    "fork": (57, None),
+    "vfork": (58, None),
+    "execve": (59, 221),
+    "execveat": (322, 281),
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "pidfd_open": (434, 434),
+    "pidfd_getfd": (438, 438),
+    "pidfd_send_signal": (424, 424),
+    "socket": (41, 198),
+    "socketpair": (53, 199),
+    "connect": (42, 203),
+    "bind": (49, 200),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "open_by_handle_at": (304, 265),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "kexec_load": (246, 104),
+}
+_OWN_PROCESS_ONLY = {"kill": (62, 129), "tgkill": (234, 131)}
+_CLONE, _CLONE3 = (56, 220), (435, 435)
+_COLUMNS = {"x86_64": 0, "aarch64": 1}
+
+Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
+
+
+def refuse(own_pid: int) -> None:
+    """Give the calls up for good, in all threads. NO_NEW_PRIVS must be set. Raises OSError."""
+    program = b"".join(struct.pack("=HBBI", *step) for step in _program(own_pid))
+    buffer = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))
+    number = seccomp.machine().number("seccomp")
+    assert number is not None
+    libc.syscall(number, _SET_MODE_FILTER, _ALL_THREADS, ctypes.create_string_buffer(header))
+
+
+def _program(own_pid: int) -> list[Instruction]:
+    target = seccomp.machine()
+    column = _COLUMNS[platform.machine()]
+    program: list[Instruction] = [
+        (_LOAD, 0, 0, _ARCH),
+        (_EQUAL, 1, 0, target.audit_arch),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, _NR),
+    ]
+    if target.has_x32:
+        program += [(_AT_LEAST, 0, 1, _X32_BIT), (_RETURN, 0, 0, _KILL)]
+    bodies = [(numbers, [_error(errno.EPERM)]) for numbers in _REFUSED.values()]
+    bodies += [(numbers, _if_own(own_pid)) for numbers in _OWN_PROCESS_ONLY.values()]
+    # the flags of clone3 are behind a pointer; the C library then makes threads with clone
+    bodies += [(_CLONE3, [_error(errno.ENOSYS)]), (_CLONE, _if_thread())]
+    for numbers, body in bodies:
+        if (number := numbers[column]) is not None:
+            program += [(_EQUAL, 0, len(body), number), *body]
+    return [*program, (_RETURN, 0, 0, _ALLOW)]
+
+
+def _if_own(own_pid: int) -> list[Instruction]:
+    permitted: Instruction = (_RETURN, 0, 0, _ALLOW)
+    load: Instruction = (_LOAD, 0, 0, _FIRST_ARGUMENT)
+    return [load, (_EQUAL, 0, 1, own_pid), permitted, _error(errno.EPERM)]
+
+
+def _if_thread() -> list[Instruction]:
+    permitted: Instruction = (_RETURN, 0, 0, _ALLOW)
+    load: Instruction = (_LOAD, 0, 0, _FIRST_ARGUMENT)
+    return [load, (_ANY_BIT, 0, 1, _CLONE_THREAD), permitted, _error(errno.EPERM)]
+
+
+def _error(code: int) -> Instruction:
+    return (_RETURN, 0, 0, _ERRNO | code)
+
+
+LAYERS = (
+    "parent_death", "no_new_privs", "rlimits", "namespaces", "capabilities", "dumpable",
+    "landlock", "seccomp",
+)  # fmt: skip
+"""All that a launcher tries to have. The last two are counted when an attempt at them failed."""
+OUTPUT_BYTES = 1 << 20
+"""The most that a launcher can write into a file, so also into its output."""
+_OPEN_FILES = 1024
+_NEW_NET, _NEW_IPC = 0x40000000, 0x08000000
+_IOCTL_DEV = 1 << 15
+_LIBRARIES = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/proc", "/sys")
+_NO_PROGRAM = "/nonexistent"
+
+
+def before_cuda(parent_pid: int, file_bytes: int = OUTPUT_BYTES) -> list[str]:
+    """Give up what CUDA does not need to start; return the names of the layers that hold.
+
+    Raises OSError, ValueError when a layer that always can be had cannot.
+    """
+    libc.die_with_parent(parent_pid, signal.SIGKILL)
+    libc.prctl(libc.PR_SET_NO_NEW_PRIVS, 1)
+    for kind, value in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, file_bytes),
+        (resource.RLIMIT_NOFILE, _OPEN_FILES),
+        (resource.RLIMIT_MSGQUEUE, 0),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (value, value))
+    layers = ["parent_death", "no_new_privs", "rlimits"]
+    if _without_network():
+        layers.append("namespaces")
+    apply.drop_capabilities()
+    return [*layers, "capabilities"]
+
+
+def _without_network() -> bool:
+    """Move into namespaces without a network. False where that is not permitted."""
+    number = seccomp.machine().number("unshare")
+    try:
+        libc.syscall(number if number is not None else -1, _NEW_NET | _NEW_IPC)
+    except OSError:
+        return False
+    return True
+
+
+def after_cuda() -> list[str]:
+    """Give up files and calls, once the context is there; return the names of what holds.
+
+    A layer that the kernel does not have, or that lets an attempt through, is left out. Landlock
+    binds this thread, where all of our code runs, and not those that the driver has started;
+    seccomp binds all of them.
+    """
+    libc.prctl(libc.PR_SET_DUMPABLE, 0)
+    layers = ["dumpable"]
+    for name, enter, attempts in (
+        ("landlock", _confine_files, [_list_the_root]),
+        ("seccomp", _give_up_calls, [_open_a_socket, _start_a_program, _signal_the_parent]),
+    ):
+        with contextlib.suppress(OSError):  # told by its absence
+            enter()
+            if all(_is_refused(attempt) for attempt in attempts):
+                layers.append(name)
+    return layers
+
+
+def _confine_files() -> None:
+    """Leave the files of libraries and of the driver."""
+    folders = {path for path in (*_LIBRARIES, *_library_path(), sys.prefix, *sys.path) if path}
+    rules = [(path, landlock.RUN) for path in sorted(folders) if Path(path).exists()]
+    device_rights = landlock.READ | landlock.WRITE_FILE | _IOCTL_DEV
+    devices = [*Path("/dev").glob("nvidia*"), Path("/dev/null"), Path("/dev/urandom")]
+    rules += [(str(path), device_rights) for path in devices if path.exists()]
+    ruleset = landlock.build(rules)
+    landlock.enter(ruleset)
+    os.close(ruleset)
+
+
+def _library_path() -> list[str]:
+    return os.environ.get("LD_LIBRARY_PATH", "").split(":")
+
+
+def _give_up_calls() -> None:
+    refuse(os.getpid())
+
+
+def _is_refused(attempt: Callable[[], None]) -> bool:
+    try:
+        attempt()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _list_the_root() -> None:
+    os.listdir("/")  # noqa: PTH208 - the plain call is the attempt
+
+
+def _open_a_socket() -> None:
+    socket.socket(socket.AF_UNIX).close()
+
+
+def _start_a_program() -> None:
+    os.execve(_NO_PROGRAM, [_NO_PROGRAM], {})  # noqa: S606 - fails wherever it gets
+
+
+def _signal_the_parent() -> None:
+    os.kill(os.getppid(), 0)

@@ -1,0 +1,1 @@
+"""The worker's side of launchers: started, given launches, ended. Never imports CUDA."""

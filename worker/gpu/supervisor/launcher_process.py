@@ -1,0 +1,246 @@
+"""The worker's hold on one launcher: started, given jobs, killed at a deadline, reaped.
+
+Runs in the worker, which never imports CUDA.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+from compiler.pipeline import ROOT
+from worker.gpu.launcher.launcher import BOOTSTRAP
+from worker.gpu.launcher.launcher_order import LauncherOrder
+from worker.gpu.supervisor.launcher_protocol import (
+    LaunchEnding,
+    LauncherFacts,
+    LauncherProtocol,
+    LaunchOutcome,
+)
+from worker.pool import frame
+
+_PASSED = ("PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
+_READ_BYTES = 1 << 20
+_OUTPUT_BYTES = 64 << 10
+"""How much of what kernels print is kept."""
+_LAST_WORDS_BYTES = 4 << 10
+
+
+class LauncherError(Exception):
+    """A launcher did not start; the message holds its own last words."""
+
+
+@dataclass(frozen=True, slots=True)
+class LauncherCommand:
+    """How launchers are started. `bootstrap` is the program of the interpreter's `-c`."""
+
+    python: Path = Path(sys.executable)
+    root: Path = ROOT
+    bootstrap: str = BOOTSTRAP
+    start_s: float = 60.0
+    exit_s: float = 10.0
+    """How long a killed launcher may take to be gone, before its GPU counts as stuck."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Added to the little that is passed on."""
+
+    def environ(self) -> dict[str, str]:
+        """Return all that a launcher sees of the environment: nothing secret."""
+        passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        fixed = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_CACHE_DISABLE": "1"}
+        return passed | fixed | {"OPENBLAS_NUM_THREADS": "1"} | dict(self.environment)
+
+
+class LauncherProcess:
+    """One launcher of one GPU. At most one job at a time; `caller` is whom it has served."""
+
+    def __init__(self, command: LauncherCommand, ordinal: int) -> None:
+        self.caller: str | None = None
+        self.runs = 0
+        self.facts: LauncherFacts | None = None
+        self._command = command
+        self._ordinal = ordinal
+        self._decoder = frame.Decoder()
+        self._frames: list[frame.Frame] = []
+        self._process: asyncio.subprocess.Process | None = None
+        self._results: BufferedReader | None = None
+        self._reader: asyncio.StreamReader | None = None
+        self._transport: asyncio.ReadTransport | None = None
+        self._output = os.memfd_create("launcher-output", os.MFD_CLOEXEC)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process is running."""
+        return self._process is not None and self._process.returncode is None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process."""
+        return None if self._process is None else self._process.pid
+
+    async def start(self) -> LauncherFacts:
+        """Start it and wait for its context; return what it says of its GPU.
+
+        Raises LauncherError. Must run in a thread that lives as long as the launcher shall.
+        """
+        try:
+            await self._spawn()
+            async with asyncio.timeout(self._command.start_s):
+                self.facts = _facts(await self._next_frame())
+        except (TimeoutError, EOFError, OSError, frame.FrameError, KeyError) as error:
+            words = self._printed(_LAST_WORDS_BYTES).decode(errors="replace")
+            await self.close()
+            raise LauncherError(f"the launcher did not start ({error!r}):\n{words}") from error
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+        return self.facts
+
+    async def _spawn(self) -> None:
+        ours, theirs = os.pipe2(os.O_CLOEXEC)
+        self._results = os.fdopen(ours, "rb")
+        with contextlib.suppress(PermissionError):  # this user's share of pipe memory is used up
+            fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, _READ_BYTES)
+        command = self._command
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *(command.python, "-s", "-P", "-c", command.bootstrap, command.root),
+                *map(str, (theirs, os.getpid(), self._ordinal)),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=self._output,
+                stderr=self._output,
+                env=command.environ(),
+                cwd="/",
+                pass_fds=[theirs],
+            )
+        finally:
+            os.close(theirs)
+        reader = asyncio.StreamReader(limit=_READ_BYTES)
+        self._transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), self._results
+        )
+        self._reader = reader
+
+    async def run(self, job: LauncherOrder, deadline_s: float) -> LaunchOutcome:
+        """Run one job and return how it ended; never raises for anything the launcher does.
+
+        Raises FrameError when the job is too big to send. When the caller is cancelled the
+        launcher is killed.
+        """
+        header, body = job.to_frame()
+        return await self._converse(header, body, deadline_s)
+
+    async def examine(self, deadline_s: float) -> LaunchOutcome:
+        """Run the health kernel."""
+        return await self._converse({"task": "health"}, b"", deadline_s)
+
+    async def _converse(
+        self, header: dict[str, Any], body: bytes, deadline_s: float
+    ) -> LaunchOutcome:
+        nonce = os.urandom(frame.NONCE_BYTES)
+        encoded = frame.encode(nonce, header, body)
+        self._forget_printed()
+        said = LauncherProtocol(nonce)
+        ending: tuple[LaunchEnding, str] | None = None
+        try:
+            async with asyncio.timeout(deadline_s):
+                await self._send(encoded)
+                while said.last is None:
+                    said.take(await self._next_frame())
+        except TimeoutError:
+            ending = LaunchEnding.DEADLINE, f"still running after {deadline_s:g} s"
+        except frame.FrameError as error:
+            ending = LaunchEnding.GARBAGE, str(error)
+        except EOFError:
+            ending = await self._left()
+        except asyncio.CancelledError:
+            self.kill()
+            raise
+        printed = self._printed(_OUTPUT_BYTES)
+        if ending is None:
+            return said.outcome(stdout=printed)
+        self.kill()
+        return said.outcome(*ending, stdout=printed, signal=self._signal())
+
+    async def _send(self, encoded: bytes) -> None:
+        stdin = self._process.stdin if self._process is not None else None
+        if stdin is None:
+            raise EOFError
+        try:
+            stdin.write(encoded)
+            await stdin.drain()
+        except (BrokenPipeError, ConnectionResetError):
+            raise EOFError from None
+
+    async def _next_frame(self) -> frame.Frame:
+        """Return the next frame. Raises EOFError, FrameError."""
+        while not self._frames:
+            data = await self._reader.read(_READ_BYTES) if self._reader is not None else b""
+            if not data:
+                raise EOFError
+            self._frames = self._decoder.feed(data)
+        return self._frames.pop(0)
+
+    async def _left(self) -> tuple[LaunchEnding, str]:
+        """Return how a launcher ended that closed its pipe without a last frame."""
+        if not await self.gone():
+            return LaunchEnding.SILENT, "it closed its pipe and went on"
+        if (number := self._signal()) is not None:
+            return LaunchEnding.SIGNAL, f"killed by signal {number}"
+        status = self._process.returncode if self._process is not None else None
+        return LaunchEnding.SILENT, f"exit status {status} without a last frame"
+
+    def _signal(self) -> int | None:
+        status = self._process.returncode if self._process is not None else None
+        return -status if status is not None and status < 0 else None
+
+    def kill(self) -> None:
+        """End it now, whatever its kernel does. `gone` says when it is."""
+        if self._process is not None and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(signal.SIGKILL)
+
+    async def gone(self) -> bool:
+        """Wait for its end, for a while. False: it is stuck in the driver."""
+        if self._process is None:
+            return True
+        try:
+            async with asyncio.timeout(self._command.exit_s):
+                await self._process.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def close(self) -> bool:
+        """Kill it, wait for its end and let go of it. False: it is stuck in the driver."""
+        self.kill()
+        is_gone = await self.gone()
+        if self._transport is not None:
+            self._transport.close()
+        elif self._results is not None:
+            self._results.close()
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+        if self._output >= 0:
+            os.close(self._output)
+            self._output = -1
+        return is_gone
+
+    def _forget_printed(self) -> None:
+        os.ftruncate(self._output, 0)
+        os.lseek(self._output, 0, os.SEEK_SET)  # the launcher writes through the same offset
+
+    def _printed(self, most_bytes: int) -> bytes:
+        return os.pread(self._output, most_bytes, 0)
+
+
+def _facts(said: frame.Frame) -> LauncherFacts:
+    if said.header.get("kind") != "ready" or said.nonce != frame.NO_JOB:
+        raise frame.FrameError(f"a first frame of kind {said.header.get('kind')!r}")
+    return LauncherFacts.from_json(said.header["facts"])

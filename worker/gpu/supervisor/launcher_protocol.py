@@ -1,0 +1,174 @@
+"""What one launcher has said of one job so far. Pure: frames in, an outcome out.
+
+How a launch in a launcher ended, and what it left behind. Words only.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from worker.pool import frame
+
+
+class LaunchEnding(StrEnum):
+    """The one name of how a launch ended."""
+
+    OK = "ok"
+    """The kernel ran to its end; `result` has findings, if there are any."""
+    FAULT = "fault"
+    """The kernel could not run, or did what ended it; `fault` says what."""
+    FAILURE = "failure"
+    """The launcher could not do the job, through no fault of the kernel's; `failure` says why."""
+    DEADLINE = "deadline"
+    SIGNAL = "signal"
+    """The launcher crashed or was killed."""
+    GARBAGE = "garbage"
+    """It said what is no frame of this job, or too much."""
+    SILENT = "silent"
+    """It left without a last frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchOutcome:
+    """Everything that is known of one launch."""
+
+    ending: LaunchEnding
+    detail: str = ""
+    """Why, in words for a log; empty for `ok`."""
+    result: dict[str, Any] | None = None
+    """resources, modified_inputs, digest (of outputs, by name), differing (outputs of two runs;
+    None: run once), timed_digest, timing, findings, timings_ms."""
+    fault: dict[str, Any] | None = None
+    """kind (a verdict), error (CUDA's name or null), message."""
+    failure: dict[str, Any] | None = None
+    """slug (malformed_job, module_not_loadable, device_error), message."""
+    stages: tuple[str, ...] = ()
+    """What it had begun: inputs, load, write, run, read, restore, unwritten, again, timing,
+    timed_read, tidy."""
+    outputs: dict[str, bytes] = field(default_factory=dict)
+    """By name, elements in C order, of the first run."""
+    unwritten: dict[str, bytes] = field(default_factory=dict)
+    """Of outputs with elements that the kernel did not write: a bit for each element."""
+    timed_outputs: dict[str, bytes] = field(default_factory=dict)
+    """The same of the last timed run, where they differ from the first."""
+    timed_unwritten: dict[str, bytes] = field(default_factory=dict)
+    stdout: bytes = b""
+    """What the kernel and the driver printed, up to a cap."""
+    signal: int | None = None
+    clean: bool = False
+    """Whether the launcher can take another job of the same caller."""
+
+
+@dataclass(frozen=True, slots=True)
+class LauncherFacts:
+    """What a launcher says of its GPU and of itself."""
+
+    target: str
+    model: str
+    uuid: str
+    num_sms: int
+    l2_bytes: int
+    memory_bytes: int
+    shared_bytes: int
+    cuda: str
+    driver: str | None
+    sandbox: tuple[str, ...]
+
+    @classmethod
+    def from_json(cls, facts: dict[str, Any]) -> "LauncherFacts":
+        """Return the facts of a `ready` frame. Raises KeyError for what is missing."""
+        values = {name: facts[name] for name in cls.__slots__}
+        return cls(**values | {"sandbox": tuple(facts["sandbox"])})
+
+
+MAX_RESULT_BYTES = 2 << 30
+MAX_FRAMES = 1 << 16
+MAX_NAME_CHARS = 2048
+_OUTPUTS = ("output", "unwritten", "timed", "timed_unwritten")
+
+
+class LauncherProtocol:
+    """The launcher's half of one job: stages, outputs in pieces, exactly one last frame."""
+
+    def __init__(self, nonce: bytes, max_result_bytes: int = MAX_RESULT_BYTES) -> None:
+        self.last: dict[str, Any] | None = None
+        self._nonce = nonce
+        self._left_bytes = max_result_bytes
+        self._left_frames = MAX_FRAMES
+        self._stages: list[str] = []
+        self._outputs: dict[str, defaultdict[str, bytearray]] = {
+            kind: defaultdict(bytearray) for kind in _OUTPUTS
+        }
+
+    def take(self, said: frame.Frame) -> None:
+        """Take the next frame. Raises FrameError when it breaks the protocol."""
+        if said.nonce != self._nonce or self.last is not None:
+            raise frame.FrameError("a frame of no job of this launcher")
+        self._left_bytes -= len(said.body)
+        self._left_frames -= 1
+        if self._left_bytes < 0 or self._left_frames < 0:
+            raise frame.FrameError("more bytes of result than are taken")
+        match said.header:
+            case {"kind": "stage", "stage": str(name)}:
+                self._take_stage(name, said)
+            case {"kind": "result" | "failure", "clean": bool()}:
+                self.last = said.header
+            case _:
+                raise frame.FrameError("a frame of unknown kind")
+
+    def _take_stage(self, name: str, said: frame.Frame) -> None:
+        if len(name) > MAX_NAME_CHARS:
+            raise frame.FrameError(f"a stage with a name of {len(name)} characters")
+        kind, is_output, argument = name.partition(":")
+        if not is_output:
+            self._stages.append(name)
+        elif kind not in _OUTPUTS:
+            raise frame.FrameError(f"a stage of unknown kind {kind!r}")
+        else:
+            pieces = self._outputs[kind][argument]
+            if said.header.get("offset") != len(pieces):
+                raise frame.FrameError(f"a piece of {argument} is missing")
+            pieces += said.body
+
+    def outcome(
+        self,
+        ending: LaunchEnding | None = None,
+        detail: str = "",
+        *,
+        stdout: bytes = b"",
+        signal: int | None = None,
+    ) -> LaunchOutcome:
+        """Return the outcome; without `ending`, the one that the last frame says."""
+        last = self.last or {}
+        fault = last.get("fault")
+        if ending is None:
+            ending, detail = _ending(last)
+        # `clean` of a launcher that did not finish properly means nothing
+        spoken = ending in (LaunchEnding.OK, LaunchEnding.FAULT, LaunchEnding.FAILURE)
+        return LaunchOutcome(
+            ending=ending,
+            detail=detail,
+            result=last if ending is LaunchEnding.OK else None,
+            fault=fault if ending is LaunchEnding.FAULT else None,
+            failure=last if ending is LaunchEnding.FAILURE else None,
+            stages=tuple(self._stages),
+            outputs=self._whole("output"),
+            unwritten=self._whole("unwritten"),
+            timed_outputs=self._whole("timed"),
+            timed_unwritten=self._whole("timed_unwritten"),
+            stdout=stdout,
+            signal=signal,
+            clean=spoken and bool(last.get("clean")),
+        )
+
+    def _whole(self, kind: str) -> dict[str, bytes]:
+        return {name: bytes(data) for name, data in self._outputs[kind].items()}
+
+
+def _ending(last: dict[str, Any]) -> tuple[LaunchEnding, str]:
+    if last["kind"] == "failure":
+        return LaunchEnding.FAILURE, str(last.get("message"))
+    if last.get("fault") is not None:
+        return LaunchEnding.FAULT, str(last["fault"].get("message"))
+    return LaunchEnding.OK, ""

@@ -1,0 +1,97 @@
+"""All launchers of a worker: every GPU of the machine, and what is known of each.
+
+Runs in the worker, which never imports CUDA.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from worker.gpu.launcher.launcher_order import LauncherOrder
+from worker.gpu.supervisor.examination import Examined
+from worker.gpu.supervisor.gpu import DeviceDrained, Gpu, LauncherSettings
+from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherError
+from worker.gpu.supervisor.launcher_protocol import LauncherFacts, LaunchOutcome
+
+__all__ = [
+    "DeviceDrained", "DeviceState", "LauncherCommand", "LauncherError", "LauncherSettings",
+    "Launchers",
+]  # fmt: skip
+
+Isolation = Literal["caller", "process"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceState:
+    """One GPU at the moment."""
+
+    ordinal: int
+    facts: LauncherFacts | None
+    """None until a first launcher has started."""
+    busy: bool
+    drained: str | None
+    """Why it takes no jobs any more; None while it does."""
+    tools: tuple[str, ...] = ()
+    """What can watch a run on it: memcheck, racecheck, initcheck, profile."""
+
+
+class Launchers:
+    """Runs jobs on the GPUs `ordinals` (numbers in PCI bus order, as CUDA counts them)."""
+
+    def __init__(
+        self,
+        ordinals: Sequence[int],
+        command: LauncherCommand | None = None,
+        settings: LauncherSettings | None = None,
+    ) -> None:
+        command, settings = command or LauncherCommand(), settings or LauncherSettings()
+        self._gpus = {ordinal: Gpu(ordinal, command, settings) for ordinal in ordinals}
+
+    @property
+    def devices(self) -> list[DeviceState]:
+        """All GPUs and their states."""
+        return [
+            DeviceState(gpu.ordinal, gpu.facts, gpu.busy, gpu.drained, tuple(gpu.tools.names))
+            for gpu in self._gpus.values()
+        ]
+
+    async def start(self) -> None:
+        """Start the spares of all GPUs; one on which none starts is drained."""
+        await asyncio.gather(*(gpu.start() for gpu in self._gpus.values()))
+
+    async def run(
+        self,
+        ordinal: int,
+        job: LauncherOrder,
+        *,
+        caller: str,
+        isolation: Isolation = "caller",
+        deadline_s: float,
+    ) -> LaunchOutcome:
+        """Run one job on one GPU and return how it ended, whatever the kernel does.
+
+        Two callers never share a launcher; with `isolation="process"` two jobs neither. The
+        deadline counts from when the launcher has the job; a job that is still running then is
+        killed with it. Raises DeviceDrained, FrameError when the job is too big.
+        """
+        gpu = self._gpus[ordinal]
+        single_use = isolation == "process"
+        return await gpu.run(job, caller=caller, single_use=single_use, deadline_s=deadline_s)
+
+    async def examine(
+        self, ordinal: int, job: LauncherOrder, tool: str, *, limit_s: float
+    ) -> Examined:
+        """Have a tool (`DeviceState.tools`) watch one run of `job`, in processes of their own.
+
+        It takes the GPU's turn, for at most `limit_s`. Raises DeviceDrained, FrameError.
+        """
+        return await self._gpus[ordinal].examine(job, tool, limit_s)
+
+    async def until_drained(self, ordinal: int) -> str:
+        """Return why a GPU takes no jobs any more, once it does not."""
+        return await self._gpus[ordinal].until_drained()
+
+    async def close(self) -> None:
+        """Kill all launchers and wait until they are gone."""
+        await asyncio.gather(*(gpu.close() for gpu in self._gpus.values()))

@@ -1,0 +1,1 @@
+"""Runs of a kernel under compute-sanitizer and ncu, in processes of their own."""

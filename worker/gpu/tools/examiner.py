@@ -1,0 +1,158 @@
+"""The process that has a tool watch one run, and puts what the tool says into findings.
+
+Reads one job from its standard input, starts the tool with `bare_run` behind it, answers one frame
+and ends. Runs on the standard library and NumPy; imports no CUDA, never runs user Python.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, NoReturn
+
+from worker.pool import frame
+from worker.sandbox import libc
+
+BOOTSTRAP = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from worker.gpu.tools.examiner import main; main(*sys.argv[1:])"
+)
+"""What the interpreter is started with (`-c`); arguments.
+
+Source root, result descriptor, the worker's pid, the GPU's number, a folder of its own.
+"""
+_READ_BYTES = 1 << 20
+_REPORT_BYTES = 16 << 20
+_FILE_BYTES = frame.MAX_BODY_BYTES + frame.MAX_HEADER_BYTES + (1 << 20)
+_SAID = "said"
+_LAST_WORDS_CHARS = 500
+
+
+def main(root: str, descriptor: str, parent_pid: str, ordinal: str, folder: str) -> NoReturn:
+    """Be an examiner. Never returns."""
+    status = 1
+    try:
+        from worker.gpu.launcher import launcher_walls
+
+        launcher_walls.before_cuda(int(parent_pid), file_bytes=_FILE_BYTES)
+        order = _read_order()
+        answer = _examined(order, root, ordinal, Path(folder))
+        _send(int(descriptor), frame.encode(order.nonce, answer))
+        status = 0
+    except BaseException:  # noqa: BLE001 - the worker sees exit status 1 and this text
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def _read_order() -> frame.Frame:
+    decoder = frame.Decoder()
+    while data := os.read(0, _READ_BYTES):
+        if orders := decoder.feed(data):
+            return orders[0]
+    raise EOFError("the worker left before it sent a job")
+
+
+def _send(descriptor: int, encoded: bytes) -> None:
+    view = memoryview(encoded)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _examined(order: frame.Frame, root: str, ordinal: str, folder: Path) -> dict[str, Any]:
+    """Return the answer's header: findings, profile, and why the tool did not get to the end."""
+    from worker.gpu.tools import sanitizer_run
+    from worker.gpu.tools.installed_tools import INITCHECK, PROFILE, Tools, command_of
+    from worker.gpu.tools.profile_report import METRICS
+
+    asked = order.header["examine"]
+    job = frame.encode(order.nonce, order.header, order.body)
+    (folder / sanitizer_run.JOB).write_bytes(job)
+    tool = asked["tool"]
+    command = command_of(
+        Tools(**asked["tools"]),
+        tool,
+        order.header["abi"]["entry"],
+        folder,
+        metrics=METRICS,
+        allocations=len(order.header["allocations"]),
+    )
+    poison = "0" if tool == INITCHECK else "1"
+    program = [sys.executable, "-s", "-P", "-c", sanitizer_run.BOOTSTRAP]
+    said = _run([*command, *program, root, str(folder), ordinal, poison], folder)
+    read = _profiled if tool == PROFILE else _accused
+    answer: dict[str, Any] = {
+        "kind": "examined",
+        "findings": [],
+        "profile": None,
+        "incomplete": None,
+    }
+    return answer | read(order.header, folder, said)
+
+
+def _run(command: list[str], folder: Path) -> str:
+    """Run the tool to its end; return its last words."""
+    with (folder / _SAID).open("wb") as said:
+        subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            cwd=folder,
+            check=False,
+            preexec_fn=_die_with_us,  # this process has one thread
+        )
+    text = _text(folder / _SAID)
+    return text.strip()[-_LAST_WORDS_CHARS:]
+
+
+def _die_with_us() -> None:
+    libc.prctl(libc.PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _text(path: Path) -> str:
+    if not path.exists():
+        return ""
+    with path.open("rb") as stream:
+        return stream.read(_REPORT_BYTES).decode(errors="replace")
+
+
+def _accused(header: dict[str, Any], folder: Path, said: str) -> dict[str, Any]:
+    from worker.gpu.tools.installed_tools import REPORT
+    from worker.gpu.tools.sanitizer_findings import Map, findings_of
+    from worker.gpu.tools.sanitizer_report import read
+    from worker.gpu.tools.sanitizer_run import PLACES
+
+    report = _text(folder / REPORT)
+    error, ended = _ending(folder)
+    places = json.loads(_text(folder / PLACES) or "[]")
+    seen = Map.of(places, int(header["abi"]["cluster"][0]))
+    found = findings_of(read(report), seen)
+    if found:
+        return {"findings": found}
+    if not ended or "SUMMARY" not in report:
+        return {"incomplete": f"it broke off ({said or report.strip()[-_LAST_WORDS_CHARS:]})"}
+    return {"incomplete": f"the kernel did not end well under it ({error})" if error else None}
+
+
+def _profiled(_: dict[str, Any], folder: Path, said: str) -> dict[str, Any]:
+    from worker.gpu.tools.installed_tools import REPORT
+    from worker.gpu.tools.profile_report import NoProfile, read
+
+    error, _ended = _ending(folder)
+    try:
+        return {"profile": read(_text(folder / REPORT))}
+    except NoProfile as none:
+        return {"incomplete": str(error or none or said)}
+
+
+def _ending(folder: Path) -> tuple[str | None, bool]:
+    """Return the error that the bare run met, and whether it came to its end at all."""
+    from worker.gpu.tools.sanitizer_run import ENDING
+
+    text = _text(folder / ENDING)
+    return (json.loads(text)["error"], True) if text else (None, False)

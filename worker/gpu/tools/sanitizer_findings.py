@@ -1,0 +1,130 @@
+"""From what a sanitizer accuses a kernel of to findings: which argument, which element, which line.
+
+Runs in examiners: on NumPy, without CUDA. Findings are the plain dicts that launches answer.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.diagnostic import KERNEL_FOLDER
+from launch.buffers.allocation import Leaf
+from launch.buffers.element_types import stored
+from launch.checks import finding
+from launch.checks.access import Access
+from launch.checks.addresses import Slot
+from launch.checks.finding import KernelPlace
+from worker.gpu.launcher.fault import GpuFault
+from worker.gpu.tools.sanitizer_report import Accusation
+
+NEAR_BYTES = 64 << 20
+"""How far from an argument an address may be and still count as a miss of it."""
+_BEFORE = 16
+"""How much rarer it is that a kernel misses an argument on the side of its start."""
+MOST_FINDINGS = 16
+_ACCESSES = {"read": Access.LOAD, "write": Access.STORE, "atomic": Access.ATOMIC}
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Whose addresses are whose in one run; `cluster` blocks make up one program."""
+
+    slots: Sequence[Slot]
+    cluster: int
+
+    @classmethod
+    def of(cls, places: Iterable[Mapping[str, Any]], cluster: int) -> "Map":
+        """Return the map that `Contents.places` wrote."""
+        return cls([_slot(place) for place in places], cluster)
+
+    def nearest(self, address: int) -> Slot | None:
+        """Return the argument that an address is in, or that it misses by the least."""
+        near = [slot for slot in self.slots if _distance(slot, address) < NEAR_BYTES]
+        return min(near, key=lambda slot: _distance(slot, address, _BEFORE), default=None)
+
+    def program(self, block: tuple[int, int, int] | None) -> tuple[int, int, int] | None:
+        """Return the program that a block is part of."""
+        return None if block is None else (block[0] // self.cluster, *block[1:])
+
+
+def findings_of(accusations: Iterable[Accusation], seen: Map) -> list[dict[str, Any]]:
+    """Return one finding for every line and argument, with how many threads share it."""
+    groups: dict[tuple[Any, ...], list[Accusation]] = {}
+    for one in accusations:
+        slot = seen.nearest(one.address) if one.address is not None else None
+        name = slot.leaf.name if slot else None
+        key = (one.kind, one.access, one.path, one.line, one.other_line, name)
+        groups.setdefault(key, []).append(one)
+    return [_finding(group, seen) for group in list(groups.values())[:MOST_FINDINGS]]
+
+
+def _finding(group: Sequence[Accusation], seen: Map) -> dict[str, Any]:
+    first, lanes = group[0], len(group)
+    if first.kind == "race":
+        return _race(first)
+    place = KernelPlace(_file(first.path), first.line, seen.program(first.block))
+    slot = seen.nearest(first.address) if first.address is not None else None
+    access = _ACCESSES[first.access]
+    if slot is None or first.address is None:
+        return _nobodys(first, lanes, place)
+    match first.kind:
+        case "misaligned_access":
+            return finding.misaligned(access, slot, first.address, first.size_bytes, place)
+        case "uninitialized":
+            return finding.uninitialized(slot, first.address, place)
+    address = max(first.address, slot.end) if first.address >= slot.first else first.address
+    return finding.out_of_bounds(access, slot, address, lanes, place)
+
+
+def _race(one: Accusation) -> dict[str, Any]:
+    other = f"the {one.other_access} in line {one.other_line}" if one.other_line else "another"
+    message = (
+        f"the {one.access} of shared memory in line {one.line} and {other} are not ordered: "
+        f"different threads of a program do them to the same bytes ({one.count} hazards) with no "
+        "barrier between them, so either may come first."
+    )
+    return _bare("race", message) | {
+        "access": "read" if one.access == "read" else "write",
+        "file": _file(one.path),
+        "line": one.line,
+    }
+
+
+def _nobodys(one: Accusation, lanes: int, place: KernelPlace) -> dict[str, Any]:
+    does = {"read": "reads", "write": "writes", "atomic": "atomically updates"}[one.access]
+    at = f"address {one.address:#x}" if one.address is not None else "an unknown address"
+    also = f" {lanes} threads do so." if lanes > 1 else ""
+    message = (
+        f"program {place.program} {does} {one.size_bytes} bytes of {one.space} memory at {at}, "
+        f"which is near no argument: the pointer was made from something else, or its offset "
+        f"overflowed.{also}"
+    )
+    kind = one.kind if one.kind != "out_of_bounds" else GpuFault.ILLEGAL_ACCESS.value
+    return _bare(kind, message) | {
+        "access": "read" if one.access == "read" else "write",
+        "file": place.file,
+        "line": place.line,
+        "program": list(place.program) if place.program is not None else None,
+    }
+
+
+def _bare(kind: str, message: str) -> dict[str, Any]:
+    empty = dict.fromkeys(("access", "argument", "index", "file", "line", "program"))
+    return {"kind": kind, **empty, "message": message}
+
+
+def _file(path: str | None) -> str | None:
+    return path.removeprefix(KERNEL_FOLDER) if path is not None else None
+
+
+def _slot(place: Mapping[str, Any]) -> Slot:
+    leaf = Leaf(
+        place["name"], tuple(place["shape"]), tuple(place["strides"]), place["offset"], 0,
+        place["dtype"], output=False,
+    )  # fmt: skip
+    size_bytes = place["elements"] * stored(place["dtype"]).itemsize
+    return Slot(leaf, place["start"], place["start"] + size_bytes, 0)
+
+
+def _distance(slot: Slot, address: int, before: int = 1) -> int:
+    return max(before * (slot.first - address), address - slot.end + 1, 0)

@@ -1,0 +1,156 @@
+"""One claimed launch job: from its request to its record.
+
+Runs in the worker parent. Each thing that somebody else's code can touch happens in a child; this
+only moves what they say from one to the next, and judges.
+"""
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+
+from compiler.diagnostic import clipped
+from compiler.problem import Problem, failure_problem
+from compiler.rejection import RequestRejected
+from launch.request.launch_job import LaunchJob, new_launch
+from launch.request.launch_record import CaseResult, Device, Launch, with_cases, with_run
+from launch.request.launch_resolution import Resolved, resolve_launch
+from store.blobs import Blobs
+from store.errors import StoreUnavailable
+from store.events import Events
+from store.jobs.consumer import JobConsumer
+from store.jobs.types import Claim
+from store.launches import LIFE_S, Launches
+from store.workers import Workers
+from worker.compile.compile import CompileContext
+from worker.compile.progress import CompilationFailed
+from worker.gpu.supervisor.launchers import DeviceDrained
+from worker.launch.cases import CaseContext, Cases, problem_of
+from worker.launch.gpu_run import GpuContext
+from worker.launch.kept_outputs import Kept
+from worker.launch.launch_children import Children
+from worker.launch.run import Deadline, DeadlinePassed
+
+MOST_NAME_CHARS = 200
+"""Of a case, in an event."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchContext:
+    """What launches are done with."""
+
+    attempts: JobConsumer
+    launches: Launches
+    events: Events
+    blobs: Blobs
+    bench: CompileContext
+    children: Children
+    """Of launches; those of compilations are the bench's."""
+    registry: Workers
+    gpu: GpuContext | None = None
+    """None: on the interpreter."""
+
+
+async def do_launch(claim: Claim, desk: LaunchContext) -> None:
+    """Do the launch of `claim` and finish it.
+
+    Raises StoreUnavailable, and DeviceDrained when another worker's GPU must do it; whatever
+    happens to the launch itself becomes its record.
+    """
+    job = LaunchJob.model_validate_json(claim.payload)
+    queue_ms = float(claim.started_at_ms - claim.submitted_at_ms)
+    way = _LaunchRun(claim, job, desk, queue_ms / 1000)
+    started = time.monotonic()
+    try:
+        launch = await way.launch()
+    except (StoreUnavailable, DeviceDrained, asyncio.CancelledError):
+        raise
+    except Exception:
+        # a mistake of ours must be an answer too, not a launch that nobody can finish
+        logger.exception("launching %s", job.id)
+        detail = "The worker made a mistake; its log holds the details under the launch's id."
+        launch = failed_launch(job, failure_problem("worker_lost", detail))
+    run_ms = (time.monotonic() - started) * 1000
+    timings_ms = {
+        "queue": queue_ms,
+        "compile": way.cases.compile_ms,
+        "run": run_ms - way.cases.compile_ms,
+        "total": queue_ms + run_ms,
+    }
+    launch = launch.model_copy(
+        update={"timings_ms": {k: round(v, 3) for k, v in timings_ms.items()}}
+    )
+    record = launch.model_dump_json().encode()
+    # reusable: who submits the same launch a moment late, with the same key, gets this one
+    await desk.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=LIFE_S)
+
+
+def failed_launch(job: LaunchJob, problem: Problem) -> Launch:
+    """Return a launch that could not be done."""
+    return new_launch(job, "failed").model_copy(update={"problem": problem})
+
+
+class _LaunchRun:
+    """The way of one launch, `spent_s` of whose deadline it waited in the queue."""
+
+    def __init__(self, claim: Claim, job: LaunchJob, desk: LaunchContext, spent_s: float) -> None:
+        request = job.read_request()
+        self._claim = claim
+        self._job = job
+        self._request = request
+        self._desk = desk
+        self._deadline = Deadline(request.deadline_s, spent_s)
+        self._kept = Kept(job.id, desk.blobs, has_cases=bool(request.cases))
+        place = CaseContext(desk.bench, desk.children, desk.blobs, desk.registry, desk.gpu)
+        self.cases = Cases(job, request, place, self._deadline, self._kept)
+
+    async def launch(self) -> Launch:
+        try:
+            resolved = resolve_launch(self._request)
+            await self.cases.prepare()
+        except CompilationFailed as failure:
+            return failed_launch(self._job, problem_of(failure))
+        except RequestRejected as rejected:
+            problem = failure_problem("invalid_argument", str(rejected))
+            return failed_launch(self._job, problem)
+        except DeadlinePassed as passed:
+            return failed_launch(self._job, failure_problem("deadline_exceeded", str(passed)))
+        results = await self._results(resolved)
+        await self._kept.note(self._desk.launches)
+        launch = new_launch(self._job, "completed")
+        launch = self._placed(launch.model_copy(update={"stdout": self._kept.stdout}))
+        return with_cases(launch, results) if self._request.cases else with_run(launch, results[0])
+
+    async def _results(self, resolved: Resolved) -> list[CaseResult]:
+        results: list[CaseResult] = []
+        limit = self._request.stop_after_failures
+        for case in resolved.cases:
+            if limit is not None and sum(result.failed for result in results) >= limit:
+                break
+            results.append(await self.cases.run(case))
+            if self._request.cases:
+                await self._tell(results[-1])
+        return results
+
+    async def _tell(self, result: CaseResult) -> None:
+        """Tell the followers how a case ended: news, which a launch does without if it must."""
+        data = result.model_dump(mode="json", include={"index", "name", "verdict"})
+        data["name"] = None if result.name is None else clipped(result.name, MOST_NAME_CHARS)
+        data["problem"] = result.problem.slug if result.problem else None
+        try:
+            await self._desk.events.append(self._claim.id, self._claim.token, "case", data)
+        except StoreUnavailable as error:
+            logger.warning("case %d of %s not told: %s", result.index, self._claim.id, error)
+
+    def _placed(self, launch: Launch) -> Launch:
+        """Return `launch` with its compilation, and with the GPU that ran it."""
+        facts = self._desk.gpu.facts if self._desk.gpu else None
+        if facts is None:
+            return launch
+        device = Device(
+            target=facts.target, model=facts.model, driver=facts.driver, interpreter=False
+        )
+        compilation = None if self._request.cases else self.cases.compilation
+        return launch.model_copy(update={"device": device, "compilation": compilation})

@@ -1,0 +1,177 @@
+"""What a launcher's outcome amounts to for a launch: outputs, timing, findings. Pure.
+
+What a launcher is asked to do: one run in the words of `worker.cuda`.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from compiler.compilation import Compilation
+from compiler.diagnostic import KERNEL_FOLDER
+from compiler.problem import failure_problem
+from compiler.type_name import is_pointer
+from launch.request.launch_record import Finding, Timing
+from launch.request.launch_request import LaunchRequest, TimingRequest
+from worker.gpu.launcher import launcher_order as launcher
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
+from worker.launch.run import PreparedRun, RunResult
+
+
+def order_of(
+    cubin: bytes, compilation: Compilation, request: LaunchRequest, run: PreparedRun, *, plain: bool
+) -> launcher.LauncherOrder:
+    """Return the job of a launcher; a `plain` one is neither timed nor run twice."""
+    x, y, z = run.grid
+    dumped = run.bound.model_dump(mode="json")
+    return launcher.LauncherOrder(
+        cubin=cubin,
+        abi=compilation.abi or {},
+        grid=(x, y, z),
+        allocations=dumped["allocations"],
+        arguments=_run_time(dumped["arguments"], compilation),
+        uploads=run.uploads,
+        timing=None if plain else _timing(request.timing or TimingRequest()),
+        determinism=not plain and "determinism" in request.checks,
+    )
+
+
+def _timing(asked: TimingRequest) -> launcher.TimingOrder:
+    return launcher.TimingOrder(
+        warmup_repeats=asked.warmup_repeats,
+        min_repeats=asked.min_repeats,
+        max_ms=asked.max_ms,
+        flush_l2=asked.flush_l2,
+        fresh_inputs=asked.fresh_inputs,
+        samples=asked.samples,
+    )
+
+
+def _run_time(arguments: Mapping[str, Any], compilation: Compilation) -> dict[str, Any]:
+    """Return the arguments that the compiled kernel still takes, scalars in its own types."""
+    taken = {item.name: item.type for item in compilation.parameters if item.role == "runtime"}
+    return {
+        name: _typed(argument, taken[name]) for name, argument in arguments.items() if name in taken
+    }
+
+
+def _typed(argument: dict[str, Any], kind: Any) -> dict[str, Any]:
+    is_scalar = argument["kind"] == "scalar" and isinstance(kind, str) and not is_pointer(kind)
+    return argument | {"dtype": kind} if is_scalar else argument
+
+
+_FAULTS = frozenset({"illegal_access", "out_of_bounds", "misaligned_access", "assertion_failed"})
+_LONGEST_LINE = 4000
+_BLOCK = re.compile(r"block: \[(\d{1,10}),(\d{1,10}),(\d{1,10})\]")
+_PLACE = re.compile(r"([^\s:]{1,1000}):(\d{1,9}): ")
+
+
+def ran_of(outcome: LaunchOutcome, request: LaunchRequest, cluster: int = 1) -> RunResult:
+    """Return what came out of a run; a program is `cluster` blocks wide."""
+    ran = RunResult(
+        outputs=outcome.outputs,
+        unwritten=outcome.unwritten,
+        timed_outputs=outcome.timed_outputs,
+        timed_unwritten=outcome.timed_unwritten,
+        stdout=outcome.stdout.decode(errors="replace"),
+    )
+    match outcome.ending:
+        case LaunchEnding.OK:
+            _take_result(ran, outcome.result or {}, request)
+        case LaunchEnding.FAULT:
+            _take_fault(ran, outcome.fault or {}, cluster)
+        case LaunchEnding.DEADLINE:
+            ran.timed_out = True
+            message = f"The kernel did not end within timeout_s = {request.timeout_s:g} s."
+            ran.findings.append(Finding(kind="timeout", message=message))
+        case LaunchEnding.FAILURE:
+            said = (outcome.failure or {}).get("message", "the launcher could not do it")
+            ran.problem = failure_problem("invalid_argument", said)
+        case _:
+            ran.crashed = True
+            message = f"The launcher ended unexpectedly ({outcome.detail})."
+            ran.findings.append(Finding(kind="crashed", message=message))
+    return ran
+
+
+def _take_result(ran: RunResult, result: dict[str, Any], request: LaunchRequest) -> None:
+    ran.findings = [Finding.model_validate(item) for item in result.get("findings") or []]
+    modified = result.get("modified_inputs") or []
+    ran.inputs_modified = bool(modified)
+    for name in modified:
+        message = f"{name} is no output, but was changed. Mark it as an output if that is meant."
+        finding = Finding(
+            kind="input_modified", access="write", argument=str(name), message=message
+        )
+        ran.findings.append(finding)
+    if (differing := _differing(result)) is not None:
+        ran.deterministic = not differing
+        ran.findings += [_differs(str(name)) for name in differing]
+    if timing := result.get("timing"):
+        ran.timing = _gpu_ran_timing(timing, request)
+
+
+def _differing(result: dict[str, Any]) -> list[str] | None:
+    """Return the outputs that were not the same after two runs; None where there was one run.
+
+    The last timed run is a second one too.
+    """
+    again: dict[str, str] | None = result.get("timed_digest")
+    if (told := result.get("differing")) is not None or again is None:
+        return told
+    return [name for name, digest in result["digest"].items() if again[name] != digest]
+
+
+def _differs(name: str) -> Finding:
+    message = (
+        f"{name} was not the same, bit by bit, after two runs with equal inputs: programs update "
+        "it atomically in no fixed order, or race."
+    )
+    return Finding(kind="nondeterministic", argument=name, message=message)
+
+
+def _gpu_ran_timing(measured: dict[str, Any], request: LaunchRequest) -> Timing:
+    asked = request.timing or TimingRequest()
+    seconds = measured["median_us"] * 1e-6
+    rates = {"bytes_per_s": asked.bytes_, "flops_per_s": asked.flops}
+    per_s = {name: amount / seconds for name, amount in rates.items() if amount and seconds}
+    fields = {name: value for name, value in measured.items() if name in Timing.model_fields}
+    return Timing.model_validate(fields | per_s)
+
+
+def _take_fault(ran: RunResult, fault: dict[str, Any], cluster: int) -> None:
+    kind = str(fault.get("kind"))
+    ran.fits = kind != "does_not_fit"
+    ran.out_of_memory = kind == "out_of_memory"
+    ran.crashed = ran.fits and not ran.out_of_memory and kind not in _FAULTS
+    finding = Finding(kind=kind, message=str(fault.get("message")))
+    if kind == "assertion_failed":
+        finding = asserted(ran.stdout, cluster) or finding
+    ran.findings.append(finding)
+
+
+def asserted(stdout: str, cluster: int) -> Finding | None:
+    """Return the finding of the first assertion that CUDA printed, None when it printed none.
+
+    A kernel may print what it likes, so every line is looked at once.
+    """
+    lines = (line[:_LONGEST_LINE] for line in stdout.splitlines())
+    return next((found for line in lines if (found := _assertion(line, cluster))), None)
+
+
+def _assertion(line: str, cluster: int) -> Finding | None:
+    """Read "<path>:<line>: <function>: block: [x,y,z], thread: [...] Assertion `...` failed"."""
+    before, is_assertion, said = line.partition("Assertion `")
+    words, is_failed, _ = said.rpartition("` failed")
+    place, block = _PLACE.match(before), _BLOCK.search(before)
+    if not (is_assertion and is_failed and place and block):
+        return None
+    x, y, z = map(int, block.groups())
+    program = [x // cluster, y, z]
+    return Finding(
+        kind="assertion_failed",
+        file=place[1].removeprefix(KERNEL_FOLDER),
+        line=int(place[2]),
+        program=program,
+        message=f"program {tuple(program)}: {words}",
+    )

@@ -1,0 +1,157 @@
+"""The child that runs a kernel on Triton's CPU interpreter, and what its report amounts to.
+
+User Python runs in that child. It can forge everything it reports of its own kernel, so a verdict
+on the interpreter is as honest as the kernel's author; it never sees what is expected.
+"""
+
+from typing import Any
+
+from compiler.problem import Problem, failure_problem
+from launch.request.bound_arguments import Buffer
+from launch.request.launch_record import Finding
+from worker.compile.child_failure import misreported, violation_of
+from worker.compile.reports import CutReport, Malformed, read_report
+from worker.launch.launch_reports import InterpretReport, LaunchFailure
+from worker.launch.run import (
+    Deadline,
+    PreparedRun,
+    RunResult,
+    arguments_header,
+    bits_bytes,
+    size_bytes,
+)
+from worker.pool.child_outcome import ChildOutcome, Ending
+from worker.pool.pool import Pool
+from worker.pool.retry import killed_from_outside, run_task
+
+
+async def interpret(
+    pool: Pool,
+    cut: CutReport,
+    run: PreparedRun,
+    asked: dict[str, Any],
+    timeout_s: float,
+    deadline: Deadline,
+) -> RunResult:
+    """Run the kernel; `asked` has options, checks and trace. Raises DeadlinePassed."""
+    source = (cut.opinion or cut.slice).encode()
+    header = {
+        "task": "interpret",
+        "kernel": run.kernel,
+        "source": [0, len(source)],
+        "files": cut.files,
+        "touched": cut.touched,
+        "grid": run.grid,
+        **asked,
+        **arguments_header(run, len(source)),
+    }
+    limit_s = deadline.limit_s(timeout_s)
+    outcome = await run_task(
+        pool,
+        "front",
+        header,
+        source + run.uploads,
+        deadline_s=limit_s,
+        stages=_stages(run),
+    )
+    if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
+        raise deadline.passed
+    ran = RunResult(stdout=outcome.stdout.decode(errors="replace"))
+    try:
+        if outcome.result is not None:
+            _take(ran, read_report(InterpretReport, outcome.result), outcome, run)
+        elif outcome.failure is not None:
+            _take_failure(ran, read_report(LaunchFailure, outcome.failure))
+        else:
+            _take_ending(ran, outcome, timeout_s)
+    except Malformed as error:
+        ran.problem = failure_problem("sandbox_violation", misreported(str(error)))
+    return ran
+
+
+def _stages(run: PreparedRun) -> set[str]:
+    """Return the names of all that the child may send."""
+    names = run.bound.outputs
+    return {"trace", *(f"{kind}:{name}" for kind in ("output", "unwritten") for name in names)}
+
+
+def _take(ran: RunResult, report: InterpretReport, outcome: ChildOutcome, run: PreparedRun) -> None:
+    stages = {stage.name: stage.body for stage in outcome.stages}
+    outputs = {
+        name: _whole(stages.get(f"output:{name}"), name, output)
+        for name, output in run.bound.outputs.items()
+    }
+    ran.outputs = outputs
+    ran.unwritten = {
+        name: _bits(stages[f"unwritten:{name}"], name, output)
+        for name, output in run.bound.outputs.items()
+        if f"unwritten:{name}" in stages
+    }
+    ran.trace = stages.get("trace")
+    ran.findings = [found.as_finding() for found in report.findings]
+    ran.findings += [modified.as_finding() for modified in report.modified]
+    ran.inputs_modified = bool(report.modified)
+    ran.deterministic = report.deterministic
+
+
+def _whole(data: bytes | None, name: str, output: Buffer) -> bytes:
+    if data is None or len(data) != size_bytes(output):
+        raise Malformed(f"the output {name} is missing or of another size")
+    return data
+
+
+def _bits(data: bytes, name: str, output: Buffer) -> bytes:
+    if len(data) != bits_bytes(output):
+        raise Malformed(f"what of the output {name} was not written is of another size")
+    return data
+
+
+def _take_failure(ran: RunResult, failure: LaunchFailure) -> None:
+    match failure.slug:
+        case "memory_exceeded":
+            ran.out_of_memory = True
+            message = "The run needs more memory than a process of a launch may have."
+            ran.findings.append(Finding(kind="out_of_memory", message=message))
+        case "compiler_crashed":
+            _crashed(ran, failure.message)
+        case _:
+            ran.problem = kernel_problem(failure)
+
+
+def _take_ending(ran: RunResult, outcome: ChildOutcome, timeout_s: float) -> None:
+    if outcome.ending is Ending.DEADLINE:
+        ran.timed_out = True
+        message = f"The run did not end within timeout_s = {timeout_s:g} s."
+        ran.findings.append(Finding(kind="timeout", message=message))
+    elif is_ours(outcome):
+        detail = (
+            f"The process that was to run the kernel was lost ({outcome.detail}); launch again."
+        )
+        ran.problem = failure_problem("worker_lost", detail)
+    elif (violation := violation_of(outcome)) is not None:
+        ran.problem = failure_problem("sandbox_violation", violation)
+    else:
+        _crashed(ran, outcome.detail)
+
+
+def is_ours(outcome: ChildOutcome) -> bool:
+    """Whether a child ended through no fault of what ran in it."""
+    return outcome.ending is Ending.SANDBOX or killed_from_outside(outcome, "front")
+
+
+def _crashed(ran: RunResult, detail: str) -> None:
+    ran.crashed = True
+    message = f"The process that ran the kernel ended unexpectedly ({detail})."
+    ran.findings.append(Finding(kind="crashed", message=message))
+
+
+def kernel_problem(failure: LaunchFailure) -> Problem:
+    """Return the problem of a kernel that cannot be run, with its line where that is known."""
+    slug = "invalid_argument" if failure.slug == "invalid_descriptor" else failure.slug
+    first = failure.diagnostics[0] if failure.diagnostics else None
+    detail = failure.message
+    if first is not None and first.line is not None:
+        end = "" if first.message.endswith((".", "!", "?")) else "."
+        hint = f"{end} {first.hint}" if first.hint else ""
+        detail = f"{first.file}:{first.line}: {first.message}{hint}"
+    return failure_problem(slug, detail)

@@ -1,0 +1,59 @@
+"""Whose children a launch runs in: those of kernels and NumPy, and of torch where it is.
+
+What a zygote of launch tasks needs in its environment before it imports anything.
+"""
+
+import importlib.util
+from dataclasses import dataclass
+
+from store.lanes import torch_lane
+from worker.pool.pool import Pool
+
+ENVIRONMENT = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "TRITON_INTERPRET": "1",
+}
+"""One BLAS thread, as a zygote may have no second one; `@triton.jit` makes interpreted functions,
+Triton's own library included, only if this is set when Triton is imported.
+"""
+
+TORCH_ENVIRONMENT = {
+    "MKL_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""The same for a zygote of references in torch."""
+
+
+TORCH = "torch"
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """`kernels` run kernels, references in NumPy, and comparisons; `torch` None: not installed."""
+
+    kernels: Pool
+    torch: Pool | None = None
+
+    @property
+    def languages(self) -> list[str]:
+        """What references may be written with."""
+        return ["numpy", *([TORCH] if self.torch is not None else [])]
+
+    def lanes(self, lane: str) -> list[str]:
+        """Return what the launches of `lane` queue in that can be done with these children."""
+        return [lane, *([torch_lane(lane)] if self.torch is not None else [])]
+
+    def of_reference(self, language: str) -> Pool | None:
+        """Return whose children run references in `language`; None: nobody's here."""
+        return self.torch if language == TORCH else self.kernels
+
+    @property
+    def pools(self) -> list[Pool]:
+        """All of them."""
+        return [pool for pool in (self.kernels, self.torch) if pool is not None]
+
+
+def is_torch_here() -> bool:
+    """Whether torch is installed in this environment, without importing it."""
+    return importlib.util.find_spec(TORCH) is not None

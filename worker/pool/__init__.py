@@ -1,0 +1,1 @@
+"""Zygotes and their sandboxed children: started, given one task, read, and reaped."""

@@ -1,0 +1,240 @@
+"""The life of one child: walls up, one job read, one task run, frames written, gone.
+
+Where a job says `keep`, another may follow it in the same process; nothing of the first is kept.
+
+Whatever happens in here is believed by nobody but through the frames it writes and its exit status.
+"""
+
+import gc
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, NoReturn
+
+from worker.pool import frame
+from worker.pool.hidden_paths import HiddenPaths
+from worker.sandbox import selftest
+from worker.sandbox.apply import SandboxError, Walls, enter
+from worker.sandbox.profile import PROFILES
+
+_JOB, _RESULT, _RULESET, _ROOT = 3, 4, 5, 6
+_ABOVE = 100
+
+Task = Callable[[dict[str, Any], bytes, Callable[[dict[str, Any], bytes], None]], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """What a new child needs.
+
+    Its walls, its zygote's pid, and its pipes (job, result, stdout, stderr).
+    """
+
+    walls: Walls
+    parent_pid: int
+    descriptors: list[int]
+    veil: HiddenPaths
+
+
+def live(birth: Birth, tasks: ModuleType) -> NoReturn:
+    """Be the child.
+
+    Never returns and never unwinds: no handler or finalizer of the zygote may run here.
+    """
+    status = 1
+    try:
+        _reset_signals()
+        walls = _arrange(birth)
+        if not walls.profile.may_run_tools:
+            birth.veil.drop()
+        status = _serve(walls, birth.parent_pid, tasks)
+    except BaseException:  # noqa: BLE001 - the parent sees exit status 1 and this text
+        traceback.print_exc()
+    finally:
+        _flush()
+        os._exit(status)
+
+
+def _reset_signals() -> None:
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.setsid()
+
+
+def _arrange(birth: Birth) -> Walls:
+    """Give every descriptor its fixed number and close all others."""
+    import fcntl
+    from dataclasses import replace
+
+    job, result, stdout, stderr = (
+        fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ABOVE) for descriptor in birth.descriptors
+    )
+    os.dup2(stdout, 1)
+    os.dup2(stderr, 2)
+    os.dup2(job, _JOB, inheritable=False)
+    os.dup2(result, _RESULT, inheritable=False)
+    walls, kept = birth.walls, {_JOB, _RESULT}
+    if walls.ruleset is not None:
+        os.dup2(walls.ruleset, _RULESET, inheritable=False)
+        walls, kept = replace(walls, ruleset=_RULESET), kept | {_RULESET}
+    if walls.outer.root is not None:
+        os.dup2(walls.outer.root, _ROOT, inheritable=False)
+        walls, kept = replace(walls, outer=replace(walls.outer, root=_ROOT)), kept | {_ROOT}
+    for descriptor in {_RULESET, _ROOT} - kept:
+        os.closerange(descriptor, descriptor + 1)
+    os.closerange(_ROOT + 1, 1 << 20)
+    return walls
+
+
+def _serve(walls: Walls, parent_pid: int, tasks: ModuleType) -> int:
+    """Wall in, take the job, do it; return the exit status."""
+    try:
+        enter(walls, parent_pid)
+    except SandboxError as error:
+        said = {"kind": "sandbox", "layer": error.layer, "message": str(error)}
+        _write(frame.encode(frame.NO_JOB, said))
+        return 1
+    _write(frame.encode(frame.NO_JOB, {"kind": "ready"}))
+    profile = walls.profile.name
+    decoder = frame.Decoder()
+    while (job := _await_job(decoder, profile, tasks)) is not None:
+        stays = job.header.get("keep") is True
+        if not stays:
+            os.close(_JOB)
+        _do(job, profile, tasks)
+        if not stays:
+            break
+        job = None
+        _forget(tasks)
+    # the end of everything that will be said; the parent need not wait for the exit
+    os.close(_RESULT)
+    return 0
+
+
+def _do(job: frame.Frame, profile: str, tasks: ModuleType) -> None:
+    """Run the task that the job names and write its last frame."""
+    before_s = _usage()["cpu_s"] if job.header.get("keep") is True else 0.0
+    last = _perform(_find(job.header, profile, tasks), job)
+    usage = _usage()
+    last["usage"] = usage | {"cpu_s": usage["cpu_s"] - before_s}
+    try:
+        encoded = frame.encode(job.nonce, last)
+    except frame.FrameError as error:
+        encoded = frame.encode(job.nonce, _crashed(f"the result cannot be sent: {error}"))
+    _flush()
+    _write(encoded)
+
+
+def _forget(tasks: ModuleType) -> None:
+    """Let go of all that the last job left in memory."""
+    if hasattr(tasks, "forget"):
+        tasks.forget()
+    gc.collect()
+
+
+def _await_job(decoder: frame.Decoder, profile: str, tasks: ModuleType) -> frame.Frame | None:
+    """Return the next job frame, or None when the worker wants nothing any more. Raises FrameError.
+
+    A frame without a nonce says that there is time to prepare.
+    """
+    while data := os.read(_JOB, 1 << 18):
+        for said in decoder.feed(data):
+            if said.nonce != frame.NO_JOB:
+                return said
+            _touch(profile, tasks)
+    return None
+
+
+def _touch(profile: str, tasks: ModuleType) -> None:
+    """Do a small job of our own, so that pages are copied before a real one waits for it."""
+    started = time.monotonic()
+    error = None
+    try:
+        if hasattr(tasks, "touch"):
+            tasks.touch(profile)
+    except Exception as raised:  # noqa: BLE001 - named in the frame; the child is as good as without
+        error = f"{type(raised).__name__}: {raised}"
+    _flush()
+    spent_ms = round((time.monotonic() - started) * 1000, 1)
+    said = {"kind": "touched", "ms": spent_ms, "error": error}
+    _write(frame.encode(frame.NO_JOB, said))
+
+
+def _find(header: dict[str, Any], profile: str, tasks: ModuleType) -> Task:
+    """Return the task that the job names.
+
+    A task named like a profile runs in no other. Raises FrameError.
+    """
+    name = header.get("task")
+    known: dict[str, Task] = {"selftest": selftest.task, **tasks.TASKS}
+    if name not in known or (name in PROFILES and name != profile):
+        raise frame.FrameError(f"no task {name!r} in a {profile!r} child; known: {sorted(known)}")
+    return known[name]
+
+
+def _perform(task: Task, job: frame.Frame) -> dict[str, Any]:
+    """Run the task and return the header of the last frame."""
+
+    def send(header: dict[str, Any], body: bytes) -> None:
+        _write(frame.encode(job.nonce, header, body))
+
+    try:
+        return {**task(job.header, job.body, send), "kind": "result"}
+    except MemoryError:
+        return _failed("memory_exceeded", "the job needs more memory than a child may have")
+    except BaseException as error:  # noqa: BLE001 - user code raises anything, SystemExit too
+        return _failure_of(error)
+
+
+def _failure_of(error: BaseException) -> dict[str, Any]:
+    """Return what a task's own Failure says, or that the task broke."""
+    slug = getattr(error, "slug", None)
+    if not isinstance(slug, str):
+        return _crashed(f"{type(error).__name__}: {error}"[:8000])
+    return {
+        "kind": "failure",
+        "slug": slug,
+        "stage": getattr(error, "stage", None),
+        "message": str(getattr(error, "message", error)),
+        "diagnostics": list(getattr(error, "diagnostics", [])),
+        "conclusive": bool(getattr(error, "conclusive", False)),
+    }
+
+
+def _failed(slug: str, message: str) -> dict[str, Any]:
+    return {"kind": "failure", "slug": slug, "stage": None, "message": message, "diagnostics": []}
+
+
+def _crashed(message: str) -> dict[str, Any]:
+    return _failed("compiler_crashed", message)
+
+
+def _usage() -> dict[str, float]:
+    """Return CPU seconds (programs it waited for included) and the largest resident set."""
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    tools = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "cpu_s": own.ru_utime + own.ru_stime + tools.ru_utime + tools.ru_stime,
+        "max_rss_bytes": max(own.ru_maxrss, tools.ru_maxrss) << 10,
+    }
+
+
+def _write(data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(_RESULT, view) :]
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            continue  # user code closed or replaced it; what it held is its own loss

@@ -1,0 +1,145 @@
+"""Which tasks share a child with others of their kind, and when such a child has done enough.
+
+Only what reads and runs nothing of the user's may be kept: see SECURITY.md. Everything else, and
+everything that did not end as it should, costs a child of its own.
+
+How a child ended and what it left behind. Words only.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Ending(StrEnum):
+    """The one name of how a child ended."""
+
+    OK = "ok"
+    """A complete result, and nothing after it."""
+    FAILURE = "failure"
+    """The task said, in a complete frame, why it could not be done."""
+    DEADLINE = "deadline"
+    SIGNAL = "signal"
+    """It crashed, or was killed by the kernel (memory, CPU time) or with its zygote."""
+    FLOOD = "flood"
+    """More output or result than the caps allow."""
+    GARBAGE = "garbage"
+    """Something that is no frame of this job."""
+    SILENT = "silent"
+    """It left without a last frame."""
+    SANDBOX = "sandbox"
+    """A layer could not be applied; the task was not run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage that was reached.
+
+    Its artifact, and the milliseconds it took by the child's own account.
+    """
+
+    name: str
+    ms: float
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a child took."""
+
+    cpu_s: float
+    """Programs it waited for included."""
+    max_rss_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChildOutcome:
+    """Everything that is known of one job's child.
+
+    All of it except the ending was said by that child.
+    """
+
+    ending: Ending
+    detail: str
+    """Why, in words for a log; empty for `ok`."""
+    stages: tuple[Stage, ...]
+    result: dict[str, Any] | None
+    failure: dict[str, Any] | None
+    stdout: bytes
+    """The first bytes only, up to the pool's cap."""
+    stderr: bytes
+    signal: int | None
+    exit_status: int | None
+    usage: Usage | None
+    """By the kernel's account when the child died, by its own when it finished.
+
+    None when nobody knows.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """How much one child may say before it is ended."""
+
+    result_bytes: int = 64 << 20
+    output_bytes: int = 1 << 20
+    """Of stdout and stderr together."""
+    kept_output_bytes: int = 64 << 10
+    """Of each of them."""
+
+
+KEPT_TASKS = frozenset({"cut"})
+
+MOST_JOBS = 200
+MOST_BYTES = 16 << 20
+"""Of jobs, which bounds what the parser may have interned and fragmented."""
+MOST_BUSY_S = 10.0
+"""All its jobs together: the kernel allows a child 60 s of CPU time."""
+LONGEST_LIFE_S = 600.0
+MOST_RSS_BYTES = 256 << 20
+"""At its largest, by its own account."""
+PATIENCE_S = 10.0
+"""For a job in a child that did others before; a fresh one has all the time that the job has."""
+
+_UNCLEAN = frozenset({"memory_exceeded", "compiler_crashed"})
+
+
+def ended_well(outcome: ChildOutcome) -> bool:
+    """Return whether the task ended as tasks should: done, or with a failure of its own naming."""
+    if outcome.ending is Ending.FAILURE:
+        return outcome.failure is not None and outcome.failure.get("slug") not in _UNCLEAN
+    return outcome.ending is Ending.OK
+
+
+@dataclass(slots=True)
+class ChildUse:
+    """What one child has done since it was `born`; times are of the loop's clock."""
+
+    born: float
+    jobs: int = 0
+    size_bytes: int = 0
+    busy_s: float = 0.0
+    _begun: float | None = None
+
+    def begin(self, size_bytes: int, now: float) -> None:
+        """Count a job that begins."""
+        self.jobs += 1
+        self.size_bytes += size_bytes
+        self._begun = now
+
+    def end(self, now: float) -> None:
+        """Count the time of the job that ends, if there was one."""
+        if self._begun is not None:
+            self.busy_s += now - self._begun
+            self._begun = None
+
+    def is_enough(self, now: float, usage: Usage | None) -> bool:
+        """Return whether another child should do the next job; `usage` is that of the last."""
+        return (
+            usage is None
+            or usage.max_rss_bytes >= MOST_RSS_BYTES
+            or self.jobs >= MOST_JOBS
+            or self.size_bytes >= MOST_BYTES
+            or self.busy_s >= MOST_BUSY_S
+            or now - self.born >= LONGEST_LIFE_S
+        )

@@ -1,0 +1,168 @@
+"""What one child has said so far, and what that makes of its end.
+
+Pure: bytes and exit statuses in, verdicts out.
+
+The order is fixed: `ready` (or `sandbox`), maybe `touched`, then with the job's nonce each of the
+stages that the job makes at most once, and exactly one `result` or `failure`. Anything else is
+garbage: nobody hears of it.
+"""
+
+import os
+from collections.abc import Callable, Collection
+from typing import Any
+
+from worker.pool import frame
+from worker.pool.child_outcome import Ending, Stage, Usage
+
+MOST_STAGE_HEADER_MEMBERS = 3
+MOST_MS = 86_400_000.0
+"""A day: nothing that is timed takes longer."""
+MOST_CPU_S = 1e9
+MOST_RSS_BYTES = 1 << 50
+LONGEST_DETAIL = 200
+"""Of what a child said, in a log or a message."""
+
+
+class ChildProtocol:
+    """The child's half of the protocol."""
+
+    def __init__(self, on_touched: Callable[[], None], on_stage: Callable[[Stage], None]) -> None:
+        self.ready = False
+        self.stages: list[Stage] = []
+        self.last: dict[str, Any] | None = None
+        self.touched = False
+        self.usage: Usage | None = None
+        self.sandbox_error: str | None = None
+        self._nonce: bytes | None = None
+        self._awaited: set[str] = set()
+        self._on_touched = on_touched
+        self._on_stage = on_stage
+        self._decoder = frame.Decoder()
+
+    def begin(self, nonce: bytes, stages: Collection[str]) -> None:
+        """Note the nonce of the job, and the names of the stages that it may send."""
+        self._nonce = nonce
+        self._awaited = set(stages)
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a job."""
+        return self._nonce is not None
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes that the child wrote.
+
+        Raises FrameError at the first that break the protocol.
+        """
+        for said in self._decoder.feed(data):
+            if self.last is not None:
+                raise frame.FrameError("a frame after the last one")
+            if said.nonce == frame.NO_JOB:
+                self._accept_before_job(said)
+            elif said.nonce != self._nonce or not self.ready:
+                raise frame.FrameError("a frame with the nonce of no job of this child")
+            else:
+                self._accept(said)
+        if self.last is not None and self._decoder.pending_bytes:
+            raise frame.FrameError("bytes after the last frame")
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last frame is there, so that only the end of the stream may follow."""
+        return self.last is not None
+
+    def _accept_before_job(self, said: frame.Frame) -> None:
+        kind = said.header.get("kind")
+        if kind == "ready" and not self.ready and self.sandbox_error is None:
+            self.ready = True
+        elif kind == "sandbox" and not self.ready and self.sandbox_error is None:
+            self.sandbox_error = str(said.header.get("message"))[:LONGEST_DETAIL]
+        elif kind == "touched" and self.ready and not self.touched and not self.stages:
+            self.touched = True
+            self._on_touched()
+        else:
+            raise frame.FrameError(f"a frame of kind {_quoted(kind)} that belongs to no job")
+
+    def _accept(self, said: frame.Frame) -> None:
+        kind = said.header.get("kind")
+        if kind == "stage":
+            stage = self._stage(said)
+            self.stages.append(stage)
+            self._on_stage(stage)
+        elif kind in ("result", "failure"):
+            self.usage = _usage(said.header.pop("usage", None))
+            if kind == "failure":
+                _check_failure(said.header)
+            self.last = said.header
+        else:
+            raise frame.FrameError(f"a frame of unknown kind {_quoted(kind)}")
+
+    def _stage(self, said: frame.Frame) -> Stage:
+        name, ms = said.header.get("stage"), said.header.get("ms")
+        if not isinstance(name, str) or ms is None or not _is_number(ms, MOST_MS):
+            raise frame.FrameError("a stage frame needs a name (`stage`) and a time (`ms`)")
+        if len(said.header) > MOST_STAGE_HEADER_MEMBERS:
+            raise frame.FrameError("a stage frame has a name and a time, and nothing else")
+        if name not in self._awaited:
+            raise frame.FrameError(f"the stage {_quoted(name)}, which is not awaited (any more)")
+        self._awaited.remove(name)
+        return Stage(name, float(ms), said.body)
+
+    def verdict(self, status: int | None) -> tuple[Ending, str]:
+        """Return the ending and its reason for a child that left with this wait status (None.
+
+        Nobody knows it).
+
+        A complete conversation whose stream has ended is a verdict before the child has
+        left: pass status 0.
+        """
+        if self.sandbox_error is not None:
+            return Ending.SANDBOX, self.sandbox_error
+        if status is None:
+            return Ending.SIGNAL, "its zygote died"
+        if os.WIFSIGNALED(status):
+            return Ending.SIGNAL, f"killed by signal {os.WTERMSIG(status)}"
+        code = os.WEXITSTATUS(status)
+        if not self.ready:
+            return Ending.SANDBOX, f"exit status {code} before its walls were up"
+        if self._decoder.pending_bytes:
+            return Ending.GARBAGE, f"{self._decoder.pending_bytes} bytes that are no whole frame"
+        if self.last is None:
+            return Ending.SILENT, f"exit status {code} without a last frame"
+        if code != 0:
+            return Ending.SILENT, f"exit status {code}, and its stream did not end"
+        return (Ending.OK, "") if self.last["kind"] == "result" else (Ending.FAILURE, "")
+
+
+def _is_number(said: Any, most: float) -> bool:
+    is_number = isinstance(said, int | float) and not isinstance(said, bool)
+    return is_number and 0 <= said <= most  # which neither NaN nor an infinity is
+
+
+def _quoted(said: object) -> str:
+    return repr(said if not isinstance(said, str) else said[:LONGEST_DETAIL])[:LONGEST_DETAIL]
+
+
+def _usage(said: object) -> Usage | None:
+    """Return what the child says it took, or None when that makes no sense.
+
+    It is for statistics only.
+    """
+    match said:
+        case {"cpu_s": float(cpu_s), "max_rss_bytes": int(max_rss_bytes)} if _is_number(
+            cpu_s, MOST_CPU_S
+        ) and _is_number(max_rss_bytes, MOST_RSS_BYTES):
+            return Usage(cpu_s, max_rss_bytes)
+    return None
+
+
+def _check_failure(header: dict[str, Any]) -> None:
+    stage, diagnostics = header.get("stage"), header.get("diagnostics")
+    if not (
+        isinstance(header.get("slug"), str)
+        and isinstance(header.get("message"), str)
+        and (stage is None or isinstance(stage, str))
+        and isinstance(diagnostics, list)
+        and all(isinstance(diagnostic, dict) for diagnostic in diagnostics)
+    ):
+        raise frame.FrameError("a failure frame needs `slug`, `stage`, `message` and `diagnostics`")

@@ -1,0 +1,192 @@
+"""A pool of walled-in children, single-use but for those of tasks that run nothing.
+
+Gives every job a child and says how it ended.
+
+Runs in the worker, which never imports triton: that is the zygote's business.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from worker import PIPELINE
+from worker.pool.child_outcome import KEPT_TASKS, PATIENCE_S, Caps, ChildOutcome, Ending, ended_well
+from worker.pool.child_process import Job, MoreTime, OnStage
+from worker.pool.spares import Spares
+from worker.pool.zygote_client import ZygoteClient, ZygoteError, ZygoteToolchain
+from worker.sandbox.profile import PROFILES
+
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class Outdated(ZygoteError):
+    """A zygote would run other code than this process does, under its toolchain's id."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the files of tritond were changed while it ran, so it would compile with other code "
+            "than it registered with; start it again"
+        )
+
+
+class Pool:
+    """Children of one tool chain, some of them waiting ready for the next jobs."""
+
+    def __init__(
+        self,
+        toolchain: ZygoteToolchain,
+        *,
+        spares: Mapping[str, int] | None = None,
+        caps: Caps | None = None,
+        on_outdated: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Take `spares`, how many children of each profile wait for jobs (default: one each).
+
+        `on_outdated` is called when another zygote would run other code than this process.
+        """
+        self._toolchain = toolchain
+        self._wanted = dict.fromkeys(PROFILES, 1) if spares is None else dict(spares)
+        self._caps = caps or Caps()
+        self._on_outdated = on_outdated
+        self._nursery: ZygoteClient | None = None
+        self._spares: Spares | None = None
+        self._up = asyncio.Event()
+        self._restart: asyncio.Task[None] | None = None
+        self._pause_s = _FIRST_PAUSE_S
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the zygote says of itself.
+
+        Python, policy, pipeline, landlock_abi, namespaces, unsafe, warm_ms; {} without one.
+        """
+        return self._nursery.facts if self._nursery is not None else {}
+
+    @property
+    def zygote_pid(self) -> int | None:
+        """Of the running zygote, or of the process that waits for it outside its namespaces."""
+        return self._nursery.pid if self._nursery is not None else None
+
+    async def start(self) -> None:
+        """Start the zygote and order the spares.
+
+        Raises ZygoteError when it does not start, cannot wall in, or is `Outdated`.
+        """
+        if self._toolchain.unsafe:
+            _log.warning("the sandbox is OFF: jobs can read files, use the network, start programs")
+        nursery = ZygoteClient(self._caps, self._on_lost)
+        await nursery.open(self._toolchain)
+        if nursery.facts["pipeline"] != PIPELINE:
+            await nursery.close()
+            raise Outdated
+        self._nursery = nursery
+        self._spares = Spares(self._wanted, nursery.order)
+        self._up.set()
+        for profile in self._wanted:
+            self._spares.refill(profile)
+
+    async def run(
+        self,
+        profile: str,
+        header: dict[str, Any],
+        body: bytes,
+        *,
+        deadline_s: float,
+        stages: Collection[str] = (),
+        on_stage: OnStage | None = None,
+        more_s: MoreTime | None = None,
+    ) -> ChildOutcome:
+        """Run one job in a child of its own and return how it ended.
+
+        `stages` are the names that it may send bytes under, each once; a child that sends others
+        is ended. `KEPT_TASKS` share children with others of their kind; what does not end well in
+        one that did others before is done again in a fresh one. Never raises for anything the
+        child does.
+
+        Raises FrameError when the job is too big to send, ZygoteError when no zygote came
+        up within the deadline. `more_s` is asked when it is over. When the caller is cancelled the
+        child is killed.
+        """
+        header = {**self._toolchain.job_header, **header}
+        job = Job(header, body, stages, on_stage, more_s)
+        keep = header.get("task") in KEPT_TASKS
+        started = time.monotonic()
+        outcome, was_fresh = await self._run(profile, job, deadline_s, keep=keep, fresh=not keep)
+        if not was_fresh and not ended_well(outcome):
+            _log.warning("a kept %s child ended: %s; trying a fresh one", profile, outcome.detail)
+            left_s = max(deadline_s - (time.monotonic() - started), 0.001)
+            outcome, _ = await self._run(profile, job, left_s, keep=keep, fresh=True)
+        self._pause_s = _FIRST_PAUSE_S
+        return outcome
+
+    async def _run(
+        self, profile: str, job: Job, deadline_s: float, *, keep: bool, fresh: bool
+    ) -> tuple[ChildOutcome, bool]:
+        """Return how the job ended in one child, and whether it was that child's first."""
+        spares = await self._wait_until_up(deadline_s)
+        child = spares.take(profile, keep=keep, fresh=fresh)
+        was_fresh = child.service.jobs == 0
+        outcome = None
+        try:
+            if was_fresh:
+                child.start(job, deadline_s, keep=keep)
+            else:
+                child.start(replace(job, more_s=None), min(deadline_s, PATIENCE_S), keep=keep)
+            spares.job_started(profile)
+            outcome = await asyncio.shield(child.outcome)
+        finally:
+            well = outcome is not None and ended_well(outcome)
+            if not (keep and well and spares.give_back(child)):
+                child.kill(Ending.SIGNAL, "nobody waits for it any more")
+            spares.job_ended(profile, keep=keep, well=well)
+        return outcome, was_fresh
+
+    async def close(self) -> None:
+        """Kill everything and wait until it is gone. Running jobs end with `signal`."""
+        if self._restart is not None:
+            self._restart.cancel()
+            await asyncio.gather(self._restart, return_exceptions=True)
+        nursery, self._nursery = self._nursery, None
+        if nursery is not None:
+            self._let_go()
+            await nursery.close()
+
+    async def _wait_until_up(self, deadline_s: float) -> Spares:
+        try:
+            async with asyncio.timeout(deadline_s):
+                await self._up.wait()
+        except TimeoutError:
+            raise ZygoteError(f"no zygote within {deadline_s:g} s") from None
+        assert self._spares is not None
+        return self._spares
+
+    def _let_go(self) -> None:
+        self._up.clear()
+        if self._spares is not None:
+            self._spares.close()
+
+    def _on_lost(self, nursery: ZygoteClient) -> None:
+        if nursery is self._nursery:
+            _log.warning("the zygote died; starting another")
+            self._let_go()
+            self._restart = asyncio.get_running_loop().create_task(self._start_again(nursery))
+
+    async def _start_again(self, lost: ZygoteClient) -> None:
+        await lost.close()
+        while not self._up.is_set():
+            await asyncio.sleep(self._pause_s)
+            self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
+            try:
+                await self.start()
+            except Outdated as error:
+                _log.error("%s", error)
+                self._on_outdated()
+                return
+            except ZygoteError as error:
+                _log.warning("%s", error)

@@ -1,0 +1,144 @@
+"""The children that wait for jobs.
+
+How many, which one goes next, and when they may use idle time to prepare.
+"""
+
+import asyncio
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from worker.pool.child_outcome import ChildOutcome
+from worker.pool.child_process import ChildProcess
+
+_QUIET_S = 0.03
+"""How long no job must have run before waiting children prepare.
+
+Preparing costs CPU time that jobs could use.
+"""
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class Spares:
+    """Waiting children by profile.
+
+    Whoever takes one gets a child that has no job yet; only those that are kept are given back.
+    """
+
+    def __init__(self, wanted: Mapping[str, int], order: Callable[[str], ChildProcess]) -> None:
+        self._wanted = wanted
+        self._order = order
+        self._waiting: dict[str, list[ChildProcess]] = {profile: [] for profile in wanted}
+        self._lent: Counter[str] = Counter()
+        """By profile, children that will be given back."""
+        self._loop = asyncio.get_running_loop()
+        self._pause_s = _FIRST_PAUSE_S
+        self._processors = len(os.sched_getaffinity(0))
+        self._running = 0
+        self._preparing: ChildProcess | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    def take(self, profile: str, *, keep: bool = False, fresh: bool = True) -> ChildProcess:
+        """Return the child that would be quickest to begin, or a newly ordered one.
+
+        A job runs from now on. With `keep` it will be given back; unless `fresh`, it may be one
+        that was.
+        """
+        self._running += 1
+        self._lent[profile] += keep
+        self._cancel_timer()
+        waiting = self._waiting.get(profile, [])
+        living = [child for child in waiting if not child.outcome.done()]
+        usable = [child for child in living if not (fresh and child.service.jobs)]
+        if not usable:
+            return self._order(profile)
+        best = max(usable, key=lambda child: (child.eagerness, child.service.jobs))
+        waiting.remove(best)
+        return best
+
+    def give_back(self, child: ChildProcess) -> bool:
+        """Let a child whose job ended well wait for others of its kind; return whether it may."""
+        waiting = self._waiting.get(child.profile, [])
+        is_wanted = len(waiting) < self._wanted.get(child.profile, 0) and not self._closed
+        usage = child.outcome.result().usage
+        if not is_wanted or child.service.is_enough(self._loop.time(), usage):
+            return False
+        child.renew()
+        self._wait(child)
+        return True
+
+    def job_started(self, profile: str) -> None:
+        """Replace the child that was taken now, if that keeps no job from a processor."""
+        if self._running < self._processors - 1:
+            self.refill(profile)
+
+    def job_ended(self, profile: str, *, keep: bool, well: bool) -> None:
+        """Count one job less; when none is left, waiting children prepare a moment later."""
+        self._running -= 1
+        self._lent[profile] -= keep
+        if well:
+            self._pause_s = _FIRST_PAUSE_S
+        if self._waiting.get(profile):
+            # a fork takes as long as all that may follow, such as an answer from the cache
+            self._loop.call_later(_QUIET_S, self.refill, profile)
+        else:
+            self.refill(profile)
+
+    def refill(self, profile: str) -> None:
+        """Order children of this profile until as many wait as are wanted."""
+        waiting = self._waiting.get(profile, [])
+        wanted = self._wanted.get(profile, 0) - self._lent[profile]
+        while not self._closed and len(waiting) < wanted:
+            self._wait(self._order(profile))
+        self._prepare_soon()
+
+    def _wait(self, child: ChildProcess) -> None:
+        self._waiting[child.profile].append(child)
+        child.outcome.add_done_callback(partial(self._ended, child))
+
+    def close(self) -> None:
+        """Forget all; nothing is ordered any more."""
+        self._closed = True
+        self._cancel_timer()
+        self._waiting.clear()
+
+    def _ended(self, child: ChildProcess, outcome: asyncio.Future[ChildOutcome]) -> None:
+        """Replace a child that ended before it had a job, each time later."""
+        waiting = self._waiting.get(child.profile, [])
+        if self._preparing is child:
+            self._preparing = None
+        if child not in waiting:
+            return
+        waiting.remove(child)
+        _log.warning("a waiting %s child ended: %s", child.profile, outcome.result().detail)
+        self._loop.call_later(self._pause_s, self.refill, child.profile)
+        self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
+
+    def _prepare_soon(self) -> None:
+        if self._running == 0 and self._timer is None and not self._closed:
+            self._timer = self._loop.call_later(_QUIET_S, self._prepare_one)
+
+    def _prepare_one(self) -> None:
+        """Let one child prepare, then the next: never two at once, never beside a job."""
+        self._timer = None
+        if self._running or self._preparing is not None:
+            return
+        waiting = [child for children in self._waiting.values() for child in children]
+        self._preparing = next((child for child in waiting if child.eagerness == 1), None)
+        if self._preparing is not None:
+            self._preparing.touch(self._prepared)
+
+    def _prepared(self) -> None:
+        self._preparing = None
+        self._loop.call_soon(self._prepare_one)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

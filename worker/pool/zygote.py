@@ -1,0 +1,296 @@
+"""The fork server of one tool chain: imports and warms up once, then forks a child for every order.
+
+Holds no secret: it is exec'd with an almost empty environment, keeps nothing of any job, and never
+has a second thread. Runs under the tool chain's own Python, on the standard library and the tasks
+module alone.
+"""
+
+import contextlib
+import gc
+import importlib
+import itertools
+import json
+import os
+import platform
+import select
+import signal
+import socket
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any, NoReturn
+
+from compiler.pipeline import pipeline_digest
+from worker.pool import child, zygote_protocol
+from worker.pool.hidden_paths import HiddenPaths
+from worker.sandbox import cgroup, empty_root, landlock, libc, namespaces, outer
+from worker.sandbox.apply import Walls, above, prepare
+from worker.sandbox.profile import PROFILES, policy_digest
+from worker.sandbox.rlimits import ResourceLimits
+
+BOOTSTRAP = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from worker.pool.zygote import main; main(sys.argv[2:])"
+)
+"""What the interpreter is started with (`-c`); arguments.
+
+Source root, control descriptor, settings.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the worker tells its zygote on the command line. Nothing secret may ever be in here."""
+
+    tasks_module: str
+    parent_pid: int
+    unsafe: bool = False
+    limits: dict[str, ResourceLimits] | None = None
+    cgroup: list[str] = field(default_factory=list)
+    """The entrances of the group that children shall be in."""
+
+    def to_json(self) -> str:
+        """Return the command-line form."""
+        limits = {name: value.to_dict() for name, value in (self.limits or {}).items()}
+        return json.dumps(
+            {
+                "tasks_module": self.tasks_module,
+                "parent_pid": self.parent_pid,
+                "unsafe": self.unsafe,
+                "limits": limits,
+                "cgroup": self.cgroup,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Settings":
+        """Read the command-line form."""
+        fields = json.loads(text)
+        fields["limits"] = {
+            name: ResourceLimits(**value) for name, value in fields["limits"].items()
+        }
+        return cls(**fields)
+
+
+class ForkServer:
+    """Forks children on order and says how they ended; kills what they leave behind."""
+
+    def __init__(self, link: socket.socket, walls: dict[str, Walls], veil: HiddenPaths) -> None:
+        self._link = link
+        self._veil = veil
+        self._walls = walls
+        self._orders: dict[int, int] = {}  # pid of a living child -> number of its order
+        self._slots: dict[int, int] = {}  # pid -> which of our users it is
+        self._stopping = False
+        self._woken, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        os.set_blocking(waker, False)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._stop)
+
+    def _stop(self, _number: int, _frame: FrameType | None) -> None:
+        self._stopping = True
+
+    def serve(self) -> child.Birth | None:
+        """Answer orders.
+
+        Returns None when the worker is gone; in every forked child, returns what it is to
+        be.
+        """
+        poller = select.poll()
+        poller.register(self._link, select.POLLIN)
+        poller.register(self._woken, select.POLLIN)
+        while not self._stopping:
+            ready = {descriptor for descriptor, _ in poller.poll()}
+            if self._woken in ready:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self._woken, 4096)
+                self._reap()
+            if self._link.fileno() in ready:
+                message, descriptors = zygote_protocol.receive(self._link)
+                if message is None:
+                    break
+                birth = self._fork(message["order"], message["profile"], descriptors)
+                if birth is not None:
+                    return birth
+        return None
+
+    def _fork(self, order: int, profile: str, descriptors: list[int]) -> child.Birth | None:
+        assert_single_thread()
+        slot = next(free for free in itertools.count() if free not in self._slots.values())
+        walls = _walls_of(self._walls[profile], slot)
+        birth = child.Birth(walls, os.getpid(), descriptors, self._veil)
+        try:
+            pid = os.fork()
+        except OSError as error:
+            self._say({"refused": order, "reason": str(error)})
+        else:
+            if pid == 0:
+                return birth
+            self._orders[pid] = order
+            self._slots[pid] = slot
+            pidfd = os.pidfd_open(pid)
+            self._say({"born": order}, [pidfd])
+            os.close(pidfd)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return None
+
+    def _say(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
+        try:
+            zygote_protocol.send(self._link, message, descriptors)
+        except BrokenPipeError:
+            self._stopping = True  # nobody is left to serve
+
+    def _reap(self) -> None:
+        """Collect the dead.
+
+        A dead child's process group is killed while its number cannot be anyone else's.
+        """
+        while True:
+            try:
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if found is None:
+                return
+            order = self._orders.pop(found.si_pid, None)
+            self._slots.pop(found.si_pid, None)
+            if order is not None:
+                _kill_group(found.si_pid)
+            _, status, usage = os.wait4(found.si_pid, 0)
+            if order is not None:
+                gone = {
+                    "gone": order,
+                    "status": status,
+                    "cpu_s": usage.ru_utime + usage.ru_stime,
+                    "max_rss_bytes": usage.ru_maxrss << 10,
+                }
+                self._say(gone)
+
+    def end(self) -> None:
+        """Kill every child and what it started."""
+        for pid in self._orders:
+            _kill_group(pid)
+            os.kill(pid, signal.SIGKILL)
+
+
+def _walls_of(walls: Walls, slot: int) -> Walls:
+    """Return the walls of one child: users differ by slot."""
+    first = walls.outer.user
+    if first is None:
+        return walls
+    return replace(walls, outer=replace(walls.outer, user=first + slot % outer.SLOTS))
+
+
+def _kill_group(leader: int) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it never got as far as to lead a group
+        os.killpg(leader, signal.SIGKILL)
+
+
+def assert_single_thread() -> None:
+    """Raise RuntimeError when this process has a second thread.
+
+    A fork would copy its locks, not the thread.
+    """
+    threads = list(Path("/proc/self/task").iterdir())
+    if len(threads) != 1:
+        raise RuntimeError(
+            f"the zygote has {len(threads)} threads; something it imported starts them"
+        )
+
+
+def _prepare(settings: Settings) -> tuple[ModuleType, dict[str, Walls], dict[str, Any]]:
+    started = time.monotonic()
+    tasks = importlib.import_module(settings.tasks_module)
+    if not hasattr(tasks, "TASKS"):
+        raise AttributeError(f"{settings.tasks_module} has no TASKS; it must name every task there")
+    if hasattr(tasks, "warm_up"):
+        tasks.warm_up()
+    limits = settings.limits or {}
+    profiles = {
+        name: replace(profile, limits=limits.get(name, profile.limits))
+        for name, profile in PROFILES.items()
+    }
+    walls = {name: prepare(profile, unsafe=settings.unsafe) for name, profile in profiles.items()}
+    facts = {
+        "python": platform.python_version(),
+        "policy": policy_digest(profiles),
+        "pipeline": pipeline_digest(),  # last: all that children will run is loaded by now
+        "landlock_abi": None if settings.unsafe else landlock.abi(),
+        "unsafe": settings.unsafe,
+        "warm_ms": round((time.monotonic() - started) * 1000, 1),
+    }
+    return tasks, walls, facts
+
+
+def _enter_cgroup(entrances: list[str]) -> dict[str, str]:
+    """Enter the children's group; return why that could not be, as what is absent."""
+    try:
+        cgroup.enter(entrances)
+    except OSError as error:
+        return {"cgroup": str(error)}
+    return {}
+
+
+def _with_outer(
+    walls: dict[str, Walls], own_pid: int, *, isolated: bool
+) -> tuple[dict[str, Walls], dict[str, list[str]], dict[str, str]]:
+    """Return `walls` with those that only some machines give.
+
+    Also which profiles have each, and why others do not.
+    """
+    root, why = None, "this machine gives no namespaces"
+    if isolated:
+        try:
+            root = above(empty_root.make())
+        except OSError as error:
+            why = str(error)
+    profiles = {name: one.profile for name, one in walls.items()}
+    made, absent = outer.found(profiles, own_pid, root, why)
+    told = {
+        outer.SCORE: [name for name, one in made.items() if one.score],
+        outer.ROOT: [name for name, one in made.items() if one.root is not None],
+        outer.USER: [name for name, one in made.items() if one.user is not None],
+    }
+    with_outer = {name: replace(one, outer=made[name]) for name, one in walls.items()}
+    return with_outer, told, absent
+
+
+def main(arguments: list[str]) -> NoReturn:
+    """Be the zygote; in a forked child, be that child. Never returns."""
+    link = socket.socket(fileno=int(arguments[0]))
+    settings = Settings.from_json(arguments[1])
+    libc.die_with_parent(settings.parent_pid, signal.SIGTERM)
+    own_pid = os.getpid()
+    try:
+        absent = _enter_cgroup(settings.cgroup)
+        isolated = not settings.unsafe and namespaces.enter()
+        libc.prctl(libc.PR_SET_CHILD_SUBREAPER, 1)
+        tasks, walls, facts = _prepare(settings)
+        assert_single_thread()
+        facts |= {"namespaces": isolated, "outer": dict.fromkeys(outer.LAYERS, ())}
+        if not settings.unsafe:
+            walls, facts["outer"], reasons = _with_outer(walls, own_pid, isolated=isolated)
+            absent |= reasons
+        facts["absent"] = absent
+    except Exception:  # noqa: BLE001 - whatever it is, the worker must hear of it
+        zygote_protocol.send(link, {"broken": traceback.format_exc()[-8000:]})
+        os._exit(1)
+    veil = HiddenPaths()
+    veil.hide_code()
+    veil.prepare()
+    gc.collect()
+    gc.freeze()
+    server = ForkServer(link, walls, veil)
+    zygote_protocol.send(link, {"ready": facts})
+    birth = server.serve()
+    if birth is None:
+        server.end()
+        os._exit(0)  # triton's own exit would print what it leaked
+    link.detach()
+    del server, walls
+    child.live(birth, tasks)

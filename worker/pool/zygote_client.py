@@ -1,0 +1,185 @@
+"""The worker's hold on one zygote.
+
+Starts it, orders children from it, hears how they ended, notices its death.
+"""
+
+import asyncio
+import itertools
+import os
+import socket
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from worker.pool import zygote_protocol
+from worker.pool.child_outcome import Caps, Usage
+from worker.pool.child_process import ChildProcess
+from worker.pool.zygote import BOOTSTRAP, Settings
+from worker.sandbox.cgroup import Cgroup
+from worker.sandbox.profile import PROFILES
+from worker.sandbox.rlimits import ResourceLimits
+
+_ENVIRONMENT = {"PYTHONHASHSEED": "0"}
+_LEAVE_S = 5.0
+
+
+class ZygoteError(Exception):
+    """The zygote did not start, or is gone; the message holds its own last words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZygoteToolchain:
+    """Which Python a zygote runs under, where our source is, and which module holds the tasks."""
+
+    python: Path
+    root: Path
+    tasks_module: str = "compiler.front.tasks"
+    unsafe: bool = False
+    """True: no file and no system call is denied to children.
+
+    For machines without Landlock or seccomp only.
+    """
+    limits: dict[str, ResourceLimits] = field(default_factory=dict)
+    """By profile; the profile's own where absent."""
+    cgroup: Cgroup | None = None
+    """Which bounds the memory and the processes of all children together."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """Added to the zygote's environment, which is otherwise almost empty. Never anything secret."""
+    job_header: dict[str, Any] = field(default_factory=dict)
+    """What the header of every job says besides."""
+    start_s: float = 60.0
+    """How long importing and warming up may take."""
+
+
+class ZygoteClient:
+    """One running zygote and all its living children."""
+
+    def __init__(self, caps: Caps, on_lost: Callable[["ZygoteClient"], None]) -> None:
+        self.facts: dict[str, Any] = {}
+        self._caps = caps
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        self._numbers = itertools.count(1)
+        self._children: dict[int, ChildProcess] = {}
+        self._started: asyncio.Future[None] = self._loop.create_future()
+        self._link: socket.socket | None = None
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether orders can be given."""
+        return self._link is not None and self._started.done()
+
+    @property
+    def pid(self) -> int | None:
+        """Of the zygote's process."""
+        return None if self._process is None else self._process.pid
+
+    async def open(self, toolchain: ZygoteToolchain) -> None:
+        """Start the zygote and wait until it is warm. Raises ZygoteError.
+
+        Must run in a thread that lives as long as the zygote shall: the kernel kills it
+        when that thread ends.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        self._link = ours
+        group = toolchain.cgroup.entrances if toolchain.cgroup is not None else []
+        settings = Settings(
+            toolchain.tasks_module, os.getpid(), toolchain.unsafe, toolchain.limits, group
+        )
+        with theirs:
+            self._process = await asyncio.create_subprocess_exec(
+                *(toolchain.python, "-s", "-P", "-c", BOOTSTRAP),
+                *(toolchain.root, str(theirs.fileno()), settings.to_json()),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env={**_ENVIRONMENT, **toolchain.environment},
+                cwd="/",
+                pass_fds=[theirs.fileno()],
+            )
+        self._loop.add_reader(ours, self._listen)
+        try:
+            async with asyncio.timeout(toolchain.start_s):
+                await self._started
+        except TimeoutError:
+            await self.close()
+            raise ZygoteError(f"the zygote was not warm after {toolchain.start_s:g} s") from None
+        except (ZygoteError, asyncio.CancelledError):
+            await self.close()
+            raise
+
+    def order(self, profile: str) -> ChildProcess:
+        """Order a child; it can be given its job at once. Raises ZygoteError, ValueError."""
+        if profile not in PROFILES:
+            raise ValueError(f"no profile {profile!r}; there are {', '.join(PROFILES)}")
+        if self._link is None:
+            raise ZygoteError("the zygote is gone")
+        number = next(self._numbers)
+        child = ChildProcess(profile, self._caps)
+        self._children[number] = child
+        ends, child.ends_of_child = child.ends_of_child, []
+        try:
+            zygote_protocol.send(self._link, {"order": number, "profile": profile}, ends)
+        except OSError:
+            self._lose()  # it does not read, or is not there
+        finally:
+            for end in ends:
+                os.close(end)
+        return child
+
+    async def close(self) -> None:
+        """End the zygote and every child, and wait until they are gone."""
+        self._lose()
+        if self._process is None:
+            return
+        try:
+            async with asyncio.timeout(_LEAVE_S):
+                await self._process.wait()
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+
+    def _listen(self) -> None:
+        while self._link is not None:
+            try:
+                message, descriptors = zygote_protocol.receive(self._link)
+            except BlockingIOError:
+                return
+            if message is None:
+                self._lose()
+                return
+            self._take(message, descriptors)
+
+    def _take(self, message: dict[str, Any], descriptors: list[int]) -> None:
+        match message:
+            case {"ready": facts}:
+                self.facts = facts
+                self._started.set_result(None)
+            case {"broken": words}:
+                self._started.set_exception(ZygoteError(f"the zygote did not start:\n{words}"))
+            case {"born": number} if number in self._children:
+                self._children[number].born(descriptors.pop())
+            case {"refused": number} if number in self._children:
+                self._children.pop(number).gone(None, None)
+            case {"gone": number, "status": status, "cpu_s": cpu_s, "max_rss_bytes": rss}:
+                if number in self._children:
+                    self._children.pop(number).gone(status, Usage(cpu_s, rss))
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    def _lose(self) -> None:
+        """Let go of the zygote; whoever waits for it or for a child hears of it."""
+        link, self._link = self._link, None
+        if link is None:
+            return
+        self._loop.remove_reader(link)
+        link.close()
+        if not self._started.done():
+            self._started.set_exception(ZygoteError("the zygote ended before it was warm"))
+        children, self._children = self._children, {}
+        for child in children.values():
+            child.gone(None, None)
+        self._on_lost(self)
