@@ -5,7 +5,7 @@ from tritonc.async_client import AsyncClient
 from tritonc.batch import Batch, BatchItem
 from tritonc.client import Client
 from tritonc.compilation import Artifact, Compilation
-from tritonc.diagnostic import Diagnostic
+from tritonc.diagnostic import Diagnostic, Fault, Problem
 from tritonc.errors import (
     CompileFailed,
     LaunchFailed,
@@ -16,10 +16,10 @@ from tritonc.errors import (
     WaitExpired,
 )
 from tritonc.event import Event
-from tritonc.launch import Finding, Launch, Output, Run
+from tritonc.launch import Launch
 from tritonc.launch_request import LaunchMembers, LaunchRequest, launch_request
-from tritonc.problem import Fault, Problem
 from tritonc.request import FurtherMembers, compile_request
+from tritonc.run import Finding, Output, Run
 from tritonc.upload import Upload, array
 from tritonc.version import __version__
 

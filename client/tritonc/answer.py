@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 
 import httpx
 
-from tritonc.errors import ProblemError, ServerUnavailable, UnexpectedAnswer
-from tritonc.problem import Problem
+from tritonc.diagnostic import Problem
+from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer
 
 UNAVAILABLE = frozenset({502, 503, 504})
 

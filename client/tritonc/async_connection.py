@@ -9,8 +9,8 @@ import httpx
 from tritonc.answer import accepted, not_reached
 from tritonc.connection import arguments, settings, streaming
 from tritonc.conversation import Conversation, Question
-from tritonc.errors import ServerUnavailable, TritoncError
 from tritonc.event import Event, Following
+from tritonc.service_errors import ServerUnavailable, TritoncError
 
 Result = TypeVar("Result")
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tritonc.compilation import Compilation
+from tritonc.diagnostic import Problem
 from tritonc.launch import Launch
-from tritonc.problem import Problem
 
 ACCEPTED = 202
 

@@ -9,10 +9,10 @@ from urllib.parse import quote
 from tritonc.answer import read
 from tritonc.batch import Batch
 from tritonc.conversation import Conversation, Question, insist, until
-from tritonc.errors import WaitExpired
 from tritonc.launch import Launch
 from tritonc.launch_request import LaunchRequest
 from tritonc.launching import upload_all
+from tritonc.service_errors import WaitExpired
 
 BATCHES = "/v1/batches"
 COMPILATIONS = "compilations"

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from tritonc.diagnostic import Diagnostic
-from tritonc.errors import CompileFailed
-from tritonc.problem import Problem
+from tritonc.diagnostic import POSTED_SOURCE, Diagnostic, Problem, render_all
+from tritonc.service_errors import TritoncError
 
 UNFINISHED = frozenset({"queued", "running"})
 
@@ -115,6 +114,44 @@ class Compilation:
         if self.succeeded:
             return self
         raise CompileFailed(self)
+
+
+class CompileFailed(TritoncError):
+    """A compilation ended without success; it reads like a compiler's output.
+
+    `compilation` holds what there is: the artifacts of the stages reached are in it.
+    """
+
+    def __init__(self, compilation: Compilation) -> None:
+        super().__init__(compilation.key)
+        self.compilation = compilation
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why, in one object; None for a compilation that was cancelled."""
+        return self.compilation.problem
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What the compiler said, with places in the source."""
+        return self.compilation.diagnostics
+
+    def render(self, source_name: str = POSTED_SOURCE) -> str:
+        """Return diagnostics and outcome, the posted source being called `source_name`."""
+        parts = [render_all(self.diagnostics, source_name)] if self.diagnostics else []
+        if not any(d.severity == "error" for d in self.diagnostics):
+            parts.append(f"error: {self.problem or f'the compilation is {self.compilation.state}'}")
+        return "\n".join([*parts, self._outcome()])
+
+    def __str__(self) -> str:
+        """Return what `render` does under the service's own file names."""
+        return self.render()
+
+    def _outcome(self) -> str:
+        slug = self.problem.slug if self.problem else self.compilation.state
+        reached = ", ".join(self.compilation.artifacts) or "none"
+        again = "; may work when tried again" if self.problem and self.problem.retryable else ""
+        return f"{slug or 'failed'} (stages reached: {reached}{again})"
 
 
 def _included(

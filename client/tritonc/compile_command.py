@@ -8,7 +8,7 @@ from tritonc import arguments, emission
 from tritonc.client import Client
 from tritonc.compilation import Compilation
 from tritonc.diagnostic import printable, render_all
-from tritonc.errors import WaitExpired
+from tritonc.service_errors import WaitExpired
 from tritonc.streams import name_of, read, write, write_json
 
 

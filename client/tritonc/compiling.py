@@ -11,8 +11,8 @@ import httpx
 from tritonc.answer import read
 from tritonc.compilation import Compilation
 from tritonc.conversation import Conversation, Question, ask, insist, until
-from tritonc.errors import ProblemError, WaitExpired
 from tritonc.request import words
+from tritonc.service_errors import ProblemError, WaitExpired
 
 COMPILATIONS = "/v1/compilations"
 

@@ -8,8 +8,8 @@ import httpx
 
 from tritonc.answer import accepted, not_reached
 from tritonc.conversation import Conversation, Question
-from tritonc.errors import ServerUnavailable, TritoncError
 from tritonc.event import Event, Following
+from tritonc.service_errors import ServerUnavailable, TritoncError
 from tritonc.version import __version__
 
 DEFAULT_URL = "http://127.0.0.1:8000"

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import httpx
 
 from tritonc.answer import read, retry_after_s
-from tritonc.errors import ServerUnavailable
+from tritonc.service_errors import ServerUnavailable
 
 LONGEST_WAIT_S = 30.0  # of one question; proxies cut connections that are silent for long
 ASK_AGAIN_S = 0.25  # questions are at least so far apart, should the service not hold them

@@ -1,6 +1,7 @@
-"""Diagnostics: what the compiler says of the user's source, shown as compilers show it.
+"""What is wrong, in the service's words: a problem of a request, a diagnostic of a source.
 
-Excerpts come ready from the service, caret line included; no source is read here.
+Problems are those of RFC 9457, as the body of an error answer or inside a result. Excerpts of
+sources come ready from the service, caret line included; no source is read here.
 """
 
 import re
@@ -9,6 +10,50 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 POSTED_SOURCE = "user.py"  # the name that the service gives to the posted source
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with a request: `pointer` is the JSON pointer of the offending member."""
+
+    pointer: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What went wrong. `slug` is for programs, `title` and `detail` are for people.
+
+    `retryable` is None where the service does not say. `raw` is the object as received.
+    """
+
+    slug: str
+    title: str
+    detail: str
+    status: int | None
+    errors: tuple[Fault, ...]
+    retryable: bool | None
+    raw: Mapping[str, Any]
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "Problem":
+        """Read a problem; members that are missing become empty, unknown ones stay in `raw`."""
+        errors = body.get("errors") or ()
+        return cls(
+            slug=body.get("slug") or "",
+            title=body.get("title") or "",
+            detail=body.get("detail") or "",
+            status=body.get("status"),
+            errors=tuple(Fault(e.get("pointer") or "", e.get("message") or "") for e in errors),
+            retryable=body.get("retryable"),
+            raw=body,
+        )
+
+    def __str__(self) -> str:
+        """Return the detail, then one indented line for each fault of the request."""
+        headline = self.detail or self.title or self.slug or "no reason given"
+        faults = [f"{fault.pointer or '/'}: {fault.message}" for fault in self.errors]
+        return "\n  ".join([headline, *(fault for fault in faults if fault not in headline)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tritonc.conversation import LONGEST_PAUSE_S
-from tritonc.errors import ServerUnavailable
+from tritonc.service_errors import ServerUnavailable
 
 FINISHED = "finished"
 MAX_LOSSES = 6  # in a row, without an event between

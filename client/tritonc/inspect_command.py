@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tritonc.client import Client
-from tritonc.diagnostic import Diagnostic, printable, render_all
-from tritonc.problem import Problem
+from tritonc.diagnostic import Diagnostic, Problem, printable, render_all
 from tritonc.streams import name_of, read, write_json
 
 

@@ -18,8 +18,8 @@ from pathlib import PurePosixPath
 from typing import Any, Self
 
 from tritonc.client import Client
-from tritonc.errors import ServerUnavailable, TritoncError
 from tritonc.jit_sources import files_of, text_of
+from tritonc.service_errors import ServerUnavailable, TritoncError
 
 LOG = logging.getLogger("tritonc")
 EXPORT = "triton-cache"

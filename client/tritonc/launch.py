@@ -3,94 +3,14 @@
 Reading is lenient, so that a newer service works: what is unknown stays in `raw`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from tritonc.compilation import UNFINISHED, Compilation
-from tritonc.errors import LaunchFailed
-from tritonc.problem import Problem
-from tritonc.report import render
-
-GOOD = frozenset({"passed", "not_checked"})
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that a run did wrong; what is not known of its place is None.
-
-    `kind` is the verdict that it leads to, such as `out_of_bounds`; `index` counts in the
-    argument's own shape, `line` from 1 in the `file` that was posted, `user.py` for the source.
-    """
-
-    kind: str
-    message: str
-    access: str | None = None
-    argument: str | None = None
-    index: list[int] | None = None
-    file: str | None = None
-    line: int | None = None
-    program: list[int] | None = None
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> "Finding":
-        """Read a finding; unknown members are left out."""
-        known = {item.name: body[item.name] for item in fields(cls) if item.name in body}
-        return cls(**{"kind": "", "message": ""} | known)
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """One output: its `summary` in numbers, and its `comparison` with the reference if any.
-
-    `values` has its elements if they were asked for; non-finite ones are the strings NaN, Infinity
-    and -Infinity. `url` is where its .npy file is; `Client.launches.output` fetches it.
-    """
-
-    summary: Mapping[str, Any] | None
-    comparison: Mapping[str, Any] | None
-    values: Any
-    url: str | None
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> "Output":
-        """Read an output; unknown members are left out."""
-        return cls(**{item.name: body.get(item.name) for item in fields(cls)})
-
-    @property
-    def matches(self) -> bool | None:
-        """Whether it is what the reference says; None where nothing was compared."""
-        return None if self.comparison is None else bool(self.comparison.get("matches"))
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What one set of arguments led to; the only one of a launch, or one of its cases."""
-
-    verdict: str | None
-    outputs: Mapping[str, Output]
-    timing: Mapping[str, Any] | None
-    findings: tuple[Finding, ...]
-    problem: Problem | None
-    name: str | None = None
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> "Run":
-        """Read a case, or what a launch without cases has instead."""
-        problem = body.get("problem")
-        return cls(
-            verdict=body.get("verdict"),
-            outputs={n: Output.from_json(o) for n, o in (body.get("outputs") or {}).items()},
-            timing=body.get("timing"),
-            findings=tuple(Finding.from_json(f) for f in body.get("findings") or ()),
-            problem=None if problem is None else Problem.from_json(problem),
-            name=body.get("name"),
-        )
-
-    @property
-    def good(self) -> bool:
-        """Whether it ran and nothing speaks against it."""
-        return self.verdict in GOOD
+from tritonc.compilation import UNFINISHED, Compilation, CompileFailed
+from tritonc.diagnostic import POSTED_SOURCE, Problem, printable
+from tritonc.run import GOOD, Finding, Output, Run, report_lines
+from tritonc.service_errors import TritoncError
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +84,55 @@ class Launch:
             return self
         raise LaunchFailed(self)
 
-    def render(self, source_name: str = "user.py") -> str:
+    def render(self, source_name: str = POSTED_SOURCE) -> str:
         """Return findings, differences, times and the verdict, as compilers show errors.
 
         The posted source is called `source_name`, so that editors find the file it came from.
         """
-        return render(self, source_name)
+        lines = list(self._run_lines({POSTED_SOURCE: source_name}))
+        if self.compilation is not None and self.compilation.state == "failed":
+            lines.append(CompileFailed(self.compilation).render(source_name))
+        if self.seeds and self.verdict is not None and not self.good:
+            seeds = ", ".join(f"{name} {seed}" for name, seed in self.seeds.items())
+            lines.append(f"seeds: {seeds}")
+        return printable("\n".join([*lines, self._outcome()]))
 
     def __str__(self) -> str:
         """Return what `render` does under the service's own file name."""
         return self.render()
+
+    def _run_lines(self, names: Mapping[str, str]) -> Iterator[str]:
+        if not self.cases:
+            run = Run(self.verdict, self.outputs, self.timing, self.findings, self.problem)
+            yield from report_lines(run, self.sources, names)
+        for index, case in enumerate(self.cases):
+            named = f"case {index}" + (f" ({case.name})" if case.name else "")
+            yield f"{named}: {case.verdict or 'did not run'}"
+            yield from (f"  {line}" for line in report_lines(case, self.sources, names))
+
+    def _outcome(self) -> str:
+        device = self.device or {}
+        where = "interpreter" if device.get("interpreter") else device.get("model")
+        total_ms = self.timings_ms.get("total")
+        took = f" ({total_ms:.0f} ms)" if total_ms is not None else ""
+        if self.verdict is None:
+            slug = self.problem.slug if self.problem else ""
+            return f"{self.state}{f': {slug}' if slug else ''}{took}"
+        counts = ", ".join(f"{count} {word}" for word, count in self.counts.items())
+        cases = f"; {counts}" if self.cases else ""
+        return f"verdict: {self.verdict}{f' on the {where}' if where else ''}{took}{cases}"
+
+
+class LaunchFailed(TritoncError):
+    """A launch that did not run, or whose verdict is not good; it reads like its report.
+
+    `launch` holds what there is: problem, compilation, verdict, findings, outputs.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        super().__init__(launch.id)
+        self.launch = launch
+
+    def __str__(self) -> str:
+        """Return the report of the launch."""
+        return self.launch.render()

@@ -12,8 +12,8 @@ from tritonc.client import Client
 from tritonc.compile_command import kernel_members
 from tritonc.described import argument
 from tritonc.diagnostic import POSTED_SOURCE, printable
-from tritonc.errors import WaitExpired
 from tritonc.launch_request import KernelMembers
+from tritonc.service_errors import WaitExpired
 from tritonc.streams import name_of, read, write, write_json
 
 

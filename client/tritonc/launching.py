@@ -11,9 +11,9 @@ import httpx
 
 from tritonc.answer import read
 from tritonc.conversation import Conversation, Question, insist, until
-from tritonc.errors import LaunchFailed, ProblemError, WaitExpired
-from tritonc.launch import Launch
+from tritonc.launch import Launch, LaunchFailed
 from tritonc.launch_request import LaunchRequest
+from tritonc.service_errors import ProblemError, WaitExpired
 from tritonc.upload import Upload
 
 LAUNCHES = "/v1/launches"
