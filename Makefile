@@ -54,6 +54,9 @@ format: $(STAMP) ## format the code and mend what lint can mend
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 
+client: $(STAMP) ## write the blocking client from that for asyncio (client/tritonc/_async)
+	$(PYTHON) client/generate_sync.py
+
 bench: $(STAMP) ## the benchmarks of benchmarks/README.md
 	$(PYTHON) benchmarks/hit.py
 	$(PYTHON) benchmarks/compile.py
@@ -103,4 +106,4 @@ $(SWEEP)/.installed: benchmarks/sweep/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help run test fuzz test-torch test-toolchains test-exports test-gpu gpu lint format bench soak sweep lock clean
+.PHONY: help run test fuzz test-torch test-toolchains test-exports test-gpu gpu lint format client bench soak sweep lock clean

@@ -1,10 +1,11 @@
 """tritonc: compile and run Triton GPU kernels on a tritond service, without a GPU of your own."""
 
 from tritonc import buffers
-from tritonc.async_client import AsyncClient
+from tritonc._async.client import AsyncClient
+from tritonc._sync.client import Client
 from tritonc.batch import Batch, BatchItem
-from tritonc.client import Client
 from tritonc.compilation import Artifact, Compilation
+from tritonc.compile_body import FurtherMembers, compile_request
 from tritonc.diagnostic import Diagnostic, Fault, Problem
 from tritonc.errors import (
     CompileFailed,
@@ -16,12 +17,11 @@ from tritonc.errors import (
     WaitExpired,
 )
 from tritonc.event import Event
+from tritonc.exchange import __version__
 from tritonc.launch import Launch
-from tritonc.launch_request import LaunchMembers, LaunchRequest, launch_request
-from tritonc.request import FurtherMembers, compile_request
+from tritonc.launch_body import LaunchMembers, LaunchRequest, launch_request
 from tritonc.run import Finding, Output, Run
 from tritonc.upload import Upload, array
-from tritonc.version import __version__
 
 __all__ = [
     "Artifact",

@@ -9,8 +9,7 @@ from enum import IntEnum
 from httpx import BaseTransport, InvalidURL
 
 from tritonc import arguments, compile_command, inspect_command, launch_command
-from tritonc.client import Client
-from tritonc.connection import DEFAULT_URL
+from tritonc._sync.client import Client
 from tritonc.errors import (
     CompileFailed,
     ProblemError,
@@ -18,6 +17,7 @@ from tritonc.errors import (
     UnexpectedAnswer,
     WaitExpired,
 )
+from tritonc.exchange import DEFAULT_URL
 from tritonc.streams import STANDARD, name_of, write, write_json
 
 KEY_DIGITS = 64  # of a compilation's key; the ids of launches are shorter

@@ -5,7 +5,7 @@ from argparse import Namespace
 from typing import Any
 
 from tritonc import arguments, emission
-from tritonc.client import Client
+from tritonc._sync.client import Client
 from tritonc.compilation import Compilation
 from tritonc.diagnostic import printable, render_all
 from tritonc.service_errors import WaitExpired

@@ -1,18 +1,19 @@
-"""Server-sent events: reading their lines, and following a stream through lost connections.
+"""Server-sent events: reading their text, and going on after a lost connection.
 
-Nothing here opens a connection; `Connection` and `AsyncConnection` do.
+Nothing here opens a connection. The text comes from outside, so what is kept of it is bounded.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tritonc.conversation import LONGEST_PAUSE_S
-from tritonc.service_errors import ServerUnavailable
+from tritonc.exchange import LONGEST_PAUSE_S
+from tritonc.service_errors import ServerUnavailable, UnexpectedAnswer
 
 FINISHED = "finished"
 MAX_LOSSES = 6  # in a row, without an event between
+MAX_EVENT_CHARS = 1 << 20  # of one event, or one line; tritond's have a few hundred
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,44 +28,100 @@ class Event:
     data: Mapping[str, Any]
 
 
-class Following:
-    """How far a stream has been followed; `over` once there is no more to come."""
+class EventDecoder:
+    r"""The events in the text of one connection, as the HTML standard writes them.
+
+    Lines end with \n, \r\n or \r and with nothing else: JSON may contain what Python's
+    `splitlines` takes for the end of a line. `last_id` is the id of events that have none.
+    """
+
+    def __init__(self, last_id: str = "") -> None:
+        self._id = last_id
+        self._kind = ""
+        self._data: list[str] = []
+        self._data_chars = 0
+        self._line: list[str] = []  # the pieces of a line whose end has not come
+        self._line_chars = 0
+        self._after_cr = False
+
+    def feed(self, text: str) -> Iterator[Event]:
+        """Take the next piece of the text; yield the events that it completes.
+
+        Comments, which keep idle connections open, complete none. Raises UnexpectedAnswer for an
+        event of more than MAX_EVENT_CHARS, and for an id that cannot be sent back in a header.
+        """
+        if self._after_cr:
+            text = text.removeprefix("\n")
+        self._after_cr = text.endswith("\r")
+        *ended, unfinished = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        for piece in ended:
+            self._add(piece)
+            line = "".join(self._line)
+            self._line, self._line_chars = [], 0
+            if line:
+                self._read_field(line)
+            elif event := self._complete():
+                yield event
+        self._add(unfinished)
+
+    def _add(self, piece: str) -> None:
+        self._line.append(piece)
+        self._line_chars += len(piece) + 1  # an empty piece takes room, too
+        if self._line_chars + self._data_chars > MAX_EVENT_CHARS:
+            raise UnexpectedAnswer(f"an event has more than {MAX_EVENT_CHARS} characters")
+
+    def _read_field(self, line: str) -> None:
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        match name:
+            case "event":
+                self._kind = value
+            case "data":
+                self._data.append(value)
+                self._data_chars += len(value) + 1
+            case "id":
+                if not (value.isascii() and value.isprintable()):
+                    raise UnexpectedAnswer(f"{value[:80]!r} is no id of an event")
+                self._id = value
+
+    def _complete(self) -> Event | None:
+        kind, data = self._kind, "\n".join(self._data)
+        self._kind, self._data, self._data_chars = "", [], 0
+        return Event(self._id, kind, _data(data)) if kind else None
+
+
+class EventStream:
+    """How far the events of one thing were read, over as many connections as that takes.
+
+    Pause for `pause_s`, connect with `headers`, `feed` what comes, and say how the connection came
+    to its end, until the stream is `over`.
+    """
 
     def __init__(self, after: str | None = None) -> None:
         self.over = False
         self.pause_s = 0.0
-        self._after = after
+        self._last_id = after or ""
         self._losses = 0
-        self._heard = False
-        self._fields: dict[str, str] = {}
+        self._had_events = False
+        self._decoder = EventDecoder()
 
-    def begin(self) -> dict[str, str]:
-        """Begin a connection: return the headers that ask for what was not heard yet."""
-        self._heard, self._fields = False, {}
-        resumed = {"Last-Event-ID": self._after} if self._after else {}
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a new connection: they ask for the events not yet seen."""
+        self._had_events, self._decoder = False, EventDecoder(self._last_id)
+        resumed = {"Last-Event-ID": self._last_id} if self._last_id else {}
         return {"Accept": "text/event-stream"} | resumed
 
-    def hear(self, line: str) -> Event | None:
-        """Take one line, without its end; return the event that it completes.
-
-        Comments, which keep idle connections open, complete none.
-        """
-        if line:
-            name, _, value = line.partition(":")
-            if name:
-                self._fields[name] = value.removeprefix(" ")
-            return None
-        fields, self._fields = self._fields, {}
-        if "event" not in fields:
-            return None
-        self._after = fields.get("id") or self._after
-        self._heard, self._losses = True, 0
-        self.over = fields["event"] == FINISHED
-        return Event(self._after or "", fields["event"], _data(fields.get("data", "")))
+    def feed(self, text: str) -> Iterator[Event]:
+        """Take the next piece of the text; yield its events. Raises UnexpectedAnswer."""
+        for event in self._decoder.feed(text):
+            self._last_id = event.id
+            self._had_events, self._losses = True, 0
+            self.over = event.kind == FINISHED
+            yield event
 
     def ended(self) -> None:
-        """Take note of the stream's end: with nothing heard, there is nothing more to tell."""
-        self.over = self.over or not self._heard
+        """Take note that the service ended the text: without any event, there are no more."""
+        self.over = self.over or not self._had_events
         self.pause_s = 0.0
 
     def lost(self, error: ServerUnavailable) -> None:
@@ -75,9 +132,9 @@ class Following:
         self.pause_s = min(LONGEST_PAUSE_S, error.retry_after_s or 0.25 * 2**self._losses)
 
 
-def _data(written: str) -> Mapping[str, Any]:
+def _data(text: str) -> Mapping[str, Any]:
     try:
-        read = json.loads(written or "{}")
-    except ValueError:
-        return {"text": written}
-    return read if isinstance(read, dict) else {"value": read}
+        value = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {"text": text}
+    return value if isinstance(value, dict) else {"value": value}

@@ -5,7 +5,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from tritonc.client import Client
+from tritonc._sync.client import Client
 from tritonc.diagnostic import Diagnostic, Problem, printable, render_all
 from tritonc.streams import name_of, read, write_json
 

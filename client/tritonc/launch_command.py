@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tritonc.client import Client
+from tritonc._sync.client import Client
 from tritonc.compile_command import kernel_members
 from tritonc.described import argument
 from tritonc.diagnostic import POSTED_SOURCE, printable
-from tritonc.launch_request import KernelMembers
+from tritonc.launch_body import KernelMembers
 from tritonc.service_errors import WaitExpired
 from tritonc.streams import name_of, read, write, write_json
 

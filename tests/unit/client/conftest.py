@@ -5,6 +5,19 @@ from fake_tritond import FakeTritond
 from tritonc import Client
 
 
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses that the clients make, in seconds, of which no test has to wait for one."""
+    pauses: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr("tritonc._sync.connection.sleep", pauses.append)
+    monkeypatch.setattr("tritonc._async.connection.sleep", pause)
+    return pauses
+
+
 @pytest.fixture
 def tritond() -> FakeTritond:
     return FakeTritond()

@@ -1,14 +1,11 @@
 """What `compile` posts, how it waits, and what it gives back."""
 
 import base64
-from collections.abc import Generator
 from typing import Any
 
-import httpx
 import pytest
 from fake_tritond import KEY, FakeTritond, compilation, failure
 from tritonc import Client, CompileFailed, WaitExpired
-from tritonc.compiling import compile_and_wait
 
 SOURCE = "import triton\n"
 
@@ -97,7 +94,7 @@ def test_cache_tells_of_the_post_even_if_it_had_to_be_asked_again(
     assert client.compile(SOURCE, target="cuda:90").cache == "join"
 
 
-def test_no_question_is_held_longer_than_proxies_allow(client: Client, tritond: FakeTritond):
+def test_no_request_waits_longer_than_proxies_allow(client: Client, tritond: FakeTritond):
     tritond.will_answer(compilation())
 
     client.compile(SOURCE, target="cuda:90", wait_s=3600)
@@ -106,15 +103,16 @@ def test_no_question_is_held_longer_than_proxies_allow(client: Client, tritond: 
     assert tritond.requests[0].extensions["timeout"]["read"] == 40
 
 
-def test_a_service_that_does_not_hold_the_question_is_not_asked_in_a_hot_loop():
-    talk = compile_and_wait({"source": SOURCE, "include": []}, wait_s=60, check=True)
-    first = next(talk)
-    second = talk.send(httpx.Response(202, json=compilation("running")))
-    third = talk.send(httpx.Response(200, json=compilation("running")))
+def test_a_service_that_answers_at_once_is_not_polled_in_a_hot_loop(
+    client: Client, tritond: FakeTritond, pauses: list[float]
+):
+    tritond.will_answer(compilation("running"), status=202)
+    tritond.will_answer(compilation("running"))
+    tritond.will_answer(compilation())
 
-    assert first.pause_s == 0
-    assert 0.2 < second.pause_s <= 0.25
-    assert third.pause_s > 0.2
+    client.compile(SOURCE, target="cuda:90")
+
+    assert pauses == pytest.approx([0.25, 0.25], abs=0.2)
 
 
 def test_waiting_in_vain_raises_and_names_the_key(client: Client, tritond: FakeTritond):
@@ -191,10 +189,3 @@ def test_an_early_state_without_results_is_readable(client: Client, tritond: Fak
     assert queued.artifacts == {}
     assert queued.resources == {}
     assert queued.problem is None
-
-
-def test_a_conversation_does_nothing_by_itself():
-    talk = compile_and_wait({"source": SOURCE, "include": []}, wait_s=5, check=True)
-
-    assert isinstance(talk, Generator)
-    assert next(talk).method == "POST"

@@ -11,7 +11,6 @@ from tritonc import (
     ServerUnavailable,
     TritoncError,
     UnexpectedAnswer,
-    conversation,
     errors,
 )
 
@@ -42,11 +41,11 @@ def test_too_many_requests_says_when_to_come_back(client: Client, tritond: FakeT
 
 
 def test_a_queue_that_stays_full_is_a_service_that_is_unavailable(
-    client: Client, tritond: FakeTritond, monkeypatch: pytest.MonkeyPatch
+    client: Client, tritond: FakeTritond
 ):
-    monkeypatch.setattr(conversation, "PAUSES_S", ())
     problem = {"slug": "queue_full", "detail": "10000 jobs are waiting"}
-    tritond.will_answer(problem, status=503, headers={"Retry-After": "5"})
+    for _ in range(6):
+        tritond.will_answer(problem, status=503, headers={"Retry-After": "5"})
 
     with pytest.raises(ServerUnavailable, match="10000 jobs are waiting") as unavailable:
         client.compile("", target="cuda:90")

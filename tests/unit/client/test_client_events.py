@@ -1,10 +1,12 @@
 """Following events: their lines, lost connections, and where it goes on."""
 
+from itertools import repeat
+
 import httpx
 import pytest
 from fake_tritond import KEY, FakeTritond
-from tritonc import AsyncClient, Client, ServerUnavailable
-from tritonc.event import MAX_LOSSES, Following
+from tritonc import AsyncClient, Client, Event, ServerUnavailable, UnexpectedAnswer
+from tritonc.event import MAX_EVENT_CHARS, MAX_LOSSES, EventDecoder, EventStream
 
 QUEUED = b'id: 1-0\nevent: queued\ndata: {"priority":"interactive"}\n\n'
 STARTED = b'id: 2-0\nevent: started\ndata: {"attempt":1}\n\n'
@@ -60,36 +62,90 @@ def test_a_stream_that_ends_early_is_asked_for_the_rest(client: Client, tritond:
 
 
 def test_the_losses_in_a_row_are_bounded():
-    following = Following()
+    stream = EventStream()
     pauses = []
     for _ in range(MAX_LOSSES - 1):
-        following.lost(ServerUnavailable("gone"))
-        pauses.append(following.pause_s)
+        stream.lost(ServerUnavailable("gone"))
+        pauses.append(stream.pause_s)
 
     assert pauses == [0.5, 1, 2, 4, 8]
     with pytest.raises(ServerUnavailable, match="gone"):
-        following.lost(ServerUnavailable("gone"))
+        stream.lost(ServerUnavailable("gone"))
 
 
 def test_an_event_makes_up_for_the_losses_before_it():
-    following = Following()
+    stream = EventStream()
     for _ in range(3 * MAX_LOSSES):
-        following.lost(ServerUnavailable("gone"))
-        for line in QUEUED.decode().split("\n")[:-1]:
-            following.hear(line)
+        stream.lost(ServerUnavailable("gone"))
+        list(stream.feed(QUEUED.decode()))
 
-    assert not following.over
+    assert not stream.over
+
+
+def decoded(*pieces: str) -> list[Event]:
+    decoder = EventDecoder()
+    return [event for piece in pieces for event in decoder.feed(piece)]
 
 
 def test_an_event_that_is_no_json_is_told_as_text():
-    following = Following()
-    following.hear("event: note")
-    following.hear("data: hello")
+    (event,) = decoded("event: note\ndata: hello\n\n")
 
-    event = following.hear("")
-
-    assert event is not None
     assert event.data == {"text": "hello"}
+
+
+def test_json_too_deep_to_read_is_told_as_text():
+    (event,) = decoded("event: note\ndata: " + 100_000 * "[" + "\n\n")
+
+    assert list(event.data) == ["text"]
+
+
+def test_only_the_line_ends_of_the_standard_end_a_line():
+    (event,) = decoded('event: note\ndata: {"text": "one\u2028two\x85three"}\n\n')
+
+    assert event.data == {"text": "one\u2028two\x85three"}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_may_arrive_in_any_pieces(end: str):
+    text = 'id: 1-0\nevent: stage\n: a comment\ndata: {"stage":\ndata: "ptx"}\n\n'.replace(
+        "\n", end
+    )
+
+    assert decoded(text) == decoded(*text) == [Event("1-0", "stage", {"stage": "ptx"})]
+
+
+def test_an_event_without_an_id_has_that_of_the_event_before_it():
+    first, second = decoded("id: 1-0\nevent: a\n\n", "event: b\n\n")
+
+    assert (first.id, second.id) == ("1-0", "1-0")
+
+
+@pytest.mark.parametrize("endless", ["x" * 4096, "data: x\n" * 512, "\ndata: x\ndata"])
+def test_an_endless_event_is_refused(endless: str):
+    with pytest.raises(UnexpectedAnswer, match="more than 1048576 characters"):
+        decoded(*repeat(endless, MAX_EVENT_CHARS))
+
+
+def test_a_connection_that_is_kept_open_with_comments_is_not_refused():
+    decoder = EventDecoder()
+
+    for _ in range(MAX_EVENT_CHARS // 512):
+        assert list(decoder.feed(": still here\n" * 512)) == []
+
+
+@pytest.mark.parametrize("name", ["\u00fc", "1-0\t", "1\0"])
+def test_an_id_that_no_header_can_hold_is_refused(name: str):
+    with pytest.raises(UnexpectedAnswer, match="is no id of an event"):
+        decoded(f"id: {name}\n")
+
+
+def test_an_endless_event_is_not_asked_for_again(client: Client, tritond: FakeTritond):
+    tritond.will_send(b"data: " + 2 * MAX_EVENT_CHARS * b"x")
+
+    with pytest.raises(UnexpectedAnswer):
+        list(client.events(KEY))
+
+    assert len(tritond.requests) == 1
 
 
 async def test_the_async_client_follows_too(tritond: FakeTritond):

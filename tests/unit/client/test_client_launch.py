@@ -16,7 +16,6 @@ from tritonc import (
     buffers,
     launch_request,
 )
-from tritonc.launching import launch_and_wait, query
 
 SOURCE = "import triton\n@triton.jit\ndef add(x_ptr, n): ...\n"
 ADD: dict[str, Any] = {"arguments": {"n": 1000}, "grid": [1]}
@@ -120,36 +119,56 @@ def test_an_idempotency_key_may_be_given(client: Client, tritond: FakeTritond):
     assert tritond.requests[0].headers["idempotency-key"] == "nightly-7"
 
 
-def test_a_service_that_stays_away_is_reported_after_some_repetitions():
-    talk = launch_and_wait(launch_request(SOURCE, **ADD), 60, check=True, idempotency_key=None)
-    question = next(talk)
-    pauses = []
+def test_a_service_that_stays_away_is_reported_after_some_repetitions(
+    client: Client, tritond: FakeTritond, pauses: list[float]
+):
+    for _ in range(6):
+        tritond.will_be_down()
 
-    with pytest.raises(ServerUnavailable, match="gone"):  # noqa: PT012
-        while True:
-            question = talk.throw(ServerUnavailable("gone"))
-            pauses.append(question.pause_s)
+    with pytest.raises(ServerUnavailable, match="refused"):
+        client.launch(SOURCE, **ADD)
 
     assert pauses == [0.25, 0.5, 1.0, 2.0, 4.0]
 
 
-def test_a_service_that_wants_much_patience_is_reported_at_once():
-    talk = launch_and_wait(launch_request(SOURCE, **ADD), 60, check=True, idempotency_key=None)
-    next(talk)
+def test_a_service_that_wants_much_patience_is_reported_at_once(
+    client: Client, tritond: FakeTritond, pauses: list[float]
+):
+    closed = {"slug": "stopping", "detail": "closed for today"}
+    tritond.will_answer(closed, status=503, headers={"Retry-After": "3600"})
 
-    with pytest.raises(ServerUnavailable):
-        talk.throw(ServerUnavailable("closed for today", retry_after_s=3600))
+    with pytest.raises(ServerUnavailable, match="closed for today"):
+        client.launch(SOURCE, **ADD)
+
+    assert pauses == []
 
 
-def test_retry_after_is_obeyed_while_waiting():
-    talk = launch_and_wait(launch_request(SOURCE, **ADD), 60, check=True, idempotency_key=None)
-    next(talk)
-    unfinished = httpx.Response(202, json=launch("running"), headers={"Retry-After": "3"})
+def test_retry_after_is_obeyed_while_waiting(
+    client: Client, tritond: FakeTritond, pauses: list[float]
+):
+    tritond.will_answer(launch("running"), status=202, headers={"Retry-After": "3"})
+    tritond.will_answer(launch())
 
-    following = talk.send(unfinished)
+    client.launch(SOURCE, **ADD)
 
-    assert (following.method, following.path) == ("GET", "/v1/launches/ab12")
-    assert 2.9 < following.pause_s <= 3
+    asked = [(request.method, request.url.path) for request in tritond.requests]
+    assert asked == [("POST", "/v1/launches"), ("GET", "/v1/launches/ab12")]
+    assert pauses == pytest.approx([3], abs=0.5)
+
+
+@pytest.mark.parametrize("said", ["soon", "-1", "\u00b2", "Wed, 21 Oct 2026 07:28:00 GMT"])
+def test_a_retry_after_that_is_no_number_of_seconds_is_as_none(
+    client: Client, tritond: FakeTritond, pauses: list[float], said: str
+):
+    unfinished = httpx.Response(
+        202, json=launch("running"), headers=[(b"Retry-After", said.encode("latin-1"))]
+    )
+    tritond.answers.append(unfinished)
+    tritond.will_answer(launch())
+
+    client.launch(SOURCE, **ADD)
+
+    assert pauses == pytest.approx([0.25], abs=0.2)
 
 
 def test_a_verdict_that_is_not_good_is_an_answer_not_an_exception(
@@ -193,17 +212,16 @@ def test_waiting_in_vain_raises_and_names_the_launch(client: Client, tritond: Fa
     assert expired.value.key == "ab12"
 
 
-def test_several_launches_are_asked_for_in_one_question():
-    talk = query(["a", "b"], 20)
-    question = next(talk)
-    answer = {"launches": [launch(id="a"), launch("running", id="b")]}
+def test_several_launches_are_asked_for_in_one_request(client: Client, tritond: FakeTritond):
+    tritond.will_answer({"launches": [launch(id="a"), launch("running", id="b")]})
+    tritond.will_answer({"launches": [launch(id="a"), launch(id="b")]})
 
-    again = talk.send(httpx.Response(200, json=answer))
+    found = client.launches.query(["a", "b"], wait_s=20)
 
-    assert question.params == {}
-    assert question.json == {"ids": ["a", "b"], "wait_s": 20}
-    assert again.json is not None
-    assert 19 < again.json["wait_s"] < 20
+    assert [each.id for each in found] == ["a", "b"]
+    assert tritond.requests[0].url.query == b""
+    assert tritond.sent(0) == {"ids": ["a", "b"], "wait_s": 20}
+    assert tritond.sent(1)["wait_s"] < 20
 
 
 def test_outputs_and_traces_are_fetched_by_launch(client: Client, tritond: FakeTritond):

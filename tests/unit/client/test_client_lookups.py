@@ -1,13 +1,8 @@
 """Fetching by key: compilations, artifacts, and the documents on the deployment."""
 
-import sys
-
 import pytest
 from fake_tritond import KEY, FakeTritond, compilation, failure
 from tritonc import AsyncClient, Client, CompileFailed, ProblemError, WaitExpired
-from tritonc.batches import Batches
-from tritonc.launches import Launches
-from tritonc.tensors import Tensors
 
 
 def test_get_returns_the_present_state_at_once(client: Client, tritond: FakeTritond):
@@ -86,7 +81,7 @@ def test_targets_and_system_are_passed_on_as_they_are(client: Client, tritond: F
     assert client.system() == {"version": "0.1.0"}
 
 
-async def test_the_async_client_holds_the_same_conversations(tritond: FakeTritond):
+async def test_the_async_client_makes_the_same_requests(tritond: FakeTritond):
     tritond.will_answer(compilation("running"), status=202)
     tritond.will_answer(compilation(cache=None))
     tritond.will_send(b"//ptx")
@@ -106,13 +101,3 @@ async def test_the_async_client_raises_the_same_errors(tritond: FakeTritond):
     async with AsyncClient(transport=tritond) as client:
         with pytest.raises(CompileFailed, match="'maks' is not defined"):
             await client.compile("", target="cuda:90")
-
-
-def test_both_clients_offer_the_same():
-    def offered(client: type) -> set[str]:
-        return {name for name in vars(client) if not name.startswith("_")}
-
-    assert offered(AsyncClient) - {"aclose"} == offered(Client) - {"close"}
-    for kind in (Launches, Batches, Tensors):
-        awaited = getattr(sys.modules[kind.__module__], f"Async{kind.__name__}")
-        assert offered(awaited) == offered(kind)

@@ -5,7 +5,7 @@ import math
 import pytest
 from fake_tritond import FakeTritond, compilation
 from tritonc import Client
-from tritonc.request import constexpr_json
+from tritonc.compile_body import constexpr_json
 
 
 @pytest.mark.parametrize(

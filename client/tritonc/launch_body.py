@@ -1,24 +1,29 @@
-"""The body of a launch request, written from Python values, and the arrays that go before it.
+"""The JSON of a launch request, written from Python values, and the arrays that go before it.
 
 What the service judges is not judged here; it says where something is wrong.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+import math
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, TypedDict, Unpack
 
 from tritonc.compilation import Compilation
+from tritonc.compile_body import JSON_SAFE_INTEGER, constexpr_json, specialized
 from tritonc.diagnostic import POSTED_SOURCE
-from tritonc.launch_arguments import arguments_json
-from tritonc.reference import Reference, reference_json
-from tritonc.request import specialized
-from tritonc.upload import Upload
+from tritonc.upload import Upload, array, is_array
 
 Source = str | Compilation | Mapping[str, Any]
 """The text of a source, a compilation made before, or the JSON of a compile request.
 
 `{"compilation_key": key}` names a compilation that is not at hand.
 """
+
+Reference = str | Callable[..., Any] | Mapping[str, Any]
+"""The text of a function `reference`, a function as it is, or the JSON of a reference."""
 
 REFERENCE = "reference.py"  # what the service calls the text of a reference
 INTERPRETED = "cuda:90"  # a target has to be named, though nothing is compiled for it
@@ -144,3 +149,92 @@ def _case(case: Mapping[str, Any], uploads: dict[str, Upload]) -> dict[str, Any]
     if changed.get("reference") is not None:
         changed["reference"] = reference_json(changed["reference"])
     return changed
+
+
+def arguments_json(arguments: Any, uploads: dict[str, Upload]) -> Any:
+    """Return the JSON of arguments by name or by position; their arrays are added to `uploads`.
+
+    Raises TypeError or ValueError that names the argument which JSON cannot say.
+    """
+    if isinstance(arguments, Mapping):
+        return {name: _argument(name, value, uploads) for name, value in arguments.items()}
+    return [_argument(index, value, uploads) for index, value in enumerate(arguments)]
+
+
+def _argument(name: Any, value: Any, uploads: dict[str, Upload]) -> Any:
+    try:
+        return _described(value, uploads)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"argument {name!r}: {error}") from None
+
+
+def _described(value: Any, uploads: dict[str, Upload]) -> Any:
+    """Return the JSON of an argument; the arrays in it are collected in `uploads`."""
+    if is_array(value):
+        value = array(value)
+    match value:
+        case Upload():
+            uploads[value.digest] = value
+            return value.described()
+        case Mapping():
+            return {name: _member(member, uploads) for name, member in value.items()}
+        case tuple() | list():
+            return {"tuple": [_described(item, uploads) for item in value]}
+    return constexpr_json(_number(value))
+
+
+def _member(value: Any, uploads: dict[str, Upload]) -> Any:
+    """Return the JSON of what stands inside of an argument that is described."""
+    if is_array(value) or isinstance(value, Upload | Mapping):
+        return _described(value, uploads)
+    match _number(value):
+        case list() | tuple() as items:
+            return [_member(item, uploads) for item in items]
+        case bool() | str() | None as plain:
+            return plain
+        case int() as number:
+            return number if abs(number) <= JSON_SAFE_INTEGER else str(number)
+        case float() as number:
+            spelt = "NaN" if math.isnan(number) else f"{'-' if number < 0 else ''}Infinity"
+            return number if math.isfinite(number) else spelt
+    raise TypeError(f"{value!r} is a {type(value).__name__}, which JSON cannot say")
+
+
+def _number(value: Any) -> Any:
+    """Return a number of NumPy's as one of Python's, and anything else as it is."""
+    is_foreign = hasattr(value, "item") and hasattr(value, "dtype")
+    return value.item() if is_foreign else value
+
+
+def reference_json(reference: Reference | None) -> Mapping[str, Any] | None:
+    """Return the JSON of a reference. Raises TypeError for a function without a text."""
+    if isinstance(reference, str):
+        return {"source": reference}
+    if reference is None or isinstance(reference, Mapping):
+        return reference
+    return {"source": _text_of(reference)}
+
+
+def _text_of(function: Any) -> str:
+    """Return a function as a text that defines `reference`, with the modules that it uses.
+
+    Raises TypeError for a function without a text.
+    """
+    name = getattr(function, "__name__", "<lambda>")
+    if name == "<lambda>":
+        raise TypeError("a lambda has no text of its own: write the reference as a `def`")
+    try:
+        text = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError) as error:
+        raise TypeError(f"the text of {name} cannot be read ({error}); pass it as a str") from error
+    imports = [
+        f"import {module.__name__} as {known}\n" for known, module in _modules(function).items()
+    ]
+    alias = "" if name == "reference" else f"\n\nreference = {name}\n"
+    return "".join(imports) + text + alias
+
+
+def _modules(function: Any) -> dict[str, ModuleType]:
+    """Return the modules that a function uses, by the names it knows them under."""
+    used, known = function.__code__.co_names, function.__globals__
+    return {name: known[name] for name in used if isinstance(known.get(name), ModuleType)}

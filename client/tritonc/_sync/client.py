@@ -1,26 +1,34 @@
-"""The blocking client. What it asks and in which order is said in the conversations."""
+# Generated from tritonc/_async/client.py by `make client`; change that file instead.
+"""The client: what it can be asked, and how compilations are posted and polled."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, Unpack
+from urllib.parse import quote
 
 import httpx
 
-from tritonc import compiling, launching
-from tritonc.batches import Batches
+from tritonc._sync.batches import Batches
+from tritonc._sync.connection import Connection
+from tritonc._sync.launches import Launches, launch_and_wait
+from tritonc._sync.tensors import Tensors
 from tritonc.compilation import Compilation
-from tritonc.connection import DEFAULT_URL, Connection
-from tritonc.conversation import look
+from tritonc.compile_body import FurtherMembers, compile_request, ir_request, words
 from tritonc.event import Event
+from tritonc.exchange import DEFAULT_URL, Request, is_accepted, read
 from tritonc.launch import Launch
-from tritonc.launch_request import LaunchMembers, Source, launch_request
-from tritonc.launches import Launches
-from tritonc.request import FurtherMembers, compile_request, ir_request
-from tritonc.tensors import Tensors
+from tritonc.launch_body import LaunchMembers, Source, launch_request
+from tritonc.service_errors import WaitExpired
+
+COMPILATIONS = "/v1/compilations"
+
+_read_compilation = partial(read, Compilation.from_json)
 
 
 class Client:
-    """A connection pool to one tritond service; use it as a context manager, or `close()` it.
+    """A connection pool to one tritond service; use it with `with`, or `close()` it.
 
     `timeout_s` bounds connecting and each silence of the service, beyond the time it was asked to
     wait. `transport` is httpx's: for proxies, certificates, retries or tests. Every method raises
@@ -81,7 +89,7 @@ class Client:
             stop_after=stop_after,
             **further,
         )
-        return self._connection.hold(compiling.compile_and_wait(body, wait_s, check))
+        return self._compile(body, wait_s, check)
 
     def compile_ir(
         self,
@@ -109,7 +117,7 @@ class Client:
             include=include,
             stop_after=stop_after,
         )
-        return self._connection.hold(compiling.compile_and_wait(body, wait_s, check))
+        return self._compile(body, wait_s, check)
 
     def launch(
         self,
@@ -134,12 +142,12 @@ class Client:
         `wait_s`; with `check=False` the launch is returned in whatever state it then is.
         """
         request = launch_request(source, arguments=arguments, grid=grid, **members)
-        talk = launching.launch_and_wait(request, wait_s, check, idempotency_key)
-        return self._connection.hold(talk)
+        return launch_and_wait(self._connection, request, wait_s, check, idempotency_key)
 
     def get(self, key: str, *, include: Iterable[str] = (), wait_s: float = 0) -> Compilation:
         """Return a compilation in its present state, or once it is finished within `wait_s`."""
-        return self._connection.hold(compiling.get(key, include, wait_s))
+        stages = tuple(words(include))
+        return self._poll(_get(key, stages), stages, wait_s)
 
     def artifact(self, key: str, stage: str, *, wait_s: float = 60) -> bytes:
         """Return the bytes of one stage; wait for those that are made on demand, such as `sass`.
@@ -147,35 +155,38 @@ class Client:
         Raises WaitExpired when they are not made within `wait_s`, and ProblemError with the slug
         `stage_not_reached` for a compilation that stopped before, `not_finished` for one under way.
         """
-        return self._connection.hold(compiling.artifact(key, stage, wait_s))
+        path = f"artifacts/{quote(stage, safe='')}"
+        return (self._derived(key, path, wait_s)).content
 
     def sass(self, key: str, *, wait_s: float = 60) -> str:
         """Return the machine code disassembled, with the source lines that it stems from."""
-        return self._connection.hold(compiling.sass(key, wait_s))
+        return (self._derived(key, "artifacts/sass", wait_s)).text
 
     def lines(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
         """Return, for each line of the source, the lines of every stage that stem from it."""
-        return self._connection.hold(compiling.document(key, "lines", wait_s))
+        return read(dict[str, Any], self._derived(key, "lines", wait_s))
 
     def passes(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
         """Return the compiler's passes, with the module before and after those that changed it."""
-        return self._connection.hold(compiling.document(key, "passes", wait_s))
+        return read(dict[str, Any], self._derived(key, "passes", wait_s))
 
     def export(self, key: str, kind: str, *, wait_s: float = 60) -> bytes:
         """Return the kernel to take away: `c`, `cuda-inline`, `rust`, `python`, `triton-cache`."""
-        return self._connection.hold(compiling.export(key, kind, wait_s))
+        path = f"exports/{quote(kind, safe='')}"
+        return (self._derived(key, path, wait_s)).content
 
     def request(self, key: str) -> dict[str, Any]:
         """Return what was posted for a compilation, with options resolved."""
-        return self._connection.hold(compiling.document(key, "request", 0))
+        return read(dict[str, Any], self._derived(key, "request", 0))
 
     def events(self, key: str, *, after: str | None = None) -> Iterator[Event]:
         """Yield what happens to a compilation until it is finished, as `launches.events` does."""
-        return self._connection.follow(compiling.path_of(key) + "/events", after)
+        return self._connection.events(f"{_path(key)}/events", after)
 
     def cancel(self, key: str) -> Compilation:
         """Withdraw this caller's interest; work that interests nobody else is stopped."""
-        return self._connection.hold(compiling.cancel(key))
+        request = Request("DELETE", _path(key), repeatable=True)
+        return _read_compilation(self._connection.send(request))
 
     def inspect(
         self, source: str, *, files: Mapping[str, str] | None = None, wait_s: float = 60
@@ -184,19 +195,25 @@ class Client:
 
         Nothing is executed. A source that cannot be read has a `problem` and no kernels.
         """
-        return self._connection.hold(compiling.inspect(source, files, wait_s))
+        body = {"source": source} | ({"files": dict(files)} if files else {})
+        post = Request("POST", "/v1/inspect", body, repeatable=True)
+        answer = self._poll_answer(post, wait_s)
+        inspection = read(dict[str, Any], answer)
+        if is_accepted(answer):
+            raise WaitExpired(None, f"the inspection is {inspection.get('state')}", wait_s)
+        return inspection
 
     def targets(self) -> dict[str, Any]:
         """Return what can be compiled for: targets and options of each toolchain."""
-        return self._connection.hold(look("/v1/targets"))
+        return self._document("/v1/targets")
 
     def devices(self) -> dict[str, Any]:
         """Return the GPUs that kernels can be launched on now."""
-        return self._connection.hold(look("/v1/devices"))
+        return self._document("/v1/devices")
 
     def system(self) -> dict[str, Any]:
         """Return the state of the deployment: version, store, queues, workers, sandbox."""
-        return self._connection.hold(look("/v1/system"))
+        return self._document("/v1/system")
 
     def close(self) -> None:
         """Close the connections."""
@@ -212,3 +229,60 @@ class Client:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _compile(self, body: Mapping[str, Any], wait_s: float, check: bool) -> Compilation:
+        # a refresh that is posted twice compiles twice, everything else is the same compilation
+        is_refresh = bool(body.get("refresh"))
+        post = Request("POST", COMPILATIONS, body, repeatable=not is_refresh)
+        include = tuple(body.get("include") or ())
+        compilation = self._poll(post, include, wait_s, None if is_refresh else post)
+        if check and not compilation.finished:
+            raise WaitExpired(compilation.key, f"it is {compilation.state}", wait_s)
+        return compilation.raise_unless_succeeded() if check else compilation
+
+    def _poll(
+        self,
+        request: Request,
+        include: tuple[str, ...],
+        wait_s: float,
+        if_not_found: Request | None = None,
+    ) -> Compilation:
+        """Poll a compilation; one that the service has lost since is posted again."""
+        seen: list[Compilation] = []
+
+        def following(compilation: Compilation) -> Request | None:
+            seen.append(compilation)
+            get = _get(compilation.key, include)
+            return None if compilation.finished else replace(get, if_not_found=if_not_found)
+
+        last = self._connection.poll(request, wait_s, _read_compilation, following)
+        # said of the first answer only: asking again is not another request for it
+        return replace(last, cache=seen[0].cache)
+
+    def _derived(self, key: str, what: str, wait_s: float) -> httpx.Response:
+        """Return `what` is derived from a compilation. Raises WaitExpired if it takes too long."""
+        get = Request("GET", f"{_path(key)}/{what}", repeatable=True)
+        answer = self._poll_answer(get, wait_s)
+        if is_accepted(answer):
+            raise WaitExpired(key, f"{what.rpartition('/')[2]} is not made yet", wait_s)
+        return answer
+
+    def _poll_answer(self, request: Request, wait_s: float) -> httpx.Response:
+        """Send the same again for as long as the answer is 202."""
+
+        def following(answer: httpx.Response) -> Request | None:
+            return request if is_accepted(answer) else None
+
+        return self._connection.poll(request, wait_s, lambda answer: answer, following)
+
+    def _document(self, path: str) -> dict[str, Any]:
+        return read(dict[str, Any], self._connection.send(Request("GET", path)))
+
+
+def _get(key: str, include: tuple[str, ...]) -> Request:
+    query = {"include": ",".join(include)} if include else {}
+    return Request("GET", _path(key), query=query, repeatable=True)
+
+
+def _path(key: str) -> str:
+    return f"{COMPILATIONS}/{quote(key, safe='')}"

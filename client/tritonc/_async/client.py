@@ -1,0 +1,287 @@
+"""The client, for asyncio: what it can be asked, and how compilations are posted and polled."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import TracebackType
+from typing import Any, Self, Unpack
+from urllib.parse import quote
+
+import httpx
+
+from tritonc._async.batches import AsyncBatches
+from tritonc._async.connection import AsyncConnection
+from tritonc._async.launches import AsyncLaunches, launch_and_wait
+from tritonc._async.tensors import AsyncTensors
+from tritonc.compilation import Compilation
+from tritonc.compile_body import FurtherMembers, compile_request, ir_request, words
+from tritonc.event import Event
+from tritonc.exchange import DEFAULT_URL, Request, is_accepted, read
+from tritonc.launch import Launch
+from tritonc.launch_body import LaunchMembers, Source, launch_request
+from tritonc.service_errors import WaitExpired
+
+COMPILATIONS = "/v1/compilations"
+
+_read_compilation = partial(read, Compilation.from_json)
+
+
+class AsyncClient:
+    """A connection pool to one tritond service; use it with `async with`, or `aclose()` it.
+
+    `timeout_s` bounds connecting and each silence of the service, beyond the time it was asked to
+    wait. `transport` is httpx's: for proxies, certificates, retries or tests. Every method raises
+    `ServerUnavailable`, `ProblemError` or `UnexpectedAnswer` when the service does not serve it.
+
+    `launches`, `batches` and `tensors` hold what can be done with those that are there.
+    """
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        api_key: str | None = None,
+        timeout_s: float = 10,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._connection = AsyncConnection(url, api_key, timeout_s, transport)
+        self.launches = AsyncLaunches(self._connection)
+        self.batches = AsyncBatches(self._connection)
+        self.tensors = AsyncTensors(self._connection)
+
+    async def compile(
+        self,
+        source: str,
+        *,
+        target: str,
+        signature: Mapping[str, Any] | str | None = None,
+        constexprs: Mapping[str, Any] | None = None,
+        hints: Mapping[str, Iterable[str]] | None = None,
+        kernel: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        include: Iterable[str] = (),
+        stop_after: str | None = None,
+        wait_s: float = 60,
+        check: bool = True,
+        **further: Unpack[FurtherMembers],
+    ) -> Compilation:
+        """Compile a kernel, or fetch what was compiled before; return when it is finished.
+
+        `signature` has Triton's type names by parameter (`"*fp32:16"` is a pointer divisible by
+        16), `hints` are the long form of such suffixes, `constexprs` the compile-time values, and
+        `include` the stages whose artifacts shall come with the answer; `FurtherMembers` lists the
+        rest. `wait_s` bounds this call: compiling goes on when it is over.
+
+        Raises CompileFailed if the kernel does not compile and WaitExpired if it takes longer than
+        `wait_s`. With `check=False` the compilation is returned in whatever state it then is:
+        `wait_s=0, check=False` only submits. Raises TypeError for values JSON cannot say.
+        """
+        body = compile_request(
+            source,
+            target=target,
+            signature=signature,
+            constexprs=constexprs,
+            hints=hints,
+            kernel=kernel,
+            options=options,
+            include=include,
+            stop_after=stop_after,
+            **further,
+        )
+        return await self._compile(body, wait_s, check)
+
+    async def compile_ir(
+        self,
+        text: str,
+        *,
+        target: str,
+        language: str = "ttir",
+        canonicalize: bool = False,
+        options: Mapping[str, Any] | None = None,
+        include: Iterable[str] = (),
+        stop_after: str | None = None,
+        wait_s: float = 60,
+        check: bool = True,
+    ) -> Compilation:
+        """Compile TTIR or TTGIR text, as `compile` does Python.
+
+        `canonicalize` runs the first passes too: for what a front end wrote and no pass has seen.
+        """
+        body = ir_request(
+            text,
+            language=language,
+            canonicalize=canonicalize,
+            target=target,
+            options=options,
+            include=include,
+            stop_after=stop_after,
+        )
+        return await self._compile(body, wait_s, check)
+
+    async def launch(
+        self,
+        source: Source,
+        *,
+        arguments: Mapping[str, Any] | Sequence[Any],
+        grid: Sequence[int | str],
+        wait_s: float = 60,
+        check: bool = True,
+        idempotency_key: str | None = None,
+        **members: Unpack[LaunchMembers],
+    ) -> Launch:
+        """Run a kernel and return what was found out about it, when it is over.
+
+        `source` is the text of one, or a `Compilation`. `arguments` are numbers, buffers that
+        `tritonc.buffers` describes, and arrays, which are uploaded; in `grid` stand numbers and
+        expressions such as `"cdiv(n_elements, BLOCK_SIZE)"`. `LaunchMembers` lists the rest.
+        A request that gets no answer is repeated under one idempotency key: it runs once.
+
+        A kernel that is wrong has a `verdict` that says so. Raises LaunchFailed when there is no
+        verdict, as for a kernel that does not compile, and WaitExpired if it takes longer than
+        `wait_s`; with `check=False` the launch is returned in whatever state it then is.
+        """
+        request = launch_request(source, arguments=arguments, grid=grid, **members)
+        return await launch_and_wait(self._connection, request, wait_s, check, idempotency_key)
+
+    async def get(self, key: str, *, include: Iterable[str] = (), wait_s: float = 0) -> Compilation:
+        """Return a compilation in its present state, or once it is finished within `wait_s`."""
+        stages = tuple(words(include))
+        return await self._poll(_get(key, stages), stages, wait_s)
+
+    async def artifact(self, key: str, stage: str, *, wait_s: float = 60) -> bytes:
+        """Return the bytes of one stage; wait for those that are made on demand, such as `sass`.
+
+        Raises WaitExpired when they are not made within `wait_s`, and ProblemError with the slug
+        `stage_not_reached` for a compilation that stopped before, `not_finished` for one under way.
+        """
+        path = f"artifacts/{quote(stage, safe='')}"
+        return (await self._derived(key, path, wait_s)).content
+
+    async def sass(self, key: str, *, wait_s: float = 60) -> str:
+        """Return the machine code disassembled, with the source lines that it stems from."""
+        return (await self._derived(key, "artifacts/sass", wait_s)).text
+
+    async def lines(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
+        """Return, for each line of the source, the lines of every stage that stem from it."""
+        return read(dict[str, Any], await self._derived(key, "lines", wait_s))
+
+    async def passes(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
+        """Return the compiler's passes, with the module before and after those that changed it."""
+        return read(dict[str, Any], await self._derived(key, "passes", wait_s))
+
+    async def export(self, key: str, kind: str, *, wait_s: float = 60) -> bytes:
+        """Return the kernel to take away: `c`, `cuda-inline`, `rust`, `python`, `triton-cache`."""
+        path = f"exports/{quote(kind, safe='')}"
+        return (await self._derived(key, path, wait_s)).content
+
+    async def request(self, key: str) -> dict[str, Any]:
+        """Return what was posted for a compilation, with options resolved."""
+        return read(dict[str, Any], await self._derived(key, "request", 0))
+
+    def events(self, key: str, *, after: str | None = None) -> AsyncIterator[Event]:
+        """Yield what happens to a compilation until it is finished, as `launches.events` does."""
+        return self._connection.events(f"{_path(key)}/events", after)
+
+    async def cancel(self, key: str) -> Compilation:
+        """Withdraw this caller's interest; work that interests nobody else is stopped."""
+        request = Request("DELETE", _path(key), repeatable=True)
+        return _read_compilation(await self._connection.send(request))
+
+    async def inspect(
+        self, source: str, *, files: Mapping[str, str] | None = None, wait_s: float = 60
+    ) -> dict[str, Any]:
+        """Return the kernels of a source: parameters, configurations, what they call.
+
+        Nothing is executed. A source that cannot be read has a `problem` and no kernels.
+        """
+        body = {"source": source} | ({"files": dict(files)} if files else {})
+        post = Request("POST", "/v1/inspect", body, repeatable=True)
+        answer = await self._poll_answer(post, wait_s)
+        inspection = read(dict[str, Any], answer)
+        if is_accepted(answer):
+            raise WaitExpired(None, f"the inspection is {inspection.get('state')}", wait_s)
+        return inspection
+
+    async def targets(self) -> dict[str, Any]:
+        """Return what can be compiled for: targets and options of each toolchain."""
+        return await self._document("/v1/targets")
+
+    async def devices(self) -> dict[str, Any]:
+        """Return the GPUs that kernels can be launched on now."""
+        return await self._document("/v1/devices")
+
+    async def system(self) -> dict[str, Any]:
+        """Return the state of the deployment: version, store, queues, workers, sandbox."""
+        return await self._document("/v1/system")
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._connection.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def _compile(self, body: Mapping[str, Any], wait_s: float, check: bool) -> Compilation:
+        # a refresh that is posted twice compiles twice, everything else is the same compilation
+        is_refresh = bool(body.get("refresh"))
+        post = Request("POST", COMPILATIONS, body, repeatable=not is_refresh)
+        include = tuple(body.get("include") or ())
+        compilation = await self._poll(post, include, wait_s, None if is_refresh else post)
+        if check and not compilation.finished:
+            raise WaitExpired(compilation.key, f"it is {compilation.state}", wait_s)
+        return compilation.raise_unless_succeeded() if check else compilation
+
+    async def _poll(
+        self,
+        request: Request,
+        include: tuple[str, ...],
+        wait_s: float,
+        if_not_found: Request | None = None,
+    ) -> Compilation:
+        """Poll a compilation; one that the service has lost since is posted again."""
+        seen: list[Compilation] = []
+
+        def following(compilation: Compilation) -> Request | None:
+            seen.append(compilation)
+            get = _get(compilation.key, include)
+            return None if compilation.finished else replace(get, if_not_found=if_not_found)
+
+        last = await self._connection.poll(request, wait_s, _read_compilation, following)
+        # said of the first answer only: asking again is not another request for it
+        return replace(last, cache=seen[0].cache)
+
+    async def _derived(self, key: str, what: str, wait_s: float) -> httpx.Response:
+        """Return `what` is derived from a compilation. Raises WaitExpired if it takes too long."""
+        get = Request("GET", f"{_path(key)}/{what}", repeatable=True)
+        answer = await self._poll_answer(get, wait_s)
+        if is_accepted(answer):
+            raise WaitExpired(key, f"{what.rpartition('/')[2]} is not made yet", wait_s)
+        return answer
+
+    async def _poll_answer(self, request: Request, wait_s: float) -> httpx.Response:
+        """Send the same again for as long as the answer is 202."""
+
+        def following(answer: httpx.Response) -> Request | None:
+            return request if is_accepted(answer) else None
+
+        return await self._connection.poll(request, wait_s, lambda answer: answer, following)
+
+    async def _document(self, path: str) -> dict[str, Any]:
+        return read(dict[str, Any], await self._connection.send(Request("GET", path)))
+
+
+def _get(key: str, include: tuple[str, ...]) -> Request:
+    query = {"include": ",".join(include)} if include else {}
+    return Request("GET", _path(key), query=query, repeatable=True)
+
+
+def _path(key: str) -> str:
+    return f"{COMPILATIONS}/{quote(key, safe='')}"

@@ -1,0 +1,118 @@
+"""A pool of connections to one service, for asyncio: sends, repeats, polls and follows events."""
+
+from asyncio import sleep
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from time import monotonic
+from typing import TypeVar
+
+import httpx
+
+from tritonc.event import Event, EventStream
+from tritonc.exchange import (
+    POLL_INTERVAL_S,
+    RETRY_PAUSES_S,
+    Request,
+    check,
+    not_reached,
+    pool_arguments,
+    retry_after_s,
+    retry_pause_s,
+    stream_arguments,
+)
+from tritonc.service_errors import ProblemError, ServerUnavailable
+
+Result = TypeVar("Result")
+
+
+class AsyncConnection:
+    """`timeout_s` bounds connecting and silence; `transport` is httpx's."""
+
+    def __init__(
+        self,
+        url: str,
+        api_key: str | None,
+        timeout_s: float,
+        transport: httpx.AsyncBaseTransport | None,
+    ) -> None:
+        self._timeout_s = timeout_s
+        pool = pool_arguments(url, api_key, timeout_s)
+        self._http = httpx.AsyncClient(**pool, transport=transport)
+
+    async def send(self, request: Request) -> httpx.Response:
+        """Send a request and return its answer, which says success.
+
+        Raises ServerUnavailable, after some repetitions if the request is repeatable, ProblemError
+        or UnexpectedAnswer.
+        """
+        try:
+            return await self._retry(request)
+        except ProblemError as error:
+            if request.if_not_found is None or error.slug != "not_found":
+                raise
+        return await self._retry(replace(request.if_not_found, wait_s=request.wait_s))
+
+    async def poll(
+        self,
+        request: Request,
+        wait_s: float,
+        read: Callable[[httpx.Response], Result],
+        following: Callable[[Result], Request | None],
+    ) -> Result:
+        """Send `request`, then what is `following` each result, until that is None.
+
+        Returns the last result, unfinished though it may be, when `wait_s` is over. `Retry-After`
+        is obeyed.
+        """
+        deadline = monotonic() + wait_s
+        request = request.waiting(wait_s)
+        while True:
+            sent_at = monotonic()
+            answer = await self.send(request)
+            result = read(answer)
+            after = following(result)
+            left_s = deadline - monotonic()
+            if after is None or left_s <= 0:
+                return result
+            interval_s = retry_after_s(answer) or POLL_INTERVAL_S
+            pause_s = min(left_s, max(0, sent_at + interval_s - monotonic()))
+            await sleep(pause_s)
+            request = after.waiting(left_s - pause_s)
+
+    async def events(self, path: str, after: str | None) -> AsyncIterator[Event]:
+        """Yield events as they come, through lost connections, until the last one."""
+        stream = EventStream(after)
+        while not stream.over:
+            await sleep(stream.pause_s)
+            arguments = stream_arguments(path, stream.headers(), self._timeout_s)
+            try:
+                async with self._http.stream(**arguments) as answer:
+                    if not answer.is_success:
+                        await answer.aread()
+                    async for text in check(answer).aiter_text():
+                        for event in stream.feed(text):
+                            yield event
+                stream.ended()
+            except httpx.RequestError as error:
+                stream.lost(not_reached(error, self._http.base_url))
+            except ServerUnavailable as error:
+                stream.lost(error)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def _retry(self, request: Request) -> httpx.Response:
+        for pause_s in RETRY_PAUSES_S if request.repeatable else ():
+            try:
+                return await self._send_once(request)
+            except ServerUnavailable as error:
+                await sleep(retry_pause_s(pause_s, error))
+        return await self._send_once(request)
+
+    async def _send_once(self, request: Request) -> httpx.Response:
+        try:
+            answer = await self._http.request(**request.arguments(self._timeout_s))
+        except httpx.RequestError as error:
+            raise not_reached(error, self._http.base_url) from error
+        return check(answer)

@@ -1,0 +1,117 @@
+"""Launches by id, for asyncio: what `AsyncClient.launches` offers, and how one is posted."""
+
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from tritonc._async.connection import AsyncConnection
+from tritonc._async.tensors import upload_missing
+from tritonc.event import Event
+from tritonc.exchange import Request, read
+from tritonc.launch import Launch, LaunchFailed
+from tritonc.launch_body import LaunchRequest
+from tritonc.service_errors import WaitExpired
+
+LAUNCHES = "/v1/launches"
+
+_read_launch = partial(read, Launch.from_json)
+
+
+class AsyncLaunches:
+    """The caller's launches; those of others answer 404, as ones that are not there do."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def get(self, launch_id: str, *, wait_s: float = 0) -> Launch:
+        """Return a launch in its present state, or once it is over within `wait_s`."""
+        return await _poll_launch(self._connection, _get(launch_id), wait_s)
+
+    async def query(self, ids: Sequence[str], *, wait_s: float = 0) -> list[Launch]:
+        """Return several in the order of `ids`, once all are over or `wait_s` is."""
+        body = {"ids": list(ids)}
+        query = Request("POST", f"{LAUNCHES}/query", body, waits_in_body=True, repeatable=True)
+
+        def following(launches: list[Launch]) -> Request | None:
+            return None if all(launch.finished for launch in launches) else query
+
+        return await self._connection.poll(query, wait_s, _read_launches, following)
+
+    async def cancel(self, launch_id: str) -> Launch:
+        """End a launch that is not over."""
+        return _read_launch(await self._connection.send(Request("DELETE", _path(launch_id))))
+
+    def events(self, launch_id: str, *, after: str | None = None) -> AsyncIterator[Event]:
+        """Yield what happens to a launch until it is over, through lost connections.
+
+        `after` is the id of the last event known. Raises ServerUnavailable when the service cannot
+        be reached several times in a row.
+        """
+        return self._connection.events(f"{_path(launch_id)}/events", after)
+
+    async def output(self, launch_id: str, argument: str, *, case: int = 0) -> bytes:
+        """Return the .npy file of an output that was asked for as `tensor`; bf16 and fp8 as bits.
+
+        `numpy.load(io.BytesIO(...))` reads it.
+        """
+        path = f"{_path(launch_id)}/outputs/{quote(argument, safe='')}"
+        request = Request("GET", path, query=_case(case), repeatable=True)
+        return (await self._connection.send(request)).content
+
+    async def trace(self, launch_id: str, *, case: int = 0) -> dict[str, Any]:
+        """Return the memory accesses of the programs that were to be traced."""
+        path = f"{_path(launch_id)}/trace"
+        request = Request("GET", path, query=_case(case), repeatable=True)
+        return read(dict[str, Any], await self._connection.send(request))
+
+
+async def launch_and_wait(
+    connection: AsyncConnection,
+    request: LaunchRequest,
+    wait_s: float,
+    check: bool,
+    idempotency_key: str | None,
+) -> Launch:
+    """Upload what is missing, post the launch, poll it until it is over or `wait_s` is.
+
+    A post without an answer is repeated under one idempotency key, so it never launches twice.
+    Raises WaitExpired, or LaunchFailed when there is no verdict, if `check`.
+    """
+    await upload_missing(connection, request.uploads.values())
+    headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+    post = Request("POST", LAUNCHES, request.body, headers=headers, repeatable=True)
+    launch = await _poll_launch(connection, post, wait_s)
+    launch = replace(launch, sources=request.sources)
+    if check and not launch.finished:
+        raise WaitExpired(launch.id, f"it is {launch.state}", wait_s)
+    if check and launch.state != "completed":
+        raise LaunchFailed(launch)
+    return launch
+
+
+async def _poll_launch(connection: AsyncConnection, request: Request, wait_s: float) -> Launch:
+    def following(launch: Launch) -> Request | None:
+        return None if launch.finished else _get(launch.id)
+
+    return await connection.poll(request, wait_s, _read_launch, following)
+
+
+def _read_launches(answer: httpx.Response) -> list[Launch]:
+    return read(lambda body: [Launch.from_json(one) for one in body["launches"]], answer)
+
+
+def _get(launch_id: str) -> Request:
+    return Request("GET", _path(launch_id), repeatable=True)
+
+
+def _path(launch_id: str) -> str:
+    return f"{LAUNCHES}/{quote(launch_id, safe='')}"
+
+
+def _case(case: int) -> Mapping[str, str]:
+    return {"case": str(case)} if case else {}

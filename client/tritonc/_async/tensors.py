@@ -1,0 +1,62 @@
+"""Uploaded tensors, for asyncio: what `AsyncClient.tensors` offers."""
+
+from collections.abc import Iterable
+from urllib.parse import quote
+
+import httpx
+
+from tritonc._async.connection import AsyncConnection
+from tritonc.exchange import Request
+from tritonc.service_errors import ProblemError
+from tritonc.upload import Upload
+
+NPY = {"Content-Type": "application/x-npy"}
+
+
+class AsyncTensors:
+    """The caller's tensors, each under the digest of its .npy file.
+
+    Launches upload by themselves what they are given and the service lacks; this is for looking
+    after what is there.
+    """
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def put(self, upload: Upload) -> str:
+        """Upload what `array` returned, and return its digest."""
+        path = _path(upload.digest)
+        put = Request("PUT", path, content=upload.content, headers=NPY, repeatable=True)
+        await self._connection.send(put)
+        return upload.digest
+
+    async def get(self, digest: str) -> bytes:
+        """Return the .npy file."""
+        answer = await self._connection.send(Request("GET", _path(digest), repeatable=True))
+        return answer.content
+
+    async def has(self, digest: str) -> bool:
+        """Return whether it is there."""
+        try:
+            await self._connection.send(Request("HEAD", _path(digest), repeatable=True))
+        except ProblemError as error:
+            if error.status == httpx.codes.NOT_FOUND:
+                return False
+            raise
+        return True
+
+    async def delete(self, digest: str) -> None:
+        """Delete it. Raises ProblemError (404) when it is not there."""
+        await self._connection.send(Request("DELETE", _path(digest)))
+
+
+async def upload_missing(connection: AsyncConnection, uploads: Iterable[Upload]) -> None:
+    """Upload the tensors that the service does not have yet."""
+    tensors = AsyncTensors(connection)
+    for upload in uploads:
+        if not await tensors.has(upload.digest):
+            await tensors.put(upload)
+
+
+def _path(digest: str) -> str:
+    return f"/v1/tensors/{quote(digest, safe=':')}"

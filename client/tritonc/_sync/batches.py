@@ -1,0 +1,110 @@
+# Generated from tritonc/_async/batches.py by `make client`; change that file instead.
+"""Batches: what `Client.batches` offers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from tritonc._sync.connection import Connection
+from tritonc._sync.tensors import upload_missing
+from tritonc.batch import Batch
+from tritonc.event import Event
+from tritonc.exchange import Request, read
+from tritonc.launch import Launch
+from tritonc.launch_body import LaunchRequest
+from tritonc.service_errors import WaitExpired
+
+BATCHES = "/v1/batches"
+STATES_ONLY = {"results": "none"}  # enough to wait with; the results come once, at the end
+
+_read_batch = partial(read, Batch.from_json)
+
+
+class Batches:
+    """Up to 1,000 requests posted together; one that is wrong is a problem of its own.
+
+    A batch is posted once: if that gets no answer, ServerUnavailable is raised, though the service
+    may have taken it.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def compile(
+        self, requests: Sequence[Mapping[str, Any]], *, wait_s: float = 300, check: bool = True
+    ) -> Batch:
+        """Compile what `compile_request` wrote. Raises WaitExpired unless all end in time.
+
+        With `check=False` the batch is returned in whatever state it then is.
+        """
+        return self._post("compilations", list(requests), wait_s, check)
+
+    def launch(
+        self,
+        requests: Sequence[LaunchRequest | Mapping[str, Any]],
+        *,
+        wait_s: float = 300,
+        check: bool = True,
+    ) -> Batch:
+        """Run what `launch_request` wrote. Raises WaitExpired unless all end in time.
+
+        With `check=False` the batch is returned in whatever state it then is.
+        """
+        launches = [r if isinstance(r, LaunchRequest) else LaunchRequest(r) for r in requests]
+        uploads = {digest: u for launch in launches for digest, u in launch.uploads.items()}
+        upload_missing(self._connection, uploads.values())
+        bodies = [launch.body for launch in launches]
+        batch = self._post("launches", bodies, wait_s, check)
+        return _with_sources(batch, [launch.sources for launch in launches])
+
+    def get(self, batch_id: str, *, wait_s: float = 0) -> Batch:
+        """Return a batch in its present state, or once it is finished within `wait_s`."""
+        whole = Request("GET", _path(batch_id), repeatable=True)
+        if wait_s > 0:
+            states = replace(whole, query=STATES_ONLY)
+
+            def following(batch: Batch) -> Request | None:
+                return None if batch.finished else states
+
+            self._connection.poll(states, wait_s, _read_batch, following)
+        return _read_batch(self._connection.send(whole))
+
+    def cancel(self, batch_id: str) -> Batch:
+        """Cancel what is left of a batch."""
+        return _read_batch(self._connection.send(Request("DELETE", _path(batch_id))))
+
+    def events(self, batch_id: str, *, after: str | None = None) -> Iterator[Event]:
+        """Yield an event for each item that ends, as `launches.events` does for a launch."""
+        return self._connection.events(f"{_path(batch_id)}/events", after)
+
+    def _post(
+        self, kind: str, requests: list[Mapping[str, Any]], wait_s: float, check: bool
+    ) -> Batch:
+        """Post once: a post without an answer is not repeated, as it may have been taken."""
+        body = {"kind": kind, "requests": requests}
+        post = Request("POST", BATCHES, body, query=STATES_ONLY)
+        posted = _read_batch(self._connection.send(post))
+        batch = self.get(posted.id, wait_s=0 if posted.finished else wait_s)
+        if check and not batch.finished:
+            finished = sum(item.finished for item in batch.items)
+            state = f"{finished} of {len(batch.items)} items are finished"
+            raise WaitExpired(batch.id, state, wait_s)
+        return batch
+
+
+def _path(batch_id: str) -> str:
+    return f"{BATCHES}/{quote(batch_id, safe='')}"
+
+
+def _with_sources(batch: Batch, sources: Sequence[Mapping[str, str]]) -> Batch:
+    """Return the batch with the posted texts beside its launches, for excerpts."""
+    texts = dict(enumerate(sources))
+    items = [
+        replace(item, result=replace(item.result, sources=texts.get(item.index, {})))
+        if isinstance(item.result, Launch)
+        else item
+        for item in batch.items
+    ]
+    return replace(batch, items=tuple(items))

@@ -1,0 +1,157 @@
+"""One HTTP request and its answer, without input or output: what is sent, what the answer means.
+
+The connections send requests, pause and ask again; the numbers for that are here, as they are the
+same for the blocking client and for that of asyncio.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import httpx
+
+from tritonc.diagnostic import Problem
+from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer
+
+__version__ = "0.1.0"  # read by the build, too: see client/pyproject.toml
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+LONGEST_WAIT_S = 30.0  # of one request; proxies cut connections that are silent for long
+SILENCE_S = 60.0  # of an event stream, before it is taken for lost and asked for again
+POLL_INTERVAL_S = 0.25  # at least, should the service answer at once instead of waiting
+RETRY_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 4.0)  # after no answer; together they bridge a restart
+LONGEST_PAUSE_S = 10.0  # a service that wants more patience than this is reported instead
+UNAVAILABLE = frozenset({502, 503, 504})
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request; the service may take `wait_s` to answer it.
+
+    `body` is sent as JSON, `content` as it is; there is one of them at most. `wait_s` stands in the
+    URL or, if `waits_in_body`, in the body. `repeatable` means that repeating it has no further
+    effect: it is repeated when there is no answer. `if_not_found` is sent when the answer is 404.
+    """
+
+    method: str
+    path: str
+    body: Mapping[str, Any] | None = None
+    content: bytes | None = None
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    wait_s: float = 0
+    waits_in_body: bool = False
+    repeatable: bool = False
+    if_not_found: "Request | None" = None
+
+    def waiting(self, wait_s: float) -> "Request":
+        """Return this request with the time the service may wait, at most LONGEST_WAIT_S."""
+        return replace(self, wait_s=min(wait_s, LONGEST_WAIT_S))
+
+    @property
+    def params(self) -> dict[str, str]:
+        """The query of the URL."""
+        in_url = self.wait_s > 0 and not self.waits_in_body
+        return dict(self.query) | ({"wait": f"{self.wait_s:.3f}"} if in_url else {})
+
+    @property
+    def json(self) -> Mapping[str, Any] | None:
+        """The JSON to send."""
+        if self.body is None or not self.waits_in_body:
+            return self.body
+        return {**self.body, "wait_s": round(self.wait_s, 3)}
+
+    def arguments(self, timeout_s: float) -> dict[str, Any]:
+        """Return the arguments of httpx's `request()`; reading may take `wait_s` longer."""
+        content = {"json": self.json} if self.content is None else {"content": self.content}
+        return {
+            "method": self.method,
+            "url": self.path,
+            "params": self.params,
+            "headers": dict(self.headers),
+            "timeout": httpx.Timeout(timeout_s, read=timeout_s + self.wait_s),
+            **content,
+        }
+
+
+def pool_arguments(url: str, api_key: str | None, timeout_s: float) -> dict[str, Any]:
+    """Return the arguments of httpx's clients."""
+    headers = {"User-Agent": f"tritonc/{__version__}"}
+    if api_key:
+        headers["Authorization"] = f"Bearer {api_key}"
+    return {"base_url": url, "headers": headers, "timeout": timeout_s}
+
+
+def stream_arguments(path: str, headers: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
+    """Return the arguments of httpx's `stream()`."""
+    timeout = httpx.Timeout(timeout_s, read=max(timeout_s, SILENCE_S))
+    return {"method": "GET", "url": path, "headers": dict(headers), "timeout": timeout}
+
+
+def check(answer: httpx.Response) -> httpx.Response:
+    """Return `answer` if it says success.
+
+    Raises ServerUnavailable, ProblemError or UnexpectedAnswer if not, with what it says.
+    """
+    if answer.is_success:
+        return answer
+    problem, after_s = _problem(answer), retry_after_s(answer)
+    if answer.status_code in UNAVAILABLE:
+        raise ServerUnavailable(f"{_url(answer)}: {problem}", problem, after_s)
+    if answer.is_error:
+        raise ProblemError(problem, answer.status_code, after_s)
+    raise UnexpectedAnswer(f"{_url(answer)} answered {answer.status_code}; is the URL right?")
+
+
+def read(reader: Callable[[Any], Result], answer: httpx.Response) -> Result:
+    """Return what `reader` makes of the answer's JSON. Raises UnexpectedAnswer if it cannot."""
+    try:
+        return reader(answer.json())
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        kind = answer.headers.get("content-type", "no content type")
+        raise UnexpectedAnswer(
+            f"{_url(answer)} did not answer as tritond does ({kind}); is the URL right?"
+        ) from error
+
+
+def not_reached(error: httpx.RequestError, url: httpx.URL) -> ServerUnavailable:
+    """Return the error to raise when there is no answer at all."""
+    reason = str(error) or type(error).__name__
+    return ServerUnavailable(f"no answer from {url}: {reason}; is the service up, the URL right?")
+
+
+def retry_after_s(answer: httpx.Response) -> float | None:
+    """Return what the answer says of when to ask again, in seconds."""
+    text = answer.headers.get("retry-after", "")
+    return float(text) if text.isascii() and text.isdigit() else None
+
+
+def retry_pause_s(pause_s: float, error: ServerUnavailable) -> float:
+    """Return how long to pause before asking again: `pause_s`, or longer if the service says so.
+
+    Raises `error` when it wants more patience than LONGEST_PAUSE_S.
+    """
+    wanted_s = error.retry_after_s or 0
+    if wanted_s > LONGEST_PAUSE_S:
+        raise error
+    return max(pause_s, wanted_s)
+
+
+def is_accepted(answer: httpx.Response) -> bool:
+    """Return whether the work that the answer is about is not done: 202."""
+    return answer.status_code == httpx.codes.ACCEPTED
+
+
+def _url(answer: httpx.Response) -> httpx.URL:
+    return answer.url.copy_with(query=None)
+
+
+def _problem(answer: httpx.Response) -> Problem:
+    try:
+        return Problem.from_json(answer.json())
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        # written by something in between: the status line is all that can be trusted to make sense
+        title = f"{answer.status_code} {answer.reason_phrase}"
+        return Problem.from_json({"title": title, "status": answer.status_code})
