@@ -2,6 +2,6 @@
 
 import sys
 
-from tritonc.command import main
+from tritonc.cli.command import main
 
 sys.exit(main())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fake_tritond import KEY, FakeTritond, compilation, failure
-from tritonc.command import main
+from tritonc.cli.command import main
 
 ADD = ["--signature", "*fp32:16,*fp32:16,*fp32:16,i32", "--constexpr", "BLOCK_SIZE=1024"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_tritond import KEY, OUT_OF_BOUNDS, FakeTritond, launch, output
-from tritonc.command import main
-from tritonc.described import argument
+from tritonc.cli.argument_syntax import launch_argument
+from tritonc.cli.command import main
 
 INTERPRETER = ["--device", "interpreter", "--grid", "1"]
 
@@ -208,7 +208,7 @@ def test_a_launch_that_cannot_be_posted_exits_2_and_says_why(
     ],
 )  # fmt: skip
 def test_an_argument_is_described_in_few_words(text: str, meant: object):
-    assert argument(text) == meant
+    assert launch_argument(text) == meant
 
 
 def test_a_file_is_an_argument_that_may_be_worked_on_in_place(tmp_path: Path):
@@ -216,7 +216,10 @@ def test_a_file_is_an_argument_that_may_be_worked_on_in_place(tmp_path: Path):
     np.save(file, np.zeros(3, dtype=np.float32))
     (tmp_path / "x.npy").write_bytes(file.getvalue())
 
-    read, worked_on = argument(f"@{tmp_path}/x.npy"), argument(f"@{tmp_path}/x.npy:output")
+    read, worked_on = (
+        launch_argument(f"@{tmp_path}/x.npy"),
+        launch_argument(f"@{tmp_path}/x.npy:output"),
+    )
 
     assert (read.shape, read.dtype, read.output) == ((3,), "fp32", False)
     assert worked_on.output
@@ -225,7 +228,7 @@ def test_a_file_is_an_argument_that_may_be_worked_on_in_place(tmp_path: Path):
 @pytest.mark.parametrize("text", ["fp32[4]:normal(1,2,3)", "fp32[4]:x y"])
 def test_a_description_that_means_nothing_is_refused(text: str):
     with pytest.raises(ArgumentTypeError):
-        argument(text)
+        launch_argument(text)
 
 
 def test_inspect_shows_kernels_as_one_would_write_them(

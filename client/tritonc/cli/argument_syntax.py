@@ -1,15 +1,16 @@
-"""How the command line describes an argument of a launch: `fp32[98432]:uniform(seed=1)`."""
+"""How values are written on the command line: `num_warps=4`, `x=fp32[98432]:uniform(seed=1)`."""
 
+import json
 import re
 from argparse import ArgumentTypeError
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tritonc.arguments import value
 from tritonc.upload import Upload, array
 
 OUTPUT = "output"
-POSITIONS = {
+FILL_PARAMETERS = {
     "zeros": (),
     "ones": (),
     "full": ("value",),
@@ -22,7 +23,36 @@ _BUFFER = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d, ]*)\](?::(?P<filled>.+))?"
 _INIT = re.compile(r"(?P<kind>\w+)(?:\((?P<members>.*)\))?")
 
 
-def argument(text: str) -> Any:
+def assignment(word: str) -> tuple[str, str]:
+    """Split NAME=TEXT. Raises ArgumentTypeError for a word without a name or without `=`."""
+    name, equals, text = word.partition("=")
+    if not name or not equals:
+        raise ArgumentTypeError(f"{word!r} is not NAME=VALUE")
+    return name, text
+
+
+def value(text: str) -> Any:
+    """Return a JSON value, True, False or None; any other text is a string, as in `fp16` or `ieee`.
+
+    So 16 is an int, 0.5 a float, "16" a string, [1, 2] a tuple and {"dtype": "bf16"} a dtype.
+    """
+    python = {"True": True, "False": False, "None": None}
+    if text in python:
+        return python[text]
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def signature(words: Sequence[str]) -> dict[str, str] | str | None:
+    """Return a signature: one word without `=` is a list of types by position, others are named."""
+    if len(words) == 1 and "=" not in words[0]:
+        return words[0]
+    return dict(assignment(word) for word in words) or None
+
+
+def launch_argument(text: str) -> Any:
     """Return the argument that `text` describes.
 
     Raises ArgumentTypeError for a buffer that is not written as `tritonc launch --help` says and a
@@ -58,7 +88,7 @@ def _init(text: str) -> dict[str, Any]:
         message = f"{text!r} is no way to fill a buffer; write one as uniform or normal(std=2)"
         raise ArgumentTypeError(message)
     members: dict[str, Any] = {}
-    names = iter(POSITIONS.get(init["kind"], ()))
+    names = iter(FILL_PARAMETERS.get(init["kind"], ()))
     for word in filter(None, (part.strip() for part in (init["members"] or "").split(","))):
         name, equals, text = word.partition("=")
         if not equals:

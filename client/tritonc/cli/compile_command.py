@@ -4,20 +4,22 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from tritonc import arguments, emission
 from tritonc._sync.client import Client
+from tritonc.cli.argument_syntax import signature, value
+from tritonc.cli.streams import emit_paths, name_of, read, write, write_json
 from tritonc.compilation import Compilation
 from tritonc.diagnostic import printable, render_all
 from tritonc.service_errors import WaitExpired
-from tritonc.streams import name_of, read, write, write_json
+
+ON_DEMAND = frozenset({"sass"})  # made when first asked for, so never part of the answer
 
 
 def run(given: Namespace, client: Client) -> None:
     """Compile. Raises CompileFailed after what was reached is written."""
-    emissions = emission.planned(given.emit, given.source)
+    emissions = emit_paths(given.emit, given.source)
     compilation = client.compile(
         read(given.source),
-        include=[stage for stage in emissions if stage not in emission.ON_DEMAND],
+        include=[stage for stage in emissions if stage not in ON_DEMAND],
         check=False,
         stop_after=given.stop_after,
         wait_s=given.wait_s,
@@ -45,10 +47,10 @@ def kernel_members(given: Namespace) -> dict[str, Any]:
     members = {
         "target": given.target,
         "kernel": given.kernel,
-        "signature": arguments.signature(given.signature),
-        "constexprs": {name: arguments.value(text) for name, text in given.constexpr} or None,
+        "signature": signature(given.signature),
+        "constexprs": {name: value(text) for name, text in given.constexpr} or None,
         "hints": {name: text.split(",") for name, text in given.hint} or None,
-        "options": {name: arguments.value(text) for name, text in given.option} or None,
+        "options": {name: value(text) for name, text in given.option} or None,
         "files": {name: read(path) for name, path in given.file} or None,
         "triton": given.triton,
     }

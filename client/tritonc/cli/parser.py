@@ -1,9 +1,9 @@
-"""The command line's words: the parser, and how NAME=VALUE is read. Nothing is done here."""
+"""The flags of every command, and what `--help` says of them. Nothing is done here."""
 
 import argparse
-import json
-from collections.abc import Sequence
 from typing import Any
+
+from tritonc.cli.argument_syntax import assignment
 
 EPILOG = """\
 exit codes:
@@ -32,7 +32,7 @@ A file given with --request (TOML or JSON) has the members of a launch request; 
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
     """Return the parser of `tritonc`; the chosen command is in `command`."""
     root = argparse.ArgumentParser(
         prog="tritonc",
@@ -61,35 +61,6 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("devices", help="show the GPUs that kernels run on, as JSON")
     commands.add_parser("system", help="show the state of the deployment, as JSON")
     return root
-
-
-def assignment(word: str) -> tuple[str, str]:
-    """Split NAME=TEXT. Raises ArgumentTypeError for a word without a name or without `=`."""
-    name, equals, text = word.partition("=")
-    if not name or not equals:
-        raise argparse.ArgumentTypeError(f"{word!r} is not NAME=VALUE")
-    return name, text
-
-
-def value(text: str) -> Any:
-    """Return a JSON value, True, False or None; any other text is a string, as in `fp16` or `ieee`.
-
-    So 16 is an int, 0.5 a float, "16" a string, [1, 2] a tuple and {"dtype": "bf16"} a dtype.
-    """
-    python = {"True": True, "False": False, "None": None}
-    if text in python:
-        return python[text]
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
-
-
-def signature(words: Sequence[str]) -> dict[str, str] | str | None:
-    """Return a signature: one word without `=` is a list of types by position, others are named."""
-    if len(words) == 1 and "=" not in words[0]:
-        return words[0]
-    return dict(assignment(word) for word in words) or None
 
 
 def _add_compile(parser: argparse.ArgumentParser) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,3 +39,16 @@ def write_json(document: Mapping[str, Any]) -> None:
     json.dump(document, sys.stdout, indent=2, ensure_ascii=False)
     sys.stdout.write("\n")
     sys.stdout.flush()
+
+
+def emit_paths(words: Sequence[str], source_name: str) -> dict[str, str]:
+    """Return the path to write for each `STAGE[=PATH]` of `--emit`.
+
+    A stage by itself goes to a file named after the source, as rustc does it.
+    """
+    stem = "kernel" if source_name == STANDARD else Path(source_name).stem
+    plan = {}
+    for word in words:
+        stage, _, path = word.partition("=")
+        plan[stage] = path or f"{stem}.{stage}"
+    return plan

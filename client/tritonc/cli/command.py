@@ -1,4 +1,7 @@
-"""The command `tritonc`: results on standard output, everything about them on standard error."""
+"""Runs one command `tritonc`, and says by its exit code what came of it.
+
+Results go to standard output, everything about them to standard error.
+"""
 
 import os
 import sys
@@ -8,8 +11,10 @@ from enum import IntEnum
 
 from httpx import BaseTransport, InvalidURL
 
-from tritonc import arguments, compile_command, inspect_command, launch_command
 from tritonc._sync.client import Client
+from tritonc.cli import compile_command, launch_command, lookup_commands
+from tritonc.cli.parser import command_parser
+from tritonc.cli.streams import name_of
 from tritonc.errors import (
     CompileFailed,
     ProblemError,
@@ -18,9 +23,6 @@ from tritonc.errors import (
     WaitExpired,
 )
 from tritonc.exchange import DEFAULT_URL
-from tritonc.streams import STANDARD, name_of, write, write_json
-
-KEY_DIGITS = 64  # of a compilation's key; the ids of launches are shorter
 
 
 class Exit(IntEnum):
@@ -41,7 +43,7 @@ def main(
     transport: BaseTransport | None = None,
 ) -> int:
     """Run one command and return its exit code; `transport` is the client's, for tests."""
-    parser = arguments.parser()
+    parser = command_parser()
     given = parser.parse_args(argv)
     if given.command is None:
         return _end(Exit.WRONG_REQUEST, parser.format_help())
@@ -73,39 +75,12 @@ def _run(given: Namespace, client: Client) -> bool:
         case "launch":
             return launch_command.run(given, client)
         case "inspect":
-            return inspect_command.run(given, client)
-        case "targets":
-            write_json(client.targets())
-        case "devices":
-            write_json(client.devices())
-        case "system":
-            write_json(client.system())
+            return lookup_commands.inspect(given, client)
+        case "targets" | "devices" | "system":
+            lookup_commands.show_deployment(given, client)
         case _:
-            _run_on_key(given, client)
+            lookup_commands.run_on_key(given, client)
     return True
-
-
-def _run_on_key(given: Namespace, client: Client) -> None:
-    is_launch = len(given.key) < KEY_DIGITS
-    match given.command:
-        case "get" if is_launch:
-            write_json(client.launches.get(given.key, wait_s=given.wait_s).raw)
-        case "get":
-            write_json(client.get(given.key, wait_s=given.wait_s).raw)
-        case "artifact":
-            write(client.artifact(given.key, given.stage, wait_s=given.wait_s), STANDARD)
-        case "sass":
-            write(client.sass(given.key, wait_s=given.wait_s), STANDARD)
-        case "lines":
-            write_json(client.lines(given.key, wait_s=given.wait_s))
-        case "passes":
-            write_json(client.passes(given.key, wait_s=given.wait_s))
-        case "export":
-            write(client.export(given.key, given.format, wait_s=given.wait_s), STANDARD)
-        case "cancel" if is_launch:
-            write_json(client.launches.cancel(given.key).raw)
-        case "cancel":
-            write_json(client.cancel(given.key).raw)
 
 
 def _end(code: Exit, message: str) -> Exit:

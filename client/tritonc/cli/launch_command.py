@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from tritonc._sync.client import Client
-from tritonc.compile_command import kernel_members
-from tritonc.described import argument
+from tritonc.cli.argument_syntax import launch_argument
+from tritonc.cli.compile_command import kernel_members
+from tritonc.cli.streams import name_of, read, write, write_json
 from tritonc.diagnostic import POSTED_SOURCE, printable
 from tritonc.launch_body import KernelMembers
 from tritonc.service_errors import WaitExpired
-from tritonc.streams import name_of, read, write, write_json
 
 
 def run(given: Namespace, client: Client) -> bool:
@@ -61,7 +61,7 @@ def _members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
         for case in request.pop("cases", ())
     ]
     flags = {
-        "arguments": {name: argument(text) for name, text in given.argument},
+        "arguments": {name: launch_argument(text) for name, text in given.argument},
         "grid": [int(word) if word.isdecimal() else word for word in given.grid or ()],
         "device": _device(given.device),
         "reference": _reference(given),
@@ -106,8 +106,10 @@ def _read_request(path: str | None) -> dict[str, Any]:
 def _described(arguments: Any) -> Any:
     """Return the arguments of a request file; a text describes one as on the command line."""
     if isinstance(arguments, list):
-        return [argument(item) if isinstance(item, str) else item for item in arguments]
-    return {n: argument(item) if isinstance(item, str) else item for n, item in arguments.items()}
+        return [launch_argument(item) if isinstance(item, str) else item for item in arguments]
+    return {
+        n: launch_argument(item) if isinstance(item, str) else item for n, item in arguments.items()
+    }
 
 
 def _reference(given: Namespace) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""The command `tritonc`; it uses the client as anybody else would."""
