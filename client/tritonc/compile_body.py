@@ -1,6 +1,6 @@
-"""The bodies of compile requests, written from Python values.
+"""The JSON of compile requests, written from Python values.
 
-Names, types and options are not judged here: the service does, and says where they are wrong.
+Names, types and options are not judged here: the service reports where they are wrong.
 """
 
 import math
@@ -39,11 +39,11 @@ def compile_request(
     """Return the JSON of a request, for `Client.compile` and for batches.
 
     `members` are those of `Client.compile`; what is None is left out, as the service's to choose.
-    Raises TypeError for a constexpr or option value that JSON cannot say.
+    Raises TypeError for a constexpr or option value without a JSON form.
     """
-    return specialized(
+    return members_json(
         {"source": source, "constexprs": constexprs, "hints": hints, "options": options}
-        | {"include": words(include)}
+        | {"include": string_list(include)}
         | members
     )
 
@@ -59,19 +59,19 @@ def ir_request(
 ) -> dict[str, Any]:
     """Return the JSON of a request that compiles `ttir` or `ttgir` text instead of Python."""
     ir = {"language": language, "text": text, "canonicalize": canonicalize}
-    return specialized({"ir": ir, "options": options, "include": words(include)} | members)
+    return members_json({"ir": ir, "options": options, "include": string_list(include)} | members)
 
 
-def specialized(members: Mapping[str, Any]) -> dict[str, Any]:
+def members_json(members: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members that are not None, the Python values among them as JSON.
 
-    Raises TypeError for a constexpr or option value that JSON cannot say.
+    Raises TypeError for a constexpr or option value without a JSON form.
     """
     constexprs, hints, options = (members.get(n) for n in ("constexprs", "hints", "options"))
     written = {
         **members,
         "constexprs": None if constexprs is None else _values("constexpr", constexprs),
-        "hints": None if hints is None else {name: words(hint) for name, hint in hints.items()},
+        "hints": None if hints is None else {n: string_list(h) for n, h in hints.items()},
         "options": None if options is None else _values("option", options),
     }
     return {name: member for name, member in written.items() if member is not None}
@@ -80,7 +80,7 @@ def specialized(members: Mapping[str, Any]) -> dict[str, Any]:
 def constexpr_json(value: Any) -> Any:
     """Return `value` as the service reads constexprs; a tuple is a list, big integers are tagged.
 
-    A dict is taken as it is: it is how to say `{"dtype": "bf16"}` or `{"function": "relu"}`.
+    A dict is passed on as it is: so one writes `{"dtype": "bf16"}` or `{"function": "relu"}`.
     Raises TypeError for anything that has no such form.
     """
     match value:
@@ -99,11 +99,11 @@ def constexpr_json(value: Any) -> Any:
     )
 
 
-def words(given: Iterable[str]) -> list[str]:
+def string_list(strings: Iterable[str]) -> list[str]:
     """Return a list of strings. Raises TypeError for a bare string, whose letters nobody means."""
-    if isinstance(given, str):
-        raise TypeError(f"{given!r} is one string; pass a sequence of strings: ({given!r},)")
-    return list(given)
+    if isinstance(strings, str):
+        raise TypeError(f"{strings!r} is one string; pass a sequence of strings: ({strings!r},)")
+    return list(strings)
 
 
 def _values(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:

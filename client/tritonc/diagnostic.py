@@ -1,4 +1,4 @@
-"""What is wrong, in the service's words: a problem of a request, a diagnostic of a source.
+"""What is wrong with a request or a source, as the service reports it: problems, diagnostics.
 
 Problems are those of RFC 9457, as the body of an error answer or inside a result. Excerpts of
 sources come ready from the service, caret line included; no source is read here.

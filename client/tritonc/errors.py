@@ -1,7 +1,7 @@
-"""Every way a call can fail.
+"""Every way a call can fail, in one place to read and to import from.
 
 TritoncError
- x ServerUnavailable   no answer of use: not reachable, broke off, or said 502, 503 or 504
+ x ServerUnavailable   no answer of use: not reachable, broke off, or answered 502, 503 or 504
  x UnexpectedAnswer    something answered, but not as tritond does: a wrong URL or a proxy
  x ProblemError        the service refused the request and says why (HTTP 4xx and 500)
  x CompileFailed       the request was fine, the kernel was not: diagnostics, stages reached

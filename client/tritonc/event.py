@@ -20,7 +20,7 @@ MAX_EVENT_CHARS = 1 << 20  # of one event, or one line; tritond's have a few hun
 class Event:
     """Something that happened: `kind` is `queued`, `started`, `stage`, `finished` or a newer one.
 
-    `id` is where to go on after it; `data` is what the service says of it.
+    `id` is what to resume after; `data` are its details, as the service sends them.
     """
 
     id: str
@@ -91,10 +91,10 @@ class EventDecoder:
 
 
 class EventStream:
-    """How far the events of one thing were read, over as many connections as that takes.
+    """How far the events of one subject were read, over as many connections as that takes.
 
-    Pause for `pause_s`, connect with `headers`, `feed` what comes, and say how the connection came
-    to its end, until the stream is `over`.
+    Until it is `over`: pause for `pause_s`, connect with `headers()`, `feed()` the text, and call
+    `ended()` or `lost()` when the connection ends.
     """
 
     def __init__(self, after: str | None = None) -> None:
@@ -120,12 +120,12 @@ class EventStream:
             yield event
 
     def ended(self) -> None:
-        """Take note that the service ended the text: without any event, there are no more."""
+        """Note that the service closed the stream; if it sent no event, there are no more."""
         self.over = self.over or not self._had_events
         self.pause_s = 0.0
 
     def lost(self, error: ServerUnavailable) -> None:
-        """Take note of a lost connection. Raises `error` after several in a row."""
+        """Note that a connection was lost. Raises `error` after several in a row."""
         self._losses += 1
         if self._losses >= MAX_LOSSES:
             raise error

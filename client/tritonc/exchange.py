@@ -1,7 +1,7 @@
 """One HTTP request and its answer, without input or output: what is sent, what the answer means.
 
-The connections send requests, pause and ask again; the numbers for that are here, as they are the
-same for the blocking client and for that of asyncio.
+The connections send, pause and repeat. The numbers for that are here, as they are the same for the
+blocking client and for that of asyncio.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ __version__ = "0.1.0"  # read by the build, too: see client/pyproject.toml
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 LONGEST_WAIT_S = 30.0  # of one request; proxies cut connections that are silent for long
-SILENCE_S = 60.0  # of an event stream, before it is taken for lost and asked for again
+SILENCE_S = 60.0  # of an event stream, after which it is taken for lost
 POLL_INTERVAL_S = 0.25  # at least, should the service answer at once instead of waiting
 RETRY_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 4.0)  # after no answer; together they bridge a restart
 LONGEST_PAUSE_S = 10.0  # a service that wants more patience than this is reported instead
@@ -91,9 +91,9 @@ def stream_arguments(path: str, headers: Mapping[str, str], timeout_s: float) ->
 
 
 def check(answer: httpx.Response) -> httpx.Response:
-    """Return `answer` if it says success.
+    """Return `answer` if its status is a success.
 
-    Raises ServerUnavailable, ProblemError or UnexpectedAnswer if not, with what it says.
+    Raises ServerUnavailable, ProblemError or UnexpectedAnswer if not, with the reason it gives.
     """
     if answer.is_success:
         return answer
@@ -123,7 +123,7 @@ def not_reached(error: httpx.RequestError, url: httpx.URL) -> ServerUnavailable:
 
 
 def retry_after_s(answer: httpx.Response) -> float | None:
-    """Return what the answer says of when to ask again, in seconds."""
+    """Return the seconds of `Retry-After`; None without it and for a date."""
     text = answer.headers.get("retry-after", "")
     return float(text) if text.isascii() and text.isdigit() else None
 

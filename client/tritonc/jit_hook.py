@@ -54,9 +54,9 @@ class JitHook:
         knobs.runtime.jit_cache_hook = self
         return self
 
-    def __call__(self, *, fn: Any, compile: Mapping[str, Any], **said: Any) -> bool:  # noqa: A002
+    def __call__(self, *, fn: Any, compile: Mapping[str, Any], **others: Any) -> bool:  # noqa: A002
         """Fetch what Triton is about to compile; return False, which has it go on."""
-        if self._before and self._before(fn=fn, compile=compile, **said):
+        if self._before and self._before(fn=fn, compile=compile, **others):
             return True
         self.outcomes[self._outcome(fn.jit_function, compile)] += 1
         return False
@@ -112,8 +112,8 @@ def _target(data: Mapping[str, Any]) -> Any:
     from triton.backends.compiler import GPUTarget
     from triton.runtime.driver import driver
 
-    said = data.get("target")
-    return GPUTarget(**said) if said else driver.active.get_current_target()
+    target = data.get("target")
+    return GPUTarget(**target) if target else driver.active.get_current_target()
 
 
 def _cache_key(
@@ -181,27 +181,29 @@ def files_of(function: Any) -> dict[str, str]:
     """
     names = function.fn.__globals__
     package = names.get("__package__") or ""
-    own = _Own(package.partition(".")[0], str(PurePosixPath(names.get("__file__") or "/").parent))
+    own = _OwnModules(
+        package.partition(".")[0], str(PurePosixPath(names.get("__file__") or "/").parent)
+    )
     files: dict[str, str] = {}
     waiting = [(PurePosixPath(), package, text_of(function))]
     while waiting and len(files) < MAX_FILES:
         folder, package, text = waiting.pop()
         for path, module in _imported(text, folder, package):
-            if str(path) not in files and own.holds(module):
+            if str(path) not in files and own.has(module):
                 files[str(path)] = _read(module)
                 inner = str(module.__package__ or "")
                 waiting.append((path.parent, inner, files[str(path)]))
     return files
 
 
-class _Own:
+class _OwnModules:
     """Which modules are the user's own, and not those of a library that the service has."""
 
     def __init__(self, package: str, folder: str) -> None:
         self._package = package
         self._folder = folder
 
-    def holds(self, module: ModuleType) -> bool:
+    def has(self, module: ModuleType) -> bool:
         top = module.__name__.partition(".")[0]
         path = getattr(module, "__file__", None) or ""
         if top in sys.stdlib_module_names or top == "triton" or not path.endswith(".py"):

@@ -1,6 +1,6 @@
 """The JSON of a launch request, written from Python values, and the arrays that go before it.
 
-What the service judges is not judged here; it says where something is wrong.
+Nothing is judged here that the service judges: it reports where something is wrong.
 """
 
 import inspect
@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, TypedDict, Unpack
 
 from tritonc.compilation import Compilation
-from tritonc.compile_body import JSON_SAFE_INTEGER, constexpr_json, specialized
+from tritonc.compile_body import JSON_SAFE_INTEGER, constexpr_json, members_json
 from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.upload import Upload, array, is_array
 
@@ -35,7 +35,7 @@ class KernelMembers(TypedDict, total=False):
     kernel: str
     """Its name, needed when the source has several."""
     target: str
-    """`cuda:90`, ...; may be left out where the device says it, and on the interpreter."""
+    """`cuda:90`, ...; may be left out where the device implies it, and on the interpreter."""
     signature: Mapping[str, Any] | str
     constexprs: Mapping[str, Any]
     hints: Mapping[str, Iterable[str]]
@@ -90,7 +90,7 @@ def launch_request(
 ) -> LaunchRequest:
     """Return a launch to post alone or in a batch; `members` are those of `LaunchMembers`.
 
-    Raises TypeError for what JSON cannot say and is no array.
+    Raises TypeError for what is no array and has no JSON form.
     """
     uploads: dict[str, Upload] = {}
     given: dict[str, Any] = dict(members)
@@ -113,7 +113,7 @@ def _compilation(source: Source, members: Mapping[str, Any], device: Any) -> dic
     given = {name: member for name, member in members.items() if member is not None}
     default = {} if (target := _target(device)) is None else {"target": target}
     if isinstance(source, str):
-        return {"compilation": specialized({"source": source, **default, **given})}
+        return {"compilation": members_json({"source": source, **default, **given})}
     if given:
         names = ", ".join(given)
         raise TypeError(f"{names}: only a source is compiled so; a compilation has them already")
@@ -121,7 +121,7 @@ def _compilation(source: Source, members: Mapping[str, Any], device: Any) -> dic
         return {"compilation_key": source.key}
     if "compilation_key" in source:
         return dict(source)
-    return {"compilation": specialized({**default, **source})}
+    return {"compilation": members_json({**default, **source})}
 
 
 def _sources(body: Mapping[str, Any]) -> dict[str, str]:
@@ -154,22 +154,22 @@ def _case(case: Mapping[str, Any], uploads: dict[str, Upload]) -> dict[str, Any]
 def arguments_json(arguments: Any, uploads: dict[str, Upload]) -> Any:
     """Return the JSON of arguments by name or by position; their arrays are added to `uploads`.
 
-    Raises TypeError or ValueError that names the argument which JSON cannot say.
+    Raises TypeError or ValueError, naming the argument that has no JSON form.
     """
     if isinstance(arguments, Mapping):
-        return {name: _argument(name, value, uploads) for name, value in arguments.items()}
-    return [_argument(index, value, uploads) for index, value in enumerate(arguments)]
+        return {name: _named_argument(name, value, uploads) for name, value in arguments.items()}
+    return [_named_argument(index, value, uploads) for index, value in enumerate(arguments)]
 
 
-def _argument(name: Any, value: Any, uploads: dict[str, Upload]) -> Any:
+def _named_argument(name: Any, value: Any, uploads: dict[str, Upload]) -> Any:
     try:
-        return _described(value, uploads)
+        return _argument_json(value, uploads)
     except (TypeError, ValueError) as error:
         raise type(error)(f"argument {name!r}: {error}") from None
 
 
-def _described(value: Any, uploads: dict[str, Upload]) -> Any:
-    """Return the JSON of an argument; the arrays in it are collected in `uploads`."""
+def _argument_json(value: Any, uploads: dict[str, Upload]) -> Any:
+    """Return the JSON of an argument; the arrays in it are added to `uploads`."""
     if is_array(value):
         value = array(value)
     match value:
@@ -177,19 +177,19 @@ def _described(value: Any, uploads: dict[str, Upload]) -> Any:
             uploads[value.digest] = value
             return value.described()
         case Mapping():
-            return {name: _member(member, uploads) for name, member in value.items()}
+            return {name: _member_json(member, uploads) for name, member in value.items()}
         case tuple() | list():
-            return {"tuple": [_described(item, uploads) for item in value]}
+            return {"tuple": [_argument_json(item, uploads) for item in value]}
     return constexpr_json(_number(value))
 
 
-def _member(value: Any, uploads: dict[str, Upload]) -> Any:
-    """Return the JSON of what stands inside of an argument that is described."""
+def _member_json(value: Any, uploads: dict[str, Upload]) -> Any:
+    """Return the JSON of a value within an argument that is written as a mapping."""
     if is_array(value) or isinstance(value, Upload | Mapping):
-        return _described(value, uploads)
+        return _argument_json(value, uploads)
     match _number(value):
         case list() | tuple() as items:
-            return [_member(item, uploads) for item in items]
+            return [_member_json(item, uploads) for item in items]
         case bool() | str() | None as plain:
             return plain
         case int() as number:

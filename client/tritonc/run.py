@@ -1,4 +1,4 @@
-"""What one set of arguments led to: findings, outputs and times, and how they are printed.
+"""What running a kernel on one set of arguments gave, and how that is printed.
 
 A launch has one run, or one for each of its cases; what is the same for all is in `Launch`.
 """
@@ -57,7 +57,7 @@ class Output:
 
     @property
     def matches(self) -> bool | None:
-        """Whether it is what the reference says; None where nothing was compared."""
+        """Whether it equals the reference within tolerance; None where nothing was compared."""
         return None if self.comparison is None else bool(self.comparison.get("matches"))
 
 
@@ -121,45 +121,45 @@ def _finding(
     yield from _excerpt(sources, file, line)
 
 
-def _problem(said: str, sources: Mapping[str, str], names: Mapping[str, str]) -> Iterator[str]:
+def _problem(text: str, sources: Mapping[str, str], names: Mapping[str, str]) -> Iterator[str]:
     """Yield a problem, which begins with its place if it has one."""
-    placed = re.match(r"([^\s:]+):(\d{1,9}): ", said)
+    placed = re.match(r"([^\s:]+):(\d{1,9}): ", text)
     if placed is None:
-        yield f"error: {said}"
+        yield f"error: {text}"
         return
     file, line = placed[1], int(placed[2])
-    yield f"{names.get(file, file)}:{line}: error: {said[placed.end() :]}"
+    yield f"{names.get(file, file)}:{line}: error: {text[placed.end() :]}"
     yield from _excerpt(sources, file, line)
 
 
 def _excerpt(sources: Mapping[str, str], file: str, line: int) -> Iterator[str]:
-    text = sources.get(file, "").splitlines()
-    if 0 < line <= len(text):
-        yield f"    {text[line - 1].strip()}"
+    lines = sources.get(file, "").splitlines()
+    if 0 < line <= len(lines):
+        yield f"    {lines[line - 1].strip()}"
 
 
 def _difference(comparison: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
-    said = f"{comparison.get('mismatched')} of {_count(summary)} elements differ"
+    text = f"{comparison.get('mismatched')} of {_count(summary)} elements differ"
     if first := comparison.get("first_mismatch"):
-        said += f"; first at {first['index']}: {first['actual']}, expected {first['expected']}"
+        text += f"; first at {first['index']}: {first['actual']}, expected {first['expected']}"
     if strange := comparison.get("nonfinite_mismatched"):
-        said += f"; {strange} of them are NaN or infinite on one side"
+        text += f"; {strange} of them are NaN or infinite on one side"
     bounds = ", ".join(f"{n} {comparison[n]:g}" for n in ("rtol", "atol") if comparison.get(n))
     error = comparison.get("max_abs_error")
     if error:
-        said += f"; largest error {error}" + (f" ({bounds})" if bounds else "")
-    return said
+        text += f"; largest error {error}" + (f" ({bounds})" if bounds else "")
+    return text
 
 
 def _times(timing: Mapping[str, Any]) -> str:
     known = {n: timing[n] for n in ("median_us", "p20_us", "p80_us") if timing.get(n) is not None}
-    said = ", ".join(f"{name.removesuffix('_us')} {us:g} us" for name, us in known.items())
+    text = ", ".join(f"{name.removesuffix('_us')} {us:g} us" for name, us in known.items())
     if timing.get("bytes_per_s"):
-        said += f", {timing['bytes_per_s'] / 1e9:.4g} GB/s"
+        text += f", {timing['bytes_per_s'] / 1e9:.4g} GB/s"
     if timing.get("flops_per_s"):
-        said += f", {timing['flops_per_s'] / 1e12:.4g} TFLOP/s"
+        text += f", {timing['flops_per_s'] / 1e12:.4g} TFLOP/s"
     noisy = "; noisy" if timing.get("noisy") else ""
-    return f"time: {said} ({timing.get('repeats')} repeats{noisy})"
+    return f"time: {text} ({timing.get('repeats')} repeats{noisy})"
 
 
 def _count(summary: Mapping[str, Any] | None) -> int | str:

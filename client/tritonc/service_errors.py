@@ -1,4 +1,4 @@
-"""What keeps the service from answering as asked; nothing here knows compilations or launches.
+"""The errors that are about the service, not about a kernel: not reached, refused, not in time.
 
 `tritonc.errors` draws these together with the failures of kernels.
 """

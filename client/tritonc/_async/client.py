@@ -1,4 +1,4 @@
-"""The client, for asyncio: what it can be asked, and how compilations are posted and polled."""
+"""The client, for asyncio: its methods, and how compilations are posted and polled."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from tritonc._async.connection import AsyncConnection
 from tritonc._async.launches import AsyncLaunches, launch_and_wait
 from tritonc._async.tensors import AsyncTensors
 from tritonc.compilation import Compilation
-from tritonc.compile_body import FurtherMembers, compile_request, ir_request, words
+from tritonc.compile_body import FurtherMembers, compile_request, ir_request, string_list
 from tritonc.event import Event
 from tritonc.exchange import DEFAULT_URL, Request, is_accepted, read
 from tritonc.launch import Launch
@@ -33,7 +33,7 @@ class AsyncClient:
     wait. `transport` is httpx's: for proxies, certificates, retries or tests. Every method raises
     `ServerUnavailable`, `ProblemError` or `UnexpectedAnswer` when the service does not serve it.
 
-    `launches`, `batches` and `tensors` hold what can be done with those that are there.
+    `launches`, `batches` and `tensors` have the methods for these.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class AsyncClient:
 
         Raises CompileFailed if the kernel does not compile and WaitExpired if it takes longer than
         `wait_s`. With `check=False` the compilation is returned in whatever state it then is:
-        `wait_s=0, check=False` only submits. Raises TypeError for values JSON cannot say.
+        `wait_s=0, check=False` only submits. Raises TypeError for values without a JSON form.
         """
         body = compile_request(
             source,
@@ -145,7 +145,7 @@ class AsyncClient:
 
     async def get(self, key: str, *, include: Iterable[str] = (), wait_s: float = 0) -> Compilation:
         """Return a compilation in its present state, or once it is finished within `wait_s`."""
-        stages = tuple(words(include))
+        stages = tuple(string_list(include))
         return await self._poll(_get(key, stages), stages, wait_s)
 
     async def artifact(self, key: str, stage: str, *, wait_s: float = 60) -> bytes:
@@ -246,7 +246,7 @@ class AsyncClient:
         wait_s: float,
         if_not_found: Request | None = None,
     ) -> Compilation:
-        """Poll a compilation; one that the service has lost since is posted again."""
+        """Poll a compilation with GET; `if_not_found` posts it again if the service has lost it."""
         seen: list[Compilation] = []
 
         def following(compilation: Compilation) -> Request | None:
@@ -255,11 +255,14 @@ class AsyncClient:
             return None if compilation.finished else replace(get, if_not_found=if_not_found)
 
         last = await self._connection.poll(request, wait_s, _read_compilation, following)
-        # said of the first answer only: asking again is not another request for it
+        # hit, miss or join is how the first request was answered; polling is always a hit
         return replace(last, cache=seen[0].cache)
 
     async def _derived(self, key: str, what: str, wait_s: float) -> httpx.Response:
-        """Return `what` is derived from a compilation. Raises WaitExpired if it takes too long."""
+        """Return the answer to a GET of `what`, such as `artifacts/sass`, once that is made.
+
+        Raises WaitExpired when it is not made within `wait_s`.
+        """
         get = Request("GET", f"{_path(key)}/{what}", repeatable=True)
         answer = await self._poll_answer(get, wait_s)
         if is_accepted(answer):
@@ -267,7 +270,7 @@ class AsyncClient:
         return answer
 
     async def _poll_answer(self, request: Request, wait_s: float) -> httpx.Response:
-        """Send the same again for as long as the answer is 202."""
+        """Repeat `request` while the answer is 202 and `wait_s` is not over."""
 
         def following(answer: httpx.Response) -> Request | None:
             return request if is_accepted(answer) else None

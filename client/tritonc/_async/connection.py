@@ -1,4 +1,7 @@
-"""A pool of connections to one service, for asyncio: sends, repeats, polls and follows events."""
+"""How requests are sent, for asyncio: retried, polled, and streams of events resumed.
+
+What to send, and what an answer means, is decided elsewhere.
+"""
 
 from asyncio import sleep
 from collections.abc import AsyncIterator, Callable
@@ -26,7 +29,7 @@ Result = TypeVar("Result")
 
 
 class AsyncConnection:
-    """`timeout_s` bounds connecting and silence; `transport` is httpx's."""
+    """A pool of connections; `timeout_s` bounds connecting and silence, `transport` is httpx's."""
 
     def __init__(
         self,
@@ -40,10 +43,10 @@ class AsyncConnection:
         self._http = httpx.AsyncClient(**pool, transport=transport)
 
     async def send(self, request: Request) -> httpx.Response:
-        """Send a request and return its answer, which says success.
+        """Send a request and return its answer, whose status is a success.
 
-        Raises ServerUnavailable, after some repetitions if the request is repeatable, ProblemError
-        or UnexpectedAnswer.
+        Raises ProblemError, UnexpectedAnswer or ServerUnavailable; the latter, if the request is
+        repeatable, after repeating it.
         """
         try:
             return await self._retry(request)
@@ -59,10 +62,10 @@ class AsyncConnection:
         read: Callable[[httpx.Response], Result],
         following: Callable[[Result], Request | None],
     ) -> Result:
-        """Send `request`, then what is `following` each result, until that is None.
+        """Send `request`; while `wait_s` is not over, send what `following` makes of the result.
 
-        Returns the last result, unfinished though it may be, when `wait_s` is over. `Retry-After`
-        is obeyed.
+        Returns the last result: the one for which `following` returned None, or what there is when
+        `wait_s` is over. `Retry-After` is obeyed.
         """
         deadline = monotonic() + wait_s
         request = request.waiting(wait_s)

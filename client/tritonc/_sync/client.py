@@ -1,5 +1,5 @@
 # Generated from tritonc/_async/client.py by `make client`; change that file instead.
-"""The client: what it can be asked, and how compilations are posted and polled."""
+"""The client: its methods, and how compilations are posted and polled."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from tritonc._sync.connection import Connection
 from tritonc._sync.launches import Launches, launch_and_wait
 from tritonc._sync.tensors import Tensors
 from tritonc.compilation import Compilation
-from tritonc.compile_body import FurtherMembers, compile_request, ir_request, words
+from tritonc.compile_body import FurtherMembers, compile_request, ir_request, string_list
 from tritonc.event import Event
 from tritonc.exchange import DEFAULT_URL, Request, is_accepted, read
 from tritonc.launch import Launch
@@ -34,7 +34,7 @@ class Client:
     wait. `transport` is httpx's: for proxies, certificates, retries or tests. Every method raises
     `ServerUnavailable`, `ProblemError` or `UnexpectedAnswer` when the service does not serve it.
 
-    `launches`, `batches` and `tensors` hold what can be done with those that are there.
+    `launches`, `batches` and `tensors` have the methods for these.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Client:
 
         Raises CompileFailed if the kernel does not compile and WaitExpired if it takes longer than
         `wait_s`. With `check=False` the compilation is returned in whatever state it then is:
-        `wait_s=0, check=False` only submits. Raises TypeError for values JSON cannot say.
+        `wait_s=0, check=False` only submits. Raises TypeError for values without a JSON form.
         """
         body = compile_request(
             source,
@@ -146,7 +146,7 @@ class Client:
 
     def get(self, key: str, *, include: Iterable[str] = (), wait_s: float = 0) -> Compilation:
         """Return a compilation in its present state, or once it is finished within `wait_s`."""
-        stages = tuple(words(include))
+        stages = tuple(string_list(include))
         return self._poll(_get(key, stages), stages, wait_s)
 
     def artifact(self, key: str, stage: str, *, wait_s: float = 60) -> bytes:
@@ -247,7 +247,7 @@ class Client:
         wait_s: float,
         if_not_found: Request | None = None,
     ) -> Compilation:
-        """Poll a compilation; one that the service has lost since is posted again."""
+        """Poll a compilation with GET; `if_not_found` posts it again if the service has lost it."""
         seen: list[Compilation] = []
 
         def following(compilation: Compilation) -> Request | None:
@@ -256,11 +256,14 @@ class Client:
             return None if compilation.finished else replace(get, if_not_found=if_not_found)
 
         last = self._connection.poll(request, wait_s, _read_compilation, following)
-        # said of the first answer only: asking again is not another request for it
+        # hit, miss or join is how the first request was answered; polling is always a hit
         return replace(last, cache=seen[0].cache)
 
     def _derived(self, key: str, what: str, wait_s: float) -> httpx.Response:
-        """Return `what` is derived from a compilation. Raises WaitExpired if it takes too long."""
+        """Return the answer to a GET of `what`, such as `artifacts/sass`, once that is made.
+
+        Raises WaitExpired when it is not made within `wait_s`.
+        """
         get = Request("GET", f"{_path(key)}/{what}", repeatable=True)
         answer = self._poll_answer(get, wait_s)
         if is_accepted(answer):
@@ -268,7 +271,7 @@ class Client:
         return answer
 
     def _poll_answer(self, request: Request, wait_s: float) -> httpx.Response:
-        """Send the same again for as long as the answer is 202."""
+        """Repeat `request` while the answer is 202 and `wait_s` is not over."""
 
         def following(answer: httpx.Response) -> Request | None:
             return request if is_accepted(answer) else None

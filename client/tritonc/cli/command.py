@@ -1,4 +1,4 @@
-"""Runs one command `tritonc`, and says by its exit code what came of it.
+"""The entry point of `tritonc`: runs one command and turns failures into exit codes.
 
 Results go to standard output, everything about them to standard error.
 """
@@ -68,7 +68,7 @@ def main(
 
 
 def _run(given: Namespace, client: Client) -> bool:
-    """Run the command; return whether what it looked at is good."""
+    """Run the command; return False for a verdict or a source that is not good."""
     match given.command:
         case "compile":
             compile_command.run(given, client)

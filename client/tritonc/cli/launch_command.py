@@ -70,9 +70,9 @@ def _members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
         "timing": {} if given.time else None,
         "timeout_s": given.timeout_s,
     }
-    said = {name: member for name, member in flags.items() if member or name == "timing"}
+    given_members = {name: member for name, member in flags.items() if member or name == "timing"}
     request["returns"] = request.pop("return", {})
-    merged = _merged({"arguments": arguments, "cases": cases} | request, said)
+    merged = _merged({"arguments": arguments, "cases": cases} | request, given_members)
     if "grid" not in merged:
         raise ArgumentTypeError("how many programs? give --grid, such as --grid 97")
     return {name: member for name, member in merged.items() if member is not None}

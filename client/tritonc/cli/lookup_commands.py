@@ -1,4 +1,4 @@
-"""The commands that only look: at a source, at what is there under a key, at the deployment."""
+"""The commands that compile and launch nothing: on a source, a key, or the deployment."""
 
 import sys
 from argparse import Namespace

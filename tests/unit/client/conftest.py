@@ -1,8 +1,9 @@
 from collections.abc import Iterator
 
 import pytest
-from fake_tritond import FakeTritond
 from tritonc import Client
+
+from tests.unit.client.fake_tritond import FakeTritond
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_tritond import FakeTritond, compilation, failure, launch
 from tritonc import (
     AsyncClient,
     Client,
@@ -15,6 +14,8 @@ from tritonc import (
     compile_request,
     launch_request,
 )
+
+from tests.unit.client.fake_tritond import FakeTritond, compilation, failure, launch
 
 SOURCE = "import triton\n"
 

@@ -5,8 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from fake_tritond import KEY, FakeTritond, compilation, failure
 from tritonc.cli.command import main
+
+from tests.unit.client.fake_tritond import KEY, FakeTritond, compilation, failure
 
 ADD = ["--signature", "*fp32:16,*fp32:16,*fp32:16,i32", "--constexpr", "BLOCK_SIZE=1024"]
 

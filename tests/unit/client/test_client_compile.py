@@ -4,8 +4,9 @@ import base64
 from typing import Any
 
 import pytest
-from fake_tritond import KEY, FakeTritond, compilation, failure
 from tritonc import Client, CompileFailed, WaitExpired
+
+from tests.unit.client.fake_tritond import KEY, FakeTritond, compilation, failure
 
 SOURCE = "import triton\n"
 

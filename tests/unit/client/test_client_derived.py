@@ -1,8 +1,9 @@
 """What is derived on demand: SASS, lines, passes, exports; and inspections."""
 
 import pytest
-from fake_tritond import KEY, FakeTritond
 from tritonc import Client, ProblemError, UnexpectedAnswer, WaitExpired
+
+from tests.unit.client.fake_tritond import KEY, FakeTritond
 
 BELOW = f"/v1/compilations/{KEY}"
 

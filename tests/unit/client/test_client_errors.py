@@ -3,7 +3,6 @@
 import httpx
 import pytest
 import tritonc
-from fake_tritond import FakeTritond, compilation, failure
 from tritonc import (
     Client,
     CompileFailed,
@@ -13,6 +12,8 @@ from tritonc import (
     UnexpectedAnswer,
     errors,
 )
+
+from tests.unit.client.fake_tritond import FakeTritond, compilation, failure
 
 
 def test_a_refused_request_says_where_it_is_wrong(client: Client, tritond: FakeTritond):

@@ -4,9 +4,10 @@ from itertools import repeat
 
 import httpx
 import pytest
-from fake_tritond import KEY, FakeTritond
 from tritonc import AsyncClient, Client, Event, ServerUnavailable, UnexpectedAnswer
 from tritonc.event import MAX_EVENT_CHARS, MAX_LOSSES, EventDecoder, EventStream
+
+from tests.unit.client.fake_tritond import KEY, FakeTritond
 
 QUEUED = b'id: 1-0\nevent: queued\ndata: {"priority":"interactive"}\n\n'
 STARTED = b'id: 2-0\nevent: started\ndata: {"attempt":1}\n\n'

@@ -5,7 +5,6 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from fake_tritond import KEY, FakeTritond, compilation, launch, output
 from tritonc import (
     AsyncClient,
     Client,
@@ -16,6 +15,8 @@ from tritonc import (
     buffers,
     launch_request,
 )
+
+from tests.unit.client.fake_tritond import KEY, FakeTritond, compilation, launch, output
 
 SOURCE = "import triton\n@triton.jit\ndef add(x_ptr, n): ...\n"
 ADD: dict[str, Any] = {"arguments": {"n": 1000}, "grid": [1]}

@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_tritond import FakeTritond, launch
 from tritonc import (
     Client,
     array,
     buffers,
     launch_request,
 )
+
+from tests.unit.client.fake_tritond import FakeTritond, launch
 
 SOURCE = "import triton\n@triton.jit\ndef add(x_ptr, n): ...\n"
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_tritond import KEY, OUT_OF_BOUNDS, FakeTritond, launch, output
 from tritonc.cli.argument_syntax import launch_argument
 from tritonc.cli.command import main
+
+from tests.unit.client.fake_tritond import KEY, OUT_OF_BOUNDS, FakeTritond, launch, output
 
 INTERPRETER = ["--device", "interpreter", "--grid", "1"]
 

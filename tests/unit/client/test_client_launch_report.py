@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from fake_tritond import OUT_OF_BOUNDS, FakeTritond, launch, output
 from tritonc import (
     Client,
 )
+
+from tests.unit.client.fake_tritond import OUT_OF_BOUNDS, FakeTritond, launch, output
 
 SOURCE = "import triton\n@triton.jit\ndef add(x_ptr, n): ...\n"
 

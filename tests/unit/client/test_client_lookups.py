@@ -1,8 +1,9 @@
 """Fetching by key: compilations, artifacts, and the documents on the deployment."""
 
 import pytest
-from fake_tritond import KEY, FakeTritond, compilation, failure
 from tritonc import AsyncClient, Client, CompileFailed, ProblemError, WaitExpired
+
+from tests.unit.client.fake_tritond import KEY, FakeTritond, compilation, failure
 
 
 def test_get_returns_the_present_state_at_once(client: Client, tritond: FakeTritond):

@@ -3,9 +3,10 @@
 import math
 
 import pytest
-from fake_tritond import FakeTritond, compilation
 from tritonc import Client
 from tritonc.compile_body import constexpr_json
+
+from tests.unit.client.fake_tritond import FakeTritond, compilation
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ import io
 import ml_dtypes
 import numpy as np
 import pytest
-from fake_tritond import FakeTritond
 from tritonc import Client, array
+
+from tests.unit.client.fake_tritond import FakeTritond
 
 
 @pytest.mark.parametrize(
