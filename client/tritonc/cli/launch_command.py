@@ -1,16 +1,14 @@
 """`tritonc launch`: the report to standard output, what the kernel printed to standard error."""
 
-import json
 import sys
-import tomllib
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import launch_argument
 from tritonc.cli.compile_command import kernel_members
+from tritonc.cli.request_file import read_request
 from tritonc.cli.streams import name_of, read, write, write_json
 from tritonc.diagnostic import POSTED_SOURCE, printable
 from tritonc.launch_body import KernelMembers
@@ -22,7 +20,7 @@ def run(given: Namespace, client: Client) -> bool:
 
     Raises ArgumentTypeError for what the flags or the request file do not say, WaitExpired.
     """
-    request = _read_request(given.request)
+    request = read_request(given.request)
     source, saved = _source(given, request), dict(given.save)
     launch = client.launch(source, wait_s=given.wait_s, check=False, **_members(given, request))
     if not launch.finished:
@@ -45,6 +43,9 @@ def _source(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
     beside = KernelMembers.__annotations__.keys() & request.keys()
     compilation |= {name: request.pop(name) for name in beside}
     if key is not None:
+        if given_twice := ", ".join(_merged(compilation, kernel_members(given))):
+            message = f"{given_twice}: a compilation_key names a kernel that is compiled already"
+            raise ArgumentTypeError(message)
         return {"compilation_key": key}
     if given.source is not None:
         compilation = compilation | {"source": read(given.source)}
@@ -55,11 +56,6 @@ def _source(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
 
 def _members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
     """Return the other members of the launch: those of the request file, and what flags add."""
-    arguments = _described(request.pop("arguments", {}))
-    cases = [
-        case | {"arguments": _described(case["arguments"])} if case.get("arguments") else case
-        for case in request.pop("cases", ())
-    ]
     flags = {
         "arguments": {name: launch_argument(text) for name, text in given.argument},
         "grid": [int(word) if word.isdecimal() else word for word in given.grid or ()],
@@ -72,7 +68,7 @@ def _members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
     }
     given_members = {name: member for name, member in flags.items() if member or name == "timing"}
     request["returns"] = request.pop("return", {})
-    merged = _merged({"arguments": arguments, "cases": cases} | request, given_members)
+    merged = _merged({"arguments": {}, "cases": []} | request, given_members)
     if "grid" not in merged:
         raise ArgumentTypeError("how many programs? give --grid, such as --grid 97")
     return {name: member for name, member in merged.items() if member is not None}
@@ -86,30 +82,6 @@ def _merged(members: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, A
         both = isinstance(known, Mapping) and isinstance(member, Mapping)
         merged[name] = {**known, **member} if both and known else member
     return merged
-
-
-def _read_request(path: str | None) -> dict[str, Any]:
-    """Return what a TOML or JSON file says."""
-    if path is None:
-        return {}
-    text = read(path)
-    try:
-        request = json.loads(text) if Path(path).suffix == ".json" else tomllib.loads(text)
-        json.dumps(request)  # TOML has dates, which no argument is
-    except (ValueError, TypeError) as error:
-        raise ArgumentTypeError(f"{path}: {error}") from error
-    if not isinstance(request, dict):
-        raise ArgumentTypeError(f"{path}: a launch request is an object with `arguments`, `grid`")
-    return request
-
-
-def _described(arguments: Any) -> Any:
-    """Return the arguments of a request file; a text describes one as on the command line."""
-    if isinstance(arguments, list):
-        return [launch_argument(item) if isinstance(item, str) else item for item in arguments]
-    return {
-        n: launch_argument(item) if isinstance(item, str) else item for n, item in arguments.items()
-    }
 
 
 def _reference(given: Namespace) -> dict[str, Any]:

@@ -113,6 +113,47 @@ def test_a_request_file_may_be_all_there_is(tritond: FakeTritond, kernel: str):
     assert tritond.posted == {"compilation_key": KEY, "grid": [1], "arguments": {}}
 
 
+@pytest.mark.parametrize(
+    ("member", "complaint"),
+    [
+        ("cases = 5", "`cases` is not a list"),
+        ("cases = [5]", "`cases[0]` is not an object"),
+        ("cases = [{arguments = 5}]", "`cases[0].arguments` is not an object or a list"),
+        ("arguments = 5", "`arguments` is not an object or a list"),
+        ("compilation = 5", "`compilation` is not an object"),
+        ("compilation = {options = 5}", "`compilation.options` is not an object"),
+        ("hints = {x = 5}", "`hints.x` is not a list of strings"),
+        ("reference = 5", "`reference` is not an object or a text"),
+        ("wait_s = 5", "`wait_s` is no member of a launch request"),
+        ("constexprs = {B = 2026-11-22}", "Object of type date is not JSON serializable"),
+        ("a = " + 5000 * "[", "recursion"),
+        ('compilation_key = "k"\nkernel = "add"', "kernel: a compilation_key names a kernel"),
+    ],
+)
+def test_a_request_file_that_is_no_request_exits_2_and_says_why(
+    tritond: FakeTritond,
+    kernel: str,
+    capsys: pytest.CaptureFixture[str],
+    member: str,
+    complaint: str,
+):
+    Path("add.toml").write_text(f"{member}\n")
+
+    assert run(tritond, "launch", kernel, *INTERPRETER, "--request", "add.toml") == 2
+
+    assert complaint in capsys.readouterr().err
+    assert tritond.requests == []
+
+
+def test_flags_add_to_a_reference_that_is_a_text(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(launch())
+    Path("add.toml").write_text('reference = "def reference(x): ..."\n')
+
+    run(tritond, "launch", kernel, *INTERPRETER, "--request", "add.toml", "--rtol", "0.1")
+
+    assert tritond.posted["reference"] == {"source": "def reference(x): ...", "rtol": 0.1}
+
+
 def test_the_verdict_is_shown_and_decides_the_exit_code(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
 ):

@@ -1,0 +1,88 @@
+"""A launch request in a file: its JSON or TOML is checked here for its shape alone.
+
+What the members mean is the service's to judge; what no request can be is refused before.
+"""
+
+import json
+import tomllib
+from argparse import ArgumentTypeError
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tritonc.cli.argument_syntax import launch_argument
+from tritonc.cli.streams import read
+
+OBJECT, LIST, TEXT = "an object", "a list", "a text"
+SHAPES = {
+    "compilation": (OBJECT,),
+    "constexprs": (OBJECT,),
+    "hints": (OBJECT,),
+    "options": (OBJECT,),
+    "files": (OBJECT,),
+    "arguments": (OBJECT, LIST),
+    "grid": (LIST,),
+    "reference": (OBJECT, TEXT),
+    "return": (OBJECT,),
+    "cases": (LIST,),
+}
+NOT_MEMBERS = frozenset({"source", "wait_s", "check", "returns", "idempotency_key"})
+_TYPES: dict[str, type] = {OBJECT: dict, LIST: list, TEXT: str}
+
+
+def read_request(path: str | None) -> dict[str, Any]:
+    """Return the launch request in a file, its arguments in full; an empty one without a file.
+
+    Raises OSError if it cannot be read, ArgumentTypeError if it is no launch request.
+    """
+    if path is None:
+        return {}
+    text = read(path)
+    try:
+        request = json.loads(text) if Path(path).suffix == ".json" else tomllib.loads(text)
+        json.dumps(request)  # TOML has dates, which no argument is
+        return _request(request)
+    except (ValueError, TypeError, RecursionError, ArgumentTypeError) as error:
+        raise ArgumentTypeError(f"{path}: {error}") from error
+
+
+def _request(request: Any) -> dict[str, Any]:
+    if not isinstance(request, dict):
+        raise ArgumentTypeError("a launch request is an object with `arguments`, `grid`")
+    for name in NOT_MEMBERS & request.keys():
+        raise ArgumentTypeError(f"`{name}` is no member of a launch request")
+    _check(request, "")
+    _check(request.get("compilation", {}), "compilation.")
+    cases = request.get("cases", [])
+    for index, case in enumerate(cases):
+        if not isinstance(case, dict):
+            raise ArgumentTypeError(f"`cases[{index}]` is not {OBJECT}")
+        _check(case, f"cases[{index}].")
+    if isinstance(request.get("reference"), str):
+        request = request | {"reference": {"source": request["reference"]}}  # flags add to it
+    written = [_with_arguments(case) for case in cases]
+    return _with_arguments(request) | ({"cases": written} if cases else {})
+
+
+def _check(members: Mapping[str, Any], place: str) -> None:
+    """Raise ArgumentTypeError for a member of another type than JSON has there."""
+    for name, shapes in SHAPES.items():
+        if name in members and not isinstance(members[name], tuple(_TYPES[s] for s in shapes)):
+            raise ArgumentTypeError(f"`{place}{name}` is not {' or '.join(shapes)}")
+    for name, hints in members.get("hints", {}).items():
+        if not isinstance(hints, list) or not all(isinstance(hint, str) for hint in hints):
+            raise ArgumentTypeError(f"`{place}hints.{name}` is not a list of strings")
+
+
+def _with_arguments(members: dict[str, Any]) -> dict[str, Any]:
+    """Return the members; a text among the arguments is read as on the command line."""
+    arguments = members.get("arguments")
+    if isinstance(arguments, list):
+        return members | {"arguments": [_argument(item) for item in arguments]}
+    if isinstance(arguments, dict):
+        return members | {"arguments": {n: _argument(item) for n, item in arguments.items()}}
+    return members
+
+
+def _argument(item: Any) -> Any:
+    return launch_argument(item) if isinstance(item, str) else item
