@@ -20,7 +20,7 @@ from tritonc.event import Event
 from tritonc.exchange import __version__
 from tritonc.launch import Launch
 from tritonc.launch_body import LaunchMembers, LaunchRequest, launch_request
-from tritonc.run import Finding, Output, Run
+from tritonc.launch_run import Finding, Output, Run
 from tritonc.upload import Upload, array
 
 __all__ = [

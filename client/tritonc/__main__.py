@@ -2,6 +2,6 @@
 
 import sys
 
-from tritonc.cli.command import main
+from tritonc.cli.main import main
 
 sys.exit(main())

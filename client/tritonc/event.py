@@ -80,7 +80,7 @@ class EventDecoder:
                 self._data.append(value)
                 self._data_chars += len(value) + 1
             case "id":
-                if not (value.isascii() and value.isprintable()):
+                if not _fits_header(value):
                     raise UnexpectedAnswer(f"{value[:80]!r} is no id of an event")
                 self._id = value
 
@@ -94,10 +94,12 @@ class EventStream:
     """How far the events of one subject were read, over as many connections as that takes.
 
     Until it is `over`: pause for `pause_s`, connect with `headers()`, `feed()` the text, and call
-    `ended()` or `lost()` when the connection ends.
+    `ended()` or `lost()` when the connection ends. Raises ValueError for an `after` that is no id.
     """
 
     def __init__(self, after: str | None = None) -> None:
+        if after and not _fits_header(after):
+            raise ValueError(f"after: {after!r} is no id of an event")
         self.over = False
         self.pause_s = 0.0
         self._last_id = after or ""
@@ -130,6 +132,10 @@ class EventStream:
         if self._losses >= MAX_LOSSES:
             raise error
         self.pause_s = min(LONGEST_PAUSE_S, error.retry_after_s or 0.25 * 2**self._losses)
+
+
+def _fits_header(event_id: str) -> bool:
+    return event_id.isascii() and event_id.isprintable()
 
 
 def _data(text: str) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tritonc.compilation import UNFINISHED, Compilation, CompileFailed
 from tritonc.diagnostic import POSTED_SOURCE, Problem, printable
-from tritonc.run import GOOD, Finding, Output, Run, report_lines
+from tritonc.launch_run import GOOD, Finding, Output, Run, report_lines
 from tritonc.service_errors import TritoncError
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from tritonc._async.connection import AsyncConnection
+from tritonc._async.http_connection import AsyncConnection
 from tritonc._async.tensors import upload_missing
 from tritonc.batch import Batch
 from tritonc.event import Event

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 
 from tritonc._async.batches import AsyncBatches
-from tritonc._async.connection import AsyncConnection
+from tritonc._async.http_connection import AsyncConnection
 from tritonc._async.launches import AsyncLaunches, launch_and_wait
 from tritonc._async.tensors import AsyncTensors
 from tritonc.compilation import Compilation

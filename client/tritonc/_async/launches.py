@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import httpx
 
-from tritonc._async.connection import AsyncConnection
+from tritonc._async.http_connection import AsyncConnection
 from tritonc._async.tensors import upload_missing
 from tritonc.event import Event
 from tritonc.exchange import Request, read

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import httpx
 
-from tritonc._async.connection import AsyncConnection
+from tritonc._async.http_connection import AsyncConnection
 from tritonc.exchange import Request
 from tritonc.service_errors import ProblemError
 from tritonc.upload import Upload

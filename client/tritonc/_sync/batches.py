@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from tritonc._sync.connection import Connection
+from tritonc._sync.http_connection import Connection
 from tritonc._sync.tensors import upload_missing
 from tritonc.batch import Batch
 from tritonc.event import Event

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx
 
 from tritonc._sync.batches import Batches
-from tritonc._sync.connection import Connection
+from tritonc._sync.http_connection import Connection
 from tritonc._sync.launches import Launches, launch_and_wait
 from tritonc._sync.tensors import Tensors
 from tritonc.compilation import Compilation

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import httpx
 
-from tritonc._sync.connection import Connection
+from tritonc._sync.http_connection import Connection
 from tritonc._sync.tensors import upload_missing
 from tritonc.event import Event
 from tritonc.exchange import Request, read

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import httpx
 
-from tritonc._sync.connection import Connection
+from tritonc._sync.http_connection import Connection
 from tritonc.exchange import Request
 from tritonc.service_errors import ProblemError
 from tritonc.upload import Upload

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import tritonc
-from tritonc.cli.command import main
+from tritonc.cli.main import main
 
 from tests.integration.service import bodies
 from tests.integration.service.conftest import ADMIN_KEY

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tritonc import Client
@@ -14,8 +15,8 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
 
-    monkeypatch.setattr("tritonc._sync.connection.sleep", pauses.append)
-    monkeypatch.setattr("tritonc._async.connection.sleep", pause)
+    monkeypatch.setattr("tritonc._sync.http_connection.sleep", pauses.append)
+    monkeypatch.setattr("tritonc._async.http_connection.sleep", pause)
     return pauses
 
 
@@ -28,3 +29,11 @@ def tritond() -> FakeTritond:
 def client(tritond: FakeTritond) -> Iterator[Client]:
     with Client("http://tritond.test:8000", api_key="secret", transport=tritond) as client:
         yield client
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a file with a source, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    Path("add.py").write_text("import triton\n")
+    return "add.py"

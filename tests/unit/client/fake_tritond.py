@@ -8,6 +8,7 @@ from collections import deque
 from typing import Any
 
 import httpx
+from tritonc.cli.main import main
 
 KEY = "0123456789abcdef" * 4
 
@@ -50,6 +51,11 @@ class FakeTritond(httpx.MockTransport):
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+
+def run(tritond: FakeTritond, *argv: str) -> int:
+    """Run the command `tritonc`; return its exit code."""
+    return main(argv, environment={"TRITOND_URL": "http://env.test"}, transport=tritond)
 
 
 def compilation(state: str = "succeeded", **members: Any) -> dict[str, Any]:

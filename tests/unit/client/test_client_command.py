@@ -5,22 +5,11 @@ import json
 from pathlib import Path
 
 import pytest
-from tritonc.cli.command import main
+from tritonc.cli.main import main
 
-from tests.unit.client.fake_tritond import KEY, FakeTritond, compilation, failure
+from tests.unit.client.fake_tritond import KEY, FakeTritond, compilation, failure, run
 
 ADD = ["--signature", "*fp32:16,*fp32:16,*fp32:16,i32", "--constexpr", "BLOCK_SIZE=1024"]
-
-
-@pytest.fixture
-def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)
-    Path("add.py").write_text("import triton\n")
-    return "add.py"
-
-
-def run(tritond: FakeTritond, *argv: str) -> int:
-    return main(argv, environment={"TRITOND_URL": "http://env.test"}, transport=tritond)
 
 
 def test_compile_posts_what_the_flags_say(tritond: FakeTritond, kernel: str):

@@ -54,6 +54,13 @@ def test_a_caller_may_go_on_where_it_was(client: Client, tritond: FakeTritond):
     assert tritond.requests[0].headers["last-event-id"] == "2-0"
 
 
+def test_a_caller_cannot_go_on_behind_what_is_no_id(client: Client, tritond: FakeTritond):
+    with pytest.raises(ValueError, match="after: '2-0\\\\n' is no id of an event"):
+        next(client.events(KEY, after="2-0\n"))
+
+    assert tritond.requests == []
+
+
 def test_a_stream_that_ends_early_is_asked_for_the_rest(client: Client, tritond: FakeTritond):
     tritond.will_send(QUEUED)
     tritond.will_send(b"")

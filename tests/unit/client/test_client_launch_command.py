@@ -9,22 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tritonc.cli.argument_syntax import launch_argument
-from tritonc.cli.command import main
 
-from tests.unit.client.fake_tritond import KEY, OUT_OF_BOUNDS, FakeTritond, launch, output
+from tests.unit.client.fake_tritond import KEY, OUT_OF_BOUNDS, FakeTritond, launch, output, run
 
 INTERPRETER = ["--device", "interpreter", "--grid", "1"]
-
-
-@pytest.fixture
-def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)
-    Path("add.py").write_text("import triton\n")
-    return "add.py"
-
-
-def run(tritond: FakeTritond, *argv: str) -> int:
-    return main(argv, environment={"TRITOND_URL": "http://env.test"}, transport=tritond)
 
 
 def test_launch_posts_what_the_flags_say(tritond: FakeTritond, kernel: str):
@@ -67,91 +55,6 @@ def test_a_device_is_named_by_its_target_and_timed_if_asked(tritond: FakeTritond
     assert tritond.posted["device"] == {"target": "cuda:90"}
     assert tritond.posted["compilation"]["target"] == "cuda:90"
     assert tritond.posted["timing"] == {}
-
-
-def test_a_request_file_says_the_rest(tritond: FakeTritond, kernel: str):
-    tritond.will_answer(launch())
-    Path("add.toml").write_text(
-        'grid = [4]\ndevice = "interpreter"\nconstexprs = {B = 64, C = 1}\n'
-        '[arguments]\nx = "fp32[8]:arange(1,2)"\nn = 8\n'
-        '[[cases]]\nname = "less"\narguments = {n = 7, x = "fp32[8]:ones"}\n'
-    )
-
-    code = run(tritond, "launch", kernel, "--request", "add.toml", "--arg", "n=5", "--constexpr",
-               "B=32")  # fmt: skip
-
-    assert code == 0
-    assert tritond.posted == {
-        "compilation": {
-            "target": "cuda:90",
-            "source": "import triton\n",
-            "constexprs": {"B": 32, "C": 1},
-        },
-        "grid": [4],
-        "device": "interpreter",
-        "arguments": {
-            "x": {"shape": [8], "dtype": "fp32", "init": {"kind": "arange", "start": 1, "step": 2}},
-            "n": 5,
-        },
-        "cases": [
-            {
-                "name": "less",
-                "arguments": {
-                    "n": 7,
-                    "x": {"shape": [8], "dtype": "fp32", "init": {"kind": "ones"}},
-                },
-            }
-        ],
-    }
-
-
-def test_a_request_file_may_be_all_there_is(tritond: FakeTritond, kernel: str):
-    tritond.will_answer(launch())
-    Path("all.json").write_text(json.dumps({"compilation_key": KEY, "grid": [1], "arguments": {}}))
-
-    assert run(tritond, "launch", "--request", "all.json") == 0
-    assert tritond.posted == {"compilation_key": KEY, "grid": [1], "arguments": {}}
-
-
-@pytest.mark.parametrize(
-    ("member", "complaint"),
-    [
-        ("cases = 5", "`cases` is not a list"),
-        ("cases = [5]", "`cases[0]` is not an object"),
-        ("cases = [{arguments = 5}]", "`cases[0].arguments` is not an object or a list"),
-        ("arguments = 5", "`arguments` is not an object or a list"),
-        ("compilation = 5", "`compilation` is not an object"),
-        ("compilation = {options = 5}", "`compilation.options` is not an object"),
-        ("hints = {x = 5}", "`hints.x` is not a list of strings"),
-        ("reference = 5", "`reference` is not an object or a text"),
-        ("wait_s = 5", "`wait_s` is no member of a launch request"),
-        ("constexprs = {B = 2026-11-22}", "Object of type date is not JSON serializable"),
-        ("a = " + 5000 * "[", "recursion"),
-        ('compilation_key = "k"\nkernel = "add"', "kernel: a compilation_key names a kernel"),
-    ],
-)
-def test_a_request_file_that_is_no_request_exits_2_and_says_why(
-    tritond: FakeTritond,
-    kernel: str,
-    capsys: pytest.CaptureFixture[str],
-    member: str,
-    complaint: str,
-):
-    Path("add.toml").write_text(f"{member}\n")
-
-    assert run(tritond, "launch", kernel, *INTERPRETER, "--request", "add.toml") == 2
-
-    assert complaint in capsys.readouterr().err
-    assert tritond.requests == []
-
-
-def test_flags_add_to_a_reference_that_is_a_text(tritond: FakeTritond, kernel: str):
-    tritond.will_answer(launch())
-    Path("add.toml").write_text('reference = "def reference(x): ..."\n')
-
-    run(tritond, "launch", kernel, *INTERPRETER, "--request", "add.toml", "--rtol", "0.1")
-
-    assert tritond.posted["reference"] == {"source": "def reference(x): ...", "rtol": 0.1}
 
 
 def test_the_verdict_is_shown_and_decides_the_exit_code(

@@ -1,4 +1,4 @@
-# Generated from tritonc/_async/connection.py by `make client`; change that file instead.
+# Generated from tritonc/_async/http_connection.py by `make client`; change that file instead.
 """How requests are sent: retried, polled, and streams of events resumed.
 
 What to send, and what an answer means, is decided elsewhere.
