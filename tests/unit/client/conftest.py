@@ -9,7 +9,7 @@ from tests.unit.client.fake_tritond import FakeTritond
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses that the clients make, in seconds, of which no test has to wait for one."""
+    """The pauses that the clients make, in seconds; by their clock nothing else takes any time."""
     pauses: list[float] = []
 
     async def pause(seconds: float) -> None:
@@ -17,6 +17,8 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
     monkeypatch.setattr("tritonc._sync.http_connection.sleep", pauses.append)
     monkeypatch.setattr("tritonc._async.http_connection.sleep", pause)
+    for client in ("_sync", "_async"):
+        monkeypatch.setattr(f"tritonc.{client}.http_connection.monotonic", lambda: sum(pauses))
     return pauses
 
 

@@ -76,6 +76,15 @@ def test_a_refresh_is_not_posted_again(client: Client, tritond: FakeTritond):
     assert len(tritond.requests) == 1
 
 
+def test_a_refresh_is_polled_through_a_restart(client: Client, tritond: FakeTritond):
+    tritond.will_answer(compilation("queued"), 202)
+    tritond.will_be_down()
+    tritond.will_answer(compilation())
+
+    assert client.compile("", target="cuda:90", refresh=True).succeeded
+    assert [request.method for request in tritond.requests] == ["POST", "GET", "GET"]
+
+
 def test_a_compilation_that_the_service_lost_is_posted_again(client: Client, tritond: FakeTritond):
     tritond.will_answer(compilation("queued"), 202)
     tritond.will_refuse(404, "not_found", detail="There is no such compilation")
@@ -113,6 +122,19 @@ def test_json_that_is_no_compilation_is_unexpected(client: Client, tritond: Fake
 
     with pytest.raises(UnexpectedAnswer):
         client.get("k")
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(200, r"did not answer as tritond does .* is the URL right\?"), (404, "404 Not Found")],
+)
+def test_json_too_deep_to_read_is_as_none(
+    client: Client, tritond: FakeTritond, status: int, error: str
+):
+    tritond.will_send(100_000 * b"[", status, content_type="application/json")
+
+    with pytest.raises(TritoncError, match=error):
+        client.system()
 
 
 def test_a_redirect_is_not_followed_with_the_api_key(client: Client, tritond: FakeTritond):

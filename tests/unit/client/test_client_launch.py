@@ -154,7 +154,7 @@ def test_retry_after_is_obeyed_while_waiting(
 
     asked = [(request.method, request.url.path) for request in tritond.requests]
     assert asked == [("POST", "/v1/launches"), ("GET", "/v1/launches/ab12")]
-    assert pauses == pytest.approx([3], abs=0.5)
+    assert pauses == [3]
 
 
 @pytest.mark.parametrize("said", ["soon", "-1", "\u00b2", "Wed, 21 Oct 2026 07:28:00 GMT"])
@@ -169,7 +169,7 @@ def test_a_retry_after_that_is_no_number_of_seconds_is_as_none(
 
     client.launch(SOURCE, **ADD)
 
-    assert pauses == pytest.approx([0.25], abs=0.2)
+    assert pauses == [0.25]
 
 
 def test_a_verdict_that_is_not_good_is_an_answer_not_an_exception(
@@ -222,7 +222,7 @@ def test_several_launches_are_asked_for_in_one_request(client: Client, tritond: 
     assert [each.id for each in found] == ["a", "b"]
     assert tritond.requests[0].url.query == b""
     assert tritond.sent(0) == {"ids": ["a", "b"], "wait_s": 20}
-    assert tritond.sent(1)["wait_s"] < 20
+    assert tritond.sent(1)["wait_s"] == 19.75
 
 
 def test_outputs_and_traces_are_fetched_by_launch(client: Client, tritond: FakeTritond):

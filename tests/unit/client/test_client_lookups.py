@@ -20,6 +20,16 @@ def test_get_waits_as_long_as_told(client: Client, tritond: FakeTritond):
     assert client.get(KEY, wait_s=5).succeeded
 
 
+def test_waiting_ends_with_the_state_that_there_is(
+    client: Client, tritond: FakeTritond, pauses: list[float]
+):
+    for _ in range(4):
+        tritond.will_answer(compilation("running", cache=None))
+
+    assert client.get(KEY, wait_s=0.6).state == "running"
+    assert pauses == pytest.approx([0.25, 0.25, 0.1])
+
+
 def test_get_does_not_raise_for_a_failed_compilation(client: Client, tritond: FakeTritond):
     tritond.will_answer(failure())
 
