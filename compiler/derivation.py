@@ -5,7 +5,7 @@ Job and outcome as service and worker exchange them; how it is made is not known
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -78,8 +78,11 @@ class Derivation(BaseModel):
 
 def key_of(compilation: Compilation, what: str) -> str:
     """Return the id of the derivation: it changes when the compilation is made anew."""
-    digests: dict[str, Any] = {
-        stage: artifact.digest for stage, artifact in compilation.artifacts.items()
-    }
-    parts = {"compilation": compilation.key, "what": what, "artifacts": digests}
-    return derivation_key([*parts.items(), ("derivation_version", DERIVATION_VERSION)])
+    return derivation_key(
+        compilation_key=compilation.key,
+        what=what,
+        artifact_digests={
+            stage: artifact.digest for stage, artifact in compilation.artifacts.items()
+        },
+        derivation_version=DERIVATION_VERSION,
+    )

@@ -93,6 +93,7 @@ def inspect_job(request: InspectRequest, toolchain_id: str, namespace: str) -> I
     """Return the job that `request` asks for. Raises RequestRejected."""
     files = request.files or {}
     check_texts(request.source, files)
-    parts = {"source": request.source, "files": files, "toolchain_id": toolchain_id}
-    key = inspection_key([("namespace", namespace), *parts.items()])
+    key = inspection_key(
+        namespace=namespace, source=request.source, files=files, toolchain_id=toolchain_id
+    )
     return InspectJob(key=key, source=request.source, files=files, toolchain_id=toolchain_id)

@@ -1,52 +1,219 @@
-"""The keys of the cache: SHA-256 over labelled, length-prefixed parts.
+"""The keys of the cache: for each, the visible list of all that it depends on.
 
-A wrong key silently hands somebody another kernel: whoever adds an input to a compilation adds it
-here, raises KEY_VERSION, and writes the must-differ test beside the others.
+A wrong key silently hands somebody another kernel. So whoever gives a compilation, or one of its
+children, something new adds it to the list here, raises KEY_VERSION, and says in the table of
+`tests/unit/compiler/test_key.py` which of its values must differ.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 
-KEY_VERSION = 1
+KEY_VERSION = 2
 # made once: making it costs more than most parts take
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
-
-def compile_key(parts: Iterable[tuple[str, Any]]) -> str:
-    """Return the L1 key of a compilation: the id of the resource and of the job."""
-    return _digest("compilation", parts)
+_Parts = list[tuple[str, Any]]
 
 
-def front_key(parts: Iterable[tuple[str, Any]]) -> str:
-    """Return the L2 key: the slice and all else that the front end is given."""
-    return _digest("front", parts)
+def compile_key(
+    *,
+    namespace: str,
+    source: str | None,
+    ir: Mapping[str, Any] | None,
+    files: Mapping[str, str],
+    kernel: str | None,
+    specialization_json: Mapping[str, Any],
+    options: Mapping[str, Any],
+    target_name: str,
+    stop_after: str,
+    toolchain_id: str,
+) -> str:
+    """Return the key of a compilation: the id of the resource and of the job."""
+    return _digest(
+        "compilation",
+        [
+            ("namespace", namespace),
+            ("source", source),
+            ("ir", ir),
+            ("files", files),
+            ("kernel", kernel),
+            ("specialization", specialization_json),
+            ("options", options),
+            ("target", target_name),
+            ("stop_after", stop_after),
+            ("toolchain", toolchain_id),
+        ],
+    )
 
 
-def opinion_key(parts: Iterable[tuple[str, Any]]) -> str:
-    """Return the key of what executing a whole text says of its slice."""
-    return _digest("opinion", parts)
+def front_key(
+    *,
+    text: str,
+    kernel: str | None,
+    files: Mapping[str, str],
+    touched: Mapping[str, Sequence[str]],
+    signature: Mapping[str, Any],
+    constexprs: Mapping[str, Any],
+    hints: Mapping[str, Sequence[str]],
+    options: Mapping[str, Any],
+    untold: Sequence[str] | None,
+    target: Mapping[str, Any],
+    toolchain_id: str,
+    namespace: str,
+) -> str:
+    """Return the key of what executing `text` gives, however many stages are asked for.
+
+    `options` are those that the front end is told, `untold` the names of the others: None where it
+    is told all of them.
+    """
+    return _digest(
+        "front",
+        [
+            ("text", text),
+            ("kernel", kernel),
+            ("files", files),
+            ("touched", touched),
+            ("signature", signature),
+            ("constexprs", constexprs),
+            ("hints", hints),
+            ("options", options),
+            ("untold", untold),
+            ("target", target),
+            ("toolchain", toolchain_id),
+            ("namespace", namespace),
+        ],
+    )
 
 
-def back_key(parts: Iterable[tuple[str, Any]]) -> str:
-    """Return the L3 key: what the back end is given, however the TTIR came to be."""
-    return _digest("back", parts)
+def second_opinion_key(
+    *,
+    part: str,
+    whole: str,
+    kernel: str | None,
+    files: Mapping[str, str],
+    touched: Mapping[str, Sequence[str]],
+    signature: Mapping[str, Any],
+    constexprs: Mapping[str, Any],
+    hints: Mapping[str, Sequence[str]],
+    options: Mapping[str, Any],
+    target: Mapping[str, Any],
+    stop_after: str,
+    toolchain_id: str,
+    namespace: str,
+) -> str:
+    """Return the key of whether executing the `whole` text gives what its slice `part` gives."""
+    return _digest(
+        "second opinion",
+        [
+            ("part", part),
+            ("whole", whole),
+            ("kernel", kernel),
+            ("files", files),
+            ("touched", touched),
+            ("signature", signature),
+            ("constexprs", constexprs),
+            ("hints", hints),
+            ("options", options),
+            ("target", target),
+            ("stop_after", stop_after),
+            ("toolchain", toolchain_id),
+            ("namespace", namespace),
+        ],
+    )
 
 
-def inspection_key(parts: Iterable[tuple[str, Any]]) -> str:
+def back_key(
+    *,
+    ir: bytes,
+    language: str,
+    locations: Mapping[str, Any],
+    options: Mapping[str, Any],
+    target: Mapping[str, Any],
+    toolchain_id: str,
+    namespace: str,
+) -> str:
+    """Return the key of what the back end makes of a front end's IR, however far it goes."""
+    return _digest(
+        "back",
+        [
+            ("ir", ir),
+            ("language", language),
+            ("locations", locations),
+            ("options", options),
+            ("target", target),
+            ("toolchain", toolchain_id),
+            ("namespace", namespace),
+        ],
+    )
+
+
+def posted_ir_key(
+    *,
+    text: bytes,
+    language: str,
+    stage: str,
+    canonicalize: bool,
+    options: Mapping[str, Any],
+    target: Mapping[str, Any],
+    toolchain_id: str,
+    namespace: str,
+) -> str:
+    """Return the key of what the back end makes of posted IR, however far it goes."""
+    return _digest(
+        "posted ir",
+        [
+            ("text", text),
+            ("language", language),
+            ("stage", stage),
+            ("canonicalize", canonicalize),
+            ("options", options),
+            ("target", target),
+            ("toolchain", toolchain_id),
+            ("namespace", namespace),
+        ],
+    )
+
+
+def inspection_key(
+    *, namespace: str, source: str, files: Mapping[str, str], toolchain_id: str
+) -> str:
     """Return the key of an inspection: the id of its job."""
-    return _digest("inspection", parts)
+    return _digest(
+        "inspection",
+        [
+            ("namespace", namespace),
+            ("source", source),
+            ("files", files),
+            ("toolchain", toolchain_id),
+        ],
+    )
 
 
-def derivation_key(parts: Iterable[tuple[str, Any]]) -> str:
+def derivation_key(
+    *,
+    compilation_key: str,
+    what: str,
+    artifact_digests: Mapping[str, str],
+    derivation_version: int,
+) -> str:
     """Return the key of what is derived from a compilation: the id of its job."""
-    return _digest("derivation", parts)
+    return _digest(
+        "derivation",
+        [
+            ("compilation", compilation_key),
+            ("what", what),
+            ("artifacts", artifact_digests),
+            ("derivation_version", derivation_version),
+        ],
+    )
 
 
-def _digest(level: str, parts: Iterable[tuple[str, Any]]) -> str:
+def _digest(level: str, parts: _Parts) -> str:
+    """Return the SHA-256 of labelled parts, each with its length; bytes are told from JSON."""
     pieces = []
     for label, part in [("version", KEY_VERSION), ("level", level), *parts]:
         kind, data = ("raw", part) if isinstance(part, bytes) else ("json", _canonical_json(part))
@@ -56,7 +223,7 @@ def _digest(level: str, parts: Iterable[tuple[str, Any]]) -> str:
 
 
 def _canonical_json(part: Any) -> bytes:
-    if isinstance(part, str) or not _holds_float(part):
+    if isinstance(part, str) or not _has_float(part):
         # orjson writes the same bytes many times faster; but for floats, and what it refuses
         try:
             return orjson.dumps(part, option=orjson.OPT_SORT_KEYS)
@@ -70,9 +237,9 @@ def _exact_json(part: Any) -> bytes:
     return _ENCODER.encode(part).encode("utf-8", "surrogatepass")
 
 
-def _holds_float(part: Any) -> bool:
+def _has_float(part: Any) -> bool:
     if isinstance(part, dict):
         part = part.values()
     elif not isinstance(part, list | tuple):
         return isinstance(part, float)
-    return any(not isinstance(item, str) and _holds_float(item) for item in part)
+    return any(not isinstance(item, str) and _has_float(item) for item in part)

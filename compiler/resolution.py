@@ -85,8 +85,7 @@ def _spelled_as_posted(kind: Any) -> Any:
 
 
 def _keyed(parts: dict[str, Any], timeout_s: float) -> CompileJob:
-    key = compile_key([("input", "ir" if parts["ir"] else "source"), *parts.items()])
-    return CompileJob(key=key, timeout_s=timeout_s, **parts)
+    return CompileJob(key=compile_key(**parts), timeout_s=timeout_s, **parts)
 
 
 def specified(request: CompileRequest) -> JitData:

@@ -13,7 +13,7 @@ from compiler.compilation import Diagnostic, Parameter
 from compiler.constexpr import function_names
 from compiler.diagnostic import USER_FILE, Span, diagnostic, excerpt
 from compiler.job import CompileJob
-from compiler.key import back_key, front_key, opinion_key
+from compiler.key import back_key, front_key, posted_ir_key, second_opinion_key
 from compiler.options import told_and_untold
 from compiler.request import IrText
 from compiler.toolchain import Toolchain
@@ -152,7 +152,7 @@ class _CompileRun:
 
     async def _settled(self, part: str, whole: str, header: Header) -> FrontReport:
         """Execute a slice, and beside it the whole text, which decides where it can."""
-        key = opinion_key([("slice", part), ("whole", whole), *header.items(), *self.place()])
+        key = second_opinion_key(part=part, whole=whole, **header, **self._sharing())
         if await self.shelf.knows_opinion(key):
             return await self.execute(part, header)
         other = self._beside()
@@ -200,8 +200,9 @@ class _CompileRun:
         return None if report is OptionsAsked.TO_BE_TOLD else report
 
     async def _front_of(self, text: str, header: Header) -> FrontReport | OptionsAsked:
-        # what a child sees is all in its key: whatever it was told by it to say, it says to itself
-        key = front_key([("slice", text), *_all_but_stop(header), *self.place()])
+        # all that the child sees is in its key: what the source makes of it, it gives to its like
+        inputs: Header = {"untold": None} | _all_but_stop(header)
+        key = front_key(text=text, **inputs, **self._sharing())
         known = await self.shelf.front(key)
         if known is not None:
             return known
@@ -226,7 +227,7 @@ class _CompileRun:
             "locations": front.locations.model_dump(),
             **self._common(),
         }
-        key = back_key([("ir", ir), *_all_but_stop(header), *self.place()])
+        key = back_key(ir=ir, **_all_but_stop(header), **self._sharing())
         report = await self.shelf.back(key, "back", BackReport)
         if report is None:
             # the source is for excerpts in messages only: the back end never runs it
@@ -243,7 +244,7 @@ class _CompileRun:
             **self._common(),
         }
         text = ir.text.encode()
-        key = back_key([("posted", text), *_all_but_stop(header), *self.place()])
+        key = posted_ir_key(text=text, **_all_but_stop(header), **self._sharing())
         report = await self.shelf.back(key, "posted", PostedReport)
         if report is None:
             files = {"files": self.job.texts}
@@ -277,10 +278,10 @@ class _CompileRun:
         order = self.job.target.stages
         return name in order[order.index(self.job.stop_after) + 1 :]
 
-    def place(self) -> tuple[tuple[str, str], ...]:
+    def _sharing(self) -> Header:
         """Return where results are shared: with the same toolchain, in the same namespace."""
         namespace = "" if self.bench.share_namespaces else self.job.namespace
-        return ("toolchain_id", self.job.toolchain_id), ("namespace", namespace)
+        return {"toolchain_id": self.job.toolchain_id, "namespace": namespace}
 
     def _common(self) -> dict[str, Any]:
         target = self.job.target
@@ -295,9 +296,12 @@ class _CompileRun:
         }
 
 
-def _all_but_stop(header: Header) -> list[tuple[str, Any]]:
-    """Return what a child is given but for the stage to stop after: see `Shelf`."""
-    return [(name, value) for name, value in header.items() if name != "stop_after"]
+def _all_but_stop(header: Header) -> Header:
+    """Return what a child is given but for the stage to stop after: see `ResultCache`.
+
+    A member that the key does not know is a TypeError there, never an input outside of the key.
+    """
+    return {name: value for name, value in header.items() if name != "stop_after"}
 
 
 def _shelf(tasks: ChildTasks, bench: CompileContext, *, refresh: bool) -> ResultCache:

@@ -1,23 +1,14 @@
 """Which requests share a compilation, and which must not."""
 
-import hashlib
 import itertools
-import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vector_add import TOOLCHAIN, VECTOR_ADD, job, key
-
-from compiler.key import back_key, compile_key, front_key
+from vector_add import TOOLCHAIN, VECTOR_ADD, key
 
 CONSTEXPRS = {"BLOCK_SIZE": 1024, "ACTIVATION": "relu", "EVEN": True}
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=8,
-)
 
 EQUAL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "order of signature": (
@@ -152,64 +143,7 @@ def test_constexprs_that_python_would_call_equal_have_different_keys():
     assert len(set(keys)) == len(values)
 
 
-def test_the_key_is_the_digest_of_labelled_parts_with_their_lengths():
-    # other bytes here leave every stored compilation behind: raise KEY_VERSION knowingly
-    parts = b'7:version:json:1:15:level:json:13:"compilation"6:source:json:3:"x"'
-
-    assert compile_key([("source", "x")]) == hashlib.sha256(parts).hexdigest()
-
-
-@given(json_values)
-@settings(max_examples=200)
-def test_a_part_is_written_as_the_standard_library_writes_json(part: Any):
-    text = json.dumps(part, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    written = text.encode("utf-8", "surrogatepass")
-    before = b'7:version:json:1:15:level:json:13:"compilation"4:part:json:%d:' % len(written)
-
-    assert compile_key([("part", part)]) == hashlib.sha256(before + written).hexdigest()
-
-
-def test_neighbouring_parts_do_not_run_together():
-    assert compile_key([("a", "ab"), ("b", "c")]) != compile_key([("a", "a"), ("b", "bc")])
-    assert compile_key([("a", b"ab"), ("b", b"c")]) != compile_key([("a", b"a"), ("b", b"bc")])
-    assert compile_key([("ab", b"c")]) != compile_key([("a", b"bc")])
-
-
-def test_bytes_differ_from_the_json_that_looks_like_them():
-    assert back_key([("ttir", b'"module"')]) != back_key([("ttir", "module")])
-
-
-def test_keys_of_different_levels_differ():
-    parts = [("ttir", b"module {}")]
-
-    assert len({compile_key(parts), front_key(parts), back_key(parts)}) == 3
-
-
-def test_a_lone_surrogate_has_a_key():
-    assert compile_key([("source", "\ud800")]) != compile_key([("source", "\ud801")])
-
-
-@given(json_values, json_values)
-@settings(max_examples=50)
-def test_parts_have_equal_keys_only_when_they_are_equal_json(one: Any, other: Any):
-    def typed(value: Any) -> Any:
-        if isinstance(value, list):
-            return [typed(item) for item in value]
-        if isinstance(value, dict):
-            return {name: typed(item) for name, item in value.items()}
-        return (type(value).__name__, repr(value))
-
-    is_equal = compile_key([("part", one)]) == compile_key([("part", other)])
-
-    assert is_equal == (typed(one) == typed(other))
-
-
 @given(st.permutations(list(CONSTEXPRS.items())))
 @settings(max_examples=10)
 def test_no_order_of_constexprs_changes_the_key(items: list[tuple[str, Any]]):
     assert key(constexprs=dict(items)) == key(constexprs=CONSTEXPRS)
-
-
-def test_the_key_is_64_hex_digits():
-    assert len(job().key) == 64
-    assert set(job().key) <= set("0123456789abcdef")

@@ -1,0 +1,299 @@
+"""The inputs of every key: each one counts, alone and exactly, and no two run together.
+
+`INPUTS` says for every input of every key which values must differ. An input without an entry, or
+an entry without an input, fails.
+"""
+
+import hashlib
+import inspect
+import itertools
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compiler import key
+from compiler.key import (
+    KEY_VERSION,
+    back_key,
+    compile_key,
+    derivation_key,
+    front_key,
+    inspection_key,
+    posted_ir_key,
+    second_opinion_key,
+)
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+TEXT = ["def k(x): ...", "def k(x): ... ", "def k(x): ...\r\n", "", "\ud800", "\ud801"]
+NAME = ["add_kernel", "mul_kernel", "", None]
+FILES = [{"a.py": "N = 1", "b.py": ""}, {"a.py": "N = 2", "b.py": ""}, {"c.py": "N = 1"}, {}]
+NAMESPACE = ["", "team-a", "team-b"]
+TOOLCHAIN = ["0123456789abcdef", "fedcba9876543210"]
+OPTIONS = [
+    {"num_warps": 4, "maxnreg": None},
+    {"num_warps": 8, "maxnreg": None},
+    {"num_warps": 4, "maxnreg": 64},
+    {"num_warps": 4},
+    {"num_warps": 4.0, "maxnreg": None},
+    {"num_warps": True, "maxnreg": None},
+    {},
+]
+TARGET = [
+    {"backend": "cuda", "arch": 90, "warp_size": 32},
+    {"backend": "cuda", "arch": 80, "warp_size": 32},
+    {"backend": "cuda", "arch": "90", "warp_size": 32},
+    {"backend": "hip", "arch": "gfx942", "warp_size": 64},
+    {"backend": "hip", "arch": "gfx942", "warp_size": 32},
+]
+TOUCHED = [{"user.py": ["N", "M"]}, {"user.py": ["M", "N"]}, {"user.py": ["N"]}, {"a.py": []}, {}]
+SIGNATURE = [{"x": "*fp32", "n": "i32"}, {"x": "*fp32", "n": "i64"}, {"x": ["*fp32"]}, {}]
+CONSTEXPRS = [
+    {"A": {"int": "1"}, "B": True},
+    {"A": {"int": "2"}, "B": True},
+    {"A": {"float": "0x1.0p+0"}, "B": True},
+    {"A": "1", "B": True},
+    {"A": {"int": "1"}},
+    {"A": {"int": "1"}, "B": 1},
+    {},
+]
+HINTS = [{"x": ["divisible_by_16"]}, {"n": ["divisible_by_16"]}, {"x": []}, {}]
+LANGUAGE = ["ttir", "glir", "ttgir"]
+LOCATIONS = [
+    {"table": ["loc(1)"], "blocks": [[0]]},
+    {"table": ["loc(2)"], "blocks": [[0]]},
+    {"table": ["loc(1)"], "blocks": [[0], [0]]},
+    {"table": [], "blocks": []},
+]
+STOP = ["ttir", "ptx", "cubin"]
+IR = [b"module {}", b"module {} ", b"", b"\xff"]
+
+INPUTS: dict[Callable[..., str], dict[str, list[Any]]] = {
+    compile_key: {
+        "namespace": NAMESPACE,
+        "source": [*TEXT, None],
+        "ir": [
+            None,
+            {"language": "ttir", "text": "module {}", "canonicalize": True},
+            {"language": "ttgir", "text": "module {}", "canonicalize": True},
+            {"language": "ttir", "text": "module {} ", "canonicalize": True},
+            {"language": "ttir", "text": "module {}", "canonicalize": False},
+        ],
+        "files": FILES,
+        "kernel": NAME,
+        "specialization_json": [{"named": CONSTEXPRS[0], "positional": []}, *CONSTEXPRS],
+        "options": OPTIONS,
+        "target_name": ["cuda:90", "cuda:80", "hip:gfx942"],
+        "stop_after": STOP,
+        "toolchain_id": TOOLCHAIN,
+    },
+    front_key: {
+        "text": TEXT,
+        "kernel": NAME,
+        "files": FILES,
+        "touched": TOUCHED,
+        "signature": SIGNATURE,
+        "constexprs": CONSTEXPRS,
+        "hints": HINTS,
+        "options": OPTIONS,
+        "untold": [None, [], ["num_warps"], ["num_stages", "num_warps"]],
+        "target": TARGET,
+        "toolchain_id": TOOLCHAIN,
+        "namespace": NAMESPACE,
+    },
+    second_opinion_key: {
+        "part": TEXT,
+        "whole": TEXT,
+        "kernel": NAME,
+        "files": FILES,
+        "touched": TOUCHED,
+        "signature": SIGNATURE,
+        "constexprs": CONSTEXPRS,
+        "hints": HINTS,
+        "options": OPTIONS,
+        "target": TARGET,
+        "stop_after": STOP,
+        "toolchain_id": TOOLCHAIN,
+        "namespace": NAMESPACE,
+    },
+    back_key: {
+        "ir": IR,
+        "language": LANGUAGE,
+        "locations": LOCATIONS,
+        "options": OPTIONS,
+        "target": TARGET,
+        "toolchain_id": TOOLCHAIN,
+        "namespace": NAMESPACE,
+    },
+    posted_ir_key: {
+        "text": IR,
+        "language": LANGUAGE,
+        "stage": STOP,
+        "canonicalize": [True, False],
+        "options": OPTIONS,
+        "target": TARGET,
+        "toolchain_id": TOOLCHAIN,
+        "namespace": NAMESPACE,
+    },
+    inspection_key: {
+        "namespace": NAMESPACE,
+        "source": TEXT,
+        "files": FILES,
+        "toolchain_id": TOOLCHAIN,
+    },
+    derivation_key: {
+        "compilation_key": ["ab" * 32, "cd" * 32],
+        "what": ["sass", "lines", "exports/c"],
+        "artifact_digests": [{"cubin": "sha256:1", "ptx": "sha256:2"}, {"cubin": "sha256:1"}, {}],
+        "derivation_version": [1, 2],
+    },
+}
+FUNCTIONS = pytest.mark.parametrize("function", INPUTS, ids=lambda function: function.__name__)
+EACH_INPUT = pytest.mark.parametrize(
+    ("function", "name"),
+    [(function, name) for function, inputs in INPUTS.items() for name in inputs],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+
+
+def inputs_of(function: Callable[..., str], **changes: Any) -> dict[str, Any]:
+    return {name: values[0] for name, values in INPUTS[function].items()} | changes
+
+
+def reordered(value: Any) -> Any:
+    """Return an equal value whose objects list their members the other way round."""
+    if isinstance(value, dict):
+        return {name: reordered(item) for name, item in reversed(value.items())}
+    return [reordered(item) for item in value] if isinstance(value, list) else value
+
+
+def test_every_key_of_the_module_has_its_inputs_here():
+    assert set(INPUTS) == {
+        function for name, function in vars(key).items() if name.endswith("_key")
+    }
+
+
+@FUNCTIONS
+def test_every_input_of_a_key_has_its_values_here(function: Callable[..., str]):
+    assert list(INPUTS[function]) == list(inspect.signature(function).parameters)
+
+
+@EACH_INPUT
+def test_another_value_of_an_input_is_another_key(function: Callable[..., str], name: str):
+    values = INPUTS[function][name]
+    keys = [function(**inputs_of(function, **{name: value})) for value in values]
+
+    assert len(set(keys)) == len(values) > 1
+
+
+@EACH_INPUT
+def test_an_equal_value_of_an_input_is_the_same_key(function: Callable[..., str], name: str):
+    for value in INPUTS[function][name]:
+        one = function(**inputs_of(function, **{name: value}))
+        assert function(**inputs_of(function, **{name: reordered(value)})) == one
+
+
+@FUNCTIONS
+def test_no_input_of_a_key_can_be_left_out(function: Callable[..., str]):
+    for name in INPUTS[function]:
+        others = {other: value for other, value in inputs_of(function).items() if other != name}
+        with pytest.raises(TypeError, match=name):
+            function(**others)
+
+
+@FUNCTIONS
+def test_two_inputs_that_swap_their_values_are_another_key(function: Callable[..., str]):
+    for one, other in itertools.combinations(INPUTS[function], 2):
+        swapped = {one: "left", other: "right"}, {one: "right", other: "left"}
+        keys = {function(**inputs_of(function, **values)) for values in swapped}
+        assert len(keys) == 2
+
+
+def test_keys_of_different_kinds_differ_for_the_same_inputs():
+    shared = inputs_of(back_key) | inputs_of(front_key) | inputs_of(second_opinion_key)
+    shared |= inputs_of(posted_ir_key) | inputs_of(compile_key) | inputs_of(inspection_key)
+    keys = {
+        function(**{name: shared.get(name) for name in inputs})
+        for function, inputs in INPUTS.items()
+    }
+
+    assert len(keys) == len(INPUTS)
+
+
+def derived(**changes: Any) -> str:
+    return derivation_key(**inputs_of(derivation_key, **changes))
+
+
+def test_the_key_is_the_digest_of_labelled_parts_with_their_lengths():
+    # other bytes here leave every stored compilation behind: raise KEY_VERSION knowingly
+    parts = (
+        b'7:version:json:1:25:level:json:12:"derivation"'
+        b'11:compilation:json:3:"c"4:what:json:6:"sass"'
+        b"9:artifacts:json:2:{}18:derivation_version:json:1:1"
+    )
+
+    assert KEY_VERSION == 2
+    assert hashlib.sha256(parts).hexdigest() == derivation_key(
+        compilation_key="c", what="sass", artifact_digests={}, derivation_version=1
+    )
+
+
+@given(json_values)
+@settings(max_examples=200)
+def test_a_part_is_written_as_the_standard_library_writes_json(part: Any):
+    text = json.dumps(part, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    data = text.encode("utf-8", "surrogatepass")
+    parts = (
+        b'7:version:json:1:25:level:json:12:"derivation"'
+        b'11:compilation:json:3:"c"4:what:json:6:"sass"'
+        b"9:artifacts:json:%d:%b18:derivation_version:json:1:1" % (len(data), data)
+    )
+
+    assert hashlib.sha256(parts).hexdigest() == derivation_key(
+        compilation_key="c", what="sass", artifact_digests=part, derivation_version=1
+    )
+
+
+@given(json_values, json_values)
+@settings(max_examples=50)
+def test_parts_have_equal_keys_only_when_they_are_equal_json(one: Any, other: Any):
+    def typed(value: Any) -> Any:
+        if isinstance(value, list):
+            return [typed(item) for item in value]
+        if isinstance(value, dict):
+            return {name: typed(item) for name, item in value.items()}
+        return (type(value).__name__, repr(value))
+
+    is_equal = derived(artifact_digests=one) == derived(artifact_digests=other)
+
+    assert is_equal == (typed(one) == typed(other))
+
+
+def test_neighbouring_parts_do_not_run_together():
+    def posted(text: bytes, language: str) -> str:
+        return posted_ir_key(**inputs_of(posted_ir_key, text=text, language=language))
+
+    assert derived(compilation_key="ab", what="c") != derived(compilation_key="a", what="bc")
+    assert posted(b"ab", "c") != posted(b"a", "bc")
+    assert posted(b'a8:language:json:3:"b"', "c") != posted(b"a", "b")
+
+
+def test_bytes_differ_from_the_json_that_looks_like_them():
+    assert back_key(**inputs_of(back_key, ir=b'"module"')) != back_key(
+        **inputs_of(back_key, ir="module")
+    )
+
+
+def test_a_key_is_64_hex_digits():
+    for function in INPUTS:
+        made = function(**inputs_of(function))
+        assert len(made) == 64
+        assert set(made) <= set("0123456789abcdef")
