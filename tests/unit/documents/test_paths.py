@@ -1,0 +1,21 @@
+"""Every file that a document of today names is there: a guide that points nowhere helps nobody."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+DOCUMENTS = [
+    *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "guides").glob("*.md")),
+]
+_FOLDERS = "benchmarks|client|compiler|deploy|docs|examples|launch|service|store|tests|worker"
+_NAMED = re.compile(rf"(?<![\w/.-])(?:{_FOLDERS})/[\w./-]*\w(?:/(?!\w))?")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_the_files_that_a_document_names_exist(document: Path) -> None:
+    named = set(_NAMED.findall(document.read_text()))
+    assert {name for name in named if not (ROOT / name).exists()} == set()

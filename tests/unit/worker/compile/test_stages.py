@@ -1,0 +1,29 @@
+"""A stage is known wherever stages are listed."""
+
+from typing import get_args
+
+from compiler.compilation import Diagnostic
+from compiler.request import Stage
+from compiler.target import BINARY_STAGES, MEDIA_TYPES, STAGES
+from worker.compile.reports import STAGES_OF_TASK
+
+EVERY = {stage for stages in STAGES.values() for stage in stages}
+
+
+def test_a_stage_can_be_asked_for() -> None:
+    assert set(get_args(Stage)) == EVERY
+
+
+def test_a_stage_has_a_media_type_and_the_last_one_of_each_backend_is_binary() -> None:
+    assert set(MEDIA_TYPES) == EVERY
+    assert {stages[-1] for stages in STAGES.values()} == BINARY_STAGES
+
+
+def test_a_diagnostic_can_name_every_stage_behind_the_front_end() -> None:
+    named = set(get_args(Diagnostic.model_fields["stage"].annotation))
+    assert named == EVERY - {"source"} | {"request", "frontend"}
+
+
+def test_one_child_may_send_it() -> None:
+    assert STAGES_OF_TASK["front"] | STAGES_OF_TASK["back"] == EVERY
+    assert STAGES_OF_TASK["front"] & STAGES_OF_TASK["back"] == set()
