@@ -26,7 +26,28 @@ class Verdict(StrEnum):
     NOT_CHECKED = "not_checked"
 
 
+class RunEnding(StrEnum):
+    """How a run of the kernel itself ended: in exactly one of these ways."""
+
+    FINISHED = "finished"
+    """To its end, or to a finding of a checked access, which says so."""
+    FAULT = "fault"
+    """The device stopped it at what a finding names."""
+    DOES_NOT_FIT = "does_not_fit"
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "out_of_memory"
+    CRASHED = "crashed"
+    NOT_RUN = "not_run"
+    """It could not begin, or nobody can say how it ended: a problem, and no verdict."""
+
+
 _PRECEDENCE = {verdict: rank for rank, verdict in enumerate(Verdict)}
+_OF_ENDINGS = {
+    RunEnding.DOES_NOT_FIT: Verdict.DOES_NOT_FIT,
+    RunEnding.TIMEOUT: Verdict.TIMEOUT,
+    RunEnding.OUT_OF_MEMORY: Verdict.OUT_OF_MEMORY,
+    RunEnding.CRASHED: Verdict.CRASHED,
+}
 _OF_FINDINGS = frozenset(
     {
         Verdict.ILLEGAL_ACCESS,
@@ -35,8 +56,11 @@ _OF_FINDINGS = frozenset(
         Verdict.ASSERTION_FAILED,
         Verdict.RACE,
         Verdict.UNINITIALIZED,
+        Verdict.INPUT_MODIFIED,
     }
 )
+CHECK_INCOMPLETE = "check_incomplete"
+"""The finding that a check which was asked for did not get to its end: nothing has passed then."""
 GOOD = frozenset({Verdict.PASSED, Verdict.NOT_CHECKED})
 """The verdicts that are no failure (of a case, for `stop_after_failures`)."""
 
@@ -49,18 +73,13 @@ class Evidence:
     without a reference; `deterministic` None when it was not run twice; `checks` those asked for.
     """
 
-    reference_failed: bool = False
-    fits: bool = True
+    ending: RunEnding = RunEnding.FINISHED
     findings: frozenset[str] = frozenset()
-    timed_out: bool = False
-    out_of_memory: bool = False
-    crashed: bool = False
     matches: tuple[bool, ...] = ()
-    inputs_modified: bool = False
     deterministic: bool | None = None
     checks: frozenset[str] = frozenset()
-    unchecked: bool = False
-    """A check that was asked for did not get to its end, so nothing can be said to have passed."""
+    reference_failed: bool = False
+    """Of the reference's own run, which no finding of the kernel's run can say."""
 
 
 def verdict_of(evidence: Evidence) -> Verdict:
@@ -77,14 +96,11 @@ def _applying(evidence: Evidence) -> set[Verdict]:
     asked = "determinism" in evidence.checks
     holds = {
         Verdict.INVALID_REFERENCE: evidence.reference_failed,
-        Verdict.DOES_NOT_FIT: not evidence.fits,
-        Verdict.TIMEOUT: evidence.timed_out,
-        Verdict.OUT_OF_MEMORY: evidence.out_of_memory,
-        Verdict.CRASHED: evidence.crashed,
         Verdict.MISMATCH: not all(evidence.matches),
-        Verdict.INPUT_MODIFIED: evidence.inputs_modified,
         Verdict.NONDETERMINISTIC: asked and evidence.deterministic is False,
-        Verdict.PASSED: bool(evidence.matches) and not evidence.unchecked,
+        Verdict.PASSED: bool(evidence.matches) and CHECK_INCOMPLETE not in evidence.findings,
     }
     found = {Verdict(kind) for kind in evidence.findings & _OF_FINDINGS}
+    if evidence.ending in _OF_ENDINGS:
+        found.add(_OF_ENDINGS[evidence.ending])
     return found | {verdict for verdict, applies in holds.items() if applies}

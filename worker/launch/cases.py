@@ -260,17 +260,12 @@ class Cases:
 
     def _evidence(self, ran: RunResult, expected: Expected | None, matches: list[bool]) -> Evidence:
         return Evidence(
-            reference_failed=expected is not None and expected.failure is not None,
-            fits=ran.fits,
+            ending=ran.ending,
             findings=frozenset(finding.kind for finding in ran.findings),
-            timed_out=ran.timed_out,
-            out_of_memory=ran.out_of_memory,
-            crashed=ran.crashed,
             matches=tuple(matches),
-            inputs_modified=ran.inputs_modified,
             deterministic=ran.deterministic,
             checks=frozenset(self._request.checks),
-            unchecked=ran.unchecked,
+            reference_failed=expected is not None and expected.failure is not None,
         )
 
 

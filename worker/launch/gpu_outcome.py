@@ -13,6 +13,7 @@ from compiler.problem import failure_problem
 from compiler.type_name import is_pointer
 from launch.request.launch_record import Finding, Timing
 from launch.request.launch_request import LaunchRequest, TimingRequest
+from launch.request.verdict import RunEnding
 from worker.gpu.launcher import launcher_order as launcher
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.launch.run import PreparedRun, RunResult
@@ -60,7 +61,15 @@ def _typed(argument: dict[str, Any], kind: Any) -> dict[str, Any]:
     return argument | {"dtype": kind} if is_scalar else argument
 
 
-_FAULTS = frozenset({"illegal_access", "out_of_bounds", "misaligned_access", "assertion_failed"})
+_ENDINGS = {
+    "does_not_fit": RunEnding.DOES_NOT_FIT,
+    "out_of_memory": RunEnding.OUT_OF_MEMORY,
+    "illegal_access": RunEnding.FAULT,
+    "out_of_bounds": RunEnding.FAULT,
+    "misaligned_access": RunEnding.FAULT,
+    "assertion_failed": RunEnding.FAULT,
+}
+"""By the kind of a launcher's fault; any other is a crash."""
 _LONGEST_LINE = 4000
 _BLOCK = re.compile(r"block: \[(\d{1,10}),(\d{1,10}),(\d{1,10})\]")
 _PLACE = re.compile(r"([^\s:]{1,1000}):(\d{1,9}): ")
@@ -81,24 +90,19 @@ def ran_of(outcome: LaunchOutcome, request: LaunchRequest, cluster: int = 1) -> 
         case LaunchEnding.FAULT:
             _take_fault(ran, outcome.fault or {}, cluster)
         case LaunchEnding.DEADLINE:
-            ran.timed_out = True
             message = f"The kernel did not end within timeout_s = {request.timeout_s:g} s."
-            ran.findings.append(Finding(kind="timeout", message=message))
+            ran.end(RunEnding.TIMEOUT, message)
         case LaunchEnding.FAILURE:
             said = (outcome.failure or {}).get("message", "the launcher could not do it")
-            ran.problem = failure_problem("invalid_argument", said)
+            ran.fail(failure_problem("invalid_argument", said))
         case _:
-            ran.crashed = True
-            message = f"The launcher ended unexpectedly ({outcome.detail})."
-            ran.findings.append(Finding(kind="crashed", message=message))
+            ran.end(RunEnding.CRASHED, f"The launcher ended unexpectedly ({outcome.detail}).")
     return ran
 
 
 def _take_result(ran: RunResult, result: dict[str, Any], request: LaunchRequest) -> None:
     ran.findings = [Finding.model_validate(item) for item in result.get("findings") or []]
-    modified = result.get("modified_inputs") or []
-    ran.inputs_modified = bool(modified)
-    for name in modified:
+    for name in result.get("modified_inputs") or []:
         message = f"{name} is no output, but was changed. Mark it as an output if that is meant."
         finding = Finding(
             kind="input_modified", access="write", argument=str(name), message=message
@@ -141,9 +145,7 @@ def _gpu_ran_timing(measured: dict[str, Any], request: LaunchRequest) -> Timing:
 
 def _take_fault(ran: RunResult, fault: dict[str, Any], cluster: int) -> None:
     kind = str(fault.get("kind"))
-    ran.fits = kind != "does_not_fit"
-    ran.out_of_memory = kind == "out_of_memory"
-    ran.crashed = ran.fits and not ran.out_of_memory and kind not in _FAULTS
+    ran.ending = _ENDINGS.get(kind, RunEnding.CRASHED)
     finding = Finding(kind=kind, message=str(fault.get("message")))
     if kind == "assertion_failed":
         finding = asserted(ran.stdout, cluster) or finding

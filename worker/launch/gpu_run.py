@@ -23,7 +23,7 @@ from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts
 from worker.gpu.supervisor.launchers import Launchers
 from worker.gpu.tools.installed_tools import MEMCHECK
 from worker.launch.gpu_outcome import order_of, ran_of
-from worker.launch.run import Deadline, PreparedRun, RunResult
+from worker.launch.run import Deadline, PreparedRun, RunResult, not_run
 from worker.launch.tool_reruns import Suspects, look_closer
 
 _FINAL_STAGE = "cubin"
@@ -96,12 +96,12 @@ async def run_on_gpu(
     compile_ms = (time.monotonic() - started) * 1000
     if compilation.state != "succeeded":
         problem = compilation.problem or failure_problem("worker_lost", "it was not compiled")
-        return RunResult(problem=problem), compilation, compile_ms
+        return not_run(problem), compilation, compile_ms
     check_hints(promised_hints(compilation.parameters), run.bound)
     cubin = await desk.blobs.get(compilation.artifacts[_FINAL_STAGE].digest)
     if cubin is None:
         detail = "The kernel's binary left the cache before it could be launched; launch again."
-        return RunResult(problem=failure_problem("worker_lost", detail)), compilation, compile_ms
+        return not_run(failure_problem("worker_lost", detail)), compilation, compile_ms
     order = order_of(cubin, compilation, request, run, plain=plain)
     ran = await _launched(desk, launch, request, order, deadline)
     if ran.problem is None and not plain:

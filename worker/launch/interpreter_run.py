@@ -8,7 +8,7 @@ from typing import Any
 
 from compiler.problem import Problem, failure_problem
 from launch.request.bound_arguments import Buffer
-from launch.request.launch_record import Finding
+from launch.request.verdict import RunEnding
 from worker.compile.child_failure import misreported, violation_of
 from worker.compile.reports import CutReport, Malformed, read_report
 from worker.launch.launch_reports import InterpretReport, LaunchFailure
@@ -65,7 +65,7 @@ async def interpret(
         else:
             _take_ending(ran, outcome, timeout_s)
     except Malformed as error:
-        ran.problem = failure_problem("sandbox_violation", misreported(str(error)))
+        ran.fail(failure_problem("sandbox_violation", misreported(str(error))))
     return ran
 
 
@@ -90,7 +90,6 @@ def _take(ran: RunResult, report: InterpretReport, outcome: ChildOutcome, run: P
     ran.trace = stages.get("trace")
     ran.findings = [found.as_finding() for found in report.findings]
     ran.findings += [modified.as_finding() for modified in report.modified]
-    ran.inputs_modified = bool(report.modified)
     ran.deterministic = report.deterministic
 
 
@@ -109,27 +108,24 @@ def _bits(data: bytes, name: str, output: Buffer) -> bytes:
 def _take_failure(ran: RunResult, failure: LaunchFailure) -> None:
     match failure.slug:
         case "memory_exceeded":
-            ran.out_of_memory = True
             message = "The run needs more memory than a process of a launch may have."
-            ran.findings.append(Finding(kind="out_of_memory", message=message))
+            ran.end(RunEnding.OUT_OF_MEMORY, message)
         case "compiler_crashed":
             _crashed(ran, failure.message)
         case _:
-            ran.problem = kernel_problem(failure)
+            ran.fail(kernel_problem(failure))
 
 
 def _take_ending(ran: RunResult, outcome: ChildOutcome, timeout_s: float) -> None:
     if outcome.ending is Ending.DEADLINE:
-        ran.timed_out = True
-        message = f"The run did not end within timeout_s = {timeout_s:g} s."
-        ran.findings.append(Finding(kind="timeout", message=message))
+        ran.end(RunEnding.TIMEOUT, f"The run did not end within timeout_s = {timeout_s:g} s.")
     elif is_ours(outcome):
         detail = (
             f"The process that was to run the kernel was lost ({outcome.detail}); launch again."
         )
-        ran.problem = failure_problem("worker_lost", detail)
+        ran.fail(failure_problem("worker_lost", detail))
     elif (violation := violation_of(outcome)) is not None:
-        ran.problem = failure_problem("sandbox_violation", violation)
+        ran.fail(failure_problem("sandbox_violation", violation))
     else:
         _crashed(ran, outcome.detail)
 
@@ -140,9 +136,8 @@ def is_ours(outcome: ChildOutcome) -> bool:
 
 
 def _crashed(ran: RunResult, detail: str) -> None:
-    ran.crashed = True
     message = f"The process that ran the kernel ended unexpectedly ({detail})."
-    ran.findings.append(Finding(kind="crashed", message=message))
+    ran.end(RunEnding.CRASHED, message)
 
 
 def kernel_problem(failure: LaunchFailure) -> Problem:

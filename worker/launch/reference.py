@@ -10,6 +10,7 @@ from compiler.diagnostic import MESSAGE_CHARS, clipped
 from launch.request.bound_arguments import Buffer
 from launch.request.launch_record import Finding
 from launch.request.reference_request import Reference
+from launch.request.verdict import RunEnding
 from store.workers import Workers
 from worker.compile.reports import Malformed, read_report
 from worker.launch.launch_children import TORCH, Children
@@ -84,7 +85,7 @@ def of_kernel(ran: RunResult, run: PreparedRun) -> Expected:
     """Return what another kernel's run makes of a reference."""
     if ran.problem is not None:
         return no_reference(f"the reference's kernel could not be run: {ran.problem.detail}")
-    if ran.timed_out or ran.out_of_memory or ran.crashed or not ran.fits or ran.findings:
+    if ran.ending is not RunEnding.FINISHED or ran.findings:
         said = ran.findings[0].message if ran.findings else "it did not end well"
         return no_reference(f"the reference's kernel went wrong: {said}")
     outputs = {name: ran.outputs[name] for name in run.bound.outputs}

@@ -14,6 +14,7 @@ from compiler.specialization import Specialization
 from launch.request.bound_arguments import BoundArguments, Buffer
 from launch.request.element import ITEM_BYTES
 from launch.request.launch_record import Finding, Profile, Timing
+from launch.request.verdict import RunEnding
 
 
 class DeadlinePassed(Exception):
@@ -72,6 +73,7 @@ class PreparedRun:
 class RunResult:
     """What came out of a run. `outputs` are elements in C order, by name."""
 
+    ending: RunEnding = RunEnding.FINISHED
     outputs: dict[str, bytes] = field(default_factory=dict)
     unwritten: dict[str, bytes] = field(default_factory=dict)
     """Of outputs with elements that nobody wrote: a bit for each element, 1 for such."""
@@ -80,20 +82,27 @@ class RunResult:
     timed_unwritten: dict[str, bytes] = field(default_factory=dict)
     """The same of that run."""
     findings: list[Finding] = field(default_factory=list)
-    inputs_modified: bool = False
     deterministic: bool | None = None
-    fits: bool = True
-    timed_out: bool = False
-    out_of_memory: bool = False
-    crashed: bool = False
-    unchecked: bool = False
-    """A check that was asked for did not get to its end; a finding says why."""
     timing: Timing | None = None
     profile: Profile | None = None
     stdout: str = ""
     trace: bytes | None = None
     problem: Problem | None = None
-    """Why the kernel could not be run at all: then there is no verdict."""
+    """Why the kernel could not be run at all, where its ending is `NOT_RUN`."""
+
+    def end(self, ending: RunEnding, message: str) -> None:
+        """Say that it ended badly, with a finding of that kind."""
+        self.ending = ending
+        self.findings.append(Finding(kind=str(ending), message=message))
+
+    def fail(self, problem: Problem) -> None:
+        """Say that there is no run that could be judged."""
+        self.ending, self.problem = RunEnding.NOT_RUN, problem
+
+
+def not_run(problem: Problem) -> RunResult:
+    """Return the result of a run that could not begin."""
+    return RunResult(ending=RunEnding.NOT_RUN, problem=problem)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from launch.request.launch_record import Finding, Launch, Profile
 from launch.request.launch_request import LaunchRequest
+from launch.request.verdict import CHECK_INCOMPLETE, RunEnding
 from store.errors import StoreUnavailable
 from store.jobs.producer import JobProducer
 from store.jobs.types import Claim
@@ -27,8 +28,7 @@ from worker.launch.run import Deadline, DeadlinePassed, RunResult
 
 CHECK_S = 60.0
 """What one run under a tool may take, whatever the kernel alone may."""
-_ENDED_IT = frozenset({"illegal_access", "misaligned_access", "assertion_failed"})
-INCOMPLETE = "check_incomplete"
+_NEVER_ENDED = frozenset({RunEnding.TIMEOUT, RunEnding.OUT_OF_MEMORY, RunEnding.DOES_NOT_FIT})
 NOT_PROFILED = "not_profiled"
 
 
@@ -51,9 +51,8 @@ async def look_closer(
             examined = await _examined(launchers, ordinal, order, check, ran, deadline)
             seen += as_findings(examined.findings)
             if examined.incomplete is not None:
-                ran.unchecked = True
                 message = f"{check} tells nothing of this launch: {examined.incomplete}."
-                seen.append(Finding(kind=INCOMPLETE, message=message))
+                seen.append(Finding(kind=CHECK_INCOMPLETE, message=message))
     if request.profile:
         examined = await _examined(launchers, ordinal, order, PROFILE, ran, deadline)
         if examined.profile is not None:
@@ -72,9 +71,9 @@ async def _examined(
     ran: RunResult,
     deadline: Deadline,
 ) -> Examined:
-    if ran.timed_out or ran.out_of_memory or not ran.fits:
+    if ran.ending in _NEVER_ENDED:
         return Examined(incomplete="the kernel alone did not get to its end")
-    if tool == PROFILE and (ran.crashed or any(one.kind in _ENDED_IT for one in ran.findings)):
+    if tool == PROFILE and ran.ending is not RunEnding.FINISHED:
         return Examined(incomplete="the kernel alone went wrong")
     try:
         limit_s = deadline.limit_s(CHECK_S)

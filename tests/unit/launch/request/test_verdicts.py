@@ -6,22 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launch.request.verdict import Evidence, Verdict, verdict_of, worst
+from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of, worst
 
 RULES: dict[Verdict, dict[str, Any]] = {
     Verdict.INVALID_REFERENCE: {"reference_failed": True},
-    Verdict.DOES_NOT_FIT: {"fits": False},
+    Verdict.DOES_NOT_FIT: {"ending": RunEnding.DOES_NOT_FIT},
     Verdict.ILLEGAL_ACCESS: {"findings": frozenset({"illegal_access"})},
     Verdict.OUT_OF_BOUNDS: {"findings": frozenset({"out_of_bounds"})},
     Verdict.MISALIGNED_ACCESS: {"findings": frozenset({"misaligned_access"})},
     Verdict.ASSERTION_FAILED: {"findings": frozenset({"assertion_failed"})},
-    Verdict.TIMEOUT: {"timed_out": True},
-    Verdict.OUT_OF_MEMORY: {"out_of_memory": True},
-    Verdict.CRASHED: {"crashed": True},
+    Verdict.TIMEOUT: {"ending": RunEnding.TIMEOUT},
+    Verdict.OUT_OF_MEMORY: {"ending": RunEnding.OUT_OF_MEMORY},
+    Verdict.CRASHED: {"ending": RunEnding.CRASHED},
     Verdict.RACE: {"findings": frozenset({"race"})},
     Verdict.UNINITIALIZED: {"findings": frozenset({"uninitialized"})},
     Verdict.MISMATCH: {"matches": (True, False)},
-    Verdict.INPUT_MODIFIED: {"inputs_modified": True},
+    Verdict.INPUT_MODIFIED: {"findings": frozenset({"input_modified"})},
     Verdict.NONDETERMINISTIC: {"deterministic": False, "checks": frozenset({"determinism"})},
     Verdict.PASSED: {"matches": (True,)},
     Verdict.NOT_CHECKED: {},

@@ -5,7 +5,7 @@ from typing import Any
 
 from launch.request.launch_record import CaseResult, Finding, Launch
 from launch.request.launch_request import EXAMPLE, LaunchRequest
-from launch.request.verdict import Evidence, Verdict, verdict_of
+from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.examination import Examined
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
@@ -103,12 +103,13 @@ async def test_after_a_check_that_did_not_end_nothing_has_passed() -> None:
     ran = RunResult(outputs={"o": b""})
     await looked(ran, {"memcheck": Examined(incomplete="it broke")}, checks=["memcheck"])
 
-    assert (ran.unchecked, ran.findings[0].kind) == (True, "check_incomplete")
-    assert verdict_of(Evidence(matches=(True,), unchecked=True)) is Verdict.NOT_CHECKED
+    assert ran.findings[0].kind == "check_incomplete"
+    found = frozenset(one.kind for one in ran.findings)
+    assert verdict_of(Evidence(matches=(True,), findings=found)) is Verdict.NOT_CHECKED
 
 
 async def test_a_kernel_that_never_ended_is_not_watched_for_ever() -> None:
-    ran = RunResult(timed_out=True)
+    ran = RunResult(ending=RunEnding.TIMEOUT)
     launchers = await looked(ran, {}, checks=["memcheck"], profile=True)
 
     assert launchers.asked == []
@@ -124,7 +125,7 @@ async def test_a_profile_that_cannot_be_made_says_why() -> None:
 
 
 async def test_a_kernel_that_went_wrong_is_not_profiled() -> None:
-    launchers = await looked(RunResult(findings=[FAULT]), {}, profile=True)
+    launchers = await looked(RunResult(ending=RunEnding.FAULT, findings=[FAULT]), {}, profile=True)
 
     assert launchers.asked == []
 
