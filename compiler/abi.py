@@ -1,15 +1,16 @@
 """How a compiled kernel is called: entry, launch dimensions, and every parameter it really has.
 
 Triton flattens tuples and descriptors, leaves constants out and appends two pointers of its own.
+Standard library only: launchers and exports read an ABI with what makes it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Protocol
 
-from compiler.compilation import Parameter
 from compiler.target import Target
 
 _DESCRIPTOR = re.compile(r"tensordesc\w*<\w+\[([\d,\s]*)\]")
@@ -21,14 +22,105 @@ _ROUNDING = "round_f32_to_tf32"  # of descriptors without tensor maps, from Trit
 _Slot = tuple[str, str, int, int]  # kind, name, size, alignment
 
 
+class TypedParameter(Protocol):
+    """What is asked of a parameter of the kernel: see `compiler.compilation.Parameter`."""
+
+    @property
+    def name(self) -> str:
+        """As the source has it."""
+
+    @property
+    def type(self) -> Any:
+        """Its Triton type, a list for a tuple."""
+
+    @property
+    def role(self) -> str:
+        """Whether it is a parameter at run time."""
+
+
+@dataclass(frozen=True)
+class AbiParameter:
+    """One parameter of the entry, in the order of the entry."""
+
+    index: int
+    kind: Literal["pointer", "scalar", "global_scratch", "profile_scratch"]
+    name: str
+    size_bytes: int
+    align_bytes: int
+
+
+@dataclass(frozen=True)
+class TensorMapParameter:
+    """A parameter that is a tensor map; `tensor_map` is what encoding it takes, as Triton says it.
+
+    Its members are `swizzle`, `elem_type`, `elem_size`, `block_size` and `fp4_padded`.
+    """
+
+    index: int
+    kind: Literal["tensormap"]
+    name: str
+    size_bytes: int
+    align_bytes: int
+    tensor_map: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class ScratchMemory:
+    """Memory that a launcher allocates for a kernel: bytes for each block of the grid."""
+
+    size_bytes: int
+    align_bytes: int
+
+
+@dataclass(frozen=True)
+class Abi:
+    """How a kernel is called; `block` and `cluster` are threads and blocks by dimension."""
+
+    entry: str
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int]
+    dynamic_shared_bytes: int
+    cooperative: bool
+    pdl: bool
+    parameters: tuple[AbiParameter | TensorMapParameter, ...]
+    global_scratch: ScratchMemory
+    profile_scratch: ScratchMemory
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `from_json` reads, and what records and answers hold."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Abi:
+        """Return the ABI that a record or an order holds.
+
+        Raises KeyError, TypeError or ValueError when it is none.
+        """
+        members = dict(data)
+        block_x, block_y, block_z = members.pop("block")
+        cluster_x, cluster_y, cluster_z = members.pop("cluster")
+        return cls(
+            block=(block_x, block_y, block_z),
+            cluster=(cluster_x, cluster_y, cluster_z),
+            parameters=tuple(_parameter(item) for item in members.pop("parameters")),
+            global_scratch=ScratchMemory(**members.pop("global_scratch")),
+            profile_scratch=ScratchMemory(**members.pop("profile_scratch")),
+            **members,
+        )
+
+
+def _parameter(data: Mapping[str, Any]) -> AbiParameter | TensorMapParameter:
+    return TensorMapParameter(**data) if data["kind"] == "tensormap" else AbiParameter(**data)
+
+
 def abi_of(
     target: Target,
-    parameters: Sequence[Parameter],
+    parameters: Sequence[TypedParameter],
     metadata: Mapping[str, Any],
     *,
     extents_listed: bool = False,
-) -> dict[str, Any]:
-    """Return the ABI of a kernel with these parameters, whose back end said `metadata`.
+) -> Abi:
+    """Return the ABI of a kernel with these parameters, of which the back end reports `metadata`.
 
     `extents_listed`: the extents of descriptors are parameters of their own, as posted IR has them.
     `metadata["parameter_sizes_bytes"]`, where there is one, is the list that the assembly declares:
@@ -39,47 +131,35 @@ def abi_of(
     declared = metadata.get("parameter_sizes_bytes")
     if declared is not None and [size for _, _, size, _ in slots] != declared:
         slots = [slot for slot in slots if not slot[1].endswith(_ROUNDING)]
-    return {
-        "entry": metadata["name"],
-        "block": [target.warp_size * metadata["num_warps"], 1, 1],
-        "cluster": [metadata.get("num_ctas") or 1, 1, 1],
-        "dynamic_shared_bytes": metadata["shared"],
-        "cooperative": bool(metadata.get("launch_cooperative_grid")),
-        "pdl": bool(metadata.get("launch_pdl")),
-        "parameters": _with_maps(
-            [
-                {
-                    "index": index,
-                    "kind": kind,
-                    "name": name,
-                    "size_bytes": size,
-                    "align_bytes": align,
-                }
-                for index, (kind, name, size, align) in enumerate(slots)
-            ],
-            metadata,
-        ),
-        "global_scratch": _scratch(metadata, "global_scratch"),
-        "profile_scratch": _scratch(metadata, "profile_scratch"),
-    }
+    return Abi(
+        entry=metadata["name"],
+        block=(target.warp_size * metadata["num_warps"], 1, 1),
+        cluster=(metadata.get("num_ctas") or 1, 1, 1),
+        dynamic_shared_bytes=metadata["shared"],
+        cooperative=bool(metadata.get("launch_cooperative_grid")),
+        pdl=bool(metadata.get("launch_pdl")),
+        parameters=tuple(_with_maps(slots, metadata)),
+        global_scratch=_scratch(metadata, "global_scratch"),
+        profile_scratch=_scratch(metadata, "profile_scratch"),
+    )
 
 
 def _with_maps(
-    parameters: list[dict[str, Any]], metadata: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """Return `parameters`, tensor maps with what encoding them takes."""
+    slots: Sequence[_Slot], metadata: Mapping[str, Any]
+) -> Iterator[AbiParameter | TensorMapParameter]:
+    """Yield the parameters, tensor maps with what encoding them takes."""
     maps = iter(metadata.get("tensordesc_meta") or ())
-    return [
-        slot | {"tensor_map": next(maps, None)} if slot["kind"] == "tensormap" else slot
-        for slot in parameters
-    ]
+    for index, (kind, name, size_bytes, align_bytes) in enumerate(slots):
+        slot = {"kind": kind, "name": name, "size_bytes": size_bytes, "align_bytes": align_bytes}
+        more = {"tensor_map": next(maps, None)} if kind == "tensormap" else {}
+        yield _parameter({"index": index, **slot, **more})
 
 
-def _scratch(metadata: Mapping[str, Any], name: str) -> dict[str, int]:
-    return {
-        "size_bytes": metadata.get(f"{name}_size") or 0,
-        "align_bytes": metadata.get(f"{name}_align") or 1,
-    }
+def _scratch(metadata: Mapping[str, Any], name: str) -> ScratchMemory:
+    return ScratchMemory(
+        size_bytes=metadata.get(f"{name}_size") or 0,
+        align_bytes=metadata.get(f"{name}_align") or 1,
+    )
 
 
 def _flattened(

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from compiler.abi import Abi
 from compiler.job import CompileJob
 from compiler.problem import Problem, failure_problem
 from compiler.toolchain import Toolchain
@@ -121,7 +122,7 @@ class Compilation(Record):
     toolchain: ToolchainUsed
     artifacts: dict[str, Artifact]
     parameters: list[Parameter]
-    abi: dict[str, Any] | None
+    abi: Abi | None
     metadata: dict[str, Any] | None
     resources: Resources | None
     timings_ms: dict[str, float] | None

@@ -15,6 +15,7 @@ import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from compiler.abi import Abi
 from compiler.back import locations, nvdisasm, triton_api
 from compiler.export.about import about
 from compiler.export.exported_kernel import kernel_of
@@ -124,7 +125,7 @@ def _metadata(
     facts: dict[str, Any], digest: str, backend: Any, options: Any, artifacts: dict[str, bytes]
 ) -> dict[str, Any]:
     """Return what Triton keeps beside the artifacts: options, and what the stages found out."""
-    known, abi = facts["metadata"], facts["abi"]
+    known, abi = facts["metadata"], Abi.from_json(facts["abi"])
     return {
         "hash": digest,
         "target": backend.target,
@@ -134,10 +135,10 @@ def _metadata(
         "num_warps": known["num_warps"],
         "shared": known["shared_bytes"],
         "tmem_size": known["tmem_columns"],
-        "global_scratch_size": abi["global_scratch"]["size_bytes"],
-        "global_scratch_align": abi["global_scratch"]["align_bytes"],
-        "profile_scratch_size": abi["profile_scratch"]["size_bytes"],
-        "profile_scratch_align": abi["profile_scratch"]["align_bytes"],
+        "global_scratch_size": abi.global_scratch.size_bytes,
+        "global_scratch_align": abi.global_scratch.align_bytes,
+        "profile_scratch_size": abi.profile_scratch.size_bytes,
+        "profile_scratch_align": abi.profile_scratch.align_bytes,
         "tensordesc_meta": _tensor_descriptors(artifacts["ttgir"].decode(), backend),
     }
 

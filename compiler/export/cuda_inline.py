@@ -24,8 +24,7 @@ def cuda_inline_header(kernel: ExportedKernel, ptx: str) -> str:
     """Return the header, for nvcc or clang. Raises NotExportable."""
     entry = read_entry(ptx, kernel.entry)
     by_name = _by_name(kernel, entry)
-    slots = kernel.facts["abi"]["parameters"]
-    sizes = {name: slots[argument.index]["size_bytes"] for name, argument in by_name.items()}
+    sizes = {name: argument.size_bytes for name, argument in by_name.items()}
     statement = rewrite(entry, sizes)
     if len(statement.operands) > MOST_OPERANDS:
         message = (

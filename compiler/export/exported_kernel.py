@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from compiler.abi import Abi, AbiParameter, ScratchMemory, TensorMapParameter
 from compiler.export.spelling import identifier, identifiers
 
 
@@ -36,14 +37,7 @@ class Argument:
     type: str
     """Of pointers with the star; "" for tensor maps and scratch."""
     hints: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class ScratchMemory:
-    """Memory that Triton's launcher allocates for a kernel: bytes for each block of the grid."""
-
     size_bytes: int
-    align_bytes: int
 
 
 @dataclass(frozen=True)
@@ -85,41 +79,41 @@ class ExportedKernel:
 
 def kernel_of(facts: Mapping[str, Any]) -> ExportedKernel:
     """Return the kernel of a record. Raises NotExportable when it has no ABI, or an odd name."""
-    abi = facts.get("abi")
-    if abi is None:
+    if facts.get("abi") is None:
         message = "The compilation stopped before its ABI was known; compile to the last stage."
         raise NotExportable(message)
-    if not _ENTRY.fullmatch(abi["entry"]):
+    abi = Abi.from_json(facts["abi"])
+    if not _ENTRY.fullmatch(abi.entry):
         message = (
-            f"The kernel's entry is called {abi['entry'][:80]!a}, which is no name in other "
+            f"The kernel's entry is called {abi.entry[:80]!a}, which is no name in other "
             "languages: give it one of letters, digits and underscores."
         )
         raise NotExportable(message)
-    slots = abi["parameters"]
-    names = identifiers(slot["name"] for slot in slots)
+    names = identifiers(slot.name for slot in abi.parameters)
     types = dict(_flattened(facts["parameters"]))
     hints = {parameter["name"]: tuple(parameter["hints"]) for parameter in facts["parameters"]}
     return ExportedKernel(
         facts=facts,
-        name=identifier(abi["entry"]),
-        entry=abi["entry"],
-        threads=abi["block"][0],
-        cluster=abi["cluster"][0],
-        shared_bytes=abi["dynamic_shared_bytes"],
-        is_cooperative=abi["cooperative"],
-        is_pdl=abi["pdl"],
+        name=identifier(abi.entry),
+        entry=abi.entry,
+        threads=abi.block[0],
+        cluster=abi.cluster[0],
+        shared_bytes=abi.dynamic_shared_bytes,
+        is_cooperative=abi.cooperative,
+        is_pdl=abi.pdl,
         arguments=tuple(
             Argument(
-                index=slot["index"],
-                name=slot["name"],
+                index=slot.index,
+                name=slot.name,
                 identifier=name,
-                kind=slot["kind"],
+                kind=slot.kind,
                 type=_type(slot, types),
-                hints=hints.get(slot["name"], ()),
+                hints=hints.get(slot.name, ()),
+                size_bytes=slot.size_bytes,
             )
-            for slot, name in zip(slots, names, strict=True)
+            for slot, name in zip(abi.parameters, names, strict=True)
         ),
-        scratch={name: ScratchMemory(**abi[name]) for name in SCRATCH},
+        scratch={"global_scratch": abi.global_scratch, "profile_scratch": abi.profile_scratch},
     )
 
 
@@ -136,8 +130,8 @@ def _leaves(name: str, kind: Any) -> Iterator[tuple[str, str]]:
         yield name, kind.partition(":")[0]
 
 
-def _type(slot: Mapping[str, Any], types: Mapping[str, str]) -> str:
-    if slot["kind"] == "scalar":
+def _type(slot: AbiParameter | TensorMapParameter, types: Mapping[str, str]) -> str:
+    if slot.kind == "scalar":
         # what a descriptor consists of has no type of its own
-        return types.get(slot["name"], _BY_SIZE[slot["size_bytes"]])
-    return types.get(slot["name"], "*") if slot["kind"] == "pointer" else ""
+        return types.get(slot.name, _BY_SIZE[slot.size_bytes])
+    return types.get(slot.name, "*") if slot.kind == "pointer" else ""

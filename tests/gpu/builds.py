@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from compiler.abi import Abi
+
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(os.environ.get("TRITOND_TEST_CUBINS", ROOT / ".artifacts" / "cubins"))
 SOURCE = Path(__file__).parent / "kernels.py"
@@ -92,11 +94,11 @@ class NoCubins(Exception):
     """The cubins were not made, or not carried to this machine."""
 
 
-def read_build(name: str) -> tuple[bytes, dict[str, Any]]:
+def read_build(name: str) -> tuple[bytes, Abi]:
     """Return a cubin and its ABI. Raises NoCubins."""
     try:
         cubin = (FOLDER / f"{name}.cubin").read_bytes()
-        return cubin, json.loads((FOLDER / f"{name}.json").read_text())
+        return cubin, Abi.from_json(json.loads((FOLDER / f"{name}.json").read_text()))
     except FileNotFoundError as error:
         message = f"{error.filename} is missing; make it with tests/gpu/make_cubins.py"
         raise NoCubins(message) from error

@@ -11,7 +11,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from compiler.abi import abi_of
+from compiler.abi import Abi, abi_of
 from compiler.compilation import Parameter
 from compiler.target import Target
 from tests.gpu.builds import ARCH, BUILDS, FOLDER, SOURCE, Build
@@ -44,23 +44,18 @@ def make(children: Children, build: Build) -> bool:
         print(build.name, json.dumps(compiled.failure, indent=1))
         return False
     (FOLDER / f"{build.name}.cubin").write_bytes(compiled.stages["cubin"])
-    abi = abi_with_maps(build, compiled.back["metadata"])
+    abi = abi_of_build(build, compiled.back["metadata"]).to_json()
     (FOLDER / f"{build.name}.json").write_text(json.dumps(abi))
     return True
 
 
-def abi_with_maps(build: Build, metadata: dict[str, Any]) -> dict[str, Any]:
+def abi_of_build(build: Build, metadata: dict[str, Any]) -> Abi:
     """Return the ABI, its tensor maps with what encoding them takes."""
     parameters = [
         Parameter(name=name, type=kind, role="runtime", hints=[], value=None)
         for name, kind in build.signature.items()
     ]
-    abi = abi_of(Target("cuda", ARCH, 32), parameters, metadata)
-    maps = iter(metadata.get("tensordesc_meta") or [])
-    for slot in abi["parameters"]:
-        if slot["kind"] == "tensormap" and "tensor_map" not in slot:
-            slot["tensor_map"] = next(maps)
-    return abi
+    return abi_of(Target("cuda", ARCH, 32), parameters, metadata)
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def exported(build: Build, compiled: Compiled) -> Exported:
         "key": "0" * 64,
         "target": f"cuda:{ARCH}",
         "toolchain": {"triton": "", "ptxas": ""},
-        "abi": abi_of(Target("cuda", ARCH, 32), parameters, compiled.back["metadata"]),
+        "abi": abi_of(Target("cuda", ARCH, 32), parameters, compiled.back["metadata"]).to_json(),
         "parameters": [parameter.model_dump() for parameter in parameters],
     }
     return kernel_of(facts)

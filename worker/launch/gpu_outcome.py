@@ -22,12 +22,18 @@ from worker.launch.run import PreparedRun, RunResult
 def order_of(
     cubin: bytes, compilation: Compilation, request: LaunchRequest, run: PreparedRun, *, plain: bool
 ) -> launcher.LauncherOrder:
-    """Return the job of a launcher; a `plain` one is neither timed nor run twice."""
+    """Return the job of a launcher; a `plain` one is neither timed nor run twice.
+
+    Raises ValueError for a compilation without an ABI, which none with a cubin is.
+    """
+    if compilation.abi is None:
+        message = f"the compilation {compilation.key} has a cubin, but no ABI to launch it by"
+        raise ValueError(message)
     x, y, z = run.grid
     dumped = run.bound.model_dump(mode="json")
     return launcher.LauncherOrder(
         cubin=cubin,
-        abi=compilation.abi or {},
+        abi=compilation.abi,
         grid=(x, y, z),
         allocations=dumped["allocations"],
         arguments=_run_time(dumped["arguments"], compilation),

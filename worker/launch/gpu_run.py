@@ -128,4 +128,4 @@ async def _launched(
     )
     if outcome.ending is LaunchEnding.DEADLINE and limit_s < request.timeout_s:
         raise deadline.passed
-    return ran_of(outcome, request, cluster=int(order.abi["cluster"][0]))
+    return ran_of(outcome, request, cluster=order.abi.cluster[0])

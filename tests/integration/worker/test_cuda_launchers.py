@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from compiler.abi import abi_of
+from compiler.target import Target
 from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding
@@ -22,7 +24,8 @@ GOOD, SHORT_S, LONG_S = "good", 0.5, 20.0
 
 
 def job(entry):
-    return LauncherOrder(b"", {"entry": entry}, (1, 1, 1), [], {})
+    abi = abi_of(Target("cuda", 90, 32), [], {"name": entry, "num_warps": 4, "shared": 0})
+    return LauncherOrder(b"", abi, (1, 1, 1), [], {})
 
 
 @pytest.fixture
@@ -228,7 +231,7 @@ async def test_what_a_tool_reports_arrives_as_findings(command, tmp_path):
     tool = tmp_path / "compute-sanitizer"
     tool.write_text(FAKE_SANITIZER)
     tool.chmod(0o755)
-    watched = LauncherOrder(b"", {"entry": GOOD, "cluster": [1, 1, 1]}, (1, 1, 1), [], {})
+    watched = job(GOOD)
     path = f"{tmp_path}:{os.environ['PATH']}"
     async with launchers_of(replace(command, environment={"PATH": path})) as launchers:
         examined = await launchers.examine(0, watched, "memcheck", limit_s=LONG_S)

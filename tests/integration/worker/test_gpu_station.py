@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from compiler.abi import abi_of
+from compiler.target import Target
 from store.connection import connect_blocking
 from store.jobs.producer import JobProducer
 from store.jobs.types import Priority
@@ -35,7 +37,9 @@ def bare_launches(monkeypatch):
     """Do a launch with its launcher alone; its record is how that ended."""
 
     async def do_launch(claim, desk):
-        job = LauncherOrder(b"", {"entry": claim.payload.decode()}, (1, 1, 1), [], {})
+        metadata = {"name": claim.payload.decode(), "num_warps": 4, "shared": 0}
+        abi = abi_of(Target("cuda", 90, 32), [], metadata)
+        job = LauncherOrder(b"", abi, (1, 1, 1), [], {})
         gpu = desk.gpu
         outcome = await gpu.launchers.run(gpu.ordinal, job, caller="ada", deadline_s=10)
         record = outcome.ending.value.encode()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compiler.abi import abi_of
+from compiler.abi import Abi, ScratchMemory, abi_of
 from compiler.compilation import Parameter
 from compiler.target import Target
 
@@ -18,8 +18,8 @@ def parameter(name: str, kind: Any, role: Any = "runtime") -> Parameter:
     return Parameter(name=name, type=kind, role=role, hints=[], value=None)
 
 
-def kinds(abi: dict[str, Any]) -> list[tuple[str, str, int]]:
-    return [(p["name"], p["kind"], p["size_bytes"]) for p in abi["parameters"]]
+def kinds(abi: Abi) -> list[tuple[str, str, int]]:
+    return [(p.name, p.kind, p.size_bytes) for p in abi.parameters]
 
 
 def test_constants_are_left_out_and_scratch_pointers_come_last() -> None:
@@ -39,12 +39,12 @@ def test_constants_are_left_out_and_scratch_pointers_come_last() -> None:
 def test_launch_dimensions_follow_the_metadata() -> None:
     abi = abi_of(Target("cuda", 90, 32), [], METADATA)
 
-    assert abi["entry"] == "k"
-    assert abi["block"] == [256, 1, 1]
-    assert abi["cluster"] == [2, 1, 1]
-    assert abi["dynamic_shared_bytes"] == 1024
-    assert (abi["pdl"], abi["cooperative"]) == (True, False)
-    assert abi["global_scratch"] == {"size_bytes": 128, "align_bytes": 16}
+    assert abi.entry == "k"
+    assert abi.block == (256, 1, 1)
+    assert abi.cluster == (2, 1, 1)
+    assert abi.dynamic_shared_bytes == 1024
+    assert (abi.pdl, abi.cooperative) == (True, False)
+    assert abi.global_scratch == ScratchMemory(size_bytes=128, align_bytes=16)
 
 
 def test_tuples_are_flattened() -> None:
@@ -63,13 +63,13 @@ def test_a_descriptor_is_a_tensor_map_where_there_are_tensor_maps() -> None:
     new = abi_of(Target("cuda", 90, 32), descriptor, metadata)
     old = abi_of(Target("cuda", 80, 32), descriptor, METADATA)
 
-    assert new["parameters"][0] == {
+    assert new.to_json()["parameters"][0] == {
         "index": 0, "kind": "tensormap", "name": "d", "size_bytes": 128, "align_bytes": 64,
         "tensor_map": swizzled,
     }  # fmt: skip
-    assert old["parameters"][0]["kind"] == "pointer"
-    assert len(new["parameters"]) == 1 + 4 + 2
-    assert len(old["parameters"]) == 1 + 4 + 2 + 4 + 2
+    assert old.parameters[0].kind == "pointer"
+    assert len(new.parameters) == 1 + 4 + 2
+    assert len(old.parameters) == 1 + 4 + 2 + 4 + 2
 
 
 def test_the_assembly_decides_between_versions() -> None:
@@ -81,7 +81,7 @@ def test_the_assembly_decides_between_versions() -> None:
         METADATA | {"parameter_sizes_bytes": sizes},
     )
 
-    assert [p["size_bytes"] for p in abi["parameters"]] == sizes
+    assert [p.size_bytes for p in abi.parameters] == sizes
 
 
 def test_an_unknown_type_is_refused() -> None:

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from compiler.abi import Abi, AbiParameter, TensorMapParameter
 from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.launcher.launcher_order import LauncherOrder
 
 Argument = Mapping[str, Any]
+_Slot = AbiParameter | TensorMapParameter
 TensorMapOf = Callable[[Argument, int, Mapping[str, Any]], bytes]
 """Makes the 128 bytes of a tensor map: of a descriptor, its base address and its `tensor_map`."""
 
@@ -42,52 +44,52 @@ class Packer:
     scratch: ScratchAddresses
     tensor_map: TensorMapOf
 
-    def pack(self, abi: Mapping[str, Any], arguments: Mapping[str, Argument]) -> list[bytes]:
+    def pack(self, abi: Abi, arguments: Mapping[str, Argument]) -> list[bytes]:
         """Return the bytes of every parameter in order.
 
         Raises JobFailed when arguments and ABI do not fit together.
         """
         packed = []
-        for slot in abi["parameters"]:
+        for slot in abi.parameters:
             value = self._value(slot, arguments)
-            if len(value) != slot["size_bytes"]:
-                message = f"{slot['name']} has {len(value)} bytes, not {slot['size_bytes']}"
+            if len(value) != slot.size_bytes:
+                message = f"{slot.name} has {len(value)} bytes, not {slot.size_bytes}"
                 raise JobFailed("malformed_job", f"{message} as the kernel's ABI says")
             packed.append(value)
         return packed
 
-    def _value(self, slot: Mapping[str, Any], arguments: Mapping[str, Argument]) -> bytes:
-        match slot["kind"]:
+    def _value(self, slot: _Slot, arguments: Mapping[str, Argument]) -> bytes:
+        match slot.kind:
             case "global_scratch":
                 return _pointer(self.scratch.global_address)
             case "profile_scratch":
                 return _pointer(self.scratch.profile_address)
-        argument, rest = _find(slot["name"], arguments)
+        argument, rest = _find(slot.name, arguments)
         if argument["kind"] == "descriptor":
             return self._of_descriptor(slot, argument, rest)
         if rest:
-            raise JobFailed("malformed_job", f"{slot['name']} is no part of an argument")
-        match slot["kind"], argument["kind"]:
+            raise JobFailed("malformed_job", f"{slot.name} is no part of an argument")
+        match slot.kind, argument["kind"]:
             case "pointer", "none":
                 return _pointer(0)
             case "pointer", "buffer":
                 return _pointer(self._address(argument))
             case "scalar", "scalar":
-                return scalar_bytes(argument["value"], argument["dtype"], slot["name"])
+                return scalar_bytes(argument["value"], argument["dtype"], slot.name)
         raise JobFailed(
             "malformed_job",
-            f"{slot['name']} is a {argument['kind']}; the kernel takes a {slot['kind']}",
+            f"{slot.name} is a {argument['kind']}; the kernel takes a {slot.kind}",
         )
 
     def _address(self, buffer: Argument) -> int:
         base = self.addresses[buffer["allocation"]]
         return base + int(buffer["offset"]) * item_bytes(buffer["dtype"])
 
-    def _of_descriptor(self, slot: Mapping[str, Any], argument: Argument, rest: list[str]) -> bytes:
+    def _of_descriptor(self, slot: _Slot, argument: Argument, rest: list[str]) -> bytes:
         base = argument["base"]
         match rest:
-            case [] if slot["kind"] == "tensormap":
-                return self.tensor_map(argument, self._address(base), slot.get("tensor_map") or {})
+            case [] if isinstance(slot, TensorMapParameter):
+                return self.tensor_map(argument, self._address(base), slot.tensor_map or {})
             case ["base"]:
                 return _pointer(self._address(base))
             case ["nan_padding"]:
@@ -96,11 +98,11 @@ class Packer:
                 return b"\0"
             case ["shape" | "wide_shape", axis]:
                 number = base["shape"][int(axis)]
-                return int(number).to_bytes(slot["size_bytes"], "little", signed=True)
+                return int(number).to_bytes(slot.size_bytes, "little", signed=True)
             case ["stride" | "wide_stride", axis]:
                 number = base["strides"][int(axis)]
-                return int(number).to_bytes(slot["size_bytes"], "little", signed=True)
-        raise JobFailed("malformed_job", f"{slot['name']} is no part of a descriptor")
+                return int(number).to_bytes(slot.size_bytes, "little", signed=True)
+        raise JobFailed("malformed_job", f"{slot.name} is no part of a descriptor")
 
 
 def _find(name: str, arguments: Mapping[str, Argument]) -> tuple[Argument, list[str]]:
@@ -193,12 +195,11 @@ _LEAST_ALIGN_BYTES = 16
 def scratch_of(job: LauncherOrder, take: Take, fill: Fill) -> ScratchAddresses:
     """Return zeroed scratch for every program of `job`; address 0 where the kernel wants none."""
     addresses = []
-    for name in ("global_scratch", "profile_scratch"):
-        wanted = job.abi[name]
-        size_bytes = wanted["size_bytes"] * prod(job.grid) * job.abi["cluster"][0]
+    for wanted in (job.abi.global_scratch, job.abi.profile_scratch):
+        size_bytes = wanted.size_bytes * prod(job.grid) * job.abi.cluster[0]
         address = 0
         if size_bytes:
-            address = take(size_bytes, max(int(wanted["align_bytes"]), _LEAST_ALIGN_BYTES))
+            address = take(size_bytes, max(wanted.align_bytes, _LEAST_ALIGN_BYTES))
             fill(address, size_bytes, 0)
         addresses.append(address)
     return ScratchAddresses(*addresses)

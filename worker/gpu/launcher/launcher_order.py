@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from compiler.abi import Abi
 from worker.gpu.launcher.fault import JobFailed
 
 MAX_ALLOCATIONS = 1024
@@ -30,12 +31,11 @@ class LauncherOrder:
     """A kernel, its arguments and what is to be found out.
 
     `allocations` and `arguments` are bound arguments as JSON; `uploads` are the bytes that
-    allocations point into (`body`: offset, size). An element of `abi["parameters"]` of kind
-    tensormap has a `tensor_map` (swizzle, elem_type, elem_size, block_size, fp4_padded).
+    allocations point into (`body`: offset, size).
     """
 
     cubin: bytes
-    abi: Mapping[str, Any]
+    abi: Abi
     grid: tuple[int, int, int]
     allocations: Sequence[Mapping[str, Any]]
     arguments: Mapping[str, Mapping[str, Any]]
@@ -48,7 +48,7 @@ class LauncherOrder:
         timing = self.timing
         header = {
             "task": "launch",
-            "abi": dict(self.abi),
+            "abi": self.abi.to_json(),
             "grid": list(self.grid),
             "allocations": [dict(allocation) for allocation in self.allocations],
             "arguments": dict(self.arguments),
@@ -69,7 +69,7 @@ class LauncherOrder:
             timing = header.get("timing")
             job = cls(
                 cubin=body[offset : offset + size],
-                abi=header["abi"],
+                abi=Abi.from_json(header["abi"]),
                 grid=(x, y, z),
                 allocations=header["allocations"],
                 arguments=header["arguments"],

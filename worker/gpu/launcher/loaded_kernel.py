@@ -4,13 +4,13 @@ Launches as Triton's own launcher does (third_party/nvidia/backend/driver.c): th
 CTAs of a cluster, 32 threads a warp, and its launch attributes. Imported in launchers only.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from cuda.bindings import driver as cu
 
+from compiler.abi import Abi
 from worker.gpu.launcher.device import CudaError, GpuDevice, check
 from worker.gpu.launcher.fault import NOT_LOADABLE, GpuFault, JobFailed, KernelFault
 
@@ -44,18 +44,16 @@ class LoadedKernel:
         check(cu.cuModuleUnload(self.module), "unloading the module")
 
 
-def load(
-    device: GpuDevice, cubin: bytes, abi: Mapping[str, Any], grid: tuple[int, int, int]
-) -> LoadedKernel:
+def load(device: GpuDevice, cubin: bytes, abi: Abi, grid: tuple[int, int, int]) -> LoadedKernel:
     """Load a kernel for this grid.
 
     Raises KernelFault when it can never run on this GPU, JobFailed when it was built for another,
     CudaError.
     """
-    cluster = abi["cluster"][0]
+    cluster = abi.cluster[0]
     blocks = (grid[0] * cluster, grid[1], grid[2])
     _check_grid(blocks)
-    module, function = _find(device, cubin, abi["entry"])
+    module, function = _find(device, cubin, abi.entry)
     try:
         resources = _resources(function)
         _check_fit(device, abi, resources)
@@ -104,43 +102,43 @@ def _resources(function: Any) -> dict[str, int]:
     }
 
 
-def _check_fit(device: GpuDevice, abi: Mapping[str, Any], resources: dict[str, int]) -> None:
-    shared = abi["dynamic_shared_bytes"] + resources["static_shared_bytes"]
+def _check_fit(device: GpuDevice, abi: Abi, resources: dict[str, int]) -> None:
+    shared = abi.dynamic_shared_bytes + resources["static_shared_bytes"]
     if shared > device.shared_bytes:
         message = f"a block needs {shared} bytes of shared memory; {device.name} has "
         raise KernelFault(GpuFault.DOES_NOT_FIT, f"{message}{device.shared_bytes}")
-    threads = prod(abi["block"])
+    threads = prod(abi.block)
     if threads > resources["max_threads"]:
         message = f"a block has {threads} threads; with {resources['registers']} registers each, "
         message += f"at most {resources['max_threads']} fit"
         raise KernelFault(GpuFault.DOES_NOT_FIT, message)
 
 
-def _opt_in(function: Any, abi: Mapping[str, Any], resources: dict[str, int]) -> None:
+def _opt_in(function: Any, abi: Abi, resources: dict[str, int]) -> None:
     of = cu.CUfunction_attribute
-    dynamic = abi["dynamic_shared_bytes"]
+    dynamic = abi.dynamic_shared_bytes
     if dynamic + resources["static_shared_bytes"] > _WITHOUT_OPT_IN_BYTES:
         attribute = of.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         check(cu.cuFuncSetAttribute(function, attribute, dynamic), "opting in to shared memory")
         prefer = cu.CUfunc_cache.CU_FUNC_CACHE_PREFER_SHARED
         check(cu.cuFuncSetCacheConfig(function, prefer), "preferring shared memory")
-    if abi["cluster"][0] > _PORTABLE_CLUSTER:
+    if abi.cluster[0] > _PORTABLE_CLUSTER:
         attribute = of.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
         check(cu.cuFuncSetAttribute(function, attribute, 1), "allowing a large cluster")
 
 
-def _attributes(abi: Mapping[str, Any]) -> list[Any]:
+def _attributes(abi: Abi) -> list[Any]:
     of = cu.CUlaunchAttributeID
     found = []
-    if abi["pdl"]:
+    if abi.pdl:
         attribute = _attribute(of.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
         attribute.value.programmaticStreamSerializationAllowed = 1
         found.append(attribute)
-    if abi["cooperative"]:
+    if abi.cooperative:
         attribute = _attribute(of.CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
         attribute.value.cooperative = 1
         found.append(attribute)
-    if (cluster := abi["cluster"][0]) != 1:
+    if (cluster := abi.cluster[0]) != 1:
         attribute = _attribute(of.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
         dimension = attribute.value.clusterDim
         dimension.x, dimension.y, dimension.z = cluster, 1, 1
@@ -159,12 +157,12 @@ def _attribute(kind: Any) -> Any:
 
 
 def _config(
-    device: GpuDevice, abi: Mapping[str, Any], blocks: tuple[int, int, int], attributes: list[Any]
+    device: GpuDevice, abi: Abi, blocks: tuple[int, int, int], attributes: list[Any]
 ) -> Any:
     config = cu.CUlaunchConfig()
     config.gridDimX, config.gridDimY, config.gridDimZ = blocks
-    config.blockDimX, config.blockDimY, config.blockDimZ = abi["block"]
-    config.sharedMemBytes = abi["dynamic_shared_bytes"]
+    config.blockDimX, config.blockDimY, config.blockDimZ = abi.block
+    config.sharedMemBytes = abi.dynamic_shared_bytes
     config.hStream = device.stream
     config.attrs = attributes
     config.numAttrs = len(attributes)

@@ -13,6 +13,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
+from compiler.abi import Abi
 from worker.pool import frame
 from worker.sandbox import libc
 
@@ -76,7 +77,7 @@ def _examined(order: frame.Frame, root: str, ordinal: str, folder: Path) -> dict
     command = command_of(
         Tools(**asked["tools"]),
         tool,
-        order.header["abi"]["entry"],
+        Abi.from_json(order.header["abi"]).entry,
         folder,
         metrics=METRICS,
         allocations=len(order.header["allocations"]),
@@ -130,7 +131,7 @@ def _accused(header: dict[str, Any], folder: Path, said: str) -> dict[str, Any]:
     report = _text(folder / REPORT)
     error, ended = _ending(folder)
     places = json.loads(_text(folder / PLACES) or "[]")
-    seen = Map.of(places, int(header["abi"]["cluster"][0]))
+    seen = Map.of(places, Abi.from_json(header["abi"]).cluster[0])
     found = findings_of(read(report), seen)
     if found:
         return {"findings": found}

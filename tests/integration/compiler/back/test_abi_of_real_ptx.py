@@ -25,7 +25,7 @@ def test_parameters_are_those_of_the_ptx(children: Children, name: str, arch: in
 
     abi = abi_of(Target("cuda", arch, 32), parameters, metadata)
 
-    sizes = [parameter["size_bytes"] for parameter in abi["parameters"]]
+    sizes = [parameter.size_bytes for parameter in abi.parameters]
     assert sizes == metadata["parameter_sizes_bytes"]
     assert compiled.stages["ptx"].decode().count(".param .") == len(sizes)
-    assert abi["parameters"][-1]["kind"] == "profile_scratch"
+    assert abi.parameters[-1].kind == "profile_scratch"

@@ -35,7 +35,7 @@ def facts(signature: dict[str, Any], **metadata: Any) -> dict[str, Any]:
         "key": "ab" * 32,
         "target": "cuda:90",
         "toolchain": {"triton": "3.9.0", "ptxas": "13.4"},
-        "abi": abi_of(Target("cuda", 90, 32), parameters, said),
+        "abi": abi_of(Target("cuda", 90, 32), parameters, said).to_json(),
         "parameters": [item.model_dump() for item in [*parameters, constant]],
     }
 

@@ -1,24 +1,28 @@
 """Kernel parameters: bytes in the order and widths of the ABI."""
 
 import struct
+from dataclasses import replace
 
 import pytest
 
+from compiler.abi import AbiParameter, TensorMapParameter, abi_of
+from compiler.target import Target
 from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.launcher.kernel_parameters import Packer, ScratchAddresses, item_bytes, scalar_bytes
 
+ABI = abi_of(Target("cuda", 90, 32), [], {"name": "k", "num_warps": 4, "shared": 0})
 ADDRESSES = [0x7F0000001000, 0x7F0000800000]
 BUFFER = {"kind": "buffer", "allocation": 1, "shape": [4, 8], "strides": [8, 1], "offset": 3,
           "dtype": "fp16", "output": False}  # fmt: skip
 
 
 def slot(kind, name, size):
-    return {"index": 0, "kind": kind, "name": name, "size_bytes": size, "align_bytes": size}
+    return AbiParameter(0, kind, name, size, size)
 
 
 def packed(arguments, *slots, tensor_map=lambda *_: bytes(128)):
     packer = Packer(ADDRESSES, ScratchAddresses(0x10, 0x20), tensor_map)
-    return packer.pack({"parameters": list(slots)}, arguments)
+    return packer.pack(replace(ABI, parameters=slots), arguments)
 
 
 def test_a_buffer_is_the_address_of_its_first_element():
@@ -82,7 +86,7 @@ def test_a_descriptor_is_a_map_its_shape_and_its_strides():
         seen.append((argument["padding"], address, facts))
         return b"m" * 128
 
-    mapped = slot("tensormap", "d", 128) | {"tensor_map": {"swizzle": 2}}
+    mapped = TensorMapParameter(0, "tensormap", "d", 128, 64, {"swizzle": 2})
     made = packed(
         {"d": descriptor},
         mapped,

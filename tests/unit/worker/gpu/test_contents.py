@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
+from compiler.abi import abi_of
+from compiler.target import Target
 from worker.gpu.launcher.contents import Contents, digest
 from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.launcher.launcher_order import LauncherOrder
+
+ABI = abi_of(Target("cuda", 90, 32), [], {"name": "k", "num_warps": 4, "shared": 0})
 
 
 def job(*arguments, sizes=(6,), inits=(None,), outputs=(True,), dtype="fp32"):
@@ -14,7 +18,7 @@ def job(*arguments, sizes=(6,), inits=(None,), outputs=(True,), dtype="fp32"):
          "output": output, "body": None}
         for index, (size, init, output) in enumerate(zip(sizes, inits, outputs, strict=True))
     ]  # fmt: skip
-    return LauncherOrder(b"", {}, (1, 1, 1), allocations, dict(arguments))
+    return LauncherOrder(b"", ABI, (1, 1, 1), allocations, dict(arguments))
 
 
 def buffer(shape, strides, offset=0, allocation=0, output=True, dtype="fp32"):

@@ -4,12 +4,19 @@ import json
 
 import pytest
 
+from compiler.abi import abi_of
+from compiler.compilation import Parameter
+from compiler.target import Target
 from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.launcher.launcher_order import LauncherOrder, TimingOrder
 
 JOB = LauncherOrder(
     cubin=b"\x7fELF",
-    abi={"entry": "k", "parameters": []},
+    abi=abi_of(
+        Target("cuda", 90, 32),
+        [Parameter(name="d", type="tensordesc<fp16[64,32]>", role="runtime", hints=[], value=None)],
+        {"name": "k", "num_warps": 4, "shared": 0, "tensordesc_meta": [{"swizzle": 2}]},
+    ),
     grid=(97, 2, 1),
     allocations=[{"name": "x", "body": [0, 3]}],
     arguments={"x": {"kind": "buffer"}},

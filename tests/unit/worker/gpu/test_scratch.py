@@ -1,16 +1,16 @@
 """Scratch memory: as much as all programs need, zeroed; none where the kernel wants none."""
 
+from compiler.abi import abi_of
+from compiler.target import Target
 from worker.gpu.launcher.kernel_parameters import ScratchAddresses, scratch_of
 from worker.gpu.launcher.launcher_order import LauncherOrder
 
 
 def scratch(global_bytes, grid=(3, 2, 1), cluster=1):
     """Return the scratch of a job, and what was taken and filled for it."""
-    abi = {
-        "global_scratch": {"size_bytes": global_bytes, "align_bytes": 128},
-        "profile_scratch": {"size_bytes": 0, "align_bytes": 1},
-        "cluster": [cluster, 1, 1],
-    }
+    metadata = {"name": "k", "num_warps": 4, "num_ctas": cluster, "shared": 0,
+                "global_scratch_size": global_bytes, "global_scratch_align": 128}  # fmt: skip
+    abi = abi_of(Target("cuda", 90, 32), [], metadata)
     taken, filled = [], []
 
     def take(size_bytes, align_bytes):

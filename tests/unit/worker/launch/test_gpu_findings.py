@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from compiler.abi import abi_of
+from compiler.target import Target
 from launch.request.launch_record import CaseResult, Finding, Launch
 from launch.request.launch_request import EXAMPLE, LaunchRequest
 from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
@@ -13,7 +15,8 @@ from worker.launch.gpu_outcome import ran_of
 from worker.launch.run import Deadline, RunResult
 from worker.launch.tool_reruns import Suspects, _amended, _findings, look_closer
 
-JOB = LauncherOrder(b"", {}, (1, 1, 1), [], {})
+ABI = abi_of(Target("cuda", 90, 32), [], {"name": "k", "num_warps": 4, "shared": 0})
+JOB = LauncherOrder(b"", ABI, (1, 1, 1), [], {})
 FOUND = {
     "kind": "out_of_bounds", "access": "write", "argument": "out_ptr", "index": [8],
     "file": "user.py", "line": 26, "program": [0, 0, 0], "message": "m", "excerpt": "tl.store(...)",
