@@ -85,8 +85,8 @@ class ServiceState:
     callers: Callers
     toolchains: OfferedToolchains
     memory: AnswerMemory
-    meanings: RequestAliases
-    flights: SingleFlight
+    aliases: RequestAliases
+    single_flight: SingleFlight
     invalidations: Invalidations
     redis: Redis
     cache: Redis

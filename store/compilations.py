@@ -15,7 +15,7 @@ from store.blobs import LIFE_S
 from store.budget import Budget
 from store.records import Hit, Miss, Records
 
-MEANINGS_AT_ONCE: Final = 2_000
+ALIASES_AT_ONCE: Final = 2_000
 
 
 class Compilations:
@@ -24,7 +24,7 @@ class Compilations:
     def __init__(self, cache: Redis, budget: Budget | None = None) -> None:
         self._cache = cache
         self._budget = budget
-        self._meanings: dict[str, bytes] = {}
+        self._aliases: dict[str, bytes] = {}
         self._records = Records(cache, keys.COMPILATION, budget)
 
     @property
@@ -47,24 +47,24 @@ class Compilations:
         """
         return await self._records.hit(key, include)
 
-    async def meant(self, request_digest: str) -> Hit | None:
-        """Return what a request means that some service has read before, in one round trip."""
-        return await self._records.meant(keys.MEANING + request_digest)
+    async def hit_of_alias(self, request_digest: str) -> Hit | None:
+        """Return what a request asks for that some service has read before, in one round trip."""
+        return await self._records.hit_of_alias(keys.REQUEST_ALIAS + request_digest)
 
-    def note_meaning(self, request_digest: str, key: str, include: Sequence[str]) -> None:
-        """Note what a request means, so that no service has to read it again; see `flush`."""
-        if len(self._meanings) < MEANINGS_AT_ONCE:  # beyond that some are read once more
-            self._meanings[keys.MEANING + request_digest] = " ".join((key, *include)).encode()
+    def note_alias(self, request_digest: str, key: str, include: Sequence[str]) -> None:
+        """Note the key and stages of a request, so that no service reads it again; see `flush`."""
+        if len(self._aliases) < ALIASES_AT_ONCE:  # beyond that some are read once more
+            self._aliases[keys.REQUEST_ALIAS + request_digest] = " ".join((key, *include)).encode()
 
     async def flush(self) -> None:
-        """Write the noted meanings; call it every few seconds."""
-        meanings, self._meanings = self._meanings, {}
-        if not meanings:
+        """Write the noted aliases; call it every few seconds."""
+        aliases, self._aliases = self._aliases, {}
+        if not aliases:
             return
         if self._budget:
-            await self._budget.account({name: len(value) for name, value in meanings.items()})
+            await self._budget.account({name: len(value) for name, value in aliases.items()})
         pipeline = self._cache.pipeline(transaction=False)
-        for name, value in meanings.items():
+        for name, value in aliases.items():
             pipeline.set(name, value, ex=None if self._budget else LIFE_S)
         await pipeline.execute()
 

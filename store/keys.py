@@ -65,7 +65,9 @@ API_KEYS: Final = "tritond:api-keys"  # hash SHA-256 of the secret -> JSON
 BLOB: Final = "tritond:blob:"  # <digest>: zstd frame
 BLOB_READERS: Final = "tritond:blob-readers:"  # <digest>: set of namespaces, goes with the blob
 COMPILATION: Final = "tritond:compilation:"  # <compile key>: hash record, request, blobs
-MEANING: Final = "tritond:meaning:"  # <digest of a request>: "<compile key> <stages to include>"
+REQUEST_ALIAS: Final = (
+    "tritond:meaning:"  # <digest of a request>: "<compile key> <stages to include>"
+)
 CACHE_USED: Final = "tritond:cache-used"  # zset cache key -> last use, s
 CACHE_SIZES: Final = "tritond:cache-sizes"  # hash cache key -> bytes
 CACHE_BYTES: Final = "tritond:cache-bytes"  # sum of CACHE_SIZES

@@ -113,9 +113,9 @@ class Records:
             return None
         return await self._whole(found)
 
-    async def meant(self, meaning: str) -> Hit | None:
-        """Return what the meaning (its whole key) names, in one round trip; None for no such."""
-        status, *found = await self._reads.read(meaning, ())
+    async def hit_of_alias(self, alias: str) -> Hit | None:
+        """Return what a request alias (its whole key) names, in one round trip, None for a miss."""
+        status, *found = await self._reads.read(alias, ())
         return await self._whole(found) if status == b"hit" else None
 
     async def _whole(self, found: Sequence[bytes]) -> Hit | None:

@@ -126,8 +126,7 @@ class Invalidations:
     """What must be forgotten: one key, or everything when invalidations may have been missed.
 
     A process that read a record just before its invalidation arrived must not cache it: note
-    `generation` before the read and cache only if it is still the same after it. While not
-    `connected`, cache nothing.
+    `generation` before the read, and cache only what `is_unchanged_since` then.
     """
 
     def __init__(
@@ -148,6 +147,10 @@ class Invalidations:
     async def run(self) -> None:
         """Listen until cancelled."""
         await self._subscription.run()
+
+    def is_unchanged_since(self, generation: int) -> bool:
+        """Whether what was read at `generation` may be kept: nothing was missed or invalidated."""
+        return self.connected and self.generation == generation
 
     def _message(self, message: bytes) -> None:
         self.generation += 1

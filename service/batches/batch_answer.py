@@ -137,7 +137,7 @@ async def _add_compilation(shared: ServiceState, batch: StoredBatch, item: Answe
         _cache(batch, item.index),
         included=hit.included if hit else {},
     )
-    item.result = answer.body()
+    item.result = answer.body
 
 
 def _cache(batch: StoredBatch, index: int) -> Cache | None:

@@ -15,16 +15,15 @@ import orjson
 from pydantic import BaseModel
 
 from compiler import limits
-from compiler.compilation import cancelled_compilation
 from compiler.job import CompileJob
 from compiler.rejection import RequestRejected
 from compiler.request import CompileRequest
 from compiler.resolution import resolve
-from compiler.toolchain import Toolchain
 from launch.request.launch_request import MAX_DEADLINE_S, LaunchRequest
 from service.batches.batch import BatchRequest
 from service.caller import Caller
-from service.compilations.submission import MAX_QUEUED_MS
+from service.compilations.retrieval import cancelled_record
+from service.compilations.submission import enqueue
 from service.http.body import parse_value
 from service.http.problems import RETRY_AFTER_S, ProblemRaised, as_raised, problem_of
 from service.launches.launch_submission import cancel_launch, submit_launch
@@ -32,7 +31,6 @@ from service.state import ServiceState
 from store.batches import Planned, Settled, StoredBatch
 from store.errors import QueueFull, StoreUnavailable
 from store.jobs.types import Membership, Priority, SubmitOutcome, interest_of_batch
-from store.lanes import compile_lane
 
 
 async def cancel_batch(shared: ServiceState, batch: StoredBatch, caller: Caller) -> bool:
@@ -63,7 +61,7 @@ async def _cancel_compilation(shared: ServiceState, batch_id: str, key: str) -> 
         return False
     job = CompileJob.model_validate_json(payload)
     toolchain = await shared.toolchains.find(job.toolchain_id)
-    record = cancelled_compilation(job, toolchain).model_dump_json().encode()
+    record = cancelled_record(job, toolchain)
     if await shared.batches.leave(batch_id, key, record):
         await shared.jobs.withdraw(key, interest_of_batch(batch_id), record)
     return True
@@ -80,7 +78,6 @@ class _Compile:
     """One compile job, and the items that ask for it."""
 
     job: CompileJob
-    toolchain: Toolchain
     priority: Priority
     refresh: bool
     timeout_ms: int = 0
@@ -141,7 +138,7 @@ async def _submit_compilations(
             continue
         plan[index] = Planned(job.key, tuple(request.include))
         priority = Priority(request.priority)
-        one = jobs.setdefault(job.key, _Compile(job, toolchain, priority, refresh=False))
+        one = jobs.setdefault(job.key, _Compile(job, priority, refresh=False))
         one.indices.append(index)
         one.refresh |= request.refresh
         one.timeout_ms = max(one.timeout_ms, int(request.timeout_s * 1000))
@@ -173,17 +170,14 @@ async def _find_or_enqueue(
     if not one.refresh and await shared.compilations.hit(key):
         told.settled.append(Settled(one.indices, "succeeded"))
         return "hit"
-    submitted = await shared.jobs.submit(
-        key,
-        lane=compile_lane(one.toolchain.id),
+    submitted = await enqueue(
+        shared,
+        one.job,
+        caller,
         priority=one.priority,
-        payload=one.job.model_dump_json().encode(),
-        caller=caller.id,
-        deadline_ms=MAX_QUEUED_MS,
-        refresh=one.refresh,
         timeout_ms=one.timeout_ms,
+        refresh=one.refresh,
         membership=_membership(batch_id, one.indices),
-        keeps_payload=True,
     )
     if submitted.outcome is SubmitOutcome.HIT:
         assert submitted.record is not None
@@ -207,7 +201,7 @@ async def _submit_launches(
             id_ = plan[index].id
             assert id_ is not None
             membership = replace(_membership(batch_id, [index]), of_batch_alone=True)
-            await submit_launch(shared, request, caller, id_, membership)
+            await submit_launch(shared, request, caller, id_, membership=membership)
         except _REFUSALS as error:
             told.refuse([index], error)
 

@@ -1,6 +1,7 @@
-"""A compilation as bytes of an answer: the stored record with what belongs to this request.
+"""The answer to a compile request: the stored record with what belongs to this one request.
 
-Records are stored as the JSON they are answered with, so a hit is put together, not encoded.
+A record is stored as the JSON that is answered, so a hit is put together from bytes and never
+decoded. Nothing is looked up here.
 """
 
 import base64
@@ -19,7 +20,22 @@ from compiler.target import BINARY_STAGES
 Cache = Literal["hit", "miss", "join"]
 FINISHED_STATES = frozenset({"succeeded", "failed", "cancelled"})
 RETRY_AFTER_S = 1
-_CACHE_STATUS = {"hit": "tritond; hit", "miss": "tritond; fwd=miss", "join": "tritond; collapsed"}
+CACHE_STATUS: Mapping[Cache, str] = {
+    "hit": "tritond; hit",
+    "miss": "tritond; fwd=miss",
+    "join": "tritond; collapsed",
+}
+"""The header Cache-Status (RFC 9211) by what the cache did."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedAnswer:
+    """An answer to a POST as it is sent, but for the headers that say how long this one took."""
+
+    key: str
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -38,12 +54,9 @@ class Answer:
         """Whether nothing more will happen without another request."""
         return self.state in FINISHED_STATES
 
-    def body(self) -> bytes:
-        """Return the JSON body, put together once however many get it."""
-        return self._body
-
     @cached_property
-    def _body(self) -> bytes:
+    def body(self) -> bytes:
+        """The JSON body, put together once however many requests get it."""
         own = {
             "cache": self.cache,
             "queue_position": self.queue_position,
@@ -51,20 +64,24 @@ class Answer:
         }
         return orjson.dumps(own)[:-1] + b"," + self.record[1:]
 
+    @cached_property
+    def rendered(self) -> RenderedAnswer:
+        """The answer to a POST, rendered once however many requests get it."""
+        headers = {"Location": compilation_url(self.key)}
+        if self.cache is not None:
+            headers["Cache-Status"] = CACHE_STATUS[self.cache]
+        if not self.is_finished:
+            headers["Retry-After"] = str(RETRY_AFTER_S)
+        return RenderedAnswer(self.key, 200 if self.is_finished else 202, self.body, headers)
 
-def answer_response(answer: Answer, started: float, headers: Mapping[str, str]) -> Response:
-    """Render the answer to a POST; `started` is `time.perf_counter()` at its arrival."""
-    finished = answer.is_finished
-    own = {"Location": compilation_url(answer.key), "Server-Timing": server_timing(started)}
-    if answer.cache is not None:
-        own["Cache-Status"] = _CACHE_STATUS[answer.cache]
-    if not finished:
-        own["Retry-After"] = str(RETRY_AFTER_S)
+
+def answer_response(
+    rendered: RenderedAnswer, started: float, headers: Mapping[str, str]
+) -> Response:
+    """Return the response to a POST that arrived at `started`, as `time.perf_counter()` says it."""
+    own = {**rendered.headers, "Server-Timing": server_timing(started), **headers}
     return Response(
-        answer.body(),
-        status_code=200 if finished else 202,
-        headers=own | dict(headers),
-        media_type="application/json",
+        rendered.body, status_code=rendered.status, headers=own, media_type="application/json"
     )
 
 

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from service.compilations.answer import Answer
+from service.compilations.answer import Answer, RenderedAnswer
 
 
 class SingleFlight:
@@ -61,13 +61,9 @@ def _for_others(answer: Answer) -> Answer:
     return replace(answer, cache="join") if answer.cache == "miss" else answer
 
 
-@dataclass(frozen=True, slots=True)
-class RememberedAnswer:
-    """A hit as it is sent: the body, and the headers that do not change."""
-
-    key: str
-    body: bytes
-    location: str
+def request_digest(namespace: str, offer: str, body: bytes) -> bytes:
+    """Return what names a request here: by its body, and by all else that its key depends on."""
+    return sha256(f"{namespace}\0{offer}\0".encode() + body).digest()
 
 
 class AnswerMemory:
@@ -76,22 +72,17 @@ class AnswerMemory:
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._size_bytes = 0
-        self._answers: OrderedDict[bytes, RememberedAnswer] = OrderedDict()
+        self._answers: OrderedDict[bytes, RenderedAnswer] = OrderedDict()
         self._digests_of_key: dict[str, set[bytes]] = {}
 
-    @staticmethod
-    def digest(namespace: str, offer: str, body: bytes) -> bytes:
-        """Return the digest under which an answer to `body` is kept."""
-        return sha256(f"{namespace}\0{offer}\0".encode() + body).digest()
-
-    def get(self, digest: bytes) -> RememberedAnswer | None:
+    def get(self, digest: bytes) -> RenderedAnswer | None:
         """Return the answer kept under `digest`, now the most recently used."""
         answer = self._answers.get(digest)
         if answer is not None:
             self._answers.move_to_end(digest)
         return answer
 
-    def put(self, digest: bytes, answer: RememberedAnswer) -> None:
+    def put(self, digest: bytes, answer: RenderedAnswer) -> None:
         """Keep `answer`, and let go of the least recently used beyond the limit."""
         self._drop(digest)
         if len(answer.body) > self._limit_bytes:

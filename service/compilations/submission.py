@@ -1,139 +1,174 @@
-"""Find or enqueue: the policy of a compile request, from its job to its answer.
+"""The policy of a compile request, from the bytes of its body to its answer. Read this first.
 
-A newcomer should read this first. A hit is answered from the store; else the job is joined or
-created, and waited for. What was evicted in the meantime is made again, at most three times.
+`answer_request` is the whole of it, from the cheapest answer to the dearest: one that this process
+has sent before, a record whose key is known without reading the request, a record under the key of
+the request, and at last a job. How a job is done is not known here, and no HTTP but its words.
 """
 
 import time
-from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
-import orjson
-
-from compiler.compilation import State, new_compilation
+from compiler import limits
 from compiler.job import CompileJob
+from compiler.key import KEY_VERSION
 from compiler.request import CompileRequest
+from compiler.resolution import resolve
 from compiler.toolchain import Toolchain
+from service import VERSION
 from service.caller import Caller
-from service.compilations.answer import FINISHED_STATES, Answer, Cache
-from service.compilations.submit_and_wait import MAX_LOSSES, IsGone, attended, is_lost, waiting_for
+from service.compilations.answer import Answer, Cache, RenderedAnswer
+from service.compilations.cache import RequestAlias, request_digest
+from service.compilations.retrieval import (
+    answer_finished,
+    answer_unfinished,
+    cancelled_record,
+    state_in,
+)
+from service.http.body import parse_body
 from service.state import ServiceState
-from store.errors import JobLost
-from store.jobs.types import Priority, SubmitOutcome, Waiting
+from service.submit_and_wait import IsGone, WaitingClient, submit_and_wait
+from service.toolchains import Offer
+from store.jobs.types import Membership, Priority, Submitted, Waiting
 from store.lanes import compile_lane
+from store.records import Hit
 
 MAX_EVICTIONS = 3
 MAX_QUEUED_MS = 3_600_000
 """How long a job may wait for a worker before it is ended with `worker_lost`."""
 
 
-async def find_or_enqueue(
-    shared: ServiceState,
+@dataclass(frozen=True, slots=True)
+class CompilePost:
+    """A POST of a compilation; `is_gone` says whether its client has hung up."""
+
+    body: bytes
+    caller: Caller
+    is_gone: IsGone
+
+
+async def answer_request(state: ServiceState, post: CompilePost, wait_s: float) -> RenderedAnswer:
+    """Return the answer to a POST, waiting for at most `wait_s` where a job must be done.
+
+    Raises ProblemRaised and RequestRejected for a request that is not right, QueueFull,
+    CallerQueueFull, StoreUnavailable.
+    """
+    offer = await state.toolchains.offer()
+    digest = request_digest(post.caller.namespace, offer.digest, post.body)
+    if remembered := state.memory.get(digest):
+        state.metrics.remembered.inc()
+        state.compilations.used(remembered.key)
+        return remembered
+    generation = state.invalidations.generation
+    answer = await _hit_of_known_request(state, digest)
+    if answer is None:
+        # equal requests at one time ask once; not those on two sides of a refresh or purge
+        equal = digest, post.caller.id, generation
+        answer = await state.single_flight.share(
+            equal, wait_s, partial(_find_or_compile, state, post, offer, digest)
+        )
+    rendered = answer.rendered
+    is_lasting = answer.cache == "hit" and answer.state == "succeeded"
+    if is_lasting and state.invalidations.is_unchanged_since(generation):
+        state.memory.put(digest, rendered)
+    if answer.cache is not None:
+        state.metrics.compilations.labels(answer.cache).inc()
+    return rendered
+
+
+async def _hit_of_known_request(state: ServiceState, digest: bytes) -> Answer | None:
+    """Return the record under the key that this process knows the request to have."""
+    alias = state.aliases.get(digest)
+    hit = await state.compilations.hit(alias.key, alias.include) if alias else None
+    return _answer_of(hit) if hit else None
+
+
+async def _find_or_compile(
+    state: ServiceState, post: CompilePost, offer: Offer, digest: bytes, wait_s: float
+) -> Answer:
+    """Return the answer by what any service knows of the request, else by reading it."""
+    name = f"{VERSION}:{KEY_VERSION}:{digest.hex()}"
+    if hit := await state.compilations.hit_of_alias(name):
+        state.aliases.put(digest, RequestAlias(hit.key, tuple(hit.included)))
+        return _answer_of(hit)
+    request = parse_body(post.body, CompileRequest)
+    limits.check(request, state.settings.request_limits)
+    toolchain = offer.choose(request.triton)
+    job = resolve(request, toolchain, post.caller.namespace)
+    answer = await _find_or_enqueue(state, post, request, job, toolchain, wait_s)
+    if request.refresh:
+        state.memory.forget(job.key)  # word of it may come later than the answer
+    elif answer.cache == "hit":
+        state.aliases.put(digest, RequestAlias(job.key, tuple(request.include)))
+        state.compilations.note_alias(name, job.key, request.include)
+    return answer
+
+
+async def _find_or_enqueue(
+    state: ServiceState,
+    post: CompilePost,
+    request: CompileRequest,
     job: CompileJob,
     toolchain: Toolchain,
-    request: CompileRequest,
-    caller: Caller,
     wait_s: float,
-    is_gone: IsGone,
 ) -> Answer:
-    """Return the answer to a POST; `is_gone` says whether its client has hung up.
+    """Return the record under the key of `job`, else submit it and wait.
 
-    Raises QueueFull, CallerQueueFull, StoreUnavailable.
+    An artifact that is evicted between the end of the job and the answer makes the answer a miss,
+    so that it is compiled again; after `MAX_EVICTIONS` the answer comes without artifacts.
     """
-    refresh = request.refresh
-    evictions = losses = 0
-    end = time.monotonic() + wait_s
+    client = WaitingClient(post.caller, post.is_gone, partial(cancelled_record, job, toolchain))
+    priority, timeout_ms = Priority(request.priority), int(request.timeout_s * 1000)
+    order = partial(enqueue, state, job, post.caller, priority=priority, timeout_ms=timeout_ms)
+    deadline = time.monotonic() + wait_s
+    refresh, evictions = request.refresh, 0
     while True:
-        waiting = waiting_for(max(0.0, end - time.monotonic()))
-        if not refresh and (hit := await shared.compilations.hit(job.key, request.include)):
-            return Answer(job.key, "succeeded", hit.record, "hit", included=hit.included)
-        submitted = await shared.jobs.submit(
-            job.key,
-            lane=compile_lane(toolchain.id),
-            priority=Priority(request.priority),
-            payload=job.model_dump_json().encode(),
-            caller=caller.id,
-            deadline_ms=MAX_QUEUED_MS,
-            refresh=refresh,
-            timeout_ms=int(request.timeout_s * 1000),
-            waiting=waiting,
-            keeps_payload=True,
-        )
+        if not refresh and (hit := await state.compilations.hit(job.key, request.include)):
+            return _answer_of(hit)
+        submit = partial(order, refresh=refresh)
+        left_s = deadline - time.monotonic()
+        submitted, record = await submit_and_wait(state, submit, left_s, client)
         cache: Cache = submitted.outcome.value
-        record = submitted.record
-        if submitted.outcome is not SubmitOutcome.HIT:
-            try:
-                record = await _awaited(shared, job, toolchain, caller, waiting, is_gone)
-            except JobLost:
-                losses += 1
-                if losses == MAX_LOSSES:
-                    raise
-                continue  # it is submitted again
         if record is None:
-            return await unfinished(shared, job, toolchain, cache)
+            return await answer_unfinished(state, job, toolchain, cache)
         if submitted.is_older:
             continue  # others waited for that one; now it can be compiled again
-        answer = await finished(shared, job.key, record, cache, request.include)
+        answer = await answer_finished(state, job.key, record, cache, request.include)
         if answer is not None:
             return answer
-        # a blob went missing between the finish and now: a miss, so it is compiled again
-        refresh = True
-        evictions += 1
-        shared.metrics.evictions.inc()
+        refresh, evictions = True, evictions + 1
+        state.metrics.evictions.inc()
         if evictions == MAX_EVICTIONS:
-            shared.metrics.direct_answers.inc()
-            return Answer(job.key, state_of(record), record, cache)
+            state.metrics.direct_answers.inc()
+            return Answer(job.key, state_in(record), record, cache)
 
 
-async def _awaited(
-    shared: ServiceState,
+async def enqueue(
+    state: ServiceState,
     job: CompileJob,
-    toolchain: Toolchain,
     caller: Caller,
-    waiting: Waiting | None,
-    is_gone: IsGone,
-) -> bytes | None:
-    """Return the record of a job that was submitted, None when it is not over in time.
-
-    Raises JobLost when the store has lost it.
-    """
-    record = None
-    if waiting is not None:
-        record = await attended(shared, job, toolchain, caller, waiting, is_gone)
-    if record is None and await is_lost(shared, job.key):
-        raise JobLost(job.key)
-    return record
-
-
-async def unfinished(
-    shared: ServiceState, job: CompileJob, toolchain: Toolchain | None, cache: Cache | None
-) -> Answer:
-    """Return the answer for a job that is queued or running."""
-    standing = await shared.jobs.state(job.key)
-    state: State = "running" if standing and standing.position is None else "queued"
-    record = new_compilation(job, toolchain, state).model_dump_json().encode()
-    position = standing.position if standing else None
-    return Answer(job.key, state, record, cache, queue_position=position)
+    *,
+    priority: Priority,
+    timeout_ms: int,
+    refresh: bool,
+    waiting: Waiting | None = None,
+    membership: Membership | None = None,
+) -> Submitted:
+    """Submit a compile job, for a request that waits or for items of a batch."""
+    return await state.jobs.submit(
+        job.key,
+        lane=compile_lane(job.toolchain_id),
+        priority=priority,
+        payload=job.model_dump_json().encode(),
+        caller=caller.id,
+        deadline_ms=MAX_QUEUED_MS,
+        refresh=refresh,
+        timeout_ms=timeout_ms,
+        waiting=waiting,
+        membership=membership,
+        keeps_payload=True,
+    )
 
 
-async def finished(
-    shared: ServiceState, key: str, record: bytes, cache: Cache | None, include: Sequence[str]
-) -> Answer | None:
-    """Return the answer with the included artifacts, None when a blob of them is gone."""
-    included = {}
-    if include:
-        artifacts = orjson.loads(record)["artifacts"]
-        for stage in include:
-            if stage in artifacts:
-                data = await shared.blobs.get(artifacts[stage]["digest"])
-                if data is None:
-                    return None
-                included[stage] = data
-    return Answer(key, state_of(record), record, cache, included=included)
-
-
-def state_of(record: bytes) -> str:
-    """Return the state that a finished record tells."""
-    state: str = orjson.loads(record)["state"]
-    if state not in FINISHED_STATES:
-        raise ValueError(f"a stored record has the state {state!r}")
-    return state
+def _answer_of(hit: Hit) -> Answer:
+    return Answer(hit.key, "succeeded", hit.record, "hit", included=hit.included)

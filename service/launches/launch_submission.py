@@ -22,12 +22,12 @@ from launch.request.launch_job import MAX_OUTPUT_BYTES, MAX_UPLOADED_BYTES, Laun
 from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import Resolved, resolve_launch
 from service.caller import Caller
-from service.compilations.posted import posted_job
+from service.compilations.retrieval import read_compile_job
 from service.http.problems import ProblemRaised
 from service.launches.launch_device import check_tools, choose_device
 from service.state import ServiceState
 from store.errors import JobLost
-from store.jobs.types import Cancellation, Membership, Priority
+from store.jobs.types import Cancellation, Membership, Priority, Submitted, Waiting
 from store.launches import LIFE_S
 
 
@@ -36,8 +36,10 @@ async def submit_launch(
     request: LaunchRequest,
     caller: Caller,
     launch_id: str,
+    *,
+    waiting: Waiting | None = None,
     membership: Membership | None = None,
-) -> None:
+) -> Submitted:
     """Check all that can be checked without a worker, and queue the launch.
 
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
@@ -58,16 +60,18 @@ async def submit_launch(
         device=device,
         references=references,
     )
-    await shared.jobs.submit(
+    submitted = await shared.jobs.submit(
         launch_id,
         lane=lane,
         priority=Priority(seeded.priority),
         payload=job.model_dump_json().encode(),
         caller=caller.id,
         deadline_ms=int(seeded.deadline_s * 1000),
+        waiting=waiting,
         membership=membership,
     )
     await shared.launches.create(launch_id, caller.id)
+    return submitted
 
 
 def _resolved(request: LaunchRequest) -> tuple[LaunchRequest, Resolved]:
@@ -208,7 +212,7 @@ class _Compiled:
 async def _compiled(shared: ServiceState, key: str, at: str, caller: Caller) -> _Compiled:
     message = f"there is no finished compilation {key}; post it first, or again"
     try:
-        job = await posted_job(shared, caller, key)
+        job = await read_compile_job(shared, caller, key)
     except ProblemRaised:
         raise RequestRejected(Fault(at, message)) from None
     record = await shared.compilations.read(key)

@@ -10,11 +10,10 @@ import orjson
 from fastapi import APIRouter, Request, Response
 
 from compiler.target import MEDIA_TYPES, Target, parse_target
-from service.compilations.posted import evicted
+from service.compilations.retrieval import find_compilation, forget_evicted
 from service.http.openapi import bytes_as
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
-from service.routes.compilations import find_compilation
 from service.routes.posting import WAIT
 from service.state import ServiceState, state_of
 
@@ -64,7 +63,7 @@ async def get_artifact(request: Request, key: str, stage: str) -> Response:
     digest = artifact["digest"]
     response = await blob_response(request, state, digest, MEDIA_TYPES[stage], headers)
     if response is None:
-        raise await evicted(state, key)
+        raise await forget_evicted(state, key)
     return response
 
 

@@ -2,24 +2,19 @@
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from compiler.compilation import CompilationAnswer, cancelled_compilation
+from compiler.compilation import CompilationAnswer
 from compiler.target import STAGES
-from service.caller import Caller
-from service.compilations.answer import Answer, server_timing
-from service.compilations.posted import evicted, no_compilation, posted_job
-from service.compilations.submission import finished, unfinished
-from service.compilations.submit_and_wait import IsGone, attended, waiting_for
+from service.compilations.answer import server_timing
+from service.compilations.retrieval import cancelled_record, find_compilation, read_compile_job
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
 from service.routes.posting import WAIT
-from service.state import ServiceState, state_of
-from store.errors import JobLost
+from service.state import state_of
 from store.jobs.types import Cancellation
 
 router = APIRouter(prefix="/v1/compilations", tags=["compilations"])
@@ -49,7 +44,7 @@ async def get_compilation(request: Request, key: str, include: Include = ()) -> 
     headers = {"Server-Timing": server_timing(started)} | wait.headers
     if not answer.is_finished:
         headers["Retry-After"] = "1"
-    return Response(answer.body(), headers=headers, media_type="application/json")
+    return Response(answer.body, headers=headers, media_type="application/json")
 
 
 def _included_stages(include: Sequence[str]) -> list[str]:
@@ -59,49 +54,6 @@ def _included_stages(include: Sequence[str]) -> list[str]:
             detail = f"include: there is no stage {stage!r}; there is {', '.join(ALL_STAGES)}"
             raise ProblemRaised("invalid_request", detail, parameter="include")
     return stages
-
-
-async def find_compilation(
-    state: ServiceState,
-    caller: Caller,
-    key: str,
-    wait_s: float = 0,
-    include: Sequence[str] = (),
-    is_gone: IsGone | None = None,
-) -> Answer:
-    """Return the compilation `key`, waiting for it if it is under way.
-
-    Raises ProblemRaised: 404, or 410 when an included artifact is gone.
-    """
-    job = await posted_job(state, caller, key)
-    toolchain = await state.toolchains.find(job.toolchain_id)
-    waiting = waiting_for(wait_s)
-    record = None
-    if waiting is not None and is_gone is not None and await state.jobs.attend(key, waiting):
-        with suppress(JobLost):  # then it is not here any more
-            record = await attended(state, job, toolchain, caller, waiting, is_gone)
-    if record is None:
-        record = await _finished_record(state, key)
-    if record is None:
-        if await state.jobs.state(key) is not None:
-            return await unfinished(state, job, toolchain, None)
-        # it may have finished between the two looks
-        record = await _finished_record(state, key)
-    if record is None:
-        raise no_compilation(key)
-    answer = await finished(state, key, record, None, include)
-    if answer is None:
-        raise await evicted(state, key)
-    return answer
-
-
-async def _finished_record(state: ServiceState, key: str) -> bytes | None:
-    result = await state.jobs.result(key)
-    if result is not None:
-        return result.record
-    if await state.jobs.state(key) is not None:
-        return None
-    return await state.compilations.read(key)
 
 
 @router.delete(
@@ -114,14 +66,14 @@ async def delete_compilation(request: Request, key: str) -> Response:
     """Answer 202, or 200 when it was finished."""
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
-    job = await posted_job(state, caller, key)
+    job = await read_compile_job(state, caller, key)
     toolchain = await state.toolchains.find(job.toolchain_id)
-    record = cancelled_compilation(job, toolchain).model_dump_json().encode()
+    record = cancelled_record(job, toolchain)
     done = await state.jobs.cancel(key, caller.id, record)
     answer = await find_compilation(state, caller, key)
     is_accepted = done in {Cancellation.WITHDRAWN, Cancellation.CANCELLED}
     return Response(
-        answer.body(), status_code=202 if is_accepted else 200, media_type="application/json"
+        answer.body, status_code=202 if is_accepted else 200, media_type="application/json"
     )
 
 
@@ -130,4 +82,4 @@ async def get_request(request: Request, key: str) -> dict[str, Any]:
     """Answer the source, specialization, target and resolved options of a compilation."""
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
-    return (await posted_job(state, caller, key)).as_request()
+    return (await read_compile_job(state, caller, key)).as_request()

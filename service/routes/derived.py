@@ -16,17 +16,16 @@ from compiler.derivation import EXPORTS, KINDS, Derivation, DeriveJob, key_of
 from compiler.job import CompileJob
 from compiler.target import parse_target
 from service.caller import Caller
-from service.compilations.answer import RETRY_AFTER_S, server_timing
-from service.compilations.posted import evicted
+from service.compilations.answer import CACHE_STATUS, RETRY_AFTER_S, Cache, server_timing
+from service.compilations.retrieval import find_compilation, forget_evicted
 from service.compilations.submission import MAX_QUEUED_MS
-from service.compilations.submit_and_wait import CACHE_STATUS, submit_and_wait
 from service.http.openapi import bytes_as
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
 from service.routes.artifacts import blob_response
-from service.routes.compilations import find_compilation
 from service.routes.posting import WAIT
 from service.state import ServiceState, state_of
+from service.submit_and_wait import submit_and_wait
 from store.jobs.types import Priority
 from store.lanes import derive_lane
 
@@ -98,7 +97,7 @@ async def _derived(request: Request, key: str, what: str) -> Response:
     refresh = False
     for _ in range(2):
         cache, record = await _outcome(state, compilation, what, caller, wait.seconds, refresh)
-        headers |= {"Cache-Status": f"tritond; {cache}", "Server-Timing": server_timing(started)}
+        headers |= {"Cache-Status": CACHE_STATUS[cache], "Server-Timing": server_timing(started)}
         if record is None:
             return await _unfinished(state, id_, request, headers)
         outcome = Derivation.model_validate_json(record)
@@ -106,7 +105,7 @@ async def _derived(request: Request, key: str, what: str) -> Response:
         if response is not None:
             return response
         refresh = True  # its blob has been evicted: make it again
-    raise await evicted(state, key)
+    raise await forget_evicted(state, key)
 
 
 async def _finished(state: ServiceState, caller: Caller, key: str) -> Compilation:
@@ -137,8 +136,8 @@ async def _outcome(
     caller: Caller,
     wait_s: float,
     refresh: bool,
-) -> tuple[str, bytes | None]:
-    """Return how a cache would call it, and the outcome if it is there in time."""
+) -> tuple[Cache, bytes | None]:
+    """Return what the cache did, and the outcome if it is there in time."""
     id_ = key_of(compilation, what)
     if not refresh and (record := await state.derivations.read(id_)):
         return "hit", record
@@ -152,8 +151,8 @@ async def _outcome(
         deadline_ms=MAX_QUEUED_MS,
         refresh=refresh,
     )
-    submitted, record = await submit_and_wait(state, id_, submit, wait_s)
-    return CACHE_STATUS[submitted.outcome], record
+    submitted, record = await submit_and_wait(state, submit, wait_s)
+    return submitted.outcome.value, record
 
 
 async def _job(state: ServiceState, id_: str, compilation: Compilation, what: str) -> DeriveJob:
@@ -162,7 +161,7 @@ async def _job(state: ServiceState, id_: str, compilation: Compilation, what: st
         key = compilation.key
         posted = await state.jobs.kept_payload(key) or await state.compilations.request(key)
         if posted is None:
-            raise await evicted(state, key)
+            raise await forget_evicted(state, key)
         compile_job = CompileJob.model_validate_json(posted)
     return DeriveJob(key=id_, what=what, compilation=compilation, compile_job=compile_job)
 

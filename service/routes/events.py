@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from service.compilations.posted import posted_job
+from service.compilations.retrieval import read_compile_job
 from service.http.middleware import IS_HEAD
 from service.http.openapi import events_of, header
 from service.http.problems import ProblemRaised
@@ -43,7 +43,7 @@ async def get_events(request: Request, key: str) -> StreamingResponse:
     """Stream the events later than `Last-Event-ID`, until the compilation is finished."""
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
-    await posted_job(state, caller, key)
+    await read_compile_job(state, caller, key)
     return await event_stream(request, state, key, state.compilations.read)
 
 

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Request, Response
 from compiler import limits
 from compiler.inspection import EXAMPLE, Inspection, InspectJob, InspectRequest, inspect_job
 from service.caller import Caller
-from service.compilations.answer import RETRY_AFTER_S, server_timing
+from service.compilations.answer import CACHE_STATUS, RETRY_AFTER_S, Cache, server_timing
 from service.compilations.submission import MAX_QUEUED_MS
-from service.compilations.submit_and_wait import CACHE_STATUS, submit_and_wait
 from service.http.body import parse_body, read_body
 from service.http.openapi import body_of
 from service.http.query import requested_wait
 from service.state import ServiceState, state_of
+from service.submit_and_wait import submit_and_wait
 from store.jobs.types import Priority
 from store.lanes import inspect_lane
 
@@ -56,10 +56,10 @@ async def post_inspection(request: Request) -> Response:
     limits.check(asked, state.settings.request_limits)
     job = inspect_job(asked, toolchain.id, caller.namespace)
     record = await state.inspections.read(job.key)
-    cache = "hit"
+    cache: Cache = "hit"
     if record is None:
         cache, record = await _ask(state, job, caller, wait.seconds)
-    headers = {"Cache-Status": f"tritond; {cache}", "Server-Timing": server_timing(started)}
+    headers = {"Cache-Status": CACHE_STATUS[cache], "Server-Timing": server_timing(started)}
     if record is not None:
         return Response(record, headers=headers | wait.headers, media_type="application/json")
     standing = await state.jobs.state(job.key)
@@ -75,8 +75,8 @@ async def post_inspection(request: Request) -> Response:
 
 async def _ask(
     state: ServiceState, job: InspectJob, caller: Caller, wait_s: float
-) -> tuple[str, bytes | None]:
-    """Return how a cache would call it, and the record if it is there in time."""
+) -> tuple[Cache, bytes | None]:
+    """Return what the cache did, and the record if it is there in time."""
     submit = partial(
         state.jobs.submit,
         job.key,
@@ -86,5 +86,5 @@ async def _ask(
         caller=caller.id,
         deadline_ms=MAX_QUEUED_MS,
     )
-    submitted, record = await submit_and_wait(state, job.key, submit, wait_s)
-    return CACHE_STATUS[submitted.outcome], record
+    submitted, record = await submit_and_wait(state, submit, wait_s)
+    return submitted.outcome.value, record

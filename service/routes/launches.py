@@ -3,7 +3,7 @@
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated
 
@@ -16,7 +16,6 @@ from launch.request.launch_record import Launch, launch_url
 from launch.request.launch_request import EXAMPLE, LaunchRequest
 from service.caller import Caller
 from service.compilations.answer import FINISHED_STATES, RETRY_AFTER_S, server_timing
-from service.compilations.submit_and_wait import MAX_LOSSES, is_lost
 from service.http.body import canonical_json, parse_body, read_body
 from service.http.openapi import body_of, bytes_as, events_of, header
 from service.http.problems import ProblemRaised
@@ -31,7 +30,8 @@ from service.routes.artifacts import blob_response
 from service.routes.events import RESUMED, event_stream
 from service.routes.posting import WAIT
 from service.state import ServiceState, state_of
-from store.errors import JobLost
+from service.submit_and_wait import is_lost, submit_and_wait
+from store.jobs.types import SubmitOutcome, Submitted, Waiting
 from store.launches import StoredLaunch
 
 PATH = "/v1/launches"
@@ -61,49 +61,35 @@ async def post_launch(request: Request) -> Response:
     launch_request = parse_body(body, LaunchRequest)
     key = request.headers.get("idempotency-key")
     submit = (
-        partial(_submit_anew, state, caller, launch_request)
+        partial(submit_launch, state, launch_request, caller, secrets.token_hex(16))
         if key is None
         else partial(_submit_once, state, caller, key, launch_request, body)
     )
-    record = await _submit_and_wait(state, submit, wait.seconds)
+    submitted, record = await submit_and_wait(state, submit, wait.seconds)
+    if record is None:
+        record = await current_launch(state, submitted.job_id)
     return _response(record, started, wait.headers)
 
 
-async def _submit_and_wait(
-    state: ServiceState, submit: Callable[[], Awaitable[str]], wait_s: float
-) -> bytes:
-    """Submit the launch, again if the store loses it, and return it as it is after `wait_s`."""
-    deadline = time.monotonic() + wait_s
-    for _ in range(MAX_LOSSES):
-        launch_id = await submit()
-        left_s = deadline - time.monotonic()
-        try:
-            result = await state.finished.wait(launch_id, left_s) if left_s > 0 else None
-        except JobLost:
-            continue
-        return result.record if result else await current_launch(state, launch_id)
-    raise JobLost(launch_id)
-
-
-async def _submit_anew(state: ServiceState, caller: Caller, launch_request: LaunchRequest) -> str:
-    launch_id = secrets.token_hex(16)
-    await submit_launch(state, launch_request, caller, launch_id)
-    return launch_id
-
-
 async def _submit_once(
-    state: ServiceState, caller: Caller, key: str, launch_request: LaunchRequest, body: bytes
-) -> str:
-    """Return the launch that `key` stands for, submitted now if it is not there yet."""
+    state: ServiceState,
+    caller: Caller,
+    key: str,
+    launch_request: LaunchRequest,
+    body: bytes,
+    *,
+    waiting: Waiting | None,
+) -> Submitted:
+    """Submit the launch that `key` stands for, unless it is there."""
     launch_id = await _first_use(state, caller, key, secrets.token_hex(16), canonical_json(body))
     is_there = await state.launches.find(launch_id, caller.id) is not None
-    if not is_there or await is_lost(state, launch_id):
-        try:
-            await submit_launch(state, launch_request, caller, launch_id)
-        except Exception:
-            await state.idempotency.release(caller.id, key)  # so that a mended body can use it
-            raise
-    return launch_id
+    if is_there and not await is_lost(state, launch_id):
+        return Submitted(launch_id, SubmitOutcome.JOIN)
+    try:
+        return await submit_launch(state, launch_request, caller, launch_id, waiting=waiting)
+    except Exception:
+        await state.idempotency.release(caller.id, key)  # so that a mended body can use it
+        raise
 
 
 async def _first_use(

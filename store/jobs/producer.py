@@ -104,8 +104,9 @@ class JobProducer:
             case b"caller_bytes_full":
                 raise CallerBytesFull(lane, limits.kept_bytes_per_caller)
             case b"hit":
-                return Submitted(SubmitOutcome.HIT, answer[1])
-        return Submitted(SubmitOutcome(answer[0].decode()), is_older=answer[1:] == [b"1"])
+                return Submitted(job_id, SubmitOutcome.HIT, answer[1])
+        outcome = SubmitOutcome(answer[0].decode())
+        return Submitted(job_id, outcome, is_older=answer[1:] == [b"1"])
 
     async def cancel(
         self, job_id: str, caller: str, record: bytes, keep_s: int = KEPT_S

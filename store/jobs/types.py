@@ -109,6 +109,7 @@ def interest_of_batch(batch_id: str) -> str:
 class Submitted:
     """The answer to a submit; `record` is there for a hit only."""
 
+    job_id: str
     outcome: SubmitOutcome
     record: bytes | None = None
     is_older: bool = False

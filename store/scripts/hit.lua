@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Reads records and the frames of some of their blobs in one round trip, each only if it is whole.
 -- KEYS none. ARGV one for every read, with blanks between: the key of the record and the stages whose
--- frames are wanted; or the key of a meaning, which says both.
+-- frames are wanted; or the key of a request alias, which says both.
 -- Answers for every read {"hit", what was read, record, blobs, frame ...} | {"no_record"} |
 -- {"no_blob"}, where blobs is "stage digest stage digest ..." and the frames are in its order.
 
@@ -35,9 +35,9 @@ end
 
 local answers = {}
 for i, words in ipairs(ARGV) do
-  if string.sub(words, 1, #K.MEANING) == K.MEANING then
-    local meant = redis.call("GET", words)
-    words = meant and K.COMPILATION .. meant
+  if string.sub(words, 1, #K.REQUEST_ALIAS) == K.REQUEST_ALIAS then
+    local named = redis.call("GET", words)
+    words = named and K.COMPILATION .. named
   end
   answers[i] = words and read(words) or { "no_record" }
 end

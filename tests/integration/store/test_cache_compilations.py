@@ -117,19 +117,19 @@ async def test_a_derived_result_without_blobs_is_whole(cache):
 
 
 async def test_what_a_request_means_is_answered_to_every_service(compilations, digests, cache):
-    compilations.note_meaning("digest", KEY, ["ptx"])
+    compilations.note_alias("digest", KEY, ["ptx"])
     await compilations.flush()
 
-    hit = await Compilations(cache).meant("digest")
+    hit = await Compilations(cache).hit_of_alias("digest")
 
     assert (hit.key, hit.record, hit.included) == (KEY, RECORD, {"ptx": b".version 8.8"})
 
 
 async def test_a_meaning_is_no_promise(compilations, digests):
-    assert await compilations.meant("never noted") is None
-    compilations.note_meaning("digest", KEY, [])
+    assert await compilations.hit_of_alias("never noted") is None
+    compilations.note_alias("digest", KEY, [])
     await compilations.flush()
     await compilations.forget(KEY)
 
-    assert await compilations.meant("digest") is None
+    assert await compilations.hit_of_alias("digest") is None
     assert compilations.misses == {}, "the request is read next, and counted then"

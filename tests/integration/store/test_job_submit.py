@@ -9,7 +9,7 @@ from store.jobs.types import Heartbeat, Priority, State, SubmitOutcome, Submitte
 
 
 async def test_a_new_job_waits_in_its_lane(jobs, submit):
-    assert await submit("vector-add") == Submitted(SubmitOutcome.MISS)
+    assert await submit("vector-add") == Submitted("vector-add", SubmitOutcome.MISS)
 
     standing = await jobs.state("vector-add")
     assert (standing.state, standing.position, standing.started_at_ms) == (State.QUEUED, 1, None)
@@ -34,7 +34,7 @@ async def test_a_reusable_result_answers_the_next_submit(submit, worker):
     claim = await worker().claim(["compile:triton-3.9.0"])
     await worker().finish("vector-add", claim.token, b"{...}", reusable=True, keep_s=60)
 
-    assert await submit("vector-add") == Submitted(SubmitOutcome.HIT, b"{...}")
+    assert await submit("vector-add") == Submitted("vector-add", SubmitOutcome.HIT, b"{...}")
 
 
 async def test_a_result_that_is_not_reusable_is_replaced_by_a_new_job(jobs, submit, worker):
@@ -43,7 +43,7 @@ async def test_a_result_that_is_not_reusable_is_replaced_by_a_new_job(jobs, subm
     await worker().finish("vector-add", claim.token, b"deadline", reusable=False, keep_s=60)
     assert (await jobs.result("vector-add")).record == b"deadline"
 
-    assert await submit("vector-add") == Submitted(SubmitOutcome.MISS)
+    assert await submit("vector-add") == Submitted("vector-add", SubmitOutcome.MISS)
     assert await jobs.result("vector-add") is None
 
 
@@ -54,7 +54,7 @@ async def test_a_forgotten_result_answers_nobody(jobs, submit, worker):
 
     await jobs.forget("vector-add")
 
-    assert await submit("vector-add") == Submitted(SubmitOutcome.MISS)
+    assert await submit("vector-add") == Submitted("vector-add", SubmitOutcome.MISS)
 
 
 async def test_a_join_raises_the_priority(jobs, submit, worker):
@@ -88,14 +88,14 @@ async def test_a_refresh_ignores_a_recent_result(jobs, submit, worker):
     claim = await worker().claim(["compile:triton-3.9.0"])
     await worker().finish("vector-add", claim.token, b"old", reusable=True, keep_s=60)
 
-    assert await submit("vector-add", refresh=True) == Submitted(SubmitOutcome.MISS)
+    assert await submit("vector-add", refresh=True) == Submitted("vector-add", SubmitOutcome.MISS)
     assert await jobs.result("vector-add") is None
     assert (await worker().claim(["compile:triton-3.9.0"])).refresh
 
 
 async def test_a_refresh_marks_a_queued_job(submit, worker):
     await submit("vector-add")
-    assert await submit("vector-add", refresh=True) == Submitted(SubmitOutcome.JOIN)
+    assert await submit("vector-add", refresh=True) == Submitted("vector-add", SubmitOutcome.JOIN)
 
     assert (await worker().claim(["compile:triton-3.9.0"])).refresh
     assert await worker().claim(["compile:triton-3.9.0"]) is None
@@ -107,10 +107,12 @@ async def test_a_refresh_never_stops_an_attempt_that_others_wait_for(jobs, submi
 
     joined = await submit("vector-add", refresh=True, caller="bob", timeout_ms=1)
 
-    assert joined == Submitted(SubmitOutcome.JOIN, is_older=True)
+    assert joined == Submitted("vector-add", SubmitOutcome.JOIN, is_older=True)
     assert await worker().renew("vector-add", running.token) == Heartbeat.OK
     assert await worker().finish("vector-add", running.token, b"ok", reusable=True, keep_s=60)
-    assert await submit("vector-add", refresh=True, caller="bob") == Submitted(SubmitOutcome.MISS)
+    assert await submit("vector-add", refresh=True, caller="bob") == Submitted(
+        "vector-add", SubmitOutcome.MISS
+    )
     assert (await worker().claim(["compile:triton-3.9.0"])).refresh
 
 
@@ -125,7 +127,9 @@ async def test_a_second_refresh_joins_the_running_one(submit, worker):
     await submit("vector-add", refresh=True)
     claim = await worker().claim(["compile:triton-3.9.0"])
 
-    assert await submit("vector-add", refresh=True, caller="bob") == Submitted(SubmitOutcome.JOIN)
+    assert await submit("vector-add", refresh=True, caller="bob") == Submitted(
+        "vector-add", SubmitOutcome.JOIN
+    )
     assert await worker().renew("vector-add", claim.token) == Heartbeat.OK
 
 

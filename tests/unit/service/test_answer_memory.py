@@ -2,11 +2,12 @@
 
 import pytest
 
-from service.compilations.cache import AnswerMemory, RememberedAnswer
+from service.compilations.answer import RenderedAnswer
+from service.compilations.cache import AnswerMemory, request_digest
 
 
-def remembered(key: str, size_bytes: int = 10) -> RememberedAnswer:
-    return RememberedAnswer(key, b"x" * size_bytes, f"/v1/compilations/{key}")
+def remembered(key: str, size_bytes: int = 10) -> RenderedAnswer:
+    return RenderedAnswer(key, 200, b"x" * size_bytes, {"Location": f"/v1/compilations/{key}"})
 
 
 def test_an_answer_is_found_under_its_digest():
@@ -105,4 +106,4 @@ def test_a_memory_without_bytes_keeps_nothing():
     "other", [("team", "t", b"{}"), ("", "u", b"{}"), ("", "t", b"{ }"), ("t", "", b"{}")]
 )
 def test_namespace_toolchain_and_body_have_their_own_digest(other: tuple[str, str, bytes]):
-    assert AnswerMemory.digest(*other) != AnswerMemory.digest("", "t", b"{}")
+    assert request_digest(*other) != request_digest("", "t", b"{}")

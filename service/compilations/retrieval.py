@@ -1,0 +1,155 @@
+"""A compilation by its key: its job, its record and its answer, for those who may see them.
+
+A compile key covers the namespace of the API key that posted it, so who knows a key of another
+namespace is told that there is nothing. Nothing is submitted here.
+"""
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+
+import orjson
+from pydantic import ValidationError
+
+from compiler.compilation import State, cancelled_compilation, new_compilation
+from compiler.job import CompileJob
+from compiler.toolchain import Toolchain
+from service.caller import Caller
+from service.compilations.answer import FINISHED_STATES, Answer, Cache
+from service.http.problems import ProblemRaised
+from service.state import ServiceState
+from service.submit_and_wait import IsGone, WaitingClient, interest_of_wait, wait_as_client
+from store.errors import JobLost
+
+_COMPILE_KEY = re.compile(r"[0-9a-f]{64}")
+
+
+async def read_compile_job(state: ServiceState, caller: Caller, key: str) -> CompileJob:
+    """Return the job of the compilation `key`, living, over, or cached.
+
+    Raises ProblemRaised (404) when none is kept, also for keys of other work and other namespaces.
+    """
+    payload = None
+    if _COMPILE_KEY.fullmatch(key):
+        payload = await state.jobs.kept_payload(key) or await state.compilations.request(key)
+    job = _parse_compile_job(payload) if payload is not None else None
+    if job is None or job.namespace != caller.namespace:
+        raise _no_compilation(key)
+    return job
+
+
+def _parse_compile_job(payload: bytes) -> CompileJob | None:
+    try:
+        return CompileJob.model_validate_json(payload)
+    except ValidationError:
+        return None  # inspections and derivations have keys of the same form
+
+
+def _no_compilation(key: str) -> ProblemRaised:
+    return ProblemRaised("not_found", f"There is no compilation {key}; it may have been evicted")
+
+
+async def find_compilation(
+    state: ServiceState,
+    caller: Caller,
+    key: str,
+    wait_s: float = 0,
+    include: Sequence[str] = (),
+    is_gone: IsGone | None = None,
+) -> Answer:
+    """Return the compilation `key`, waiting for it if it is under way.
+
+    Raises ProblemRaised: 404, or 410 when an included artifact is gone.
+    """
+    job = await read_compile_job(state, caller, key)
+    toolchain = await state.toolchains.find(job.toolchain_id)
+    record = None
+    if is_gone is not None:
+        client = WaitingClient(caller, is_gone, partial(cancelled_record, job, toolchain))
+        record = await _wait_for_record(state, key, wait_s, client)
+    if record is None:
+        record = await _finished_record(state, key)
+    if record is None:
+        if await state.jobs.state(key) is not None:
+            return await answer_unfinished(state, job, toolchain, None)
+        # it may have finished between the two looks
+        record = await _finished_record(state, key)
+    if record is None:
+        raise _no_compilation(key)
+    answer = await answer_finished(state, key, record, None, include)
+    if answer is None:
+        raise await forget_evicted(state, key)
+    return answer
+
+
+async def _wait_for_record(
+    state: ServiceState, key: str, wait_s: float, client: WaitingClient
+) -> bytes | None:
+    waiting = interest_of_wait(wait_s)
+    if waiting is not None and await state.jobs.attend(key, waiting):
+        with suppress(JobLost):  # then it is not here any more
+            return await wait_as_client(state, key, waiting, client)
+    return None
+
+
+async def _finished_record(state: ServiceState, key: str) -> bytes | None:
+    result = await state.jobs.result(key)
+    if result is not None:
+        return result.record
+    if await state.jobs.state(key) is not None:
+        return None
+    return await state.compilations.read(key)
+
+
+async def answer_unfinished(
+    state: ServiceState, job: CompileJob, toolchain: Toolchain | None, cache: Cache | None
+) -> Answer:
+    """Return the answer for a job that is queued or running."""
+    standing = await state.jobs.state(job.key)
+    name: State = "running" if standing and standing.position is None else "queued"
+    record = new_compilation(job, toolchain, name).model_dump_json().encode()
+    position = standing.position if standing else None
+    return Answer(job.key, name, record, cache, queue_position=position)
+
+
+async def answer_finished(
+    state: ServiceState, key: str, record: bytes, cache: Cache | None, include: Sequence[str]
+) -> Answer | None:
+    """Return the answer with the included artifacts, None when a blob of them is gone."""
+    included = {}
+    if include:
+        artifacts = orjson.loads(record)["artifacts"]
+        for stage in include:
+            if stage in artifacts:
+                data = await state.blobs.get(artifacts[stage]["digest"])
+                if data is None:
+                    return None
+                included[stage] = data
+    return Answer(key, state_in(record), record, cache, included=included)
+
+
+def state_in(record: bytes) -> str:
+    """Return the state that a finished record says."""
+    state: str = orjson.loads(record)["state"]
+    if state not in FINISHED_STATES:
+        raise ValueError(f"a stored record has the state {state!r}")
+    return state
+
+
+def cancelled_record(job: CompileJob, toolchain: Toolchain | None) -> bytes:
+    """Return the record with which `job` ends when nobody waits for it any more."""
+    return cancelled_compilation(job, toolchain).model_dump_json().encode()
+
+
+async def forget_evicted(state: ServiceState, key: str) -> ProblemRaised:
+    """Return the problem (410) of an artifact that left the cache; the next POST will be a miss.
+
+    Answers that were remembered, here or by other services, and the job's own result would go on
+    to name the artifact.
+    """
+    await state.jobs.forget(key)
+    state.memory.forget(key)
+    await state.invalidate(key)
+    state.metrics.evictions.inc()
+    return ProblemRaised("evicted", f"An artifact of {key} has left the cache; post again")
