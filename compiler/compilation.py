@@ -5,7 +5,7 @@ The compilation resource: the record that is stored under its key and answered o
 Only data; who makes it and how it is kept is not known here.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -21,6 +21,22 @@ class Record(BaseModel):
     """Base of the parts below: frozen, every field always present in the JSON."""
 
     model_config = ConfigDict(frozen=True)
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def amended(record: _Model, **changes: Any) -> _Model:
+    """Return a copy of `record` with other values of some fields, all of them validated.
+
+    Raises TypeError for a field that there is not, ValidationError for a value that does not fit.
+    """
+    fields = type(record).model_fields
+    if unknown := changes.keys() - fields.keys():
+        raise TypeError(f"{type(record).__name__} has no {', '.join(sorted(unknown))}")
+    values = {name: getattr(record, name) for name in record.model_fields_set} | changes
+    named = {fields[name].alias or name: value for name, value in values.items()}
+    return type(record).model_validate(named)
 
 
 class ToolchainUsed(Record):

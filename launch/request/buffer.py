@@ -102,8 +102,13 @@ def view_of(base: Buffer, allocation: BoundAllocation, written: ViewArgument, at
             f"which has {allocation.elements}"
         )
         raise RequestRejected(Fault(at, message))
-    return base.model_copy(
-        update={"shape": shape, "strides": strides, "offset": offset, "output": False}
+    return Buffer(
+        allocation=base.allocation,
+        shape=shape,
+        strides=strides,
+        offset=offset,
+        dtype=base.dtype,
+        output=False,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from compiler.compilation import amended
 from compiler.rejection import Fault, RequestRejected, collecting, pointer
 from launch.request.argument_binding import bind_arguments
 from launch.request.bound_arguments import BoundArguments
@@ -207,12 +208,9 @@ def with_seeds(request: LaunchRequest, source: random.Random) -> LaunchRequest:
 
     Cases share the seeds of arguments that they do not change.
     """
-    cases = [
-        case.model_copy(update={"arguments": _seeded(case.arguments, source)})
-        for case in request.cases
-    ]
+    cases = [amended(case, arguments=_seeded(case.arguments, source)) for case in request.cases]
     arguments = _seeded(request.arguments, source)
-    return request.model_copy(update={"arguments": arguments, "cases": cases})
+    return amended(request, arguments=arguments, cases=cases)
 
 
 def _seeded(raw: Any, source: random.Random) -> Any:

@@ -8,7 +8,13 @@ from typing import Final
 
 from pydantic import BaseModel, ValidationError
 
-from compiler.compilation import Compilation, ToolchainUsed, compilation_url, new_compilation
+from compiler.compilation import (
+    Compilation,
+    ToolchainUsed,
+    amended,
+    compilation_url,
+    new_compilation,
+)
 from compiler.derivation import Derivation, DeriveJob
 from compiler.inspection import Inspection
 from compiler.job import CompileJob
@@ -50,7 +56,7 @@ def _readable(kind: str, payload: bytes, reason: str) -> BaseModel:
                 "deadline_exceeded", "No worker took this launch within its deadline_s."
             )
             problem = late if reason == OVERDUE else lost
-            return new_launch(job, "failed").model_copy(update={"problem": problem})
+            return new_launch(job, "failed", problem=problem)
         case "inspect":
             return Inspection(state="failed", problem=lost)
         case "derive":
@@ -58,7 +64,7 @@ def _readable(kind: str, payload: bytes, reason: str) -> BaseModel:
             problem = failure_problem("derivation_failed", _WHY[reason])
             return Derivation(state="failed", what=what, problem=problem)
     compile_job = CompileJob.model_validate_json(payload)
-    return new_compilation(compile_job, None, "failed").model_copy(update={"problem": lost})
+    return amended(new_compilation(compile_job, None, "failed"), problem=lost)
 
 
 def _unreadable(kind: str, job_id: str) -> BaseModel:

@@ -126,7 +126,7 @@ def infer(
         if not fact["constexpr"]:
             arguments[name] = argument
         named[name] = _parameter(kernel, fact, argument, bound, backend)
-    filled = bound.model_copy(update={"arguments": arguments})
+    filled = BoundArguments(allocations=bound.allocations, arguments=arguments)
     return Inferred(Specialization(named), filled)
 
 

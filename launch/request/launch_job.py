@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.job import CompileJob
+from compiler.problem import Problem
 from launch.request.launch_record import Device, Launch, launch_url
 from launch.request.launch_request import LaunchRequest
 
@@ -44,6 +45,15 @@ class LaunchJob(BaseModel):
         return LaunchRequest.model_validate(self.request)
 
 
-def new_launch(job: LaunchJob, state: Any) -> Launch:
+def new_launch(
+    job: LaunchJob, state: Any, *, queue_position: int | None = None, problem: Problem | None = None
+) -> Launch:
     """Return the launch of `job` in `state`, with nothing found out yet."""
-    return Launch(id=job.id, url=launch_url(job.id), state=state, device=job.device)
+    return Launch(
+        id=job.id,
+        url=launch_url(job.id),
+        state=state,
+        queue_position=queue_position,
+        device=job.device,
+        problem=problem,
+    )

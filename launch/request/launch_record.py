@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from compiler.compilation import Compilation, Record
+from compiler.compilation import Compilation, Record, amended
 from compiler.problem import Problem
 from launch.request.verdict import GOOD, Verdict, worst
 
@@ -212,19 +212,18 @@ def launch_url(launch_id: str) -> str:
 
 def with_run(launch: Launch, run: CaseResult) -> Launch:
     """Return `launch` completed by its only run."""
-    return launch.model_copy(
-        update={
-            "state": "completed" if run.problem is None else "failed",
-            "verdict": run.verdict,
-            "outputs": run.outputs,
-            "deterministic": run.deterministic,
-            "timing": run.timing,
-            "profile": run.profile,
-            "findings": run.findings,
-            "seeds": run.seeds,
-            "counts": counted([run]),
-            "problem": run.problem,
-        }
+    return amended(
+        launch,
+        state="completed" if run.problem is None else "failed",
+        verdict=run.verdict,
+        outputs=run.outputs,
+        deterministic=run.deterministic,
+        timing=run.timing,
+        profile=run.profile,
+        findings=run.findings,
+        seeds=run.seeds,
+        counts=counted([run]),
+        problem=run.problem,
     )
 
 
@@ -238,18 +237,17 @@ def with_cases(launch: Launch, cases: Sequence[CaseResult]) -> Launch:
     verdict = worst(ran)
     if verdict is Verdict.PASSED and len(ran) < len(cases):
         verdict = Verdict.NOT_CHECKED
-    return launch.model_copy(
-        update={
-            "state": "completed" if ran or not cases else "failed",
-            "verdict": verdict,
-            "outputs": None,
-            "deterministic": None,
-            "timing": None,
-            "findings": None,
-            "cases": list(cases),
-            "counts": counted(cases),
-            "problem": None if ran or not cases else cases[0].problem,
-        }
+    return amended(
+        launch,
+        state="completed" if ran or not cases else "failed",
+        verdict=verdict,
+        outputs=None,
+        deterministic=None,
+        timing=None,
+        findings=None,
+        cases=list(cases),
+        counts=counted(cases),
+        problem=None if ran or not cases else cases[0].problem,
     )
 
 

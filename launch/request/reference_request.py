@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
 
+from compiler.compilation import amended
 from compiler.constexpr import pointer_below
 from compiler.rejection import Fault, RequestRejected, collecting
 from launch.request.argument_schema import RequestPart
@@ -38,7 +39,7 @@ class Reference(RequestPart):
             update |= {"compilation_key": None, "grid": None}
         elif changes.compilation_key is not None:
             update |= {"source": None}
-        return self.model_copy(update=update)
+        return amended(self, **update)
 
 
 def check_reference(reference: Reference, at: str) -> None:

@@ -100,8 +100,7 @@ async def current_launch(shared: ServiceState, launch_id: str) -> bytes:
             return result.record
         raise ProblemRaised("not_found", f"The launch {launch_id} is not kept any more")
     job = LaunchJob.model_validate_json(payload)
-    launch = new_launch(job, standing.state.value)
-    launch = launch.model_copy(update={"queue_position": standing.position})
+    launch = new_launch(job, standing.state.value, queue_position=standing.position)
     return launch.model_dump_json().encode()
 
 
@@ -112,7 +111,7 @@ async def cancel_launch(shared: ServiceState, caller: Caller, launch_id: str) ->
         return False
     job = LaunchJob.model_validate_json(payload)
     problem = failure_problem("cancelled", "Its caller cancelled the launch.")
-    launch = new_launch(job, "cancelled").model_copy(update={"problem": problem})
+    launch = new_launch(job, "cancelled", problem=problem)
     record = launch.model_dump_json().encode()
     done = await shared.jobs.cancel(launch_id, caller.id, record, LIFE_S)
     return done in {Cancellation.CANCELLED, Cancellation.WITHDRAWN}
@@ -193,7 +192,9 @@ async def _references(
         promises = found[key].promised
         taken = {name: item for name, item in case.bound.arguments.items() if name in promises}
         try:
-            check_hints(promises, case.bound.model_copy(update={"arguments": taken}))
+            check_hints(
+                promises, BoundArguments(allocations=case.bound.allocations, arguments=taken)
+            )
         except RequestRejected as rejected:
             said = "; ".join(f"{fault.pointer}: {fault.message}" for fault in rejected.faults)
             message = f"its kernel cannot take the arguments: {said}"

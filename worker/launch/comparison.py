@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from compiler.compilation import amended
 from launch.request.launch_record import Comparison, Finding, Output
 from launch.request.reference_request import Reference
 from launch.request.tolerance import default_tolerance
@@ -117,8 +118,7 @@ def _told(
 ) -> Comparison | None:
     if comparison is None:
         return None
-    update = {name: tolerance[name] for name in ("rtol", "atol")} | {"note": note}
-    return comparison.model_copy(update=update)
+    return amended(comparison, rtol=tolerance["rtol"], atol=tolerance["atol"], note=note)
 
 
 def _note(name: str, output: ComparedOutput, expected: Expected | None) -> str | None:

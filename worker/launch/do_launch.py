@@ -9,6 +9,7 @@ import logging
 import time
 from dataclasses import dataclass
 
+from compiler.compilation import amended
 from compiler.diagnostic import clipped
 from compiler.problem import Problem, failure_problem
 from compiler.rejection import RequestRejected
@@ -71,7 +72,7 @@ async def do_launch(claim: Claim, desk: LaunchContext) -> None:
         # a mistake of ours must be an answer too, not a launch that nobody can finish
         logger.exception("launching %s", job.id)
         detail = "The worker made a mistake; its log holds the details under the launch's id."
-        launch = failed_launch(job, failure_problem("worker_lost", detail))
+        launch = new_launch(job, "failed", problem=failure_problem("worker_lost", detail))
     run_ms = (time.monotonic() - started) * 1000
     timings_ms = {
         "queue": queue_ms,
@@ -79,17 +80,10 @@ async def do_launch(claim: Claim, desk: LaunchContext) -> None:
         "run": run_ms - way.cases.compile_ms,
         "total": queue_ms + run_ms,
     }
-    launch = launch.model_copy(
-        update={"timings_ms": {k: round(v, 3) for k, v in timings_ms.items()}}
-    )
+    launch = amended(launch, timings_ms={k: round(v, 3) for k, v in timings_ms.items()})
     record = launch.model_dump_json().encode()
     # reusable: who submits the same launch a moment late, with the same key, gets this one
     await desk.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=LIFE_S)
-
-
-def failed_launch(job: LaunchJob, problem: Problem) -> Launch:
-    """Return a launch that could not be done."""
-    return new_launch(job, "failed").model_copy(update={"problem": problem})
 
 
 class _LaunchRun:
@@ -111,17 +105,20 @@ class _LaunchRun:
             resolved = resolve_launch(self._request)
             await self.cases.prepare()
         except CompilationFailed as failure:
-            return failed_launch(self._job, problem_of(failure))
+            return self._failed(problem_of(failure))
         except RequestRejected as rejected:
-            problem = failure_problem("invalid_argument", str(rejected))
-            return failed_launch(self._job, problem)
+            return self._failed(failure_problem("invalid_argument", str(rejected)))
         except DeadlinePassed as passed:
-            return failed_launch(self._job, failure_problem("deadline_exceeded", str(passed)))
+            return self._failed(failure_problem("deadline_exceeded", str(passed)))
         results = await self._results(resolved)
         await self._kept.note(self._desk.launches)
-        launch = new_launch(self._job, "completed")
-        launch = self._placed(launch.model_copy(update={"stdout": self._kept.stdout}))
+        launch = self._on_device(
+            amended(new_launch(self._job, "completed"), stdout=self._kept.stdout)
+        )
         return with_cases(launch, results) if self._request.cases else with_run(launch, results[0])
+
+    def _failed(self, problem: Problem) -> Launch:
+        return new_launch(self._job, "failed", problem=problem)
 
     async def _results(self, resolved: Resolved) -> list[CaseResult]:
         results: list[CaseResult] = []
@@ -144,7 +141,7 @@ class _LaunchRun:
         except StoreUnavailable as error:
             logger.warning("case %d of %s not told: %s", result.index, self._claim.id, error)
 
-    def _placed(self, launch: Launch) -> Launch:
+    def _on_device(self, launch: Launch) -> Launch:
         """Return `launch` with its compilation, and with the GPU that ran it."""
         facts = self._desk.gpu.facts if self._desk.gpu else None
         if facts is None:
@@ -153,4 +150,4 @@ class _LaunchRun:
             target=facts.target, model=facts.model, driver=facts.driver, interpreter=False
         )
         compilation = None if self._request.cases else self.cases.compilation
-        return launch.model_copy(update={"device": device, "compilation": compilation})
+        return amended(launch, device=device, compilation=compilation)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from compiler.compilation import amended
 from compiler.diagnostic import clipped
 from launch.request.launch_record import Finding, Output, launch_url
 from store.blobs import Blobs
@@ -52,7 +53,7 @@ class Kept:
                     missing = f"{len(found) - number} more findings were not kept."
                     return [*kept, Finding(kind="warning", message=missing)]
                 short = clipped(finding.message, SHORT_MESSAGE_CHARS)
-                finding = finding.model_copy(update={"message": short})
+                finding = amended(finding, message=short)
             self._findings_left -= 1
             self._finding_chars_left -= len(finding.message)
             kept.append(finding)
@@ -82,7 +83,7 @@ class Kept:
             url = f"{launch_url(self._launch_id)}/outputs/{name}"
             if self._has_cases:
                 url += f"?case={case}"
-            kept[name] = kept[name].model_copy(update={"url": url})
+            kept[name] = amended(kept[name], url=url)
         return kept
 
     async def trace(self, case: int, trace: bytes) -> None:

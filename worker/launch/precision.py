@@ -5,7 +5,7 @@ Never changes what matches; it only says what a person would otherwise have to w
 
 from collections.abc import Mapping
 
-from compiler.compilation import Compilation
+from compiler.compilation import Compilation, amended
 from launch.request.launch_record import Comparison, Output, Summary
 from store.blobs import Blobs
 from worker.launch.run import PreparedRun
@@ -55,7 +55,7 @@ def _noted(output: Output, dtype: str, *, is_tf32: bool) -> Output:
     if comparison.note is not None:
         return output
     note = _note(comparison, _scale(output.summary), dtype, is_tf32=is_tf32)
-    return output.model_copy(update={"comparison": comparison.model_copy(update={"note": note})})
+    return amended(output, comparison=amended(comparison, note=note))
 
 
 def _scale(summary: Summary | None) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from compiler.binding import ONE, BindingFailed
+from compiler.compilation import amended
 from compiler.constexpr import Value
 from compiler.job import CompileJob
 from compiler.specialization import Specialization, SpecializedParameter
@@ -71,7 +72,7 @@ def _named(facts: KernelFacts, specialization: Specialization) -> dict[str, Spec
 def only(arguments: BoundArguments, names: Collection[str]) -> BoundArguments:
     """Return the arguments called `names`; the others' memory stays, views may need it."""
     kept = {name: item for name, item in arguments.arguments.items() if name in names}
-    return arguments.model_copy(update={"arguments": kept})
+    return BoundArguments(allocations=arguments.allocations, arguments=kept)
 
 
 def _with_ones(
@@ -83,7 +84,7 @@ def _with_ones(
         for name, item in typed.items()
         if "equal_to_1" in item.hints and name not in arguments.arguments
     }
-    return arguments.model_copy(update={"arguments": arguments.arguments | ones})
+    return BoundArguments(allocations=arguments.allocations, arguments=arguments.arguments | ones)
 
 
 def _constexprs(facts: KernelFacts, specialization: Specialization) -> dict[str, Value]:
@@ -120,14 +121,14 @@ def _typed(
         for name, argument in bound.arguments.items()
         if name not in constexprs or isinstance(argument, NoValue)
     }
-    return bound.model_copy(update={"arguments": arguments})
+    return BoundArguments(allocations=bound.allocations, arguments=arguments)
 
 
 def _as(argument: Argument, parameter: SpecializedParameter | None) -> Argument:
     kind = parameter.type if parameter is not None else None
     if not isinstance(argument, Scalar) or not isinstance(kind, str) or is_pointer(kind):
         return argument
-    return argument.model_copy(update={"dtype": kind})
+    return Scalar(value=argument.value, dtype=kind, dtype_given=argument.dtype_given)
 
 
 def with_uploads(run: PreparedRun, files: Mapping[str, bytes]) -> PreparedRun:
@@ -136,9 +137,9 @@ def with_uploads(run: PreparedRun, files: Mapping[str, bytes]) -> PreparedRun:
     for allocation in run.bound.allocations:
         if allocation.init is not None and allocation.init["kind"] == "tensor":
             data = files[allocation.init["digest"]]
-            allocation = allocation.model_copy(update={"body": (size, len(data))})
+            allocation = amended(allocation, body=(size, len(data)))
             uploads.append(data)
             size += len(data)
         allocations.append(allocation)
-    bound = run.bound.model_copy(update={"allocations": allocations})
+    bound = BoundArguments(allocations=allocations, arguments=run.bound.arguments)
     return replace(run, bound=bound, uploads=b"".join(uploads))

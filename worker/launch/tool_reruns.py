@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from compiler.compilation import amended
 from launch.request.launch_record import Finding, Launch, Profile
 from launch.request.launch_request import LaunchRequest
 from launch.request.verdict import CHECK_INCOMPLETE, RunEnding
@@ -120,7 +121,7 @@ class Suspects:
         for index, one in enumerate(findings):
             if self.first is not None or one.kind not in _UNEXPLAINED or one.line is not None:
                 continue
-            findings[index] = one.model_copy(update={"message": f"{one.message} {_FOLLOWS}"})
+            findings[index] = amended(one, message=f"{one.message} {_FOLLOWS}")
             self.first = Suspect(order, findings[index])
             try:
                 await self.sequels.expect(self.launch_id)
@@ -174,8 +175,8 @@ async def tell(
     case, record = None, None
     if result is not None:
         launch = Launch.model_validate_json(result.record)
-        case, amended = _amended(launch, first, findings)
-        record = amended.model_dump_json().encode()
+        case, launch = _amended(launch, first, findings)
+        record = launch.model_dump_json().encode()
     data = findings[0].model_dump(mode="json") | {"case": case}
     await sequels.tell(claim.id, claim.token, record, EVENT, data)
 
@@ -200,14 +201,12 @@ def _amended(
 ) -> tuple[int | None, Launch]:
     """Return the case that has the finding `first`, null without cases, and the new record."""
     if launch.cases is None:
-        amended = _explained(launch.findings or [], first, findings)
-        return None, launch.model_copy(update={"findings": amended})
+        return None, amended(launch, findings=_explained(launch.findings or [], first, findings))
     for index, case in enumerate(launch.cases):
         if first in case.findings:
             cases = list(launch.cases)
-            amended = _explained(case.findings, first, findings)
-            cases[index] = case.model_copy(update={"findings": amended})
-            return case.index, launch.model_copy(update={"cases": cases})
+            cases[index] = amended(case, findings=_explained(case.findings, first, findings))
+            return case.index, amended(launch, cases=cases)
     return None, launch
 
 
@@ -216,5 +215,5 @@ def _explained(
 ) -> list[Finding]:
     """Return `findings` before what was known; nothing follows `first` any more."""
     message = first.message.removesuffix(_FOLLOWS).rstrip()
-    settled = first.model_copy(update={"message": message})
+    settled = amended(first, message=message)
     return [*findings, *(settled if one == first else one for one in known)]
