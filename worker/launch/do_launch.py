@@ -26,10 +26,11 @@ from store.workers import Workers
 from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
 from worker.gpu.supervisor.launchers import DeviceDrained
-from worker.launch.cases import CaseContext, Cases, problem_of
+from worker.launch.cases import CaseContext, Cases
 from worker.launch.gpu_run import GpuContext
-from worker.launch.kept_outputs import Kept
+from worker.launch.kernel_source import problem_of
 from worker.launch.launch_children import Children
+from worker.launch.launch_files import LaunchFiles
 from worker.launch.run import Deadline, DeadlinePassed
 
 MOST_NAME_CHARS = 200
@@ -46,15 +47,15 @@ class LaunchContext:
     launches: Launches
     events: Events
     blobs: Blobs
-    bench: CompileContext
+    compiling: CompileContext
     children: Children
-    """Of launches; those of compilations are the bench's."""
+    """Of launches; those of compilations are in `compiling`."""
     registry: Workers
     gpu: GpuContext | None = None
     """None: on the interpreter."""
 
 
-async def do_launch(claim: Claim, desk: LaunchContext) -> None:
+async def do_launch(claim: Claim, context: LaunchContext) -> None:
     """Do the launch of `claim` and finish it.
 
     Raises StoreUnavailable, and DeviceDrained when another worker's GPU must do it; whatever
@@ -62,10 +63,10 @@ async def do_launch(claim: Claim, desk: LaunchContext) -> None:
     """
     job = LaunchJob.model_validate_json(claim.payload)
     queue_ms = float(claim.started_at_ms - claim.submitted_at_ms)
-    way = _LaunchRun(claim, job, desk, queue_ms / 1000)
+    run = _LaunchRun(claim, job, context, queue_ms / 1000)
     started = time.monotonic()
     try:
-        launch = await way.launch()
+        launch = await run.launch()
     except (StoreUnavailable, DeviceDrained, asyncio.CancelledError):
         raise
     except Exception:
@@ -76,29 +77,33 @@ async def do_launch(claim: Claim, desk: LaunchContext) -> None:
     run_ms = (time.monotonic() - started) * 1000
     timings_ms = {
         "queue": queue_ms,
-        "compile": way.cases.compile_ms,
-        "run": run_ms - way.cases.compile_ms,
+        "compile": run.cases.compile_ms,
+        "run": run_ms - run.cases.compile_ms,
         "total": queue_ms + run_ms,
     }
     launch = amended(launch, timings_ms={k: round(v, 3) for k, v in timings_ms.items()})
     record = launch.model_dump_json().encode()
     # reusable: who submits the same launch a moment late, with the same key, gets this one
-    await desk.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=LIFE_S)
+    await context.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=LIFE_S)
 
 
 class _LaunchRun:
-    """The way of one launch, `spent_s` of whose deadline it waited in the queue."""
+    """One launch, from request to record; it waited `spent_s` of its deadline in a queue."""
 
-    def __init__(self, claim: Claim, job: LaunchJob, desk: LaunchContext, spent_s: float) -> None:
+    def __init__(
+        self, claim: Claim, job: LaunchJob, context: LaunchContext, spent_s: float
+    ) -> None:
         request = job.read_request()
         self._claim = claim
         self._job = job
         self._request = request
-        self._desk = desk
+        self._context = context
         self._deadline = Deadline(request.deadline_s, spent_s)
-        self._kept = Kept(job.id, desk.blobs, has_cases=bool(request.cases))
-        place = CaseContext(desk.bench, desk.children, desk.blobs, desk.registry, desk.gpu)
-        self.cases = Cases(job, request, place, self._deadline, self._kept)
+        self._files = LaunchFiles(job.id, context.blobs, has_cases=bool(request.cases))
+        place = CaseContext(
+            context.compiling, context.children, context.blobs, context.registry, context.gpu
+        )
+        self.cases = Cases(job, request, place, self._deadline, self._files)
 
     async def launch(self) -> Launch:
         try:
@@ -111,9 +116,9 @@ class _LaunchRun:
         except DeadlinePassed as passed:
             return self._failed(failure_problem("deadline_exceeded", str(passed)))
         results = await self._results(resolved)
-        await self._kept.note(self._desk.launches)
+        await self._files.save_digests(self._context.launches)
         launch = self._on_device(
-            amended(new_launch(self._job, "completed"), stdout=self._kept.stdout)
+            amended(new_launch(self._job, "completed"), stdout=self._files.stdout)
         )
         return with_cases(launch, results) if self._request.cases else with_run(launch, results[0])
 
@@ -137,13 +142,13 @@ class _LaunchRun:
         data["name"] = None if result.name is None else clipped(result.name, MOST_NAME_CHARS)
         data["problem"] = result.problem.slug if result.problem else None
         try:
-            await self._desk.events.append(self._claim.id, self._claim.token, "case", data)
+            await self._context.events.append(self._claim.id, self._claim.token, "case", data)
         except StoreUnavailable as error:
             logger.warning("case %d of %s not told: %s", result.index, self._claim.id, error)
 
     def _on_device(self, launch: Launch) -> Launch:
         """Return `launch` with its compilation, and with the GPU that ran it."""
-        facts = self._desk.gpu.facts if self._desk.gpu else None
+        facts = self._context.gpu.facts if self._context.gpu else None
         if facts is None:
             return launch
         device = Device(

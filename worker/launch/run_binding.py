@@ -14,15 +14,8 @@ from launch.request.grid import NUM_SMS, Grid
 from launch.request.hint_check import check_hints
 from launch.request.inference import infer
 from launch.request.launch_resolution import grid_values
-from worker.compile.reports import CutReport, KernelFacts
+from worker.compile.reports import KernelFacts
 from worker.launch.run import PreparedRun
-
-
-def facts_of(cut: CutReport) -> KernelFacts | None:
-    """Return what the source says of the kernel, None where only executing it can tell."""
-    return next(
-        (known for known in cut.facts.kernels if known.name == cut.kernel and known.certain), None
-    )
 
 
 def bind(

@@ -6,11 +6,11 @@ from typing import cast
 
 from launch.request.launch_record import Finding
 from store.blobs import Blobs
-from worker.launch.kept_outputs import Kept
+from worker.launch.launch_files import LaunchFiles
 
 
-def kept() -> Kept:
-    return Kept("id", cast("Blobs", None), has_cases=True)
+def files() -> LaunchFiles:
+    return LaunchFiles("id", cast("Blobs", None), has_cases=True)
 
 
 def found(count: int, chars: int) -> list[Finding]:
@@ -18,13 +18,13 @@ def found(count: int, chars: int) -> list[Finding]:
 
 
 def test_ordinary_findings_are_kept_as_they_are() -> None:
-    assert kept().findings(found(3, 100)) == found(3, 100)
+    assert files().bounded(found(3, 100)) == found(3, 100)
 
 
 def test_a_hundred_cases_of_long_findings_are_a_small_record() -> None:
-    launch = kept()
+    launch = files()
 
-    cases = [launch.findings(found(64, 4000)) for _ in range(100)]
+    cases = [launch.bounded(found(64, 4000)) for _ in range(100)]
 
     assert sum(len(finding.message) for case in cases for finding in case) < 512 << 10
     assert all(case[0].kind == "out_of_bounds" for case in cases)

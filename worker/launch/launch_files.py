@@ -1,4 +1,4 @@
-"""What a launch keeps beside its record: files of outputs and traces, and what it printed."""
+"""What one launch stores beside its record, outputs and traces, and the bounds of its answer."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -17,12 +17,12 @@ MAX_FINDINGS = 500
 MAX_FINDING_CHARS = 256 << 10
 """Of all texts of all findings of a launch, of all its cases together."""
 FINDINGS_OF_ANY_CASE = 3
-"""So many are kept of each case whatever the cases before it found, their messages clipped."""
+"""So many of each case are answered whatever those before it found, their messages clipped."""
 SHORT_MESSAGE_CHARS = 300
 
 
-class Kept:
-    """Of one launch; `has_cases` says whether URLs must name the case."""
+class LaunchFiles:
+    """Files, printed text and findings of one launch; `has_cases`: URLs must name the case."""
 
     def __init__(self, launch_id: str, blobs: Blobs, *, has_cases: bool) -> None:
         self._launch_id = launch_id
@@ -39,25 +39,25 @@ class Kept:
         """What all cases printed, up to a bound."""
         return self._stdout
 
-    def printed(self, text: str) -> None:
+    def add_stdout(self, text: str) -> None:
         """Add what a case printed."""
         if len(self._stdout) < MAX_STDOUT_CHARS:
             self._stdout += clipped(text, MAX_STDOUT_CHARS - len(self._stdout))
 
-    def findings(self, found: Sequence[Finding]) -> list[Finding]:
-        """Return what is kept of the findings of one case, and one that says how many are not."""
-        kept: list[Finding] = []
+    def bounded(self, found: Sequence[Finding]) -> list[Finding]:
+        """Return the findings of one case that there is room for, and how many are left out."""
+        answered: list[Finding] = []
         for number, finding in enumerate(found):
             if self._findings_left <= 0 or self._finding_chars_left <= 0:
                 if number >= FINDINGS_OF_ANY_CASE:
                     missing = f"{len(found) - number} more findings were not kept."
-                    return [*kept, Finding(kind="warning", message=missing)]
+                    return [*answered, Finding(kind="warning", message=missing)]
                 short = clipped(finding.message, SHORT_MESSAGE_CHARS)
                 finding = amended(finding, message=short)
             self._findings_left -= 1
             self._finding_chars_left -= len(finding.message)
-            kept.append(finding)
-        return kept
+            answered.append(finding)
+        return answered
 
     def granted(self, returned: Mapping[str, str], run: PreparedRun) -> dict[str, str]:
         """Return what each output of `run` is answered as: no more values than there may be."""
@@ -72,24 +72,24 @@ class Kept:
                     self._values_left -= elements
         return granted
 
-    async def files(
+    async def add_outputs(
         self, case: int, outputs: Mapping[str, Output], files: Mapping[str, bytes]
     ) -> dict[str, Output]:
         """Store the files of a case's outputs; return the outputs with their URLs."""
         digests = await self._blobs.put_many(list(files.values()))
-        kept = dict(outputs)
+        stored = dict(outputs)
         for name, digest in zip(files, digests, strict=True):
             self._digests[f"{case}/{name}"] = digest
             url = f"{launch_url(self._launch_id)}/outputs/{name}"
             if self._has_cases:
                 url += f"?case={case}"
-            kept[name] = amended(kept[name], url=url)
-        return kept
+            stored[name] = amended(stored[name], url=url)
+        return stored
 
-    async def trace(self, case: int, trace: bytes) -> None:
+    async def add_trace(self, case: int, trace: bytes) -> None:
         """Store the trace of a case."""
         self._digests[f"{case}/"] = await self._blobs.put(trace)
 
-    async def note(self, launches: Launches) -> None:
-        """Note where all of it is."""
+    async def save_digests(self, launches: Launches) -> None:
+        """Save under which digest each of the files is stored."""
         await launches.keep_outputs(self._launch_id, self._digests)

@@ -1,0 +1,97 @@
+"""The kernel in the source of a launch: where it lies, and what Triton sees in its parameters.
+
+The source is read in children; nothing here parses or runs it.
+"""
+
+from dataclasses import dataclass
+
+from compiler.constexpr import function_names
+from compiler.job import CompileJob
+from compiler.problem import Problem, failure_problem
+from worker.compile.child_task import ChildTasks, TimeLimit
+from worker.compile.compile import CompileContext
+from worker.compile.progress import CompilationFailed, Progress
+from worker.compile.reports import CutReport, KernelFacts, ParameterFacts, ParametersReport
+from worker.launch.run import Deadline
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """A source whose kernel can be bound: its slice, and the facts of the kernel."""
+
+    cut: CutReport
+    facts: KernelFacts
+
+
+class KernelSources:
+    """The sources of one launch, those of references that are kernels included, each read once."""
+
+    def __init__(self, compiling: CompileContext, deadline: Deadline) -> None:
+        self._compiling = compiling
+        self._deadline = deadline
+        self._read: dict[str, KernelSource] = {}
+
+    async def read(self, job: CompileJob) -> KernelSource:
+        """Return the kernel of `job` in its source. Raises CompilationFailed, DeadlinePassed."""
+        if job.key not in self._read:
+            pool, toolchain = self._compiling.pool, self._compiling.toolchain
+            limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
+            tasks = ChildTasks(pool, toolchain, job, Progress(), lambda _: None, limit)
+            functions = function_names(job.specialization_json)
+            header = {"kernel": job.kernel, "files": job.files, "functions": functions}
+            cut = await tasks.run("cut", header, (job.source or "").encode(), CutReport)
+            facts = facts_of(cut)
+            if facts is None or not facts.sure:
+                facts = await _executed_facts(cut, job, tasks)
+            self._read[job.key] = KernelSource(cut, facts)
+        return self._read[job.key]
+
+    async def parameter_names(self, job: CompileJob) -> frozenset[str] | None:
+        """Return the names of the kernel's parameters, None for IR, whose are arg0, arg1, ..."""
+        if job.source is None:
+            return None
+        return frozenset(item.name for item in (await self.read(job)).facts.parameters)
+
+
+def facts_of(cut: CutReport) -> KernelFacts | None:
+    """Return what the text says of the kernel, None where only executing it can tell."""
+    return next(
+        (known for known in cut.facts.kernels if known.name == cut.kernel and known.certain), None
+    )
+
+
+async def _executed_facts(cut: CutReport, job: CompileJob, tasks: ChildTasks) -> KernelFacts:
+    """Return what the kernel's own function says, where the text alone cannot tell."""
+    target = job.target
+    header = {
+        "kernel": cut.kernel,
+        "files": cut.files,
+        "touched": cut.touched,
+        "target": {"backend": target.backend, "arch": target.arch, "warp_size": target.warp_size},
+    }
+    text = (cut.opinion or cut.slice).encode()
+    report = await tasks.run("parameters", header, text, ParametersReport)
+    known = facts_of(cut)
+    by_text = {item.name: item.model_dump() for item in known.parameters} if known else {}
+    nowhere = {"line": report.line, "column": 1, "set_by": None, "example": None}
+    parameters = [
+        ParameterFacts(**nowhere | by_text.get(item.name, {}) | item.model_dump())
+        for item in report.parameters
+    ]
+    return KernelFacts(
+        name=cut.kernel or report.kernel, line=report.line, parameters=parameters, sure=True
+    )
+
+
+def problem_of(failure: CompilationFailed) -> Problem:
+    """Return the problem of a launch whose source cannot be used."""
+    return failure_problem(failure.slug, detail_of(failure), failure.parameter)
+
+
+def detail_of(failure: CompilationFailed) -> str:
+    """Return why the source cannot be used, with its line where that is known."""
+    first = failure.diagnostics[0] if failure.diagnostics else None
+    if first is None or first.line is None:
+        return str(failure)
+    hint = f" {first.hint}" if first.hint else ""
+    return f"{first.file}:{first.line}: {first.message}{hint}"
