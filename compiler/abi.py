@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol
 
 from compiler.target import Target
+from compiler.type_name import SCALAR_BYTES
 
 _DESCRIPTOR = re.compile(r"tensordesc\w*<\w+\[([\d,\s]*)\]")
-_SIZES = {"i1": 1, "u1": 1, "bf16": 2, "fp16": 2, "fp32": 4, "fp64": 8}
 _TENSOR_MAP_BYTES, _TENSOR_MAP_ALIGN_BYTES = 128, 64
 _FIRST_WITH_TENSOR_MAPS = 90
 _ROUNDING = "round_f32_to_tf32"  # of descriptors without tensor maps, from Triton 3.9 on
@@ -185,8 +185,11 @@ def _slots(name: str, kind: Any, target: Target) -> Iterator[_Slot]:
         has_maps = target.backend == "cuda" and int(target.arch) >= _FIRST_WITH_TENSOR_MAPS
         yield from _tensor_map(name, rank) if has_maps else _described(name, rank)
     else:
-        size = _scalar_bytes(kind.partition(":")[0])
-        yield ("scalar", name, size, size)
+        scalar = kind.partition(":")[0]
+        if scalar not in SCALAR_BYTES:
+            message = f"{scalar!r} is no type of a run-time parameter"
+            raise ValueError(message)
+        yield ("scalar", name, SCALAR_BYTES[scalar], SCALAR_BYTES[scalar])
 
 
 def _tensor_map(name: str, rank: int) -> Iterator[_Slot]:
@@ -211,14 +214,3 @@ def _extents(name: str, rank: int) -> Iterator[_Slot]:
 
 def _is_extent(slot: str, name: str) -> bool:
     return slot.startswith((f"{name}.shape.", f"{name}.stride."))
-
-
-def _scalar_bytes(kind: str) -> int:
-    if kind in _SIZES:
-        return _SIZES[kind]
-    if kind.startswith("fp8"):
-        return 1
-    if (match := re.fullmatch(r"[iu](8|16|32|64)", kind)) is not None:
-        return int(match[1]) // 8
-    message = f"{kind!r} is no type of a run-time parameter"
-    raise ValueError(message)

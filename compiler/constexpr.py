@@ -9,6 +9,7 @@ import re
 from contextlib import suppress
 from typing import Any
 
+from compiler.json_number import LARGEST_EXACT, read_number, tagged_float, written_number
 from compiler.rejection import Fault, RequestRejected, pointer, shown
 from compiler.type_name import UnknownType, canonical_dtype
 
@@ -56,7 +57,7 @@ def _tagged(raw: Any, at: str, depth: int) -> Value:
         case "int":
             return _integer(_read_int(inner, at), at)
         case "float":
-            return {"float": _float_text(_read_float(inner, at))}
+            return tagged_float(_read_float(inner, at))
         case "tuple" if isinstance(inner, list):
             return _tuple(inner, pointer_below(at, "tuple"), depth)
         case "dtype" if isinstance(inner, str):
@@ -92,7 +93,7 @@ def _float(number: float, at: str) -> Value:
     if not math.isfinite(number):  # JSON has no such number: it was written too large
         message = 'a number that is too large for a float; infinity is written {"float": "inf"}'
         raise RequestRejected(Fault(at, message))
-    return {"float": _float_text(number)}
+    return tagged_float(number)
 
 
 def _read_int(inner: Any, at: str) -> int:
@@ -136,28 +137,14 @@ def read_constant(written: str) -> Any:
 _CONSTANTS = {"True": True, "False": False, "None": None}
 
 
-def _float_text(number: float) -> str:
-    if math.isnan(number):
-        return "nan"
-    if math.isinf(number):
-        return "inf" if number > 0 else "-inf"
-    return number.hex()
-
-
 def plain_value(value: Value) -> Any:
-    """Return a tagged value as answers show it: JSON's own where JSON can say it exactly.
-
-    Integers beyond 2^53 become decimal strings, non-finite floats their names.
-    """
+    """Return a tagged value as answers show it: numbers by the rule of `json_number`."""
     if not isinstance(value, dict):
         return value
     [(tag, inner)] = value.items()
     match tag:
-        case "int":
-            number = int(inner)
-            return number if abs(number) <= 2**53 else inner
-        case "float":
-            return _NON_FINITE.get(inner) or float.fromhex(inner)
+        case "int" | "float":
+            return written_number(read_number(value))
         case "tuple":
             return [plain_value(item) for item in inner]
     return value
@@ -169,10 +156,10 @@ def written_value(value: Value) -> Any:
         return value
     [(tag, inner)] = value.items()
     match tag:
-        case "int" if abs(int(inner)) <= 2**53:
+        case "int" if abs(int(inner)) <= LARGEST_EXACT:
             return int(inner)
-        case "float" if inner not in _NON_FINITE:
-            return float.fromhex(inner)
+        case "float" if math.isfinite(number := float.fromhex(inner)):
+            return number
         case "tuple":
             return [written_value(item) for item in inner]
     return value
@@ -188,9 +175,6 @@ def function_names(data: Any) -> list[str]:
     if len(data) == 1 and isinstance(data.get("function"), str):
         return [data["function"]]
     return sorted({name for item in data.values() for name in function_names(item)})
-
-
-_NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def pointer_below(at: str, part: str | int) -> str:

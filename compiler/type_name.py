@@ -8,10 +8,15 @@ import re
 from compiler.rejection import did_you_mean, shown
 
 MAX_TYPE_CHARS = 256
-SCALARS = frozenset(
-    "i1 i8 i16 i32 i64 u8 u16 u32 u64 fp16 bf16 fp32 fp64 "
-    "fp8e4nv fp8e4b8 fp8e4b15 fp8e5 fp8e5b16".split()
-)
+SCALAR_BYTES = {
+    **dict.fromkeys(("i1", "u1", "i8", "u8"), 1),
+    **dict.fromkeys(("fp8e4nv", "fp8e4b8", "fp8e4b15", "fp8e5", "fp8e5b16"), 1),
+    **dict.fromkeys(("i16", "u16", "fp16", "bf16"), 2),
+    **dict.fromkeys(("i32", "u32", "fp32"), 4),
+    **dict.fromkeys(("i64", "u64", "fp64"), 8),
+}
+"""What a scalar of each Triton type takes as a parameter and in memory: a boolean takes a byte."""
+SCALARS = frozenset(SCALAR_BYTES) - {"u1"}
 INTEGERS = frozenset(name for name in SCALARS if name[0] in "iu" and name != "i1")
 
 _ALIASES = {

@@ -5,7 +5,6 @@ Constexpr values between canonical JSON and Python: integers, floats by bits, dt
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from triton._utils import canonicalize_dtype
 from compiler.back import triton_api
 from compiler.diagnostic import Failure, diagnostic
 from compiler.front.module import Loaded
+from compiler.json_number import read_number, tagged_float
 from compiler.rejection import suggestion
 
 
@@ -30,10 +30,8 @@ def decode(value: Any, function: Callable[[str], Any]) -> Any:
         return tuple(decode(item, function) for item in value)
     ((tag, content),) = value.items()
     match tag:
-        case "int":
-            return int(content)
-        case "float":
-            return float.fromhex(content) if isinstance(content, str) else float(content)
+        case "int" | "float":
+            return read_number(value)
         case "tuple":
             return tuple(decode(item, function) for item in content)
         case "dtype":
@@ -52,7 +50,7 @@ def encode(value: Any) -> Any:
     if isinstance(value, int):
         return {"int": str(int(value))}
     if isinstance(value, float):
-        return {"float": value.hex() if math.isfinite(value) else str(value)}
+        return tagged_float(value)
     if isinstance(value, (tuple, list)):
         return {"tuple": [encode(item) for item in value]}
     if isinstance(value, tl.dtype):

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from compiler.json_number import read_number
 from launch.buffers import npy
 from launch.buffers.element_types import Array, cast, is_float, stored
-from launch.buffers.json_numbers import decode
 
 _LARGEST_SIGNED = 2**63
 
@@ -34,7 +34,7 @@ def elements(init: dict[str, Any], count: int, dtype: str, uploaded: bytes) -> A
         case "ones":
             return cast(np.ones(count, np.int64), dtype)
         case "full":
-            return cast(np.full(count, _exact(decode(init["value"]))), dtype)
+            return cast(np.full(count, _exact(read_number(init["value"]))), dtype)
         case "arange":
             return cast(_arange(init, count), dtype)
         case "uniform" | "normal" | "randint":
@@ -60,7 +60,7 @@ def _exact(number: float) -> Any:
 
 
 def _arange(init: dict[str, Any], count: int) -> Array:
-    start, step = decode(init.get("start", 0)), decode(init.get("step", 1))
+    start, step = read_number(init.get("start", 0)), read_number(init.get("step", 1))
     if isinstance(start, float) or isinstance(step, float):
         return float(start) + float(step) * np.arange(count, dtype=np.float64)
     positions = np.arange(count, dtype=np.int64)
@@ -71,14 +71,14 @@ def _arange(init: dict[str, Any], count: int) -> Array:
 
 
 def _random(init: dict[str, Any], count: int) -> Array:
-    generator = np.random.Generator(np.random.Philox(int(decode(init["seed"]))))
+    generator = np.random.Generator(np.random.Philox(int(read_number(init["seed"]))))
     if init["kind"] == "uniform":
-        low, high = decode(init.get("low", 0)), decode(init.get("high", 1))
+        low, high = read_number(init.get("low", 0)), read_number(init.get("high", 1))
         return generator.uniform(float(low), float(high), count)
     if init["kind"] == "normal":
-        mean, std = decode(init.get("mean", 0)), decode(init.get("std", 1))
+        mean, std = read_number(init.get("mean", 0)), read_number(init.get("std", 1))
         return generator.normal(float(mean), float(std), count)
-    low, high = int(decode(init["low"])), int(decode(init["high"]))
+    low, high = int(read_number(init["low"])), int(read_number(init["high"]))
     if high > _LARGEST_SIGNED:
         return generator.integers(low, high, count, np.uint64)
     return generator.integers(low, high, count, np.int64)
@@ -98,7 +98,7 @@ def _values(values: Any, count: int, dtype: str) -> Array:
 
 def _flat(values: Any) -> Iterator[float]:
     if not isinstance(values, list):
-        yield decode(values)
+        yield read_number(values)
         return
     for value in values:
         yield from _flat(value)

@@ -14,9 +14,9 @@ from compiler.diagnostic import Failure
 from compiler.front import ast_source
 from compiler.front.diagnosis import module_errors
 from compiler.front.module import Loaded
+from compiler.json_number import read_number
 from compiler.rejection import suggestion
 from launch.buffers.allocation import leaf_of
-from launch.buffers.json_numbers import decode
 from launch.checks.addresses import AddressSpace
 from launch.interpreter import triton_interpreter
 from launch.interpreter.triton_interpreter import InterpretedFunction
@@ -139,7 +139,7 @@ def _value(
 
 
 def _number(argument: dict[str, Any]) -> Any:
-    value = decode(argument["value"])
+    value = read_number(argument["value"])
     return value if argument["dtype"].startswith(("fp", "bf")) else int(value)
 
 

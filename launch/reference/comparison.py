@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from compiler.json_number import LARGEST_EXACT, written_number
 from launch.buffers import npy
 from launch.buffers.allocation import shared_part
 from launch.buffers.element_types import Array, readable, stored
-from launch.buffers.json_numbers import LARGEST_EXACT, encode
 
 MOST_VALUES = 65_536
 PIECE = 1 << 20
@@ -60,9 +60,9 @@ def summary(actual: Array, dtype: str, unwritten: Array | None = None) -> dict[s
     return {
         "shape": list(actual.shape),
         "dtype": dtype,
-        "min": encode(min(extremes)) if count else None,
-        "max": encode(max(extremes)) if count else None,
-        "mean": encode(total / count) if count else None,
+        "min": written_number(min(extremes)) if count else None,
+        "max": written_number(max(extremes)) if count else None,
+        "mean": written_number(total / count) if count else None,
         "nan": nan,
         "inf": inf,
         "unwritten": 0 if unwritten is None else int(unwritten.sum()),
@@ -86,7 +86,11 @@ def values(actual: Array, dtype: str) -> Any:
 
 
 def _nested(values: Any) -> Any:
-    return [_nested(value) for value in values] if isinstance(values, Sequence) else encode(values)
+    return (
+        [_nested(value) for value in values]
+        if isinstance(values, Sequence)
+        else written_number(values)
+    )
 
 
 Send = Callable[[dict[str, Any], bytes], None]
@@ -217,8 +221,8 @@ def comparison(
     within = mismatched <= tolerance.max_mismatched_ratio * compared
     return {
         "matches": nonfinite == unwritten == 0 and within,
-        "max_abs_error": encode(max(absolute)),
-        "max_rel_error": encode(max(relative)),
+        "max_abs_error": written_number(max(absolute)),
+        "max_rel_error": written_number(max(relative)),
         "compared": compared,
         "mismatched": mismatched,
         "nonfinite_mismatched": nonfinite,
@@ -238,7 +242,7 @@ def _written_once(missing: Unwritten, piece: slice) -> tuple[Array, Array]:
 
 def _mismatch(place: int, shape: tuple[int, ...], actual: Any, expected: Any) -> dict[str, Any]:
     index = [int(position) for position in np.unravel_index(place, shape)]
-    return {"index": index, "actual": encode(actual), "expected": encode(expected)}
+    return {"index": index, "actual": written_number(actual), "expected": written_number(expected)}
 
 
 def _floats(actual: Array, expected: Array, tolerance: Tolerance) -> Difference:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from compiler.diagnostic import Failure, Span, diagnostic, excerpt
+from compiler.json_number import LARGEST_EXACT
 from launch.buffers.allocation import Leaf
 from launch.buffers.element_types import Array, is_float
 
@@ -44,7 +45,6 @@ def _returns(node: ast.AST) -> Iterator[ast.Return]:
 
 
 SLUG = "invalid_reference"
-_LARGEST_EXACT = 2**53
 
 
 def by_output(returned: Any, outputs: Sequence[Leaf]) -> dict[str, Array]:
@@ -114,7 +114,7 @@ def _checked(value: Any, output: Leaf) -> Array:
 
 def _is_whole(array: Array) -> bool:
     """Whether floats are integers that none of them had to be rounded to."""
-    return bool(np.all((np.abs(array) <= _LARGEST_EXACT) & (np.trunc(array) == array)))
+    return bool(np.all((np.abs(array) <= LARGEST_EXACT) & (np.trunc(array) == array)))
 
 
 def _of_objects(array: Array, value: Any, name: str) -> str:

@@ -23,9 +23,9 @@ import numpy as np
 from compiler.back.back import spent_ms
 from compiler.diagnostic import KERNEL_FOLDER, Failure, file_in_kernel
 from compiler.front import ast_source, environment
+from compiler.json_number import read_number
 from launch.buffers.allocation import BadBuffer, Leaf, leaf_of, leaves, materialise, part, view
 from launch.buffers.element_types import Array, readable
-from launch.buffers.json_numbers import decode
 from launch.interpreter import user_errors
 from launch.interpreter.printed import BoundedOutput
 from launch.reference.expected import SLUG, at_return, by_output
@@ -234,7 +234,7 @@ def _input(
             memory, leaf = memories[argument["allocation"]], leaf_of(name, argument)
             return None if memory is None else language.given(view(memory, leaf), leaf.dtype)
         case "scalar":
-            return decode(argument["value"])
+            return read_number(argument["value"])
         case "tuple":
             items = {f"{name}.{index}": item for index, item in enumerate(argument["items"])}
             return tuple(_input(path, item, memories, language) for path, item in items.items())

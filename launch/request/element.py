@@ -9,7 +9,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from compiler.json_number import NON_FINITE, written_number
 from compiler.rejection import Fault, RequestRejected, pointer, shown
+from compiler.type_name import SCALAR_BYTES
 
 MAX_VALUES = 65_536
 
@@ -40,26 +42,13 @@ Number = int | float
 
 BOOLEANS = frozenset({"i1", "u1"})
 # fp8e4b15 is missing: nothing but Triton knows it, so no host can make or read such elements
-ITEM_BYTES = {
-    "i1": 1,
-    "u1": 1,
-    "fp16": 2,
-    "bf16": 2,
-    "fp32": 4,
-    "fp64": 8,
-    "fp8e4nv": 1,
-    "fp8e4b8": 1,
-    "fp8e5": 1,
-    "fp8e5b16": 1,
-    **{f"{sign}{bits}": bits // 8 for sign in "iu" for bits in (8, 16, 32, 64)},
-}
+ITEM_BYTES = {name: size for name, size in SCALAR_BYTES.items() if name != "fp8e4b15"}
 INTEGER_RANGES = {
     "i1": range(2),
     "u1": range(2),
     **{f"i{bits}": range(-(2 ** (bits - 1)), 2 ** (bits - 1)) for bits in (8, 16, 32, 64)},
     **{f"u{bits}": range(2**bits) for bits in (8, 16, 32, 64)},
 }
-_NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _MAX_DIGITS = 24
 
 
@@ -89,7 +78,7 @@ def _integer(raw: Any, dtype: str) -> int | None:
 
 def _float(raw: Any) -> float | None:
     if isinstance(raw, str):
-        return _NON_FINITE.get(raw)
+        return NON_FINITE.get(raw)
     if isinstance(raw, bool) or not isinstance(raw, int | float):
         return None
     try:
@@ -108,8 +97,4 @@ def _expected(dtype: str) -> str:
 
 def written_element(number: Number) -> Number | str:
     """Return an element as JSON says it: what is not finite by its name."""
-    if isinstance(number, int) or math.isfinite(number):
-        return number
-    if math.isnan(number):
-        return "NaN"
-    return "Infinity" if number > 0 else "-Infinity"
+    return number if isinstance(number, int) else written_number(number)

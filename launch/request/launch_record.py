@@ -5,7 +5,6 @@ Only data; who runs it and how it is kept is not known here.
 Numbers in answers are finite: the rest is written as strings that every JSON reader keeps.
 """
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
@@ -13,23 +12,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from compiler.compilation import Compilation, Record, amended
+from compiler.json_number import written_number
 from compiler.problem import Problem
 from launch.request.verdict import GOOD, Verdict, worst
-
-LARGEST_EXACT = 2**53
 
 
 def answered(value: Any) -> Any:
     """Return a number as answers show it: NaN and infinities by name, large integers as text."""
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int) and abs(value) > LARGEST_EXACT:
-        return str(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, list):
         return [answered(item) for item in value]
-    return value
+    return written_number(value) if isinstance(value, int | float) else value
 
 
 Number = Annotated[bool | int | float | str, BeforeValidator(answered)]

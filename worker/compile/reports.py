@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from compiler.compilation import Assumption, Diagnostic
 from compiler.diagnostic import MESSAGE_CHARS, clipped
+from compiler.json_number import LARGEST_EXACT
 from compiler.target import BINARY_STAGES, MEDIA_TYPES
 from worker.compile.diagnostic_bounds import kept_diagnostics
 from worker.pool.child_outcome import ChildOutcome
@@ -27,8 +28,6 @@ OPTION_ASKED = "option_asked"
 """The slug of a front child that must be told all options; no failure of the compilation."""
 MOST_VALUE_BYTES = 128 << 10
 """Of constexprs or metadata, as JSON."""
-MOST_COUNT = 2**53
-"""The largest integer that every reader of JSON understands."""
 
 
 def _is_small(value: Any) -> Any:
@@ -44,7 +43,7 @@ def _message(text: str) -> str:
 
 
 Name = Annotated[str, Field(max_length=4096)]
-Count = Annotated[int, Field(ge=0, le=MOST_COUNT)]
+Count = Annotated[int, Field(ge=0, le=LARGEST_EXACT)]
 Ms = Annotated[float, Field(ge=0, le=MOST_MS)]
 Timings = Annotated[dict[Annotated[str, Field(max_length=64)], Ms], Field(max_length=64)]
 Message = Annotated[str, AfterValidator(_message)]

@@ -16,6 +16,7 @@ from math import prod
 from typing import Any
 
 from compiler.abi import Abi, AbiParameter, TensorMapParameter
+from compiler.type_name import SCALAR_BYTES
 from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.launcher.launcher_order import LauncherOrder
 
@@ -25,7 +26,6 @@ TensorMapOf = Callable[[Argument, int, Mapping[str, Any]], bytes]
 """Makes the 128 bytes of a tensor map: of a descriptor, its base address and its `tensor_map`."""
 
 _FLOATS = {"fp16": "<e", "fp32": "<f", "fp64": "<d"}
-_ITEM_BYTES = {"1": 1, "8": 1, "16": 2, "32": 4, "64": 8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +123,9 @@ def _pointer(address: int) -> bytes:
 
 def item_bytes(dtype: str) -> int:
     """Return the size of one element of a Triton type. Raises JobFailed."""
-    if dtype.startswith("fp8"):
-        return 1
-    size = _ITEM_BYTES.get(dtype.lstrip("iufpb"))
-    if size is None:
+    if dtype not in SCALAR_BYTES:
         raise JobFailed("malformed_job", f"{dtype!r} is no element type")
-    return size
+    return SCALAR_BYTES[dtype]
 
 
 def scalar_bytes(value: Any, dtype: str, name: str) -> bytes:

@@ -1,0 +1,59 @@
+"""Numbers as JSON says them, for all of the project: NaN, infinities and integers beyond 2^53.
+
+Answers hold finite numbers, the three names, and decimal strings for integers that not every reader
+of JSON keeps exactly; requests and jobs may tag a number, `{"int": "7"}` or `{"float": "0x1p+1"}`.
+Standard library only, and nothing of ours, so that every process reads and writes them alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+LARGEST_EXACT = 2**53
+"""The largest integer that every reader of JSON keeps exactly."""
+NON_FINITE: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+"""What JSON has no number for, by the names that answers and requests have for it."""
+
+Number = int | float | bool
+
+
+def written_number(number: Any) -> Number | str:
+    """Return a number, also NumPy's, as answers say it: `read_number` reads it back."""
+    plain = number.item() if hasattr(number, "item") else number
+    if isinstance(plain, int):
+        return plain if abs(plain) <= LARGEST_EXACT else str(plain)
+    if math.isnan(plain):
+        return "NaN"
+    if math.isinf(plain):
+        return "Infinity" if plain > 0 else "-Infinity"
+    return float(plain)
+
+
+def read_number(raw: Any) -> Number:
+    """Return the number that a JSON value says, tagged or not. Raises ValueError for no number."""
+    if isinstance(raw, (bool, int, float)):
+        return raw
+    if isinstance(raw, dict) and len(raw) == 1:
+        ((tag, content),) = raw.items()
+        if tag == "int":
+            return int(content)
+        if tag == "float":
+            return float.fromhex(content) if isinstance(content, str) else float(content)
+    if isinstance(raw, str):
+        return _from_text(raw)
+    message = f"{raw!r:.80} is not a number"
+    raise ValueError(message)
+
+
+def _from_text(text: str) -> Number:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def tagged_float(number: float) -> dict[str, str]:
+    """Return the exact and only tagged form of a float: hexadecimal, `nan`, `inf` or `-inf`."""
+    return {"float": number.hex() if math.isfinite(number) else str(number)}
