@@ -1,24 +1,31 @@
 """Who is asking: API keys, their scopes, and the anonymous caller of a service without keys.
 
-Whether only this machine reaches an address, so that anybody may come without a key.
-
-How often an address may bring API keys that are not known, so that guessing them takes for ever.
-
-Bounded in memory: the addresses that failed longest ago are forgotten first.
+An address that brings many unknown keys has to wait, so that guessing one takes for ever. All that
+is remembered of callers and addresses is bounded; those not seen for longest are forgotten first.
 """
 
 import asyncio
 import ipaddress
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cachetools import LRUCache
 from fastapi import Request
 
 from service.http.problems import ProblemRaised
 from store.api_keys import ApiKeys
+
+FAILURES_AT_ONCE = 50
+FAILURES_PER_S = 1.0
+MAX_ADDRESSES = 10_000
+V6_SITE_BITS = 64
+"""The part of an IPv6 address that its owner cannot choose."""
+SCOPES = ("compile", "launch", "admin")
+REMEMBER_S = 5.0
+MAX_SECRET_CHARS = 256
+MAX_SECRETS = 10_000
 
 
 def is_loopback(host: str) -> bool:
@@ -31,35 +38,25 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-BURST = 50
-PER_S = 1.0
-ADDRESSES = 10_000
-V6_SITE_BITS = 64
-"""The part of an IPv6 address that its owner cannot choose."""
-
-
 class FailedLogins:
-    """Each address may fail `BURST` times at once, and then once a second."""
+    """Each address may fail `FAILURES_AT_ONCE` times at once, and then once a second."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._failed: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._failed: LRUCache[str, tuple[float, float]] = LRUCache(MAX_ADDRESSES)
 
     def note(self, address: str) -> None:
         """Note that `address` brought a key that is not known."""
         site = _site(address)
         self._failed[site] = (self._count(site) + 1, self._clock())
-        self._failed.move_to_end(site)
-        if len(self._failed) > ADDRESSES:
-            self._failed.popitem(last=False)
 
     def wait_s(self, address: str) -> float:
         """Return how long `address` must wait before another key is looked up; 0 for not at all."""
-        return max(0.0, (self._count(_site(address)) - BURST + 1) / PER_S)
+        return max(0.0, (self._count(_site(address)) - FAILURES_AT_ONCE + 1) / FAILURES_PER_S)
 
     def _count(self, site: str) -> float:
         count, at = self._failed.get(site, (0.0, 0.0))
-        return max(0.0, count - (self._clock() - at) * PER_S)
+        return max(0.0, count - (self._clock() - at) * FAILURES_PER_S)
 
 
 def _site(address: str) -> str:
@@ -72,15 +69,9 @@ def _site(address: str) -> str:
     return str(ipaddress.ip_network((int(ip), V6_SITE_BITS), strict=False))
 
 
-SCOPES = ("compile", "launch", "admin")
-REMEMBER_S = 5.0
-MAX_SECRET_CHARS = 256
-MAX_PROVEN = 10_000
-
-
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The owner of interests, turns and (later) launches."""
+    """Whose a request is: the owner of interests, launches, batches and tensors."""
 
     id: str
     scopes: frozenset[str]
@@ -91,21 +82,21 @@ ANONYMOUS = Caller("anonymous", frozenset(SCOPES), "")
 
 
 class Callers:
-    """Identifies callers, remembering each key for a few seconds.
+    """Identifies callers, remembering each key for `REMEMBER_S`.
 
-    All are forgotten when a key is made or revoked, and nobody is remembered while word of that
-    cannot be heard: the first key ends anonymous access at once. Without any key, everybody who
-    reaches a private service may do everything; another one, whose last key was revoked, nobody.
+    All are forgotten when a key is made or revoked, and nobody is remembered while the subscription
+    that tells of it is down: the first key ends anonymous access at once. Without any key, all who
+    reach a private service may do everything; a service whose last key was revoked serves nobody.
     """
 
     def __init__(self, api_keys: ApiKeys, *, is_private: bool) -> None:
         self._api_keys = api_keys
         self._is_private = is_private
-        self._hears_of_changes = False
+        self._is_subscribed = False
         self._generation = 0
-        self._remembered: dict[str, tuple[float, Caller | None]] = {}
+        self._remembered: LRUCache[str, tuple[float, Caller | None]] = LRUCache(MAX_SECRETS)
         self._failed = FailedLogins()
-        self._proven: OrderedDict[str, None] = OrderedDict()
+        self._proven: LRUCache[str, bool] = LRUCache(MAX_SECRETS)
         self._reading: dict[str, asyncio.Task[Caller | None]] = {}
 
     async def identify(self, request: Request, *scopes: str) -> Caller:
@@ -128,7 +119,8 @@ class Callers:
             self._failed.note(address)
             raise _unauthorized("This API key is not known")
         if caller is not ANONYMOUS:
-            self._prove(secret)
+            # who shares an address with a guesser is not slowed down
+            self._proven[secret] = True
         require(caller, *scopes)
         return caller
 
@@ -140,13 +132,6 @@ class Callers:
             headers = {"Retry-After": str(math.ceil(wait_s))}
             raise ProblemRaised("too_many_requests", detail, headers=headers)
 
-    def _prove(self, secret: str) -> None:
-        """Note a key that was right: who shares an address with a guesser is not slowed down."""
-        self._proven[secret] = None
-        self._proven.move_to_end(secret)
-        if len(self._proven) > MAX_PROVEN:
-            self._proven.popitem(last=False)
-
     async def is_open(self) -> bool:
         """Whether anybody is served without a key."""
         return self._is_private and await self._find("") is not None
@@ -157,25 +142,23 @@ class Callers:
         self._remembered.clear()
         self._reading.clear()
 
-    def hear(self) -> None:
-        """Remember callers from now on, as changes are heard of."""
+    def start_remembering(self) -> None:
+        """Remember callers from now on: changes of API keys are published to this process."""
         self.forget()
-        self._hears_of_changes = True
+        self._is_subscribed = True
 
-    def turn_deaf(self) -> None:
+    def stop_remembering(self) -> None:
         """Remember nobody: changes may be missed."""
-        self._hears_of_changes = False
+        self._is_subscribed = False
         self.forget()
 
     async def _find(self, secret: str) -> Caller | None:
         known = self._remembered.get(secret)
         if known is not None and time.monotonic() - known[0] < REMEMBER_S:
             return known[1]
-        if len(self._remembered) > 10_000:
-            self._remembered.clear()
         generation = self._generation
         caller = await self._read_once(secret)
-        if self._hears_of_changes and generation == self._generation:
+        if self._is_subscribed and generation == self._generation:
             self._remembered[secret] = (time.monotonic(), caller)
         return caller
 

@@ -162,8 +162,8 @@ def _key_changes(blocking: Redis, callers: Callers) -> Subscription:
         blocking,
         keys.API_KEYS_CHANGED,
         lambda _: callers.forget(),
-        on_connect=callers.hear,
-        on_loss=callers.turn_deaf,
+        on_connect=callers.start_remembering,
+        on_loss=callers.stop_remembering,
     )
 
 

@@ -95,7 +95,7 @@ async def test_a_refusal_does_not_tell_the_secret():
 async def test_a_key_is_looked_up_once_in_a_while():
     fake = FakeApiKeys(s3cret=COMPILER)
     identifying = callers(fake)
-    identifying.hear()
+    identifying.start_remembering()
     for _ in range(3):
         await identifying.identify(request({"Authorization": "Bearer s3cret"}), "compile")
 
@@ -113,8 +113,8 @@ async def test_an_absurdly_long_secret_is_neither_looked_up_nor_kept():
 async def test_nobody_is_remembered_while_changes_cannot_be_heard_of():
     fake = FakeApiKeys()
     identifying = callers(fake)
-    identifying.hear()
-    identifying.turn_deaf()
+    identifying.start_remembering()
+    identifying.stop_remembering()
     assert await identifying.identify(request(), "compile") == ANONYMOUS
 
     fake.keys["s3cret"] = COMPILER
@@ -126,7 +126,7 @@ async def test_nobody_is_remembered_while_changes_cannot_be_heard_of():
 async def test_the_first_key_ends_anonymous_access_at_once():
     fake = FakeApiKeys()
     identifying = callers(fake)
-    identifying.hear()
+    identifying.start_remembering()
     assert await identifying.identify(request(), "compile") == ANONYMOUS
 
     fake.keys["s3cret"] = COMPILER

@@ -4,7 +4,7 @@ import pytest
 from asgi import request
 from test_callers import COMPILER, FakeApiKeys, callers
 
-from service.caller import ADDRESSES, BURST, FailedLogins
+from service.caller import FAILURES_AT_ONCE, MAX_ADDRESSES, FailedLogins
 from service.http.problems import ProblemRaised
 
 
@@ -16,7 +16,7 @@ class Clock:
         return self.now_s
 
 
-def failed(address: str, times: int = BURST) -> tuple[FailedLogins, Clock]:
+def failed(address: str, times: int = FAILURES_AT_ONCE) -> tuple[FailedLogins, Clock]:
     clock = Clock()
     logins = FailedLogins(clock)
     for _ in range(times):
@@ -25,7 +25,7 @@ def failed(address: str, times: int = BURST) -> tuple[FailedLogins, Clock]:
 
 
 def test_a_few_mistakes_cost_nothing():
-    logins, _ = failed("192.0.2.1", BURST - 1)
+    logins, _ = failed("192.0.2.1", FAILURES_AT_ONCE - 1)
 
     assert logins.wait_s("192.0.2.1") == 0
 
@@ -55,10 +55,10 @@ def test_the_addresses_of_one_ipv6_site_count_as_one():
 
 def test_a_flood_of_addresses_takes_bounded_memory():
     logins, _ = failed("192.0.2.1", 1)
-    for n in range(ADDRESSES):
+    for n in range(MAX_ADDRESSES):
         logins.note(f"host-{n}")
 
-    assert len(logins._failed) == ADDRESSES
+    assert len(logins._failed) == MAX_ADDRESSES
 
 
 async def guess(identifying, times):
@@ -73,10 +73,10 @@ async def guess(identifying, times):
 
 async def test_a_guesser_is_told_to_wait_and_its_keys_are_not_looked_up():
     fake = FakeApiKeys(s3cret=COMPILER)
-    slugs = await guess(callers(fake), BURST + 10)
+    slugs = await guess(callers(fake), FAILURES_AT_ONCE + 10)
 
-    assert slugs == ["unauthorized"] * BURST + ["too_many_requests"] * 10
-    assert len(fake.look_ups) == BURST
+    assert slugs == ["unauthorized"] * FAILURES_AT_ONCE + ["too_many_requests"] * 10
+    assert len(fake.look_ups) == FAILURES_AT_ONCE
 
 
 async def test_a_key_that_was_right_before_works_beside_a_guesser():
@@ -84,14 +84,14 @@ async def test_a_key_that_was_right_before_works_beside_a_guesser():
     good = request({"Authorization": "Bearer s3cret"})
     await identifying.identify(good, "compile")
 
-    await guess(identifying, BURST + 1)
+    await guess(identifying, FAILURES_AT_ONCE + 1)
 
     assert (await identifying.identify(good, "compile")).id == "k1"
 
 
 async def test_a_guesser_is_told_how_long_to_wait():
     identifying = callers(FakeApiKeys(s3cret=COMPILER))
-    await guess(identifying, BURST)
+    await guess(identifying, FAILURES_AT_ONCE)
 
     with pytest.raises(ProblemRaised) as raised:
         await identifying.identify(request({"Authorization": "Bearer another"}), "compile")

@@ -5,28 +5,28 @@ from service.compilations.cache import RequestAlias, RequestAliases
 FIRST, SECOND, THIRD = (RequestAlias(key, ("ptx",)) for key in "abc")
 
 
-def test_a_meaning_is_found_again():
-    meanings = RequestAliases(limit=2)
-    meanings.put(b"1", FIRST)
+def test_an_alias_is_found_again():
+    aliases = RequestAliases(limit=2)
+    aliases.put(b"1", FIRST)
 
-    assert meanings.get(b"1") == FIRST
-    assert meanings.get(b"2") is None
+    assert aliases.get(b"1") == FIRST
+    assert aliases.get(b"2") is None
 
 
 def test_the_least_recently_used_goes_first():
-    meanings = RequestAliases(limit=2)
-    meanings.put(b"1", FIRST)
-    meanings.put(b"2", SECOND)
-    meanings.get(b"1")
-    meanings.put(b"3", THIRD)
+    aliases = RequestAliases(limit=2)
+    aliases.put(b"1", FIRST)
+    aliases.put(b"2", SECOND)
+    aliases.get(b"1")
+    aliases.put(b"3", THIRD)
 
-    assert meanings.get(b"1") == FIRST
-    assert meanings.get(b"2") is None
-    assert meanings.get(b"3") == THIRD
+    assert aliases.get(b"1") == FIRST
+    assert aliases.get(b"2") is None
+    assert aliases.get(b"3") == THIRD
 
 
 def test_with_a_limit_of_zero_nothing_is_kept():
-    meanings = RequestAliases(limit=0)
-    meanings.put(b"1", FIRST)
+    aliases = RequestAliases(limit=0)
+    aliases.put(b"1", FIRST)
 
-    assert meanings.get(b"1") is None
+    assert aliases.get(b"1") is None
