@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from typing import Literal
 
 import numpy as np
 
@@ -19,7 +20,7 @@ class Access(StrEnum):
     ATOMIC = "atomic"
 
     @property
-    def direction(self) -> str:
+    def direction(self) -> Literal["read", "write"]:
         """The field `access` of a finding."""
         return "read" if self is Access.LOAD else "write"
 

@@ -1,25 +1,17 @@
-"""What is found wrong while a kernel runs, in words that a learner understands.
-
-A finding is a plain dict with every documented field, `None` where it has no value.
-"""
+"""What is found wrong while a kernel runs, in words that a learner understands."""
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from compiler.diagnostic import KERNEL_FOLDER
 from launch.buffers.allocation import Leaf
 from launch.buffers.element_types import stored
 from launch.checks.access import Access, Way
 from launch.checks.addresses import Slot
-
-Finding = dict[str, Any]
-
+from launch.messages import Finding
 
 _DOES = {Access.LOAD: "reads", Access.STORE: "writes", Access.ATOMIC: "atomically updates"}
 _CALL = {Access.LOAD: "tl.load", Access.STORE: "tl.store", Access.ATOMIC: "the atomic operation"}
@@ -59,7 +51,7 @@ class Stopped(BaseException):
     """Ends a launch at a finding. Not an `Exception`, so that no kernel can catch it."""
 
     def __init__(self, finding: Finding) -> None:
-        super().__init__(finding["message"])
+        super().__init__(finding.message)
         self.finding = finding
 
 
@@ -204,20 +196,16 @@ def _finding(
     argument: str | None = None,
     index: Sequence[int] | None = None,
 ) -> Finding:
-    text = ""
-    if place.file is not None and place.line is not None:
-        text = linecache.getline(KERNEL_FOLDER + place.file, place.line).rstrip("\n")
-    return {
-        "kind": kind,
-        "access": access.direction if access is not None else None,
-        "argument": argument,
-        "index": list(index) if index is not None else None,
-        "file": place.file,
-        "line": place.line,
-        "program": list(place.program) if place.program is not None else None,
-        "message": message,
-        "excerpt": text or None,
-    }
+    return Finding(
+        kind=kind,
+        access=access.direction if access is not None else None,
+        argument=argument,
+        index=list(index) if index is not None else None,
+        file=place.file,
+        line=place.line,
+        program=list(place.program) if place.program is not None else None,
+        message=message,
+    )
 
 
 def _mask(leaf: Leaf) -> str:

@@ -20,9 +20,10 @@ from launch.buffers.element_types import Array, stored
 from launch.checks import finding
 from launch.checks.access import Access, Lanes, Touch
 from launch.checks.addresses import SLOT_BITS, AddressSpace, Slot
-from launch.checks.finding import Finding, KernelPlace, Stopped, index_of
+from launch.checks.finding import KernelPlace, Stopped, index_of
 from launch.checks.races import Races
 from launch.checks.written_memory import Marks
+from launch.messages import Finding
 
 
 class Shadow:
@@ -239,7 +240,7 @@ class Watch:
 
     def _find(self, found: Finding) -> None:
         """Keep a finding that does not stop the launch, once for every line."""
-        where = (found["kind"], found["argument"], found["line"])
+        where = (found.kind, found.argument, found.line)
         if where not in self._found_at and len(self.findings) < MOST_FINDINGS:
             self._found_at.add(where)
             self.findings.append(found)

@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
 
@@ -34,13 +34,14 @@ from launch.buffers.allocation import (
 from launch.buffers.element_types import readable
 from launch.checks import finding
 from launch.checks.addresses import AddressSpace
-from launch.checks.finding import Finding, Stopped
+from launch.checks.finding import Stopped
 from launch.checks.races import Races
 from launch.checks.watch import OutOfPatience, Shadow, Trace, Watch
 from launch.checks.written_memory import Marks
 from launch.interpreter import triton_interpreter, user_errors
 from launch.interpreter.kernel_call import find, kernel_values, ordered
 from launch.interpreter.printed import BoundedOutput
+from launch.messages import Finding
 
 Send = Callable[[dict[str, Any], bytes], None]
 
@@ -110,9 +111,10 @@ def _interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any
             send({"kind": "stage", "stage": f"unwritten:{leaf.name}", "ms": 0.0}, bits)
     if trace is not None:
         send({"kind": "stage", "stage": "trace", "ms": run_ms}, trace.to_json())
+    findings = [*ran.watch.findings, *([ran.stopped] if ran.stopped else []), *differing]
     return {
         "kind": "result",
-        "findings": [*ran.watch.findings, *([ran.stopped] if ran.stopped else []), *differing],
+        "findings": [asdict(found) for found in findings],
         "finished": ran.stopped is None,
         "modified": _modified(ran, header),
         "deterministic": deterministic,

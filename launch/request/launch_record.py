@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field
 from compiler.compilation import Compilation, Record, amended
 from compiler.json_number import written_number
 from compiler.problem import Problem
+from launch.messages import Finding
 from launch.request.verdict import GOOD, Verdict, worst
 
 
@@ -136,19 +137,6 @@ class Profile(Record):
     stalls: dict[str, float] = Field(
         default_factory=dict, description="the worst reasons: warps that wait per instruction"
     )
-
-
-class Finding(Record):
-    """One thing that a run did wrong, at the user's own line where that is known."""
-
-    kind: str
-    access: Literal["read", "write"] | None = None
-    argument: str | None = None
-    index: list[int] | None = None
-    file: str | None = None
-    line: int | None = None
-    program: list[int] | None = None
-    message: str
 
 
 class CaseResult(Record):

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.compilation import amended
-from launch.request.launch_record import Comparison, Finding, Output
+from launch.messages import Finding
+from launch.request.launch_record import Comparison, Output
 from launch.request.reference_request import Reference
 from launch.request.tolerance import default_tolerance
 from worker.compile.reports import Malformed, read_report

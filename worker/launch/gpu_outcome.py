@@ -11,11 +11,13 @@ from compiler.compilation import Compilation
 from compiler.diagnostic import KERNEL_FOLDER
 from compiler.problem import failure_problem
 from compiler.type_name import is_pointer
-from launch.request.launch_record import Finding, Timing
+from launch.messages import Finding
+from launch.request.launch_record import Timing
 from launch.request.launch_request import LaunchRequest, TimingRequest
 from launch.request.verdict import RunEnding
 from worker.gpu.launcher import launcher_order as launcher
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
+from worker.launch.launch_reports import read_findings
 from worker.launch.run import PreparedRun, RunResult
 
 
@@ -107,7 +109,7 @@ def ran_of(outcome: LaunchOutcome, request: LaunchRequest, cluster: int = 1) -> 
 
 
 def _take_result(ran: RunResult, result: dict[str, Any], request: LaunchRequest) -> None:
-    ran.findings = [Finding.model_validate(item) for item in result.get("findings") or []]
+    ran.findings = read_findings(result.get("findings") or [])
     for name in result.get("modified_inputs") or []:
         message = f"{name} is no output, but was changed. Mark it as an output if that is meant."
         finding = Finding(

@@ -88,7 +88,7 @@ def _take(ran: RunResult, report: InterpretReport, outcome: ChildOutcome, run: P
         if f"unwritten:{name}" in stages
     }
     ran.trace = stages.get("trace")
-    ran.findings = [found.as_finding() for found in report.findings]
+    ran.findings = list(report.findings)
     ran.findings += [modified.as_finding() for modified in report.modified]
     ran.deterministic = report.deterministic
 

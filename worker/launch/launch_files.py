@@ -1,11 +1,13 @@
 """What one launch stores beside its record, outputs and traces, and the bounds of its answer."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 
 from compiler.compilation import amended
 from compiler.diagnostic import clipped
-from launch.request.launch_record import Finding, Output, launch_url
+from launch.messages import Finding
+from launch.request.launch_record import Output, launch_url
 from store.blobs import Blobs
 from store.launches import Launches
 from worker.launch.run import PreparedRun
@@ -53,7 +55,7 @@ class LaunchFiles:
                     missing = f"{len(found) - number} more findings were not kept."
                     return [*answered, Finding(kind="warning", message=missing)]
                 short = clipped(finding.message, SHORT_MESSAGE_CHARS)
-                finding = amended(finding, message=short)
+                finding = replace(finding, message=short)
             self._findings_left -= 1
             self._finding_chars_left -= len(finding.message)
             answered.append(finding)

@@ -5,11 +5,12 @@ kernel or reference, but it is of a bounded size, complete, and cannot break who
 """
 
 from math import prod
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, TypeAdapter, create_model
 
-from launch.request.launch_record import Comparison, Finding, Summary
+from launch.messages import Finding
+from launch.request.launch_record import Comparison, Summary
 from worker.compile.reports import Diagnostics, Message, Report
 
 MAX_FINDINGS = 64
@@ -47,21 +48,41 @@ class LaunchFailure(Report):
     diagnostics: Diagnostics
 
 
-class FoundThing(Report):
-    """One finding; its index in elements, its program in the grid."""
+_BOUNDS: dict[Any, Any] = {
+    str: _Name,
+    str | None: _Name | None,
+    int | None: _Integer | None,
+    list[int] | None: _Indices | None,
+}
+"""What a text, a number and a list of numbers of a child may be at most."""
 
-    kind: _Name
-    access: Literal["read", "write"] | None
-    argument: _Name | None
-    index: _Indices | None
-    file: _Name | None
-    line: _Integer | None
-    program: _Indices | None
-    message: Message
 
-    def as_finding(self) -> Finding:
-        """Return the finding as launches answer it."""
-        return Finding(**self.model_dump())
+def _bounded_finding() -> type[Report]:
+    """Return what reads a finding strictly: every member is there, and none beyond its bound."""
+    members: dict[str, Any] = {
+        name: (_BOUNDS.get(kind, kind), ...) for name, kind in get_type_hints(Finding).items()
+    }
+    return create_model("BoundedFinding", __base__=Report, **members | {"message": (Message, ...)})
+
+
+_BOUNDED_FINDING = _bounded_finding()
+_FINDINGS = TypeAdapter(list[Finding])
+
+
+def _found(said: Any) -> Finding:
+    return Finding(**_BOUNDED_FINDING.model_validate(said).model_dump())
+
+
+ChildFinding = Annotated[Finding, BeforeValidator(_found)]
+"""A finding that a child of user code reports."""
+
+
+def read_findings(said: list[dict[str, Any]]) -> list[Finding]:
+    """Return the findings of a launcher or a tool, which run no user Python.
+
+    Raises ValidationError.
+    """
+    return _FINDINGS.validate_python(said)
 
 
 class Modified(Report):
@@ -89,7 +110,7 @@ class Modified(Report):
 class InterpretReport(Report):
     """Of a child that ran the kernel on the interpreter, beside user code."""
 
-    findings: list[FoundThing] = Field(max_length=MAX_FINDINGS)
+    findings: list[ChildFinding] = Field(max_length=MAX_FINDINGS)
     modified: list[Modified] = Field(max_length=256)
     deterministic: bool | None
 

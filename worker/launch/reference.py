@@ -7,8 +7,8 @@ expected, as its author may anyway; it cannot make a kernel pass whose outputs i
 from dataclasses import dataclass, field
 
 from compiler.diagnostic import MESSAGE_CHARS, clipped
+from launch.messages import Finding
 from launch.request.bound_arguments import Buffer
-from launch.request.launch_record import Finding
 from launch.request.reference_request import Reference
 from launch.request.verdict import RunEnding
 from store.workers import Workers

@@ -11,9 +11,10 @@ from typing import Any
 from compiler.constexpr import Value
 from compiler.problem import Problem
 from compiler.specialization import Specialization
+from launch.messages import Finding
 from launch.request.bound_arguments import BoundArguments, Buffer
 from launch.request.element import ITEM_BYTES
-from launch.request.launch_record import Finding, Profile, Timing
+from launch.request.launch_record import Profile, Timing
 from launch.request.verdict import RunEnding
 
 

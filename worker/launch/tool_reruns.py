@@ -9,11 +9,12 @@ Each is a run of its own with the same inputs, beside the one whose outputs are 
 """
 
 import logging
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 
 from compiler.compilation import amended
-from launch.request.launch_record import Finding, Launch, Profile
+from launch.messages import Finding
+from launch.request.launch_record import Launch, Profile
 from launch.request.launch_request import LaunchRequest
 from launch.request.verdict import CHECK_INCOMPLETE, RunEnding
 from store.errors import StoreUnavailable
@@ -25,6 +26,7 @@ from worker.gpu.supervisor.examination import Examined
 from worker.gpu.supervisor.gpu import DeviceDrained
 from worker.gpu.supervisor.launchers import Launchers
 from worker.gpu.tools.installed_tools import MEMCHECK, PROFILE, SANITIZERS
+from worker.launch.launch_reports import read_findings
 from worker.launch.run import Deadline, DeadlinePassed, RunResult
 
 CHECK_S = 60.0
@@ -50,7 +52,7 @@ async def look_closer(
     for check in dict.fromkeys(request.checks):
         if check in SANITIZERS:
             examined = await _examined(launchers, ordinal, order, check, ran, deadline)
-            seen += as_findings(examined.findings)
+            seen += read_findings(examined.findings)
             if examined.incomplete is not None:
                 message = f"{check} tells nothing of this launch: {examined.incomplete}."
                 seen.append(Finding(kind=CHECK_INCOMPLETE, message=message))
@@ -83,15 +85,6 @@ async def _examined(
     return await launchers.examine(ordinal, order, tool, limit_s=limit_s)
 
 
-def as_findings(found: Iterable[dict[str, object]]) -> list[Finding]:
-    """Return an examiner's findings in the form that launches answer."""
-    fields = Finding.model_fields
-    return [
-        Finding.model_validate({name: value for name, value in one.items() if name in fields})
-        for one in found
-    ]
-
-
 LOOK_S = 10.0
 EVENT = "finding"
 _FOLLOWS = "Its line follows in a few seconds, as the event `finding` and in this launch."
@@ -121,7 +114,7 @@ class Suspects:
         for index, one in enumerate(findings):
             if self.first is not None or one.kind not in _UNEXPLAINED or one.line is not None:
                 continue
-            findings[index] = amended(one, message=f"{one.message} {_FOLLOWS}")
+            findings[index] = replace(one, message=f"{one.message} {_FOLLOWS}")
             self.first = Suspect(order, findings[index])
             try:
                 await self.sequels.expect(self.launch_id)
@@ -177,12 +170,12 @@ async def tell(
         launch = Launch.model_validate_json(result.record)
         case, launch = _amended(launch, first, findings)
         record = launch.model_dump_json().encode()
-    data = findings[0].model_dump(mode="json") | {"case": case}
+    data = asdict(findings[0]) | {"case": case}
     await sequels.tell(claim.id, claim.token, record, EVENT, data)
 
 
 def _findings(first: Finding, examined: Examined) -> list[Finding]:
-    found = as_findings(examined.findings)
+    found = read_findings(examined.findings)
     if found:
         return found
     if examined.incomplete is not None:
@@ -215,5 +208,5 @@ def _explained(
 ) -> list[Finding]:
     """Return `findings` before what was known; nothing follows `first` any more."""
     message = first.message.removesuffix(_FOLLOWS).rstrip()
-    settled = amended(first, message=message)
+    settled = replace(first, message=message)
     return [*findings, *(settled if one == first else one for one in known)]

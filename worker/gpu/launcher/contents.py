@@ -18,6 +18,7 @@ from launch.buffers.allocation import Leaf, leaves, logical_bytes, materialise
 from launch.buffers.element_types import stored
 from launch.buffers.poison import poison_of, unwritten
 from launch.checks.finding import index_of
+from launch.messages import Finding
 from worker.gpu.launcher.fault import GpuFault, JobFailed
 from worker.gpu.launcher.launcher_order import LauncherOrder
 
@@ -96,7 +97,7 @@ class Contents:
             for leaf in self._leaves
         ]
 
-    def damaged(self, allocation: int, at_byte: int) -> dict[str, Any]:
+    def damaged(self, allocation: int, at_byte: int) -> Finding:
         """Return the finding of a write to the red zones of an allocation."""
         name = self._allocations[allocation]["name"]
         element = at_byte // self._kinds[allocation].itemsize
@@ -105,18 +106,15 @@ class Contents:
         held = int(self._allocations[allocation]["elements"])
         where = "past its end" if element >= held else "before its start"
         count = element - held + 1 if element >= held else -element
-        return {
-            "kind": GpuFault.OUT_OF_BOUNDS.value,
-            "access": "write",
-            "argument": name,
-            "index": index_of(element, named[0]) if named else [element],
-            "file": None,
-            "line": None,
-            "program": None,
-            "message": f"The kernel wrote to {name}, {_elements(count)} {where}: "
+        return Finding(
+            kind=GpuFault.OUT_OF_BOUNDS.value,
+            access="write",
+            argument=name,
+            index=index_of(element, named[0]) if named else [element],
+            message=f"The kernel wrote to {name}, {_elements(count)} {where}: "
             f"it has {_elements(held)}. Give tl.store a mask that leaves out offsets outside of "
             "the data.",
-        }
+        )
 
 
 def _elements(count: int) -> str:

@@ -6,11 +6,13 @@ Everything that a kernel can do wrong ends here as a fault or a finding. Importe
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from launch.messages import Finding
 from worker.gpu.launcher.contents import (
     LONGEST_FIRST_RUN_MS,
     Contents,
@@ -50,7 +52,7 @@ class DeviceRun:
         self._job = job
         self._send = send
         self._timings_ms: dict[str, float] = {}
-        self._findings: list[dict[str, Any]] = []
+        self._findings: list[Finding] = []
 
     def perform(self) -> dict[str, Any]:
         """Return the result. Raises KernelFault, JobFailed, CudaError."""
@@ -94,7 +96,8 @@ class DeviceRun:
             "digest": first,
         }
         result |= self._again(kernel, first)
-        result |= {"findings": self._findings, "timings_ms": self._timings_ms}
+        result["findings"] = [asdict(one) for one in self._findings]
+        result["timings_ms"] = self._timings_ms
         return result
 
     def _find_missing(self, kernel: LoadedKernel) -> dict[str, Flags]:

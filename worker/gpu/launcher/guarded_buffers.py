@@ -10,6 +10,7 @@ from typing import Any
 
 from cuda.bindings import driver as cu
 
+from launch.messages import Finding
 from worker.gpu.launcher.contents import Bytes, Contents
 from worker.gpu.launcher.device import check
 from worker.gpu.launcher.fault import GpuFault, KernelFault
@@ -78,7 +79,7 @@ class Buffers:
             and (self._memory.read(block.address, block.size_bytes) != content).any()
         ]
 
-    def damages(self) -> Iterator[dict[str, Any]]:
+    def damages(self) -> Iterator[Finding]:
         """Yield a finding for every block whose red zones were written to. Raises CudaError."""
         for index, block in enumerate(self.blocks):
             at_byte = self._memory.damage(block)

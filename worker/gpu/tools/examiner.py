@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import traceback
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -134,7 +135,7 @@ def _accused(header: dict[str, Any], folder: Path, said: str) -> dict[str, Any]:
     seen = Map.of(places, Abi.from_json(header["abi"]).cluster[0])
     found = findings_of(read(report), seen)
     if found:
-        return {"findings": found}
+        return {"findings": [asdict(one) for one in found]}
     if not ended or "SUMMARY" not in report:
         return {"incomplete": f"it broke off ({said or report.strip()[-_LAST_WORDS_CHARS:]})"}
     return {"incomplete": f"the kernel did not end well under it ({error})" if error else None}

@@ -1,6 +1,6 @@
 """From what a sanitizer accuses a kernel of to findings: which argument, which element, which line.
 
-Runs in examiners: on NumPy, without CUDA. Findings are the plain dicts that launches answer.
+Runs in examiners: on NumPy, without CUDA. Findings are those that launches answer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +14,7 @@ from launch.checks import finding
 from launch.checks.access import Access
 from launch.checks.addresses import Slot
 from launch.checks.finding import KernelPlace
+from launch.messages import Finding
 from worker.gpu.launcher.fault import GpuFault
 from worker.gpu.tools.sanitizer_report import Accusation
 
@@ -47,7 +48,7 @@ class Map:
         return None if block is None else (block[0] // self.cluster, *block[1:])
 
 
-def findings_of(accusations: Iterable[Accusation], seen: Map) -> list[dict[str, Any]]:
+def findings_of(accusations: Iterable[Accusation], seen: Map) -> list[Finding]:
     """Return one finding for every line and argument, with how many threads share it."""
     groups: dict[tuple[Any, ...], list[Accusation]] = {}
     for one in accusations:
@@ -58,7 +59,7 @@ def findings_of(accusations: Iterable[Accusation], seen: Map) -> list[dict[str, 
     return [_finding(group, seen) for group in list(groups.values())[:MOST_FINDINGS]]
 
 
-def _finding(group: Sequence[Accusation], seen: Map) -> dict[str, Any]:
+def _finding(group: Sequence[Accusation], seen: Map) -> Finding:
     first, lanes = group[0], len(group)
     if first.kind == "race":
         return _race(first)
@@ -76,21 +77,23 @@ def _finding(group: Sequence[Accusation], seen: Map) -> dict[str, Any]:
     return finding.out_of_bounds(access, slot, address, lanes, place)
 
 
-def _race(one: Accusation) -> dict[str, Any]:
+def _race(one: Accusation) -> Finding:
     other = f"the {one.other_access} in line {one.other_line}" if one.other_line else "another"
     message = (
         f"the {one.access} of shared memory in line {one.line} and {other} are not ordered: "
         f"different threads of a program do them to the same bytes ({one.count} hazards) with no "
         "barrier between them, so either may come first."
     )
-    return _bare("race", message) | {
-        "access": "read" if one.access == "read" else "write",
-        "file": _file(one.path),
-        "line": one.line,
-    }
+    return Finding(
+        kind="race",
+        access="read" if one.access == "read" else "write",
+        file=_file(one.path),
+        line=one.line,
+        message=message,
+    )
 
 
-def _nobodys(one: Accusation, lanes: int, place: KernelPlace) -> dict[str, Any]:
+def _nobodys(one: Accusation, lanes: int, place: KernelPlace) -> Finding:
     does = {"read": "reads", "write": "writes", "atomic": "atomically updates"}[one.access]
     at = f"address {one.address:#x}" if one.address is not None else "an unknown address"
     also = f" {lanes} threads do so." if lanes > 1 else ""
@@ -100,17 +103,14 @@ def _nobodys(one: Accusation, lanes: int, place: KernelPlace) -> dict[str, Any]:
         f"overflowed.{also}"
     )
     kind = one.kind if one.kind != "out_of_bounds" else GpuFault.ILLEGAL_ACCESS.value
-    return _bare(kind, message) | {
-        "access": "read" if one.access == "read" else "write",
-        "file": place.file,
-        "line": place.line,
-        "program": list(place.program) if place.program is not None else None,
-    }
-
-
-def _bare(kind: str, message: str) -> dict[str, Any]:
-    empty = dict.fromkeys(("access", "argument", "index", "file", "line", "program"))
-    return {"kind": kind, **empty, "message": message}
+    return Finding(
+        kind=kind,
+        access="read" if one.access == "read" else "write",
+        file=place.file,
+        line=place.line,
+        program=list(place.program) if place.program is not None else None,
+        message=message,
+    )
 
 
 def _file(path: str | None) -> str | None:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from compiler.problem import failure_problem
+from launch.messages import Finding
 from launch.request.launch_record import (
     CaseResult,
     Comparison,
-    Finding,
     Launch,
     Mismatch,
     Output,

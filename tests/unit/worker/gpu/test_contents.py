@@ -85,10 +85,10 @@ def test_damage_in_a_red_zone_names_the_argument_and_the_index(at_byte, index, w
 
     finding = contents.damaged(0, at_byte)
 
-    assert (finding["kind"], finding["argument"], finding["index"]) == (
+    assert (finding.kind, finding.argument, finding.index) == (
         "out_of_bounds", "a0", index,
     )  # fmt: skip
-    assert words in finding["message"]
+    assert words in finding.message
 
 
 def test_an_unknown_type_is_refused():

@@ -1,5 +1,7 @@
 """What compute-sanitizer 2025.3 printed on an H200, and what is made of it."""
 
+from dataclasses import asdict
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,7 +46,7 @@ X = {"name": "x_ptr", "start": 0x10000000, "elements": 1000, "dtype": "fp32", "s
 
 
 def findings(report, *places, cluster=1):
-    return findings_of(read(report), Map.of(places or [X], cluster))
+    return [asdict(one) for one in findings_of(read(report), Map.of(places or [X], cluster))]
 
 
 def test_a_read_past_the_end_names_argument_index_line_and_program():

@@ -5,13 +5,15 @@ from typing import Any
 
 from compiler.abi import abi_of
 from compiler.target import Target
-from launch.request.launch_record import CaseResult, Finding, Launch
+from launch.messages import Finding
+from launch.request.launch_record import CaseResult, Launch
 from launch.request.launch_request import EXAMPLE, LaunchRequest
 from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.examination import Examined
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.launch.gpu_outcome import ran_of
+from worker.launch.launch_reports import read_findings
 from worker.launch.run import Deadline, RunResult
 from worker.launch.tool_reruns import Suspects, _amended, _findings, look_closer
 
@@ -167,16 +169,16 @@ async def test_after_a_second_look_none_is_announced_any_more() -> None:
     await suspects.note(JOB, findings)
     launch = Launch(id="i", url="u", state="completed", findings=findings)
 
-    _, amended = _amended(launch, findings[0], [Finding.model_validate(FOUND)])
+    _, amended = _amended(launch, findings[0], [*read_findings([FOUND])])
 
-    assert amended.findings == [Finding.model_validate(FOUND), FAULT]
+    assert amended.findings == [*read_findings([FOUND]), FAULT]
 
 
 def test_a_second_look_goes_into_the_case_that_it_explains() -> None:
     cases = [CaseResult(index=0, name=None), CaseResult(index=1, name=None, findings=[FAULT])]
     launch = Launch(id="i", url="u", state="completed", cases=cases)
 
-    case, amended = _amended(launch, FAULT, [Finding.model_validate(FOUND)])
+    case, amended = _amended(launch, FAULT, [*read_findings([FOUND])])
 
     assert case == 1
     assert amended.cases is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from launch.request.launch_record import Finding
+from launch.messages import Finding
 from store.blobs import Blobs
 from worker.launch.launch_files import LaunchFiles
 
