@@ -5,9 +5,10 @@ Pure; what a compiler said in a log was read elsewhere.
 
 import signal as signals
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from compiler.compilation import Diagnostic
+from compiler.diagnostic import Diagnostic
 from compiler.job import CompileJob
 from worker.compile.progress import CompilationFailed
 from worker.compile.reports import FailureReport
@@ -121,12 +122,11 @@ def gone_on_after(logged: Sequence[Diagnostic]) -> list[Diagnostic]:
     Without excerpts: what equal IR gave is told to others, whose text may be another.
     """
     return [
-        item.model_copy(
-            update={
-                "severity": "warning",
-                "excerpt": None,
-                "message": f"{item.message}; Triton went on, so the machine code may be wrong",
-            }
+        replace(
+            item,
+            severity="warning",
+            excerpt=None,
+            message=f"{item.message}; Triton went on, so the machine code may be wrong",
         )
         for item in _with_errors(logged)
         if item.severity == "error"

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from compiler.compilation import Diagnostic
+from compiler.diagnostic import Diagnostic
 from compiler.job import CompileJob
 from compiler.toolchain import Toolchain
 from store.errors import StoreUnavailable

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from compiler.binding import Binding, BindingFailed, Misfit, bind, bind_unseen, with_defaults
-from compiler.compilation import Diagnostic, Parameter
+from compiler.compilation import Parameter
 from compiler.constexpr import function_names
-from compiler.diagnostic import USER_FILE, Span, diagnostic, excerpt
+from compiler.diagnostic import USER_FILE, Diagnostic, Span, diagnostic, excerpt
 from compiler.job import CompileJob
 from compiler.key import back_key, front_key, posted_ir_key, second_opinion_key
 from compiler.options import told_and_untold
@@ -105,7 +105,7 @@ class _CompileRun:
         self.progress.kernel = report.kernel
         self.progress.timings_ms["cut"] = report.ms
         self.progress.diagnostics += report.notes
-        self.progress.assumptions += [item.as_assumption() for item in report.assumptions]
+        self.progress.assumptions += report.assumptions
         return report
 
     def bind(self, cut: CutReport) -> Binding:
@@ -146,7 +146,7 @@ class _CompileRun:
             ms for name, ms in report.timings_ms.items() if not self._is_behind(name)
         )
         self.progress.diagnostics += report.notes
-        self.progress.assumptions += [item.as_assumption() for item in report.assumptions]
+        self.progress.assumptions += report.assumptions
         self.progress.parameters = with_defaults(binding.parameters, report.constexprs)
         return report
 
@@ -312,16 +312,13 @@ def _shelf(tasks: ChildTasks, bench: CompileContext, *, refresh: bool) -> Result
 
 def _misfit(misfit: Misfit, facts: KernelFacts | None, source: str) -> Diagnostic:
     if facts is None:
-        return Diagnostic.model_validate(
-            diagnostic("error", "request", misfit.message, hint=misfit.hint)
-        )
+        return diagnostic("error", "request", misfit.message, hint=misfit.hint)
     named = [item for item in facts.parameters if item.name == misfit.parameter]
     span = Span(USER_FILE, facts.line)
     if named:
         end = named[0].column + len(misfit.parameter)
         span = Span(USER_FILE, named[0].line, named[0].column, named[0].line, end)
     shown = excerpt(source.replace("\r\n", "\n").replace("\r", "\n").split("\n"), span)
-    said = diagnostic(
+    return diagnostic(
         "error", "request", misfit.message, hint=misfit.hint, span=span, excerpt=shown
     )
-    return Diagnostic.model_validate(said)

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from compiler.compilation import Diagnostic
 from compiler.constexpr import written_value
+from compiler.diagnostic import Diagnostic
 from compiler.inspection import InspectedKernel, Inspection, InspectJob
 from compiler.problem import failure_problem
 from store.compilations import Derived
