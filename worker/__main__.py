@@ -54,7 +54,6 @@ async def serve(settings: WorkerSettings) -> None:
         unsafe=unsafe,
         cgroup=group if isinstance(group, Cgroup) else None,
         limits={"back": limits["back"]},
-        job_header={"ir_bounds": settings.ir_bounds},
     )
     outdated = _Outdated(stopped)
     children = _children(replace(compiling, limits=limits), settings.slots, outdated)

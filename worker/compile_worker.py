@@ -22,16 +22,10 @@ from store.compilations import Compilations, Derived
 from store.connection import connect, connect_blocking
 from store.events import Events
 from store.jobs.consumer import JobConsumer, Revocations, reap_for_all
-from store.jobs.types import (
-    Claim,
-    QueueLimits,
-    compile_lane,
-    derive_lane,
-    inspect_lane,
-    kind_of,
-)
+from store.jobs.types import Claim, QueueLimits
+from store.lanes import DERIVE, INSPECT, compile_lane, derive_lane, inspect_lane, kind_of
+from store.small_writes import Counters
 from store.subscription import invalidate
-from store.workers import Counters
 from worker.compile.compile import CompileContext
 from worker.compile.compile_job import JobContext, do_job
 from worker.compile.derive_job import do_derivation
@@ -64,6 +58,7 @@ class CompileWorker:
         self._slot_count = settings.slots
         self._lease_s = settings.lease_s
         self._share_namespaces = settings.share_namespaces
+        self._ir_bounds = settings.ir_bounds
         self._redis = connect(settings.redis_url)
         self._blocking = connect_blocking(settings.redis_url)
         self._cache = connect(settings.cache_url) if settings.cache_url else self._redis
@@ -163,12 +158,19 @@ class CompileWorker:
         """Find out what the toolchain is, offer it, and lay out what its jobs need."""
         offered = workers.Toolchains(self._redis)
         toolchain = await identify(branch.pool, branch.level, offered)
-        await offered.register(toolchain.id, toolchain.model_dump_json().encode())
+        await offered.offer(toolchain.id, toolchain.model_dump_json().encode())
         blobs = Blobs(self._cache, self._budget)
         fronts = Derived(self._cache, "front", self._budget)
         backs = Derived(self._cache, "back", self._budget)
-        share = self._share_namespaces
-        return CompileContext(branch.pool, toolchain, blobs, fronts, backs, share_namespaces=share)
+        return CompileContext(
+            branch.pool,
+            toolchain,
+            blobs,
+            fronts,
+            backs,
+            share_namespaces=self._share_namespaces,
+            ir_bounds=self._ir_bounds,
+        )
 
     def _slots(self, benches: Sequence[CompileContext]) -> Slots:
         compilations = Compilations(self._cache, self._budget)
@@ -182,9 +184,9 @@ class CompileWorker:
 
         async def do(claim: Claim, attempts: JobConsumer) -> None:
             bench = by_lane[claim.lane]
-            if kind_of(claim.lane) == "inspect":
+            if claim.lane.startswith(INSPECT):
                 await do_inspection(claim, attempts, bench.pool, inspections)
-            elif kind_of(claim.lane) == "derive":
+            elif claim.lane.startswith(DERIVE):
                 await do_derivation(claim, attempts, bench, derivations)
             else:
                 await do_job(
@@ -222,5 +224,5 @@ class CompileWorker:
 
 def _lapsed(claim: Claim) -> bytes:
     return dead_letter_record(
-        kind_of(claim.lane), claim.id, claim.payload, claim.dead_letter or EXHAUSTED
+        kind_of(claim.lane), claim.id, claim.payload, claim.lapse or EXHAUSTED
     )

@@ -7,6 +7,8 @@ from typing import Literal
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from compiler.messages.orders import IrBounds
+
 
 class WorkerSettings(BaseSettings):
     """Each field is the environment variable TRITOND_<NAME>."""
@@ -44,13 +46,13 @@ class WorkerSettings(BaseSettings):
     """Elements of one tensor in such IR; Triton itself refuses more than 2^20."""
 
     @property
-    def ir_bounds(self) -> dict[str, int]:
-        """The bounds on IR as jobs carry them (see compiler/back/ir_module.py)."""
-        return {
-            "bytes": self.max_ir_bytes,
-            "operations": self.max_ir_operations,
-            "tensor_elements": self.max_tensor_elements,
-        }
+    def ir_bounds(self) -> IrBounds:
+        """The bounds on IR as orders carry them."""
+        return IrBounds(
+            size_bytes=self.max_ir_bytes,
+            operations=self.max_ir_operations,
+            tensor_elements=self.max_tensor_elements,
+        )
 
     @property
     def other_pythons(self) -> list[Path]:

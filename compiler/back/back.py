@@ -13,8 +13,9 @@ from typing import Any
 
 from compiler.back import amdgcn, ir_module, locations, mlir_log, ptxas, tool, triton_api
 from compiler.diagnostic import Failure, diagnostic
-
-Send = Callable[[dict[str, Any], bytes], None]
+from compiler.messages.orders import BackOrder
+from compiler.messages.reports import BlockLocations
+from compiler.messages.wire import Send
 
 SAID = (
     "name", "num_warps", "num_ctas", "num_stages", "warp_size", "maxnreg", "shared", "tmem_size",
@@ -78,41 +79,34 @@ class _Lowering:
         return assembled.cubin
 
 
-def back(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
-    """Lower IR text to the stage `stop_after`, streaming every artifact on the way.
-
-    `header` has target, options, stop_after, the `locations` that `front` returned (or null), and
-    may have `language` (ttir, ttgir, glir; ttir if left out), `canonicalize` (run TTIR's own passes
-    first) and `files` (texts by path, for excerpts). Raises `Failure`.
-    """
-    language = header.get("language") or "ttir"
-    text = body.decode()
-    ir_module.check_size(text, language, header)
-    backend = triton_api.make_backend(triton_api.target_of(header["target"]))
+def back(order: BackOrder, body: bytes, send: Send) -> dict[str, Any]:
+    """Lower the IR text `body`, sending every artifact on the way. Raises `Failure`."""
+    language, text = order.language, body.decode()
+    ir_module.check_size(text, language, order.ir_bounds)
+    backend = triton_api.make_backend(triton_api.target_of(order.target))
     context = triton_api.new_context(backend)
     started = perf_counter()
-    module = _parse(text, context, language, header.get("locations"))
-    return lowered(module, backend, header, send, spent_ms(started))
+    module = _parse(text, context, language, order.locations)
+    return lowered(module, backend, order, send, spent_ms(started))
 
 
 def lowered(
-    module: Any, backend: Any, header: dict[str, Any], send: Send, parse_ms: float
+    module: Any, backend: Any, order: BackOrder, send: Send, parse_ms: float
 ) -> dict[str, Any]:
-    """Lower a parsed module as `header` (see `back`) says, and return the task's result.
+    """Lower a parsed module as `order` says, and return the task's result.
 
     Its `facts` are, by stage, the metadata and resources that ending there would have given.
     Raises `Failure`.
     """
-    language = header.get("language") or "ttir"
-    options = backend.parse_options(header["options"] | ir_module.options_of(module, language))
+    language, files = order.language, order.files
+    options = backend.parse_options({**order.options} | ir_module.options_of(module, language))
     stages = triton_api.stages_of(backend, options, gluon=language == "glir")
     metadata = {"target": backend.target, **vars(options)}
-    files = header.get("files") or {}
     lowering = _Lowering(stages, metadata, send, {f"/kernel/{path}": files[path] for path in files})
     lowering.timings_ms["parse"] = parse_ms
     last = language
     lowering.note(last)
-    for last in _names_of(list(stages), language, header):
+    for last in _names_of(list(stages), order):
         module = lowering.lower(last, module)
         lowering.note(last)
     return {
@@ -139,7 +133,7 @@ def spent_ms(started: float) -> float:
     return round((perf_counter() - started) * 1000, 3)
 
 
-def _parse(text: str, context: Any, language: str, places: dict[str, Any] | None) -> Any:
+def _parse(text: str, context: Any, language: str, places: BlockLocations | None) -> Any:
     try:
         module = locations.parse(text, context)
         if places is not None:
@@ -149,10 +143,11 @@ def _parse(text: str, context: Any, language: str, places: dict[str, Any] | None
     return module
 
 
-def _names_of(names: list[str], language: str, header: dict[str, Any]) -> list[str]:
-    """Return the stages to run: from the one after (or, to canonicalize, with) `language`."""
-    start = names.index(language) + (not header.get("canonicalize")) if language in names else 0
-    stop = header.get("stop_after") or names[-1]
+def _names_of(names: list[str], order: BackOrder) -> list[str]:
+    """Return the stages to run: from the one after (or, to canonicalize, with) the language."""
+    language = order.language
+    start = names.index(language) + (not order.canonicalize) if language in names else 0
+    stop = order.stop_after or names[-1]
     end = names.index(stop) + 1 if stop in names else start
     return names[start : max(start, end)]
 

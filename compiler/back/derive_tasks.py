@@ -22,17 +22,17 @@ from compiler.export.exported_kernel import ExportedKernel, NotExportable, kerne
 from compiler.export.python import python_module
 from compiler.export.rust import rust_module
 from compiler.lines.table import MAPS, mapped, table
+from compiler.messages.orders import ExportOrder, LinesOrder, LogOrder
+from compiler.messages.wire import Send
 
-Send = Callable[[dict[str, Any], bytes], None]
 
-
-def lines(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
-    """Send the line table, as JSON, of the artifacts in `body`; `header` has their `sizes`.
+def lines(order: LinesOrder, body: bytes, send: Send) -> dict[str, Any]:
+    """Send the line table, as JSON, of the artifacts in `body`.
 
     Of a `cubin` without its `sass` that is made too, while the others are mapped, and sent as a
     stage of its own; where it cannot be made, the table does without. Raises `Failure`.
     """
-    given = nvdisasm.split(body, header["sizes"])
+    given = nvdisasm.split(body, order.sizes)
     texts = {stage: given[stage].decode(errors="replace") for stage in given if stage in MAPS}
     if "cubin" in given:
         with disassembly(given) as finish:
@@ -65,27 +65,23 @@ FORMATS: Mapping[str, Callable[[ExportedKernel, bytes], str]] = {
 }
 
 
-def export(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
-    """Send the export.
+def export(order: ExportOrder, body: bytes, send: Send) -> dict[str, Any]:
+    """Send the export; `body` is the artifact that its format contains.
 
-    `header` has the `format` and `facts`, the record; `body` is the artifact that the format holds.
     Raises `Failure` with slug `not_derivable`.
     """
     try:
-        text = FORMATS[header["format"]](kernel_of(header["facts"]), body)
+        text = FORMATS[order.format](kernel_of({**order.record}), body)
     except NotExportable as error:
         raise Failure("not_derivable", "export", str(error)) from error
     send({"kind": "stage", "stage": "export", "ms": 0.0}, text.encode())
     return {}
 
 
-def log(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
-    """Return the `diagnostics` that `body` holds; `header` has the `stage` and `files`, texts.
-
-    It may have the `ir` (TTGIR) that was being lowered, which tells where inline assembly stands.
-    """
+def log(order: LogOrder, body: bytes, send: Send) -> dict[str, Any]:
+    """Return the `diagnostics` that `body` contains."""
     del send
-    sources = {KERNEL_FOLDER + path: text for path, text in header["files"].items()}
-    said = body.decode(errors="replace")
-    found = mlir_log.diagnostics(said, sources, header["stage"])
-    return {"diagnostics": inline_assembly.located(found, header.get("ir") or "", sources)}
+    sources = {KERNEL_FOLDER + path: text for path, text in order.files.items()}
+    text = body.decode(errors="replace")
+    found = mlir_log.diagnostics(text, sources, order.stage)
+    return {"diagnostics": inline_assembly.located(found, order.ir, sources)}

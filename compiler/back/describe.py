@@ -13,6 +13,8 @@ import triton
 from triton import knobs
 
 from compiler.back import triton_api
+from compiler.messages.orders import DescribeOrder
+from compiler.messages.wire import Send
 
 _NUMBERS: dict[str, tuple[int, int | None]] = {
     "num_warps": (1, 32), "num_ctas": (1, 16), "num_stages": (0, 16), "maxnreg": (16, 255),
@@ -41,12 +43,12 @@ _PUBLIC = {
 _OPTIONAL = {"maxnreg": "int", "ptx_version": "int", "min_shared_mem": "int"}
 
 
-def describe(header: dict[str, Any], body: bytes = b"", send: object = None) -> dict[str, Any]:
+def describe(order: DescribeOrder, body: bytes, send: Send) -> dict[str, Any]:
     """Return the facts of this toolchain.
 
     Only options that are safe to take from anybody are listed.
     """
-    del header, body, send
+    del order, body, send
     return facts()
 
 

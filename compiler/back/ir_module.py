@@ -10,34 +10,27 @@ import re
 from typing import Any
 
 from compiler.diagnostic import Diagnostic, Failure, diagnostic
-
-BOUNDS = {
-    "bytes": 16 << 20,
-    "operations": 200_000,
-    "tensor_elements": 1 << 20,  # Triton's own TRITON_MAX_TENSOR_NUMEL
-}
-"""Where the header of a job does not say otherwise in `ir_bounds`."""
+from compiler.messages.orders import BackOrder, IrBounds
 
 _SHOWN = {"source": "frontend", "glir": "ttgir"}
 _TENSOR = re.compile(r"(?:tensor|memdesc)<((?:\d+x)+)")
 
 
-def check_size(text: str, stage: str, header: dict[str, Any]) -> None:
-    """Raise `Failure` (`out_of_resources`) if IR is larger than the job's `ir_bounds` allow."""
-    bounds = BOUNDS | (header.get("ir_bounds") or {})
+def check_size(text: str, stage: str, bounds: IrBounds) -> None:
+    """Raise `Failure` (`out_of_resources`) if IR is larger than `bounds` allow."""
     size = len(text)
-    if size > bounds["bytes"]:
-        raise _too_large(stage, f"{size:,} bytes of IR", f"{bounds['bytes']:,} bytes")
+    if size > bounds.size_bytes:
+        raise _too_large(stage, f"{size:,} bytes of IR", f"{bounds.size_bytes:,} bytes")
     # every operation has a line of its own, and so have the locations at the end
     operations = text.count("\n") - text.count("\n#loc")
-    if operations > bounds["operations"]:
-        limit = f"{bounds['operations']:,} operations"
+    if operations > bounds.operations:
+        limit = f"{bounds.operations:,} operations"
         raise _too_large(stage, f"{operations:,} operations in its IR", limit)
     for shape in {match[1] for match in _TENSOR.finditer(text)}:
         elements = math.prod(int(extent) for extent in shape.split("x") if extent)
-        if elements > bounds["tensor_elements"]:
+        if elements > bounds.tensor_elements:
             what = f"a tensor of {shape.rstrip('x')} = {elements:,} elements"
-            raise _too_large(stage, what, f"{bounds['tensor_elements']:,} elements")
+            raise _too_large(stage, what, f"{bounds.tensor_elements:,} elements")
 
 
 def _too_large(stage: str, what: str, limit: str) -> Failure:
@@ -74,9 +67,9 @@ def check_lowerable(module: Any, target: Any, language: str) -> None:
     raise Failure("compile_error", language, message, [diagnostic("error", language, message)])
 
 
-def contradictions(module: Any, header: dict[str, Any]) -> list[Diagnostic]:
-    """Return what the module says of itself that is not what `header` asks for."""
-    language, options = header["language"], header["options"]
+def contradictions(module: Any, order: BackOrder) -> list[Diagnostic]:
+    """Return what the module says of itself that is not what `order` asks for."""
+    language, options = order.language, order.options
     wins = "the option holds, TTIR has none yet" if language == "ttir" else "the module's holds"
     found = [
         diagnostic(
@@ -92,7 +85,7 @@ def contradictions(module: Any, header: dict[str, Any]) -> list[Diagnostic]:
     lines = module.str_nodebug().splitlines()
     own_line = next((line for line in lines if line.startswith(("module", '"builtin.module"'))), "")
     made_for = _TARGET.search(own_line)
-    asked_for = f"{header['target']['backend']}:{header['target']['arch']}"
+    asked_for = str(order.target)
     if language != "ttir" and made_for is not None and made_for[1] != asked_for:
         message = (
             f"the module was made for {made_for[1]} and is compiled for {asked_for}, which may "

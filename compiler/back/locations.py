@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from compiler.back import triton_api
-
-Locations = dict[str, Any]
+from compiler.messages.reports import BlockLocations
 
 _MEMORY = re.compile(r"/proc/self/fd/\d+")
 
 
-def collect(module: Any) -> Locations:
+def collect(module: Any) -> BlockLocations:
     """Return the locations of all block arguments of `module`, in walking order, each text once."""
     table: dict[str, int] = {}
     blocks: list[list[int]] = []
@@ -26,20 +25,20 @@ def collect(module: Any) -> Locations:
         blocks.append(
             [table.setdefault(triton_api.virtual_paths(text), len(table)) for text in texts]
         )
-    return {"table": list(table), "blocks": blocks}
+    return BlockLocations(table=list(table), blocks=blocks)
 
 
-def restore(module: Any, context: Any, locations: Locations) -> None:
+def restore(module: Any, context: Any, locations: BlockLocations) -> None:
     """Give the block arguments of `module`, parsed from text, the locations that `collect` saw.
 
     Raises `ValueError` if the module has other blocks than the one that was collected from.
     """
     blocks = list(_blocks_with_arguments(module))
-    wanted: list[list[int]] = locations["blocks"]
+    wanted = locations.blocks
     if [len(block) for block in blocks] != [len(block) for block in wanted]:
         message = "the block-argument locations do not belong to this TTIR"
         raise ValueError(message)
-    known = _parse_locations(locations["table"], context)
+    known = _parse_locations(locations.table, context)
     for block, numbers in zip(blocks, wanted, strict=True):
         for argument, number in zip(block, numbers, strict=True):
             argument.set_loc(known[number])
@@ -69,12 +68,12 @@ def under_path(module: Any, path: str) -> Any:
     """
     places = collect(module)
     text = str(module)
-    if not _MEMORY.search(text) and not any(map(_MEMORY.search, places["table"])):
+    if not _MEMORY.search(text) and not any(map(_MEMORY.search, places.table)):
         return module
     context = module.context
     renamed = parse(with_path(text, path), context)
-    table = [with_path(place, path) for place in places["table"]]
-    restore(renamed, context, {**places, "table": table})
+    table = [with_path(place, path) for place in places.table]
+    restore(renamed, context, BlockLocations(table=table, blocks=places.blocks))
     return renamed
 
 

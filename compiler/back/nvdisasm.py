@@ -13,6 +13,8 @@ from typing import Any
 from compiler.back import tool, triton_api
 from compiler.diagnostic import Failure
 from compiler.lines.sass import with_source_lines
+from compiler.messages.orders import SassOrder
+from compiler.messages.wire import Send
 
 
 def split(body: bytes, sizes: Mapping[str, int]) -> dict[str, bytes]:
@@ -30,8 +32,6 @@ def split(body: bytes, sizes: Mapping[str, int]) -> dict[str, bytes]:
     return parts
 
 
-Send = Callable[[dict[str, Any], bytes], None]
-
 NOT_DERIVABLE = "not_derivable"
 CODE_ONLY, PTX_LINES, SOURCE_LINES = "-c", "-gp", "-gi"
 NO_DATAFLOW = "-ndf"
@@ -42,13 +42,12 @@ LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 """nvdisasm builds 50 MB of tables at its start; in small pages that is 14,000 page faults."""
 
 
-def sass(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+def sass(order: SassOrder, body: bytes, send: Send) -> dict[str, Any]:
     """Send the SASS of a cubin, with comments for the lines of PTX and source.
 
-    `header` has the `sizes` of the parts of `body`: cubin, and ptx where there is one. Raises
-    `Failure`.
+    The parts of `body` are cubin, and ptx where there is one. Raises `Failure`.
     """
-    with disassembly(split(body, header["sizes"])) as finish:
+    with disassembly(split(body, order.sizes)) as finish:
         send({"kind": "stage", "stage": "sass", "ms": 0.0}, finish().encode())
     return {}
 

@@ -20,6 +20,8 @@ from typing import Any
 
 from compiler.back import ir_module, locations, tool, triton_api
 from compiler.diagnostic import KERNEL_FOLDER, Failure
+from compiler.messages.orders import PassesOrder
+from compiler.messages.wire import Send
 
 _ANY = re.compile(r"^// -----// .*$\n?", re.MULTILINE)
 _BEFORE = re.compile(
@@ -132,8 +134,6 @@ class _Watched:
         return noting
 
 
-Send = Callable[[dict[str, Any], bytes], None]
-
 MLIR_STAGES = ("ttir", "ttgir", "llir")
 MOST_BYTES = 24 << 20
 """Of all bodies together; those after it are left out, and the answer says so."""
@@ -163,23 +163,22 @@ class _Trace:
         ]
 
 
-def passes(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+def passes(order: PassesOrder, body: bytes, send: Send) -> dict[str, Any]:
     """Send the passes, as JSON, that lower the IR `body`.
 
-    `header` is that of `back`; its `canonicalize` says that `body` is the stage `source`, so that
-    TTIR's own passes come first. A pass that fails is the last one told. Raises `Failure` when
-    `body` cannot be parsed.
+    `canonicalize` says that it is the stage `source`, so that TTIR's own passes come first. A pass
+    that fails is the last one told. Raises `Failure` when `body` cannot be parsed.
     """
-    text, language = body.decode(), header["language"]
-    ir_module.check_size(text, language, header)
-    backend = triton_api.make_backend(triton_api.target_of(header["target"]))
-    options = backend.parse_options(header["options"])
+    text, language = body.decode(), order.language
+    ir_module.check_size(text, language, order.ir_bounds)
+    backend = triton_api.make_backend(triton_api.target_of(order.target))
+    options = backend.parse_options({**order.options})
     stages = triton_api.stages_of(backend, options, gluon=language == "glir")
     trace, error = _Trace(), None
-    module = _parsed(text, backend, header)
+    module = _parsed(text, backend, order)
     metadata = {"target": backend.target, **vars(options)}
     with printing() as printed:
-        for name in _names(list(stages), header):
+        for name in _names(list(stages), order):
             try:
                 module = _run(name, stages[name], module, metadata, printed, trace)
             except Exception as raised:  # noqa: BLE001 - told in the answer
@@ -191,25 +190,25 @@ def passes(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
     return {}
 
 
-def _parsed(text: str, backend: Any, header: dict[str, Any]) -> Any:
+def _parsed(text: str, backend: Any, order: PassesOrder) -> Any:
     context = triton_api.new_context(backend)
     try:
         module = locations.parse(text, context)
-        if header.get("locations") is not None:
-            locations.restore(module, context, header["locations"])
+        if order.locations is not None:
+            locations.restore(module, context, order.locations)
             return module
-        return locations.under_path(module, f"{KERNEL_FOLDER}user.{header['language']}")
+        return locations.under_path(module, f"{KERNEL_FOLDER}user.{order.language}")
     except (RuntimeError, ValueError) as error:
         message = f"the IR of this compilation cannot be parsed again: {error}"
-        raise Failure("lowering_failed", header["language"], message) from error
+        raise Failure("lowering_failed", order.language, message) from error
 
 
-def _names(names: list[str], header: dict[str, Any]) -> list[str]:
+def _names(names: list[str], order: PassesOrder) -> list[str]:
     """Return the stages that passes of MLIR or LLVM make, up to `stop_after`."""
-    start = names.index(header["language"]) if header["language"] in names else -1
-    start += not header.get("canonicalize")
+    start = names.index(order.language) if order.language in names else -1
+    start += not order.canonicalize
     known = [name for name in names[max(start, 0) :] if name in MLIR_STAGES]
-    stop = header["stop_after"]
+    stop = order.stop_after
     return known[: known.index(stop) + 1] if stop in known else known
 
 

@@ -14,9 +14,11 @@ from time import perf_counter
 from typing import Any
 
 from compiler.back import ir_module, ir_repairs, locations, mlir_log, triton_api
-from compiler.back.back import Send, lowered, spent_ms
+from compiler.back.back import lowered, spent_ms
 from compiler.back.ir_entry import entry_of
 from compiler.diagnostic import KERNEL_FOLDER, Diagnostic, Failure, diagnostic
+from compiler.messages.orders import PostedOrder
+from compiler.messages.wire import Send
 
 _ALIAS_MISSING = "location alias was never defined"
 _VERIFIER = re.compile(r"'[\w.]+' op |\w+ has an invalid layout")
@@ -31,24 +33,23 @@ class _Module:
     notes: list[Diagnostic]
 
 
-def posted(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
-    """Lower the posted IR `body` to `stop_after`; its own text comes as the first stage.
+def posted(order: PostedOrder, body: bytes, send: Send) -> dict[str, Any]:
+    """Lower the posted IR `body`; its own text comes as the first stage. Raises `Failure`.
 
-    `header` is that of `back`; `stage` names what the text is (source, ttir, ttgir). The result
-    adds `kernel`, `parameters` and `notes`. Raises `Failure`.
+    The result adds `kernel`, `parameters` and `notes` to that of `back`.
     """
-    language, text = header["language"], body.decode()
-    ir_module.check_size(text, language, header)
-    backend = triton_api.make_backend(triton_api.target_of(header["target"]))
+    language, text = order.language, body.decode()
+    ir_module.check_size(text, language, order.ir_bounds)
+    backend = triton_api.make_backend(triton_api.target_of(order.target))
     started = perf_counter()
     parsed = _parsed(text, backend, language)
     entry = entry_of(parsed.module, language)
     ir_module.check_lowerable(parsed.module, backend.target, language)
     parse_ms = spent_ms(started)
-    send({"kind": "stage", "stage": header["stage"], "ms": parse_ms}, parsed.text.encode())
+    send({"kind": "stage", "stage": order.stage, "ms": parse_ms}, parsed.text.encode())
     # before the lowering, which changes what the module says of itself
-    notes = [*parsed.notes, *ir_module.contradictions(parsed.module, header)]
-    result = lowered(parsed.module, backend, header, send, parse_ms)
+    notes = [*parsed.notes, *ir_module.contradictions(parsed.module, order)]
+    result = lowered(parsed.module, backend, order, send, parse_ms)
     return result | {"kernel": entry.name, "parameters": entry.parameters, "notes": notes}
 
 
@@ -84,15 +85,15 @@ def _refusal(log: str, text: str, path: str, language: str) -> Failure:
     if not found:
         message = "MLIR cannot parse the text"
         return Failure("syntax_error", language, message, [diagnostic("error", language, message)])
-    said = found[0].message
+    said = found[0]["message"]
     slug = "compile_error" if _VERIFIER.match(said) else "syntax_error"
-    place = f"line {found[0].line}: " if found[0].line else ""
+    place = f"line {found[0]['line']}: " if found[0]["line"] else ""
     return Failure(slug, language, place + said, found)
 
 
 def _at_own_lines(refused: Failure, text: str, backend: Any, language: str) -> Failure:
     """Return `refused` told by the lines of `text`, not of what the IR was once made from."""
-    if refused.diagnostics[0].file == f"user.{language}":
+    if refused.diagnostics[0]["file"] == f"user.{language}":
         return refused
     try:
         _parse(ir_repairs.without_locations(text), backend, language)

@@ -24,6 +24,8 @@ from triton.runtime import cache, jit
 from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import JITFunction
 
+from compiler.target import Target
+
 if TYPE_CHECKING:
     from typing import Self  # not in Python 3.10, which Triton still supports
 
@@ -45,9 +47,9 @@ def virtual_paths(text: str) -> str:
     return text.replace(f'"{INSTALLED}/', f'"{VIRTUAL}/')
 
 
-def target_of(description: dict[str, Any]) -> Any:
-    """Return the `GPUTarget` of a header's `{"backend", "arch", "warp_size"}`."""
-    return GPUTarget(description["backend"], description["arch"], description["warp_size"])
+def target_of(target: Target) -> Any:
+    """Return Triton's `GPUTarget` of a target."""
+    return GPUTarget(target.backend, target.arch, target.warp_size)
 
 
 def new_context(backend: Any) -> Any:

@@ -12,13 +12,15 @@ import io
 import json
 import platform
 import tarfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compiler.abi import Abi
 from compiler.back import locations, nvdisasm, triton_api
 from compiler.export.about import about
 from compiler.export.exported_kernel import kernel_of
+from compiler.messages.orders import TritonCacheOrder
+from compiler.messages.wire import Send
 
 _PROGRAM = '''\
 """{words}
@@ -85,27 +87,24 @@ def installer(
     )
 
 
-Send = Callable[[dict[str, Any], bytes], None]
-
 LONGEST_NAME = 150
 """Of the files, as Triton truncates it."""
 
 
-def triton_cache(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+def triton_cache(order: TritonCacheOrder, body: bytes, send: Send) -> dict[str, Any]:
     """Send a tar with the files of the cache entry and a program that installs them.
 
-    `header` has target, options, `facts` (the record), the `name` and `source_hashes` that
-    `cache_key` returned, and the `sizes` of the artifacts in `body`. Each hash has a folder.
+    Each of the hashes has a folder in it, with the artifacts in `body`.
     """
-    artifacts = nvdisasm.split(body, header["sizes"])
-    backend = triton_api.make_backend(triton_api.target_of(header["target"]))
-    options = backend.parse_options(header["options"])
-    name = header["name"][:LONGEST_NAME]
-    facts = header["facts"] | {"python": ".".join(platform.python_version_tuple()[:2])}
+    artifacts = nvdisasm.split(body, order.sizes)
+    backend = triton_api.make_backend(triton_api.target_of(order.target))
+    options = backend.parse_options({**order.options})
+    name = order.name[:LONGEST_NAME]
+    facts = {**order.record, "python": ".".join(platform.python_version_tuple()[:2])}
     files = {f"{name}.{stage}": data for stage, data in artifacts.items()}
     packed: dict[str, bytes] = {}
     folders = []
-    for source_hash in header["source_hashes"]:
+    for source_hash in order.source_hashes:
         digest = _hash(source_hash, backend, options)
         metadata = _metadata(facts, digest, backend, options, artifacts)
         folders.append(triton_api.cache_folder(digest))

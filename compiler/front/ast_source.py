@@ -5,7 +5,7 @@ Constexpr values between canonical JSON and Python: integers, floats by bits, dt
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from compiler.back import triton_api
 from compiler.diagnostic import Failure, diagnostic
 from compiler.front.module import Loaded
 from compiler.json_number import read_number, tagged_float
+from compiler.messages.orders import FrontOrder
 from compiler.rejection import suggestion
 
 
@@ -79,24 +80,23 @@ class CompleteSpecialization:
     parameters: list[dict[str, Any]]
 
 
-def specialize(function: Any, header: dict[str, Any], loaded: Loaded) -> CompleteSpecialization:
-    """Return the specialization of `function` that `header` asks for, defaults filled in.
+def specialize(function: Any, order: FrontOrder, loaded: Loaded) -> CompleteSpecialization:
+    """Return the specialization of `function` that `order` asks for, defaults filled in.
 
     Nested values are named by their path: `"pair.1"` is the second element of the tuple `pair`.
     Raises `Failure`: `missing_constexpr`, `extra_argument`.
     """
     names: list[str] = list(function.arg_names)
-    given: dict[str, Any] = header["constexprs"]
-    _check_known([*header["signature"], *given, *header.get("hints", {})], names, function.__name__)
-    _check_types(function, header["signature"])
+    given, hints = order.constexprs, order.hints
+    _check_known([*order.signature, *given, *hints], names, function.__name__)
+    _check_types(function, order.signature)
     constexprs = {_path(key, names): _value(given[key], loaded) for key in given}
-    signature = {name: _tuples(kind) for name, kind in header["signature"].items()}
+    signature = {name: _tuples(kind) for name, kind in order.signature.items()}
     filled = _defaults(function, signature, given)
     constexprs |= {(names.index(name),): value for name, value in filled.items()}
     for path in constexprs:
         if len(path) == 1:
             signature[names[path[0]]] = "constexpr"
-    hints = header.get("hints", {})
     attrs = {_path(key, names): [ATTRIBUTES[hint] for hint in hints[key]] for key in hints}
     ordered = {name: signature[name] for name in names}
     parameters = [{"name": n, "type": _lists(t)} for n, t in ordered.items() if t != "constexpr"]
@@ -109,7 +109,9 @@ def specialize(function: Any, header: dict[str, Any], loaded: Loaded) -> Complet
     )
 
 
-def _defaults(function: Any, signature: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+def _defaults(
+    function: Any, signature: Mapping[str, Any], given: Mapping[str, Any]
+) -> dict[str, Any]:
     filled = {}
     left = [p for p in function.params if p.name not in signature and p.name not in given]
     missing = [
@@ -123,7 +125,7 @@ def _defaults(function: Any, signature: dict[str, Any], given: dict[str, Any]) -
     return filled
 
 
-def _check_types(function: Any, types: dict[str, Any]) -> None:
+def _check_types(function: Any, types: Mapping[str, Any]) -> None:
     """Raise `Failure` for a type where Triton wants a value; text alone cannot always tell."""
     for parameter in function.params:
         if parameter.is_constexpr and types.get(parameter.name, "constexpr") != "constexpr":

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations, islice
 from typing import Any
 
@@ -25,6 +25,8 @@ from compiler.front.ast_source import CompleteSpecialization, specialize
 from compiler.front.hashed_kernel import check_hashed
 from compiler.front.jit_function import find
 from compiler.front.module import MODULE, load
+from compiler.messages.orders import CacheKeyOrder
+from compiler.messages.wire import Send
 from compiler.slice.inert import check_inert
 
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([\d,]+)\](,.+)?>")
@@ -57,37 +59,35 @@ def _boolean() -> str:
     return str(canonicalize_dtype("int1"))
 
 
-Send = Callable[[dict[str, Any], bytes], None]
-
 MOST_HASHES = 16
 
 _UNSPECIALIZED = ("fp", "bf", "u1", "i1", "tensordesc")
 _Path = tuple[int, ...]
 
 
-def cache_key(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+def cache_key(order: CacheKeyOrder, body: bytes, send: Send) -> dict[str, Any]:
     """Return the name and the hashes of the source that Triton's JIT would compile.
 
     They are several where the JIT itself has several for what is one compilation: of a parameter
     with an annotated type, it leaves the attributes out where the argument is 1, a bool or None.
-    `header` is that of `front` with `sources`: the posted texts by path. Decorators count there,
-    as the hash holds the line that a function begins on. Raises `Failure`.
+    Decorators of the posted `sources` count, as the hash holds the line that a function begins on.
+    Raises `Failure`.
     """
     del send
-    text, files = body.decode(), header.get("files") or {}
+    front, text, files = order.front, body.decode(), order.front.files
     check_inert(text, files)
     loaded = load(text, files, name=MODULE)
-    function = find(loaded, header.get("kernel"), header.get("touched"))
+    function = find(loaded, front.kernel, front.touched)
     check_hashed(function)
-    specialization = specialize(function, header, loaded)
-    _give_first_lines(header["sources"])
+    specialization = specialize(function, front, loaded)
+    _give_first_lines(order.sources)
     signature = {
         parameter.name: as_jit_says(
             specialization.signature[parameter.name], parameter.annotation_type
         )
         for parameter in function.params
     }
-    backend = triton_api.make_backend(triton_api.target_of(header["target"]))
+    backend = triton_api.make_backend(triton_api.target_of(front.target))
     attrs = dict(_attributes(function, specialization, backend))
     annotated = {(item.num,) for item in function.params if item.annotation_type}
     unsure = [path for path, said in attrs.items() if path in annotated and not said]

@@ -19,58 +19,56 @@ from compiler.front import ast_source, triton_knobs
 from compiler.front.ast_source import CompleteSpecialization, specialize
 from compiler.front.diagnosis import front_errors, module_errors
 from compiler.front.jit_function import find
-from compiler.front.module import MODULE, Loaded, load
+from compiler.front.module import Loaded, load
 from compiler.front.stubs import driver_stub
 from compiler.front.untold_options import Untold
-
-Send = Callable[[dict[str, Any], bytes], None]
+from compiler.messages.orders import FrontOrder
+from compiler.messages.reports import BlockLocations
+from compiler.messages.wire import Send, members_of
 
 
 @dataclass(frozen=True)
 class _Made:
     """What the front end made of a kernel."""
 
-    locations: locations.Locations
+    locations: BlockLocations
     timings_ms: dict[str, float]
 
 
-def front(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+def front(order: FrontOrder, body: bytes, send: Send) -> dict[str, Any]:
     """Execute the slice, send the stages `source` and `ttir`, and return what the back end needs.
 
-    `touched` names, by line, what of the kernel's a statement changes; `untold` names options that
-    are not among `options` and keep their values to the parent. `conclusive` in the result tells
-    that nothing stood in for anything. Raises `Failure`, ASKED where one of `untold` was read.
+    `conclusive` in the result tells that nothing stood in for anything. Raises `Failure`, ASKED
+    where an option was read that is `untold`.
     """
-    untold = Untold(header.get("untold") or [])
+    untold = Untold(order.untold)
     with untold.noticed(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            return _front(header, body.decode(), send, caught, untold)
+            return _front(order, body.decode(), send, caught, untold)
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
 
 
 def _front(
-    header: dict[str, Any],
+    order: FrontOrder,
     text: str,
     send: Send,
     caught: list[warnings.WarningMessage],
     untold: Untold,
 ) -> dict[str, Any]:
     started = perf_counter()
-    name = header.get("module", MODULE)
-    driver_stub.pretend(triton_api.target_of(header["target"]))
-    files = header.get("files") or {}
-    texts = {USER_FILE: text, **files}
+    driver_stub.pretend(triton_api.target_of(order.target))
+    texts = {USER_FILE: text, **order.files}
     triton_knobs.pristine()
-    loaded = load(text, files, name=name)
+    loaded = load(text, order.files, name=order.module)
     load_ms = spent_ms(started)
     try:
         triton_knobs.check(texts)
-        function = find(loaded, header.get("kernel"), header.get("touched"))
-        specialization = specialize(function, header, loaded)
-        made = _lower(function, specialization, header, send, loaded, untold)
+        function = find(loaded, order.kernel, order.touched)
+        specialization = specialize(function, order, loaded)
+        made = _lower(function, specialization, order, send, loaded, untold)
         told = triton_knobs.check(texts)  # code may have run while the kernel was compiled
     except Failure as failure:
         failure.conclusive = loaded.is_conclusive
@@ -79,7 +77,7 @@ def _front(
         "kind": "result",
         "kernel": function.__name__,
         "language": "glir" if function.is_gluon() else "ttir",
-        "locations": made.locations,
+        "locations": members_of(made.locations),
         "parameters": specialization.parameters,
         "constexprs": {
             name: ast_source.encode(value) for name, value in specialization.filled.items()
@@ -87,7 +85,7 @@ def _front(
         "metadata": {},
         "timings_ms": {"load": load_ms, **made.timings_ms},
         "notes": told + _remarks(loaded, caught),
-        "assumptions": loaded.assumptions.made,
+        "assumptions": [vars(item) for item in loaded.assumptions.made],
         "conclusive": loaded.is_conclusive,
     }
 
@@ -95,13 +93,13 @@ def _front(
 def _lower(
     function: Any,
     specialization: CompleteSpecialization,
-    header: dict[str, Any],
+    order: FrontOrder,
     send: Send,
     loaded: Loaded,
     untold: Untold,
 ) -> _Made:
-    backend = triton_api.make_backend(triton_api.target_of(header["target"]))
-    parsed = backend.parse_options(dict(header["options"]))
+    backend = triton_api.make_backend(triton_api.target_of(order.target))
+    parsed = backend.parse_options(dict(order.options))
     options = untold.hidden(parsed)
     stages = triton_api.stages_of(backend, options, gluon=function.is_gluon())
     context = triton_api.new_context(backend)
@@ -109,10 +107,10 @@ def _lower(
     module = _make_ir(function, specialization, backend, options, context, loaded)
     untold.check()
     source = triton_api.virtual_paths(str(module))
-    ir_module.check_size(source, "source", header)
+    ir_module.check_size(source, "source", order.ir_bounds)
     timings_ms = {"source": spent_ms(started)}
     send({"kind": "stage", "stage": "source", "ms": timings_ms["source"]}, source.encode())
-    if header.get("stop_after") != "source" and not function.is_gluon():
+    if order.stop_after != "source" and not function.is_gluon():
         started = perf_counter()
         metadata = {"target": backend.target, **untold.told(parsed)}
         module = _make_ttir(stages["ttir"], module, metadata)

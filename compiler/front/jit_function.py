@@ -7,7 +7,7 @@ Finds the jit function to compile in a loaded module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import triton.language as tl
@@ -18,6 +18,8 @@ from compiler.front import ast_source
 from compiler.front.diagnosis import module_errors
 from compiler.front.module import MODULE, Loaded, load
 from compiler.front.stubs import driver_stub
+from compiler.messages.orders import ParametersOrder
+from compiler.messages.wire import Send
 from compiler.rejection import suggestion
 
 
@@ -103,19 +105,16 @@ def _only(functions: dict[str, Any], loaded: Loaded) -> Any:
     raise Failure("ambiguous_kernel", "frontend", message)
 
 
-Send = Callable[[dict[str, Any], bytes], None]
-
-
-def parameters(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+def parameters(order: ParametersOrder, body: bytes, send: Send) -> dict[str, Any]:
     """Return the kernel's name, its line, and its parameters as `facts` describes them.
 
-    Annotations are those that Triton derived: a type, something with `constexpr`, or null. `header`
-    has `kernel`, `files`, `touched` and `target`, as that of `front`. Raises `Failure`.
+    Annotations are those that Triton derived: a type, something with `constexpr`, or null. Raises
+    `Failure`.
     """
     del send
-    driver_stub.pretend(triton_api.target_of(header["target"]))
-    loaded = load(body.decode(), header.get("files") or {}, name=MODULE)
-    function = find(loaded, header.get("kernel"), header.get("touched"))
+    driver_stub.pretend(triton_api.target_of(order.target))
+    loaded = load(body.decode(), order.files, name=MODULE)
+    function = find(loaded, order.kernel, order.touched)
     return {
         "kernel": function.__name__,
         "line": triton_api.definition_line(function),

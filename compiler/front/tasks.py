@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from compiler.back.back import back
 from compiler.back.derive_tasks import export, lines, log
 from compiler.back.describe import describe
@@ -16,25 +13,26 @@ from compiler.front.cache_key import cache_key
 from compiler.front.front import front
 from compiler.front.jit_function import parameters
 from compiler.front.warming import forget, touch, warm_up
+from compiler.messages import orders
+from compiler.messages.wire import Task, task_of
 from compiler.slice.slice import cut
 
-__all__ = ["TASKS", "Send", "Task", "forget", "touch", "warm_up"]
+__all__ = ["TASKS", "forget", "touch", "warm_up"]
 
-Send = Callable[[dict[str, Any], bytes], None]
-Task = Callable[[dict[str, Any], bytes, Send], dict[str, Any]]
-
-TASKS: dict[str, Task] = {
-    "cut": cut,
-    "front": front,
-    "parameters": parameters,
-    "back": back,
-    "posted": posted,
-    "describe": describe,
-    "sass": sass,
-    "lines": lines,
-    "log": log,
-    "passes": passes,
-    "export": export,
-    "cache_key": cache_key,
-    "triton_cache": triton_cache,
-}
+TASKS: dict[str, Task] = dict(
+    [
+        task_of(orders.SliceOrder, cut),
+        task_of(orders.FrontOrder, front),
+        task_of(orders.ParametersOrder, parameters),
+        task_of(orders.BackOrder, back),
+        task_of(orders.PostedOrder, posted),
+        task_of(orders.DescribeOrder, describe),
+        task_of(orders.SassOrder, sass),
+        task_of(orders.LinesOrder, lines),
+        task_of(orders.LogOrder, log),
+        task_of(orders.PassesOrder, passes),
+        task_of(orders.ExportOrder, export),
+        task_of(orders.CacheKeyOrder, cache_key),
+        task_of(orders.TritonCacheOrder, triton_cache),
+    ]
+)

@@ -12,6 +12,7 @@ import importlib.util
 import linecache
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,10 @@ from compiler.front import huge_pages, triton_knobs
 from compiler.front.front import front
 from compiler.front.stubs import driver_stub, torch_stub, triton_modules
 from compiler.front.stubs.triton_modules import absence
+from compiler.messages.orders import BackOrder, FrontOrder, SliceOrder
+from compiler.messages.reports import BlockLocations
 from compiler.slice.slice import cut
+from compiler.target import Target
 
 
 def forget() -> None:
@@ -90,8 +94,8 @@ def warm(x_ptr, n, BLOCK: tl.constexpr = 64):
         total += twice(tl.load(x_ptr + tl.arange(0, BLOCK)))
     tl.store(x_ptr + tl.arange(0, BLOCK), total + tl.sum(total))
 """
-_TARGET = {"backend": "cuda", "arch": 90, "warp_size": 32}
-_HIP = {"backend": "hip", "arch": "gfx942", "warp_size": 64}
+_TARGET = Target("cuda", 90, 32)
+_HIP = Target("hip", "gfx942", 64)
 _OPTIONS = {"enable_fp_fusion": True}
 
 
@@ -115,7 +119,7 @@ def warm_up() -> None:
     triton_api.load_libraries()
     touch("cut")
     for arch in (80, 90, 100):
-        _compile({**_TARGET, "arch": arch}, "cubin")
+        _compile(replace(_TARGET, arch=arch), "cubin")
     _compile(_HIP, "hsaco")
     sys.meta_path[:] = finders
     driver_stub.forget()
@@ -130,7 +134,7 @@ def warm_up() -> None:
 def touch(profile: str) -> None:
     """Run a tiny task of `profile`'s kind (cut, front, back) to take its page faults early."""
     if profile == "cut":
-        cut({"kernel": None}, _SOURCE)
+        cut(SliceOrder(), _SOURCE)
     elif profile == "front":
         _front(_TARGET)
     else:
@@ -144,25 +148,26 @@ def _import_if_there(name: str) -> None:
         return  # this version of Triton has no such module: user code that asks for it is told so
 
 
-def _front(target: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+def _front(target: Target) -> tuple[dict[str, Any], bytes]:
     artifacts: dict[str, bytes] = {}
 
     def keep(header: dict[str, Any], body: bytes) -> None:
         artifacts[header["stage"]] = body
 
-    header = {
-        "kernel": "warm", "files": {}, "signature": {"x_ptr": "*fp32", "n": "i32"},
-        "constexprs": {},
-        "hints": {"x_ptr": ["divisible_by_16"]}, "options": _OPTIONS, "target": target,
-        "stop_after": None, "module": "warm",
-    }  # fmt: skip
-    return front(header, _SOURCE, keep), artifacts["ttir"]
+    order = FrontOrder(
+        kernel="warm",
+        signature={"x_ptr": "*fp32", "n": "i32"},
+        constexprs={},
+        hints={"x_ptr": ["divisible_by_16"]},
+        options=_OPTIONS,
+        target=target,
+        module="warm",
+    )
+    return front(order, _SOURCE, keep), artifacts["ttir"]
 
 
-def _compile(target: dict[str, Any], stop_after: str) -> None:
+def _compile(target: Target, stop_after: str) -> None:
     made, ttir = _front(target)
-    header = {
-        "locations": made["locations"], "options": _OPTIONS, "target": target,
-        "stop_after": stop_after, "kernel": "warm",
-    }  # fmt: skip
-    back(header, ttir, lambda *_: None)
+    locations = BlockLocations(**made["locations"])
+    order = BackOrder(locations=locations, options=_OPTIONS, target=target, stop_after=stop_after)
+    back(order, ttir, lambda *_: None)

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from compiler.diagnostic import USER_FILE, Assumption, Failure, Span, diagnostic, excerpt
+from compiler.diagnostic import USER_FILE, Diagnostic, Failure, Span, diagnostic, excerpt
+from compiler.messages.orders import SliceOrder
 from compiler.slice import blanking, kernel_choice, posted_files, second_opinion, syntax_errors
 from compiler.slice.decorators import is_foreign_decorator
 from compiler.slice.effects import Effects
@@ -38,20 +39,19 @@ class _Source:
     effects: Effects
 
 
-def cut(header: dict[str, Any], body: bytes, send: object = None) -> dict[str, Any]:
-    """Return the slice of the kernel that `header` names, the files it imports, and the facts.
+def cut(order: SliceOrder, body: bytes, send: object = None) -> dict[str, Any]:
+    """Return the slice of the kernel that `order` names, the files it imports, and the facts.
 
-    `functions` names those that the request's constexprs pass to the kernel: they are reached too.
-    With `inspect: true` no kernel is chosen and no slice made: facts only. `whole` in the result
-    tells that the text was not cut, `opinion` the text to execute beside the slice, or `null`.
+    `whole` in the result tells that the text was not cut, `opinion` the text to execute beside the
+    slice, or `null`.
     Raises `Failure`: `syntax_error`, `unknown_kernel`, `ambiguous_kernel`.
     """
     del send
     started = perf_counter()
-    files: dict[str, str] = header.get("files") or {}
+    files = order.files
     source = _read(body, files)
     names = [function.name for function in source.functions]
-    if header.get("inspect"):
+    if order.inspect:
         names += posted_files.jit_functions(source.tree, files)
     others = {name: index for index, name in enumerate(dict.fromkeys(names))}
     stated = {f.name: facts(f, others, source.aliases) for f in source.functions}
@@ -59,7 +59,7 @@ def cut(header: dict[str, Any], body: bytes, send: object = None) -> dict[str, A
     for name, known in stated.items():
         known["certain"] = counts[name] == 1 or _is_defined_plainly(name, source)
     result: dict[str, Any] = {"kind": "result", "facts": {"kernels": list(stated.values())}}
-    if header.get("inspect"):
+    if order.inspect:
         for name, known in stated.items():
             known["blanked"] = _blanked(source, name)
         nothing: dict[str, Any] = {
@@ -71,7 +71,7 @@ def cut(header: dict[str, Any], body: bytes, send: object = None) -> dict[str, A
         }
         result |= nothing | {"whole": False, "opinion": None, "notes": []}
     else:
-        result |= _slice(source, header.get("kernel"), header.get("functions") or [], files)
+        result |= _slice(source, order.kernel, order.functions, files)
     return result | {"ms": round((perf_counter() - started) * 1000, 3)}
 
 
@@ -193,12 +193,12 @@ def _touched(found: blanking.Reach) -> dict[str, list[str]]:
 
 def _assumed(
     source: _Source, found: blanking.Reach | None, units: list[Unit]
-) -> dict[str, list[Any]]:
+) -> dict[str, list[dict[str, Any]]]:
     """Return the assumptions of what is left out, and a warning for each."""
     made = _assumptions(source, found, units)
     spans = [(Span(USER_FILE, line), message) for line, message in made]
     return {
-        "assumptions": [Assumption(s.file, s.line, text) for s, text in spans],
+        "assumptions": [{"file": s.file, "line": s.line, "message": text} for s, text in spans],
         "notes": [
             diagnostic("warning", "request", text, span=s, excerpt=excerpt(source.lines, s))
             for s, text in spans
@@ -275,7 +275,7 @@ def _whole(
 ) -> dict[str, Any]:
     """Return the whole text, but for decorators that change no kernel."""
     message = f"the source was not cut down to its kernel, so all of it was executed: {why}"
-    note = diagnostic("note", "request", message)
+    note: Diagnostic = diagnostic("note", "request", message)
     units = source.outline.units
     matters = found is not None and blanking.DECORATOR in found.opaque
     blanked = _left_out(units, foreign_only=matters)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from compiler.messages.orders import BackOrder, FrontOrder
 from tests.security.conftest import ROOT
-from worker.compile.reports import STAGES_OF_TASK
 from worker.pool.child_outcome import Ending
 from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteToolchain
@@ -45,13 +45,13 @@ async def front(pool, body="pass", deadline_s=20.0, before=""):
     header = {"task": "front", "kernel": "copy", "files": {}}
     source = SOURCE.replace("BODY", body).replace("@", f"{before}\n@").encode()
     job = header | SPECIALIZATION | COMMON
-    stages = STAGES_OF_TASK["front"]
+    stages = FrontOrder.stages
     return await pool.run("front", job, source, deadline_s=deadline_s, stages=stages)
 
 
 async def back(pool, ttir, locations=None, deadline_s=20.0):
-    header = {"task": "back", "kernel": "copy", "locations": locations, **COMMON}
-    stages = STAGES_OF_TASK["back"]
+    header = {"task": "back", "locations": locations, **COMMON}
+    stages = BackOrder.stages
     return await pool.run("back", header, ttir, deadline_s=deadline_s, stages=stages)
 
 

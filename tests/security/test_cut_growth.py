@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from compiler.messages.orders import SliceOrder
 from compiler.slice.slice import cut
 
 HEAD = (
@@ -37,7 +38,7 @@ def seconds(line: str, count: int) -> float:
         gc.collect()
         gc.disable()  # what else this process holds is none of the cut's doing
         started = time.process_time()
-        cut({"kernel": "k"}, text)
+        cut(SliceOrder(kernel="k"), text)
         spent_s = time.process_time() - started
         gc.enable()
         return spent_s

@@ -1,37 +1,43 @@
-"""From how a child ended to what the user is told: one named failure for every abnormal end.
+"""From how a child ended to what the answer says: one named failure for every abnormal end.
 
-Pure; what a compiler said in a log was read elsewhere.
+Pure; what a compiler wrote to its log was read elsewhere.
 """
 
 import signal as signals
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-from compiler.diagnostic import Diagnostic
+from compiler.compilation import Diagnostic
 from compiler.job import CompileJob
+from compiler.messages.orders import BackOrder, Order
 from worker.compile.progress import CompilationFailed
 from worker.compile.reports import FailureReport
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.retry import killed_from_outside
 
 _COMPLAINT = b"error: "
-NO_USER_CODE = frozenset({"back", "posted"})
-"""Tasks whose children run nothing of the user's, so that how they end is the compiler's doing."""
+AnyOrder = Order | type[Order]
 
 
-def explains_itself_in_log(task: str, outcome: ChildOutcome) -> bool:
-    """Whether the log of `task` says why it failed: MLIR and LLVM say that on stderr only."""
+def runs_user_code(order: AnyOrder) -> bool:
+    """Return whether how the child ends may be the author's doing, and not the compiler's alone."""
+    return order.profile != BackOrder.profile
+
+
+def explains_itself_in_log(order: AnyOrder, outcome: ChildOutcome) -> bool:
+    """Return whether the log says why the task failed: MLIR and LLVM say it on stderr only."""
     if outcome.failure is not None:
         slug = outcome.failure.get("slug")
-        return slug == "lowering_failed" or (slug == "assembler_failed" and task in NO_USER_CODE)
+        return slug == "lowering_failed" or (
+            slug == "assembler_failed" and not runs_user_code(order)
+        )
+    if runs_user_code(order):
+        return False
     if outcome.result is not None:
-        return task in NO_USER_CODE and _COMPLAINT in outcome.stderr
-    return task in NO_USER_CODE and outcome.ending in (Ending.SIGNAL, Ending.SILENT)
+        return _COMPLAINT in outcome.stderr
+    return outcome.ending in (Ending.SIGNAL, Ending.SILENT)
 
 
-PROFILES = {"posted": "back", "parameters": "front"}
-"""Of tasks that are not named like the profile of the child that runs them."""
 _KILLED = (
     "Its process was killed from outside again and again, as the kernel does when the worker's "
     "machine runs out of memory. Post it again, or give workers more memory or fewer slots."
@@ -39,35 +45,36 @@ _KILLED = (
 
 
 def failure_of(
-    task: str,
+    order: AnyOrder,
     outcome: ChildOutcome,
     job: CompileJob,
     stages: dict[str, bytes],
+    limit_s: float,
     logged: Sequence[Diagnostic] = (),
 ) -> CompilationFailed:
-    """Return the failure that `outcome` of `task` means; `stages` are those reached before.
+    """Return the failure that `outcome` of a child with `order` means, which had `limit_s`.
 
-    `logged` is what its log complained of.
+    `stages` are those reached before, `logged` is what its log complained of.
     """
-    stage = stage_under_way(task, job, stages)
+    stage = stage_under_way(order, job, stages)
     violation = violation_of(outcome)
-    if violation is not None and (task not in NO_USER_CODE or outcome.ending is Ending.FLOOD):
+    if violation is not None and (runs_user_code(order) or outcome.ending is Ending.FLOOD):
         return CompilationFailed("sandbox_violation", violation, [_diagnostic(stage, violation)])
     match outcome.ending:
         case Ending.DEADLINE:
             detail = (
-                f"The compilation did not finish within timeout_s = {job.timeout_s:g} s; "
+                f"The compilation did not finish within timeout_s = {limit_s:g} s; "
                 f"it ran out of time in stage {stage}. Smaller tiles or fewer unrolled iterations "
                 "compile faster."
             )
             return CompilationFailed("compile_timeout", detail, [_diagnostic(stage, detail)])
-        case Ending.SIGNAL if killed_from_outside(outcome, PROFILES.get(task, task)):
+        case Ending.SIGNAL if killed_from_outside(outcome, order.profile):
             return CompilationFailed("worker_lost", _KILLED, [_diagnostic(stage, _KILLED)])
-        case Ending.SIGNAL if task not in NO_USER_CODE:
+        case Ending.SIGNAL if runs_user_code(order):
             detail = f"The process that ran the source was ended by {_signal_name(outcome)}."
             return CompilationFailed("compiler_crashed", detail, [_diagnostic(stage, detail)])
         case Ending.GARBAGE:
-            return lie(task, outcome.detail)
+            return broken_report(order, outcome.detail)
         case Ending.SANDBOX:
             detail = "A layer of the sandbox did not hold; nothing was run."
             return CompilationFailed("sandbox_violation", detail, [_diagnostic(stage, detail)])
@@ -99,10 +106,10 @@ def misreported(detail: str) -> str:
     return f"The process that ran the source did not report as the compiler does ({detail})."
 
 
-def reported(
+def reported_failure(
     failure: FailureReport, outcome: ChildOutcome, logged: Sequence[Diagnostic] = ()
 ) -> CompilationFailed:
-    """Return the failure that a task told itself; `logged` is what its log complained of."""
+    """Return the failure that a task named itself; `logged` is what its log complained of."""
     diagnostics = _with_errors(logged) or failure.diagnostics
     if failure.slug == "assembler_failed":  # LLVM's complaint is the cause, the assembler's follows
         diagnostics = [*_with_errors(logged), *failure.diagnostics]
@@ -116,30 +123,35 @@ def reported(
     )
 
 
-def gone_on_after(logged: Sequence[Diagnostic]) -> list[Diagnostic]:
+def warnings_of(logged: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Return warnings of the errors that LLVM logged before it went on as if there were none.
 
-    Without excerpts: what equal IR gave is told to others, whose text may be another.
+    Without excerpts: what equal IR gave is answered to others, too, whose text may be another.
     """
-    return [
-        replace(
-            item,
-            severity="warning",
-            excerpt=None,
-            message=f"{item.message}; Triton went on, so the machine code may be wrong",
-        )
-        for item in _with_errors(logged)
-        if item.severity == "error"
-    ]
+    return [_warning(item) for item in _with_errors(logged) if item.severity == "error"]
+
+
+def _warning(error: Diagnostic) -> Diagnostic:
+    return Diagnostic(
+        severity="warning",
+        stage=error.stage,
+        message=f"{error.message}; Triton went on, so the machine code may be wrong",
+        hint=error.hint,
+        file=error.file,
+        line=error.line,
+        column=error.column,
+        end_line=error.end_line,
+        end_column=error.end_column,
+    )
 
 
 def _with_errors(logged: Sequence[Diagnostic]) -> list[Diagnostic]:
     return list(logged) if any(item.severity == "error" for item in logged) else []
 
 
-def lie(task: str, detail: str) -> CompilationFailed:
+def broken_report(order: AnyOrder, detail: str) -> CompilationFailed:
     """Return the failure of a child whose report is no report: what ran in it wrote to its pipe."""
-    if task in NO_USER_CODE:
+    if not runs_user_code(order):
         return CompilationFailed("compiler_crashed", f"The compiler's report is broken: {detail}")
     message = misreported(detail)
     return CompilationFailed("sandbox_violation", message, [_diagnostic("frontend", message)])
@@ -164,17 +176,17 @@ def _signal_name(outcome: ChildOutcome) -> str:
     return signals.Signals(outcome.signal).name
 
 
-def stage_under_way(task: str, job: CompileJob, stages: dict[str, bytes]) -> str:
-    """Return the stage that `task` was at when it had reached `stages`."""
-    if task not in NO_USER_CODE:
+def stage_under_way(order: AnyOrder, job: CompileJob, stages: dict[str, bytes]) -> str:
+    """Return the stage that a child with `order` was at when it had reached `stages`."""
+    if runs_user_code(order):
         return "ttir" if "source" in stages else "frontend"
-    order = job.target.stages
-    reached = [index for index, stage in enumerate(order) if stage in stages]
+    names = job.target.stages
+    reached = [index for index, stage in enumerate(names) if stage in stages]
     if not reached and job.ir is not None:
         return job.ir.language
     # a Gluon kernel has no ttir, but what lowers it is at ttgir all the same
-    first = order.index("ttgir") if task == "back" else 0
-    return order[min(max(max(reached, default=-1) + 1, first), len(order) - 1)]
+    first = names.index("ttgir") if order.task == BackOrder.task else 0
+    return names[min(max(max(reached, default=-1) + 1, first), len(names) - 1)]
 
 
 def _diagnostic(stage: Any, message: str) -> Diagnostic:

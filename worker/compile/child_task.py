@@ -1,47 +1,37 @@
-"""One task of a compilation in a child of its own: run, checked, and its failure named.
-
-How long an attempt may take: what the most patient of those who wait for it allows.
-
-Somebody with more patience may join while it runs, so that is asked again when the time is over.
-"""
+"""The tasks of one compilation, each in a child of its own: run, checked, and its failure named."""
 
 import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from compiler.diagnostic import Diagnostic
+from compiler.compilation import Diagnostic
 from compiler.job import CompileJob
+from compiler.messages.orders import LogOrder, Order
 from compiler.toolchain import Toolchain
 from store.errors import StoreUnavailable
 from worker.compile.child_failure import (
-    PROFILES,
+    broken_report,
     explains_itself_in_log,
     failure_of,
-    gone_on_after,
-    lie,
-    reported,
+    reported_failure,
     stage_under_way,
+    warnings_of,
 )
+from worker.compile.child_run import ChildRun, carry_out, read_run
 from worker.compile.progress import Progress
-from worker.compile.reports import (
-    STAGES_OF_TASK,
-    BackReport,
-    FailureReport,
-    LogReport,
-    Malformed,
-    Report,
-    read_report,
-    read_stages,
-)
-from worker.pool.child_outcome import ChildOutcome, Stage
+from worker.compile.reports import BackReport, LogReport, Malformed, Report, read_stages
+from worker.pool.child_outcome import Stage
 from worker.pool.pool import Pool
-from worker.pool.retry import run_task
 
 
 class TimeLimit:
-    """The limit of one attempt, counted from when it is made; `ask` returns the present one."""
+    """The limit of one attempt, counted from when it is made.
+
+    It is what the most patient of those who wait allow. One with more patience may join meanwhile,
+    so `ask`, which returns the present limit, is called when the time is over.
+    """
 
     def __init__(self, limit_s: float, ask: Callable[[], Awaitable[float]] | None = None) -> None:
         self.limit_s = limit_s
@@ -81,62 +71,54 @@ class ChildTasks:
     on_stage: OnStage
     limit: TimeLimit
 
-    async def run(
-        self, task: str, header: dict[str, Any], body: bytes, model: type[_Report]
-    ) -> _Report:
-        """Return the report of `task`; its stages and output are added to the progress.
+    async def run(self, order: Order, body: bytes, model: type[_Report]) -> _Report:
+        """Return the report of a child with `order`; its stages and output go into the progress.
 
         Raises CompilationFailed however the child ended otherwise.
         """
-        outcome = await self._run_child(task, header | {"task": task}, body)
-        self.progress.stdout += outcome.stdout.decode(errors="replace")
-        try:
-            self.progress.stages |= read_stages(task, outcome)
-            report = read_report(model, outcome.result) if outcome.result is not None else None
-            failure = None
-            if outcome.failure is not None:
-                failure = read_report(FailureReport, outcome.failure)
-        except Malformed as error:
-            raise lie(task, str(error)) from None
-        logged = await self._logged(task, outcome, failure)
-        if isinstance(report, BackReport) and logged:
-            return report.model_copy(update={"warnings": gone_on_after(logged)})
-        if report is not None:
-            return report
-        if failure is not None:
-            raise reported(failure, outcome, logged)
-        job = self.job.model_copy(update={"timeout_s": self.limit.limit_s})
-        raise failure_of(task, outcome, job, self.progress.stages, logged)
-
-    async def _logged(
-        self, task: str, outcome: ChildOutcome, failure: FailureReport | None
-    ) -> list[Diagnostic]:
-        """Return what the log complains of, read in a child: its author may be hostile."""
-        if not outcome.stderr.strip() or not explains_itself_in_log(task, outcome):
-            return []
-        stage = stage_under_way(task, self.job, self.progress.stages)
-        if failure is not None:
-            stage = failure.stage or "ttir"
-        elif outcome.result is not None:  # LLVM goes on after errors of code generation only
-            stage = "amdgcn" if "amdgcn" in self.job.target.stages else "ptx"
-        ir = self.progress.stages.get("ttgir", b"").decode()
-        header = {"task": "log", "stage": stage, "files": self.job.texts, "ir": ir}
-        read = await self.pool.run("cut", header, outcome.stderr, deadline_s=LOG_DEADLINE_S)
-        try:
-            return read_report(LogReport, read.result or {}).diagnostics
-        except Malformed as error:
-            logger.warning("the log of %s was not read: %s (%s)", self.job.key, read.detail, error)
-            return []
-
-    async def _run_child(self, task: str, header: dict[str, Any], body: bytes) -> ChildOutcome:
-        return await run_task(
+        outcome = await carry_out(
             self.pool,
-            PROFILES.get(task, task),
-            header,
+            order,
             body,
             deadline_s=self.limit.left_s(),
-            stages=STAGES_OF_TASK[task],
+            triton=self.toolchain.triton,
             on_stage=self.on_stage,
             more_s=self.limit.more_s,
-            triton=self.toolchain.triton,
         )
+        self.progress.stdout += outcome.stdout.decode(errors="replace")
+        try:
+            self.progress.stages |= read_stages(order, outcome)
+            run = read_run(outcome, model)
+        except Malformed as error:
+            raise broken_report(order, str(error)) from None
+        logged = await self._logged(order, run)
+        if isinstance(run.report, BackReport) and logged:
+            return run.report.with_warnings(warnings_of(logged))
+        if run.report is not None:
+            return run.report
+        if run.failure is not None:
+            raise reported_failure(run.failure, outcome, logged)
+        stages, limit_s = self.progress.stages, self.limit.limit_s
+        raise failure_of(order, outcome, self.job, stages, limit_s, logged)
+
+    async def _logged(self, order: Order, run: ChildRun[_Report]) -> list[Diagnostic]:
+        """Return what the log complains of, read in a child: its author may be hostile."""
+        if not run.outcome.stderr.strip() or not explains_itself_in_log(order, run.outcome):
+            return []
+        stage = stage_under_way(order, self.job, self.progress.stages)
+        if run.failure is not None:
+            stage = run.failure.stage or "ttir"
+        elif run.report is not None:  # LLVM goes on after errors of code generation only
+            stage = "amdgcn" if "amdgcn" in self.job.target.stages else "ptx"
+        ttgir = self.progress.stages.get("ttgir", b"").decode()
+        log = LogOrder(stage=stage, files=self.job.texts, ir=ttgir)
+        read = await carry_out(self.pool, log, run.outcome.stderr, deadline_s=LOG_DEADLINE_S)
+        try:
+            found = read_run(read, LogReport).report
+        except Malformed as error:
+            logger.warning("the log of %s was not read: %s", self.job.key, error)
+            return []
+        if found is None:
+            logger.warning("the log of %s was not read: %s", self.job.key, read.detail)
+            return []
+        return found.diagnostics

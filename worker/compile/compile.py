@@ -1,41 +1,37 @@
-"""One compilation, start to end: cut, front, back, each in a child of its own.
+"""One compilation, start to end: slice, front, back, each in a child of its own.
 
 Runs in the worker parent: it moves bytes between children and never looks into source or IR.
 What an equal slice or equal TTIR gave before is taken from the cache instead.
 """
 
-import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from compiler.binding import Binding, BindingFailed, Misfit, bind, bind_unseen, with_defaults
-from compiler.compilation import Parameter
-from compiler.constexpr import function_names
-from compiler.diagnostic import USER_FILE, Diagnostic, Span, diagnostic, excerpt
+from compiler.compilation import Diagnostic, Parameter
+from compiler.diagnostic import USER_FILE, Span, diagnostic, excerpt
 from compiler.job import CompileJob
-from compiler.key import back_key, front_key, posted_ir_key, second_opinion_key
-from compiler.options import told_and_untold
+from compiler.key import back_key, posted_ir_key
+from compiler.messages.orders import BackOrder, FrontOrder, IrBounds, PostedOrder
+from compiler.messages.wire import members_of
 from compiler.request import IrText
 from compiler.toolchain import Toolchain
 from store.blobs import Blobs
 from store.compilations import Derived
-from worker.compile import second_opinion
-from worker.compile.child_failure import lie
+from worker.compile.child_failure import broken_report
 from worker.compile.child_task import ChildTasks, OnStage, TimeLimit
+from worker.compile.front_run import FrontRun
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.reports import (
-    OPTION_ASKED,
-    STAGES_OF_TASK,
     BackReport,
-    CutReport,
     FrontReport,
     KernelFacts,
     PostedReport,
+    SliceReport,
 )
-from worker.compile.result_cache import OptionsAsked, ResultCache
+from worker.compile.result_cache import ResultCache, Sharing
+from worker.compile.slicer import slice_source
 from worker.pool.pool import Pool
-
-Header = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +45,29 @@ class CompileContext:
     backs: Derived
     share_namespaces: bool = False
     """Whether what an equal slice or TTIR gave is taken from other namespaces, too."""
+    ir_bounds: IrBounds = field(default_factory=IrBounds)
+
+    def tasks_of(
+        self,
+        job: CompileJob,
+        progress: Progress,
+        limit: TimeLimit,
+        on_stage: OnStage = lambda _: None,
+    ) -> ChildTasks:
+        """Return what runs the children of `job`, which fill `progress`."""
+        return ChildTasks(self.pool, self.toolchain, job, progress, on_stage, limit)
+
+    def run_of(self, tasks: ChildTasks, *, refresh: bool = False) -> "CompileRun":
+        """Return the run of the tasks' job; with `refresh` no shared result is taken."""
+        job = tasks.job
+        sharing = Sharing(job.toolchain_id, "" if self.share_namespaces else job.namespace)
+        results = ResultCache(job, tasks.progress, tasks.on_stage, self.fronts, self.backs, refresh)
+        return CompileRun(tasks, results, sharing, self.ir_bounds)
 
 
 async def compile_kernel(
     job: CompileJob,
-    bench: CompileContext,
+    context: CompileContext,
     progress: Progress,
     on_stage: OnStage,
     limit: TimeLimit,
@@ -64,52 +78,39 @@ async def compile_kernel(
 
     Raises CompilationFailed; the stages reached until then stay in `progress`.
     """
-    tasks = ChildTasks(bench.pool, bench.toolchain, job, progress, on_stage, limit)
-    way = _CompileRun(job, bench, progress, tasks, _shelf(tasks, bench, refresh=refresh))
+    tasks = context.tasks_of(job, progress, limit, on_stage)
+    run = context.run_of(tasks, refresh=refresh)
     if job.ir is not None:
-        await way.posted(job.ir)
+        await run.posted(job.ir)
         return
-    cut = await way.cut()
-    front = await way.front(cut, way.bind(cut))
-    if job.stop_after not in STAGES_OF_TASK["front"]:
-        await way.back(front)
-
-
-async def front_work(
-    job: CompileJob, bench: CompileContext, progress: Progress
-) -> tuple[Header, bytes]:
-    """Return what the front end of `job` is given: a header, and the slice that it executes.
-
-    Raises CompilationFailed.
-    """
-    limit = TimeLimit(job.timeout_s)
-    tasks = ChildTasks(bench.pool, bench.toolchain, job, progress, lambda _: None, limit)
-    way = _CompileRun(job, bench, progress, tasks, _shelf(tasks, bench, refresh=False))
-    cut = await way.cut()
-    return way.front_header(cut, way.bind(cut)), (cut.opinion or cut.slice).encode()
+    sliced = await slice_source(tasks)
+    front = await run.front(sliced, run.bind(sliced))
+    if job.stop_after not in FrontOrder.stages:
+        await run.back(front)
 
 
 @dataclass(frozen=True, slots=True)
-class _CompileRun:
-    job: CompileJob
-    bench: CompileContext
-    progress: Progress
+class CompileRun:
+    """The steps of one compilation, what they give going into the progress of its tasks."""
+
     tasks: ChildTasks
-    shelf: ResultCache
+    results: ResultCache
+    sharing: Sharing
+    ir_bounds: IrBounds
 
-    async def cut(self) -> CutReport:
-        functions = function_names(self.job.specialization_json)
-        header = {"kernel": self.job.kernel, "files": self.job.files, "functions": functions}
-        source = (self.job.source or "").encode()
-        report = await self.tasks.run("cut", header, source, CutReport)
-        self.progress.kernel = report.kernel
-        self.progress.timings_ms["cut"] = report.ms
-        self.progress.diagnostics += report.notes
-        self.progress.assumptions += report.assumptions
-        return report
+    @property
+    def job(self) -> CompileJob:
+        """The job."""
+        return self.tasks.job
 
-    def bind(self, cut: CutReport) -> Binding:
-        known = [kernel for kernel in cut.facts.kernels if kernel.name == cut.kernel]
+    @property
+    def progress(self) -> Progress:
+        """What it has come to."""
+        return self.tasks.progress
+
+    def bind(self, sliced: SliceReport) -> Binding:
+        """Return the specialization fitted to the kernel's parameters. Raises CompilationFailed."""
+        known = [kernel for kernel in sliced.facts.kernels if kernel.name == sliced.kernel]
         facts = next((kernel for kernel in known if kernel.certain), None)
         try:
             if facts is None:
@@ -124,146 +125,86 @@ class _CompileRun:
         self.progress.parameters = binding.parameters
         return binding
 
-    def front_header(self, cut: CutReport, binding: Binding) -> Header:
-        return {
-            "kernel": cut.kernel,
-            "files": cut.files,
-            "touched": cut.touched,
-            "signature": binding.signature,
-            "constexprs": binding.constexprs,
-            "hints": binding.hints,
-            **self._common(),
-        }
+    def front_order(self, sliced: SliceReport, binding: Binding) -> FrontOrder:
+        """Return what the front end is given beside the text."""
+        return FrontOrder(
+            kernel=sliced.kernel,
+            files=sliced.files,
+            touched=sliced.touched,
+            signature=binding.signature,
+            constexprs=binding.constexprs,
+            hints=binding.hints,
+            options=self.job.options,
+            target=self.job.target,
+            stop_after=self.job.stop_after,
+            ir_bounds=self.ir_bounds,
+        )
 
-    async def front(self, cut: CutReport, binding: Binding) -> FrontReport:
-        header = self.front_header(cut, binding)
-        if cut.opinion is None:
-            report = await self.execute(cut.slice, header)
-        else:
-            report = await self._settled(cut.slice, cut.opinion, header)
+    async def front(self, sliced: SliceReport, binding: Binding) -> FrontReport:
+        """Execute the slice. Raises CompilationFailed."""
+        runs = FrontRun(self.tasks, self.results, self.sharing)
+        report = await runs.run(sliced.slice, sliced.opinion, self.front_order(sliced, binding))
         self.progress.kernel = report.kernel
         self.progress.timings_ms["frontend"] = sum(
             ms for name, ms in report.timings_ms.items() if not self._is_behind(name)
         )
         self.progress.diagnostics += report.notes
-        self.progress.assumptions += report.assumptions
+        self.progress.assumptions += [item.as_assumption() for item in report.assumptions]
         self.progress.parameters = with_defaults(binding.parameters, report.constexprs)
         return report
 
-    async def _settled(self, part: str, whole: str, header: Header) -> FrontReport:
-        """Execute a slice, and beside it the whole text, which decides where it can."""
-        key = second_opinion_key(part=part, whole=whole, **header, **self._sharing())
-        if await self.shelf.knows_opinion(key):
-            return await self.execute(part, header)
-        other = self._beside()
-        whole_run = second_opinion.outcome(other.execute(whole, header), other.progress.stages)
-        second = asyncio.create_task(whole_run)
-        try:
-            first = await second_opinion.outcome(self.execute(part, header), self.progress.stages)
-            said = await second_opinion.in_time(second)
-        finally:
-            await second_opinion.ended(second)
-        if said is None:
-            self.progress.assumptions.append(second_opinion.UNFINISHED)
-        elif not said.is_conclusive or second_opinion.agree(first, said):
-            self.shelf.keep_opinion(key)
-        else:
-            self.progress.take_over(other.progress)
-            first = said
-        if isinstance(first.end, CompilationFailed):
-            raise first.end
-        return first.end
-
-    def _beside(self) -> "_CompileRun":
-        """Return a run of the same job with a progress of its own, which announces nothing."""
-        progress = Progress()
-        tasks = replace(self.tasks, progress=progress, on_stage=lambda _: None)
-        shelf = replace(self.shelf, progress=progress, on_stage=tasks.on_stage)
-        return replace(self, progress=progress, tasks=tasks, shelf=shelf)
-
-    async def execute(self, text: str, header: Header) -> FrontReport:
-        """Execute `text` in a front child, or take what equal ones gave.
-
-        Raises CompilationFailed.
-        """
-        report = await self._front_untold(text, header) or await self._front_of(text, header)
-        if report is OptionsAsked.TO_BE_TOLD:
-            raise lie("front", "it was told all options and asks for one")
-        return report
-
-    async def _front_untold(self, text: str, header: Header) -> FrontReport | None:
-        """Return what a front end makes that is not told what only back ends read, if it can."""
-        if "gluon" in text:
-            return None  # its language begins with num_warps; to be told at once saves a child
-        told, untold = told_and_untold(self.job.options)
-        report = await self._front_of(text, header | {"options": told, "untold": untold})
-        return None if report is OptionsAsked.TO_BE_TOLD else report
-
-    async def _front_of(self, text: str, header: Header) -> FrontReport | OptionsAsked:
-        # all that the child sees is in its key: what the source makes of it, it gives to its like
-        inputs: Header = {"untold": None} | _all_but_stop(header)
-        key = front_key(text=text, **inputs, **self._sharing())
-        known = await self.shelf.front(key)
-        if known is not None:
-            return known
-        stdout = self.progress.stdout
-        try:
-            report = await self.tasks.run("front", header, text.encode(), FrontReport)
-        except CompilationFailed as failure:
-            if failure.slug != OPTION_ASKED:
-                raise
-            self.progress.stdout = stdout
-            self.progress.stages.clear()
-            self.shelf.keep_asks(key)
-            return OptionsAsked.TO_BE_TOLD
-        self.shelf.keep_front(key, report)
-        return report
-
     async def back(self, front: FrontReport) -> None:
+        """Lower what the front end made. Raises CompilationFailed."""
         # Gluon has no ttir: its back end begins at the stage that Triton calls source
         ir = self.progress.stages["ttir" if front.language == "ttir" else "source"]
-        header = {
-            "language": front.language,
-            "locations": front.locations.model_dump(),
-            **self._common(),
-        }
-        key = back_key(ir=ir, **_all_but_stop(header), **self._sharing())
-        report = await self.shelf.back(key, "back", BackReport)
+        order = BackOrder(
+            language=front.language,
+            locations=front.locations.as_message(),
+            options=self.job.options,
+            target=self.job.target,
+            stop_after=self.job.stop_after,
+            files=self.job.texts,
+            ir_bounds=self.ir_bounds,
+        )
+        key = back_key(ir=ir, **_key_inputs(order, "canonicalize"), **self.sharing.key_inputs)
+        report = await self.results.back(key, order.stages, BackReport)
         if report is None:
-            # the source is for excerpts in messages only: the back end never runs it
-            files = {"files": self.job.texts}
-            report = await self.tasks.run("back", header | files, ir, BackReport)
-            self.shelf.keep_back(key, "back", report)
-        self._take(report, front.language)
+            report = await self.tasks.run(order, ir, BackReport)
+            self.results.keep_back(key, order.stages, report)
+        self._take(order, report)
 
     async def posted(self, ir: IrText) -> None:
-        header = {
-            "language": ir.language,
-            "stage": ir.stage,
-            "canonicalize": ir.canonicalize,
-            **self._common(),
-        }
+        """Lower posted IR. Raises CompilationFailed."""
         text = ir.text.encode()
-        key = posted_ir_key(text=text, **_all_but_stop(header), **self._sharing())
-        report = await self.shelf.back(key, "posted", PostedReport)
+        order = PostedOrder(
+            language=ir.language,
+            stage=ir.stage,
+            canonicalize=ir.canonicalize,
+            options=self.job.options,
+            target=self.job.target,
+            stop_after=self.job.stop_after,
+            files=self.job.texts,
+            ir_bounds=self.ir_bounds,
+        )
+        key = posted_ir_key(text=text, **_key_inputs(order, "locations"), **self.sharing.key_inputs)
+        report = await self.results.back(key, order.stages, PostedReport)
         if report is None:
-            files = {"files": self.job.texts}
-            report = await self.tasks.run("posted", header | files, text, PostedReport)
-            self.shelf.keep_back(key, "posted", report)
+            report = await self.tasks.run(order, text, PostedReport)
+            self.results.keep_back(key, order.stages, report)
         self.progress.kernel = report.kernel
         self.progress.diagnostics += report.notes
         self.progress.parameters = tuple(
             Parameter(**item.model_dump(), role="runtime", value=None) for item in report.parameters
         )
-        self._take(report, ir.language)
+        self._take(order, report)
 
-    def _take(self, report: BackReport, language: str) -> None:
+    def _take(self, order: BackOrder, report: BackReport) -> None:
         """Take over what the report says of the stage to stop after."""
         # IR that is not lowered at all has its facts under its language
-        at = self.job.stop_after if self.job.stop_after in report.facts else language
+        at = self.job.stop_after if self.job.stop_after in report.facts else order.language
         facts = report.facts.get(at)
         if facts is None:
-            raise lie("back", f"nothing is said of {at}")
+            raise broken_report(order, f"nothing is said of {at}")
         self.progress.timings_ms |= {
             name: ms for name, ms in report.timings_ms.items() if not self._is_behind(name)
         }
@@ -278,47 +219,29 @@ class _CompileRun:
         order = self.job.target.stages
         return name in order[order.index(self.job.stop_after) + 1 :]
 
-    def _sharing(self) -> Header:
-        """Return where results are shared: with the same toolchain, in the same namespace."""
-        namespace = "" if self.bench.share_namespaces else self.job.namespace
-        return {"toolchain_id": self.job.toolchain_id, "namespace": namespace}
 
-    def _common(self) -> dict[str, Any]:
-        target = self.job.target
-        return {
-            "options": self.job.options,
-            "target": {
-                "backend": target.backend,
-                "arch": target.arch,
-                "warp_size": target.warp_size,
-            },
-            "stop_after": self.job.stop_after,
-        }
+def _key_inputs(order: BackOrder, other: str) -> dict[str, Any]:
+    """Return what a child is given, but for the member `other` and what changes no result.
 
-
-def _all_but_stop(header: Header) -> Header:
-    """Return what a child is given but for the stage to stop after: see `ResultCache`.
-
-    A member that the key does not know is a TypeError there, never an input outside of the key.
+    The files are for excerpts in messages only: the back end never runs them. A member that the key
+    does not know is a TypeError there, never an input outside of the key.
     """
-    return {name: value for name, value in header.items() if name != "stop_after"}
-
-
-def _shelf(tasks: ChildTasks, bench: CompileContext, *, refresh: bool) -> ResultCache:
-    return ResultCache(
-        tasks.job, tasks.progress, tasks.on_stage, bench.fronts, bench.backs, refresh
-    )
+    aside = {other, "stop_after", "files", "ir_bounds"}
+    return {name: value for name, value in members_of(order).items() if name not in aside}
 
 
 def _misfit(misfit: Misfit, facts: KernelFacts | None, source: str) -> Diagnostic:
     if facts is None:
-        return diagnostic("error", "request", misfit.message, hint=misfit.hint)
+        return Diagnostic.model_validate(
+            diagnostic("error", "request", misfit.message, hint=misfit.hint)
+        )
     named = [item for item in facts.parameters if item.name == misfit.parameter]
     span = Span(USER_FILE, facts.line)
     if named:
         end = named[0].column + len(misfit.parameter)
         span = Span(USER_FILE, named[0].line, named[0].column, named[0].line, end)
     shown = excerpt(source.replace("\r\n", "\n").replace("\r", "\n").split("\n"), span)
-    return diagnostic(
+    found = diagnostic(
         "error", "request", misfit.message, hint=misfit.hint, span=span, excerpt=shown
     )
+    return Diagnostic.model_validate(found)

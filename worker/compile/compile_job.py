@@ -24,7 +24,7 @@ from store.errors import StoreUnavailable
 from store.events import Events
 from store.jobs.consumer import JobConsumer
 from store.jobs.types import KEPT_S, Claim
-from store.workers import OVERRULED, Counters
+from store.small_writes import OVERRULED, Counters
 from worker.compile.build_record import build_record
 from worker.compile.child_task import OnStage, TimeLimit
 from worker.compile.compile import CompileContext, compile_kernel
@@ -79,60 +79,62 @@ class JobContext:
     events: Events
     counters: Counters
     invalidate: Callable[[str], Awaitable[None]]
-    bench: CompileContext
+    compiling: CompileContext
 
 
-async def do_job(claim: Claim, desk: JobContext) -> None:
+async def do_job(claim: Claim, context: JobContext) -> None:
     """Do the job of `claim` and finish it.
 
     Raises StoreUnavailable; whatever happens to the job itself becomes its record.
     """
     job = CompileJob.model_validate_json(claim.payload)
-    if not claim.refresh and (record := await desk.compilations.read(job.key)):
-        await _finish(claim, desk, record, reusable=True, keep_s=SUCCESS_KEPT_S)
+    if not claim.refresh and (record := await context.compilations.read(job.key)):
+        await _finish(claim, context, record, reusable=True, keep_s=SUCCESS_KEPT_S)
         return
     try:
-        made, progress, digests = await _make(claim, job, desk)
+        made, progress, digests = await _make(claim, job, context)
     except (StoreUnavailable, asyncio.CancelledError):
         raise
     except Exception:
         # a mistake of ours must be an answer too, not a job that nobody can finish
         logger.exception("compiling %s", job.key)
-        body = mistaken_compilation(job, desk.bench.toolchain).model_dump_json().encode()
-        await _finish(claim, desk, body, reusable=False, keep_s=KEPT_S)
+        body = mistaken_compilation(job, context.compiling.toolchain).model_dump_json().encode()
+        await _finish(claim, context, body, reusable=False, keep_s=KEPT_S)
         return
     record = made.model_dump_json().encode()
     if made.problem is not None:
         reusable = not made.problem.retryable
-        await _finish(claim, desk, record, reusable=reusable, keep_s=KEPT_S)
+        await _finish(claim, context, record, reusable=reusable, keep_s=KEPT_S)
     else:
         if claim.refresh:
             # whoever hears of the new record must not find the old one afterwards
-            await desk.compilations.forget(job.key)
-            await desk.invalidate(job.key)
-        if await _finish(claim, desk, record, reusable=True, keep_s=SUCCESS_KEPT_S):
-            await desk.compilations.write(job.key, record, claim.payload, digests)
+            await context.compilations.forget(job.key)
+            await context.invalidate(job.key)
+        if await _finish(claim, context, record, reusable=True, keep_s=SUCCESS_KEPT_S):
+            await context.compilations.write(job.key, record, claim.payload, digests)
     # nobody waits for these any more
     if progress.overruled:
-        await desk.counters.add(OVERRULED)
+        await context.counters.add(OVERRULED)
     for item in progress.reusable:
         blobs = {stage: digests[stage] for stage in item.stages}
         await item.level.write(item.key, item.value, blobs)
 
 
 async def _make(
-    claim: Claim, job: CompileJob, desk: JobContext
+    claim: Claim, job: CompileJob, context: JobContext
 ) -> tuple[Compilation, Progress, dict[str, str]]:
     """Compile; return the record, what was reached, and the digests of the stages."""
     started, progress, failure = time.monotonic(), Progress(), None
-    async with announcing(claim, desk.events) as announce:
+    async with announcing(claim, context.events) as announce:
         try:
-            limit = _limit(claim, job, desk.attempts)
-            await compile_kernel(job, desk.bench, progress, announce, limit, refresh=claim.refresh)
+            limit = _limit(claim, job, context.attempts)
+            await compile_kernel(
+                job, context.compiling, progress, announce, limit, refresh=claim.refresh
+            )
         except CompilationFailed as failed:
             failure = failed
-    digests = await _put(progress, desk.bench.blobs, job.namespace)
-    made = build_record(job, desk.bench.toolchain, progress, digests, started, failure)
+    digests = await _put(progress, context.compiling.blobs, job.namespace)
+    made = build_record(job, context.compiling.toolchain, progress, digests, started, failure)
     return made, progress, digests
 
 
@@ -155,9 +157,9 @@ async def _put(progress: Progress, blobs: Blobs, namespace: str) -> dict[str, st
 
 
 async def _finish(
-    claim: Claim, desk: JobContext, record: bytes, *, reusable: bool, keep_s: int
+    claim: Claim, context: JobContext, record: bytes, *, reusable: bool, keep_s: int
 ) -> bool:
-    return await desk.attempts.finish(
+    return await context.attempts.finish(
         claim.id, claim.token, record, reusable=reusable, keep_s=keep_s
     )
 

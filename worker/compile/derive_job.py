@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 async def do_derivation(
-    claim: Claim, attempts: JobConsumer, bench: CompileContext, kept: Derived
+    claim: Claim, attempts: JobConsumer, context: CompileContext, kept: Derived
 ) -> None:
     """Do the job of `claim` and finish it.
 
@@ -32,7 +32,7 @@ async def do_derivation(
         await attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=SUCCESS_KEPT_S)
         return
     try:
-        data = await _derive(job, bench, kept)
+        data = await _derive(job, context, kept)
     except DerivationFailed as failure:
         outcome = _failed(job.what, failure)
         logger.info("deriving %s of %s: %s", job.what, job.compilation.key, failure)
@@ -40,7 +40,7 @@ async def do_derivation(
         reusable = failure.slug == "not_derivable"
         await attempts.finish(claim.id, claim.token, record, reusable=reusable, keep_s=KEPT_S)
         return
-    digest = await bench.blobs.put(data)
+    digest = await context.blobs.put(data)
     outcome = Derivation(state="succeeded", what=job.what, digest=digest, size_bytes=len(data))
     record = outcome.model_dump_json().encode()
     counts = await attempts.finish(
@@ -50,9 +50,9 @@ async def do_derivation(
         await kept.write(job.key, record, {MADE: digest})
 
 
-async def _derive(job: DeriveJob, bench: CompileContext, kept: Derived) -> bytes:
+async def _derive(job: DeriveJob, context: CompileContext, kept: Derived) -> bytes:
     try:
-        return await derive(job, bench, kept)
+        return await derive(job, context, kept)
     except (DerivationFailed, StoreUnavailable, asyncio.CancelledError):
         raise
     except Exception as error:

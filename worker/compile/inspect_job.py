@@ -1,31 +1,24 @@
-"""One claimed inspection: a cut child reads the syntax and says what stands there.
+"""One claimed inspection: a child reads the syntax of a source and reports what it says.
 
 No code of the user's runs for it anywhere.
 """
 
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
+from compiler.compilation import Diagnostic
 from compiler.constexpr import written_value
-from compiler.diagnostic import Diagnostic
 from compiler.inspection import InspectedKernel, Inspection, InspectJob
 from compiler.problem import failure_problem
 from store.compilations import Derived
 from store.jobs.consumer import JobConsumer
 from store.jobs.types import KEPT_S, Claim
+from worker.compile.child_run import ChildRun
 from worker.compile.compile_job import SUCCESS_KEPT_S
 from worker.compile.diagnostic_bounds import kept_diagnostics
-from worker.compile.reports import FailureReport, Malformed, read_report
-from worker.pool.child_outcome import ChildOutcome, Ending
+from worker.compile.reports import InspectReport, Malformed
+from worker.compile.slicer import inspect_source
+from worker.pool.child_outcome import Ending
 from worker.pool.pool import Pool
-from worker.pool.retry import run_task
-
-DEADLINE_S = 30.0
-
-
-class _Facts(BaseModel):
-    kernels: list[InspectedKernel]
 
 
 async def do_inspection(claim: Claim, attempts: JobConsumer, pool: Pool, kept: Derived) -> None:
@@ -34,9 +27,10 @@ async def do_inspection(claim: Claim, attempts: JobConsumer, pool: Pool, kept: D
     Raises StoreUnavailable.
     """
     job = InspectJob.model_validate_json(claim.payload)
-    header = {"task": "cut", "inspect": True, "files": job.files}
-    outcome = await run_task(pool, "cut", header, job.source.encode(), deadline_s=DEADLINE_S)
-    inspection = _inspection(outcome)
+    try:
+        inspection = _inspection(await inspect_source(pool, job.source, job.files))
+    except Malformed as error:
+        inspection = _failed("compiler_crashed", f"The report is broken: {error}", [])
     record = inspection.model_dump_json().encode()
     reusable = inspection.problem is None or not inspection.problem.retryable
     keep_s = SUCCESS_KEPT_S if reusable else KEPT_S
@@ -45,16 +39,14 @@ async def do_inspection(claim: Claim, attempts: JobConsumer, pool: Pool, kept: D
         await kept.write(job.key, record, {})
 
 
-def _inspection(outcome: ChildOutcome) -> Inspection:
-    try:
-        if outcome.result is not None:
-            facts = _Facts.model_validate(outcome.result.get("facts"))
-            return Inspection(state="succeeded", kernels=list(map(_as_written, facts.kernels)))
-        if outcome.failure is not None:
-            failure = read_report(FailureReport, outcome.failure)
-            return _failed(failure.slug, failure.message, failure.diagnostics)
-    except (Malformed, ValidationError) as error:
-        return _failed("compiler_crashed", f"The report is broken: {error}", [])
+def _inspection(run: ChildRun[InspectReport]) -> Inspection:
+    if run.report is not None:
+        kernels = list(map(_as_written, run.report.facts.kernels))
+        return Inspection(state="succeeded", kernels=kernels)
+    if run.failure is not None:
+        failure = run.failure
+        return _failed(failure.slug, failure.message, failure.diagnostics)
+    outcome = run.outcome
     slug = "compile_timeout" if outcome.ending is Ending.DEADLINE else "compiler_crashed"
     return _failed(slug, f"Reading the source ended with {outcome.ending}: {outcome.detail}", [])
 

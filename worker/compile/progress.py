@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.compilation import Parameter
-from compiler.diagnostic import Assumption, Diagnostic
+from compiler.compilation import Assumption, Diagnostic, Parameter
 from store.compilations import Derived
 
 

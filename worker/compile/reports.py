@@ -5,36 +5,26 @@ it is of a bounded size: texts that explain are clipped, everything else is refu
 """
 
 import json
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    ValidationError,
-)
-from pydantic_core import core_schema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from compiler.diagnostic import MESSAGE_CHARS, Assumption, Diagnostic, clipped
+from compiler.compilation import Assumption, Diagnostic
+from compiler.diagnostic import MESSAGE_CHARS, clipped
+from compiler.inspection import InspectedKernel
 from compiler.json_number import LARGEST_EXACT
-from compiler.target import BINARY_STAGES, MEDIA_TYPES
-from worker.compile.diagnostic_bounds import bounded_assumption, kept_diagnostics
+from compiler.messages import reports as messages
+from compiler.messages.orders import Order
+from compiler.target import BINARY_STAGES
+from worker.compile.diagnostic_bounds import kept_diagnostics
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.child_protocol import MOST_MS
 
-STAGES_OF_TASK = {
-    "cut": frozenset[str](),
-    "parameters": frozenset[str](),
-    "front": frozenset({"source", "ttir"}),
-    "back": frozenset({"ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"}),
-    "posted": frozenset(MEDIA_TYPES),
-}
 OPTION_ASKED = "option_asked"
 """The slug of a front child that must be told all options; no failure of the compilation."""
 MOST_VALUE_BYTES = 128 << 10
 """Of constexprs or metadata, as JSON."""
+MOST_HASHES = 16
 
 
 def _is_small(value: Any) -> Any:
@@ -49,27 +39,32 @@ def _message(text: str) -> str:
     return clipped(text, MESSAGE_CHARS)
 
 
-class _FromObject:
-    """Lets a strict report take a dataclass from a JSON object; its members are strict as ever."""
-
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        schema = handler(source)
-        cast("dict[str, Any]", handler.resolve_ref_schema(schema))["strict"] = False
-        return schema
-
-
 Name = Annotated[str, Field(max_length=4096)]
 Count = Annotated[int, Field(ge=0, le=LARGEST_EXACT)]
 Ms = Annotated[float, Field(ge=0, le=MOST_MS)]
 Timings = Annotated[dict[Annotated[str, Field(max_length=64)], Ms], Field(max_length=64)]
 Message = Annotated[str, AfterValidator(_message)]
-Diagnostics = Annotated[
-    list[Annotated[Diagnostic, _FromObject()]], AfterValidator(kept_diagnostics)
-]
-AssumptionFromChild = Annotated[Assumption, _FromObject(), AfterValidator(bounded_assumption)]
+Diagnostics = Annotated[list[Diagnostic], AfterValidator(kept_diagnostics)]
 Values = Annotated[dict[Name, Any], AfterValidator(_is_small)]
+
+
+FailureSlug = Literal[
+    "syntax_error",
+    "unknown_kernel",
+    "ambiguous_kernel",
+    "missing_constexpr",
+    "extra_argument",
+    "slice_incomplete",
+    "compile_error",
+    "lowering_failed",
+    "assembler_failed",
+    "compiler_crashed",
+    "out_of_resources",
+    "memory_exceeded",
+    "sandbox_violation",
+    "option_asked",
+]
+"""What a task may call its failure."""
 
 
 class Malformed(Exception):
@@ -120,18 +115,45 @@ class Facts(Report):
     kernels: list[KernelFacts]
 
 
-class CutReport(Report):
-    """Of a cut child, which ran no user code; `kernel` is null where only running can tell."""
+class Assumed(Report):
+    """What had to be assumed, as a child says it."""
+
+    file: Name
+    line: Annotated[int, Field(ge=0, lt=1 << 31)]
+    message: Message
+
+    def as_assumption(self) -> Assumption:
+        """Return it as the record has it."""
+        return Assumption(file=self.file, line=self.line, message=self.message)
+
+
+class SliceReport(Report):
+    """Of a child that sliced a source and ran none of it.
+
+    `kernel` is null where only running can tell.
+    """
 
     kernel: Name | None
     slice: str
     files: dict[str, str]
     touched: dict[str, list[str]]
     opinion: str | None
-    assumptions: Annotated[list[AssumptionFromChild], Field(max_length=1000)]
+    assumptions: Annotated[list[Assumed], Field(max_length=1000)]
     facts: Facts
     notes: Diagnostics
     ms: Ms
+
+
+class InspectedFacts(Report):
+    """What a source says of all its kernels."""
+
+    kernels: list[InspectedKernel]
+
+
+class InspectReport(Report):
+    """Of a child that only inspected a source."""
+
+    facts: InspectedFacts
 
 
 class ParametersReport(Report):
@@ -148,6 +170,10 @@ class BlockLocations(Report):
     table: list[str]
     blocks: list[list[Count]]
 
+    def as_message(self) -> messages.BlockLocations:
+        """Return them as a back child takes them."""
+        return messages.BlockLocations(table=self.table, blocks=self.blocks)
+
 
 class FrontReport(Report):
     """Of a front child, which ran user code. `language` is what the back end begins with."""
@@ -157,7 +183,7 @@ class FrontReport(Report):
     locations: BlockLocations
     constexprs: Values
     notes: Diagnostics
-    assumptions: Annotated[list[AssumptionFromChild], Field(max_length=100)]
+    assumptions: Annotated[list[Assumed], Field(max_length=100)]
     conclusive: bool
     """Whether it says that nothing stood in for anything while the source was executed."""
     timings_ms: Timings
@@ -196,6 +222,10 @@ class BackReport(Report):
     warnings: Diagnostics = []
     """What LLVM complained of and went on; the worker's, from the child's log."""
 
+    def with_warnings(self, warnings: list[Diagnostic]) -> Self:
+        """Return the report with these warnings."""
+        return type(self).model_validate({**dict(self), "warnings": warnings})
+
 
 class PostedParameter(Report):
     """One parameter of the kernel of posted IR."""
@@ -216,27 +246,28 @@ class PostedReport(BackReport):
 class FailureReport(Report):
     """How a task failed by its own account; what only others can know it must not say."""
 
-    slug: Literal[
-        "syntax_error",
-        "unknown_kernel",
-        "ambiguous_kernel",
-        "missing_constexpr",
-        "extra_argument",
-        "slice_incomplete",
-        "compile_error",
-        "lowering_failed",
-        "assembler_failed",
-        "compiler_crashed",
-        "out_of_resources",
-        "memory_exceeded",
-        "sandbox_violation",
-        "option_asked",
-    ]
+    slug: FailureSlug
     stage: Annotated[str, Field(max_length=64)] | None
     message: Message
     diagnostics: Diagnostics
     conclusive: bool = False
     """Whether it says that nothing stood in for anything while the source was executed."""
+
+
+class DerivationFailureReport(Report):
+    """How a task failed that derives something from a compilation."""
+
+    slug: FailureSlug | Literal["not_derivable"]
+    message: Message
+
+
+class CacheKeyReport(Report):
+    """Of a child that hashed the kernel as Triton's JIT does; the name becomes file names."""
+
+    name: str = Field(pattern=r"^[^\W\d]\w*$", max_length=200)
+    source_hashes: list[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = Field(
+        min_length=1, max_length=MOST_HASHES
+    )
 
 
 class LogReport(Report):
@@ -258,12 +289,12 @@ def read_report(model: type[_Report], header: dict[str, Any]) -> _Report:
         raise Malformed(f"{where}: {first['msg']}") from None
 
 
-def read_stages(task: str, outcome: ChildOutcome) -> dict[str, bytes]:
-    """Return the stages of `outcome` that `task` can make. Raises Malformed for any other."""
+def read_stages(order: Order, outcome: ChildOutcome) -> dict[str, bytes]:
+    """Return the stages of `outcome` that `order` asks for. Raises Malformed for any other."""
     stages: dict[str, bytes] = {}
     for stage in outcome.stages:
-        if stage.name not in STAGES_OF_TASK[task]:
-            raise Malformed(f"a {task} child does not make the stage {stage.name!r}")
+        if stage.name not in order.stages:
+            raise Malformed(f"a {order.task} child does not make the stage {stage.name!r}")
         if stage.name not in BINARY_STAGES and not _is_text(stage.body):
             raise Malformed(f"the stage {stage.name} is not UTF-8 text")
         stages[stage.name] = stage.body

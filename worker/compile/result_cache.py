@@ -5,16 +5,17 @@ that was reached: a compilation that ends earlier takes what it would have made 
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from compiler.job import CompileJob
+from compiler.messages.orders import FrontOrder
 from store.compilations import Derived
 from store.records import Hit
 from worker.compile.progress import Progress, Reusable
-from worker.compile.reports import STAGES_OF_TASK, BackReport, FrontReport
+from worker.compile.reports import BackReport, FrontReport
 from worker.pool.child_outcome import Stage
 
 _ASKS = {"asks": True}
@@ -25,6 +26,19 @@ class OptionsAsked(Enum):
     """What is known of some front ends instead of a result."""
 
     TO_BE_TOLD = "asks for options that it was not told"
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """With whom results are shared: with the same toolchain, in the same namespace ("": in all)."""
+
+    toolchain_id: str
+    namespace: str
+
+    @property
+    def key_inputs(self) -> dict[str, Any]:
+        """As the functions of `compiler.key` take it."""
+        return {"toolchain_id": self.toolchain_id, "namespace": self.namespace}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +55,7 @@ class ResultCache:
 
     async def front(self, key: str) -> FrontReport | OptionsAsked | None:
         """Return what a front end made, its stages being taken over; that it asks; or None."""
-        hit = await self._hit(self.fronts, key, "front")
+        hit = await self._hit(self.fronts, key, FrontOrder.stages)
         if hit is None:
             return None
         value = json.loads(hit.record)
@@ -54,9 +68,11 @@ class ResultCache:
         self._take(hit, report.timings_ms)
         return report
 
-    async def back(self, key: str, task: str, model: type[_BackReport]) -> _BackReport | None:
+    async def back(
+        self, key: str, stages: Collection[str], model: type[_BackReport]
+    ) -> _BackReport | None:
         """Return what a back end made, its stages being taken over, or None."""
-        hit = await self._hit(self.backs, key, task)
+        hit = await self._hit(self.backs, key, stages)
         if hit is None:
             return None
         report = model.model_validate_json(hit.record)
@@ -68,7 +84,7 @@ class ResultCache:
     def keep_front(self, key: str, report: FrontReport) -> None:
         """Leave the front end's result, and what the source printed, for others."""
         value = report.model_dump(mode="json") | {"stdout": self.progress.stdout}
-        self._keep(self.fronts, key, "front", json.dumps(value).encode())
+        self._keep(self.fronts, key, FrontOrder.stages, json.dumps(value).encode())
 
     def keep_asks(self, key: str) -> None:
         """Leave word that a front end asks for options that it was not told."""
@@ -82,20 +98,20 @@ class ResultCache:
         """Leave word that executing the whole text says nothing against its slice."""
         self.progress.reusable.append(Reusable(self.fronts, key, b"{}", ()))
 
-    def keep_back(self, key: str, task: str, report: BackReport) -> None:
+    def keep_back(self, key: str, stages: Collection[str], report: BackReport) -> None:
         """Leave the back end's result for others."""
-        self._keep(self.backs, key, task, report.model_dump_json().encode())
+        self._keep(self.backs, key, stages, report.model_dump_json().encode())
 
-    def _keep(self, level: Derived, key: str, task: str, value: bytes) -> None:
-        made = tuple(stage for stage in self.progress.stages if stage in STAGES_OF_TASK[task])
+    def _keep(self, level: Derived, key: str, stages: Collection[str], value: bytes) -> None:
+        made = tuple(stage for stage in self.progress.stages if stage in stages)
         self.progress.reusable.append(Reusable(level, key, value, made))
 
-    async def _hit(self, level: Derived, key: str, task: str) -> Hit | None:
+    async def _hit(self, level: Derived, key: str, stages: Collection[str]) -> Hit | None:
         if self.refresh:
             return None
         order = self.job.target.stages
         wanted = order[: order.index(self.job.stop_after) + 1]
-        return await level.hit(key, [stage for stage in wanted if stage in STAGES_OF_TASK[task]])
+        return await level.hit(key, [stage for stage in wanted if stage in stages])
 
     def _goes_far_enough(self, language: str, hit: Hit) -> bool:
         last = "source" if language == "glir" or self.job.stop_after == "source" else "ttir"

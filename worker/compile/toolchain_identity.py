@@ -16,14 +16,22 @@ import platform
 from collections.abc import Mapping
 from typing import Any
 
-from compiler.target import CANDIDATES, parse_target
+from compiler.messages.orders import DescribeOrder, PostedOrder
+from compiler.target import parse_target
 from compiler.toolchain import OptionSpec, Toolchain, toolchain_id
 from store.workers import Toolchains
-from worker.compile.reports import STAGES_OF_TASK
+from worker.compile.child_run import carry_out
 from worker.pool.child_outcome import Ending
 from worker.pool.pool import Pool
 
 TRIAL_DEADLINE_S = 30.0
+CUDA = (60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121)
+HIP = (
+    "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1101", "gfx1102",
+    "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153", "gfx1170", "gfx1171", "gfx1172",
+    "gfx1200", "gfx1201", "gfx1250", "gfx1251",
+)  # fmt: skip
+CANDIDATES = (*(f"cuda:{capability}" for capability in CUDA), *(f"hip:{gfx}" for gfx in HIP))
 
 _TRIAL = b"""module {
   tt.func public @trial(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>) {
@@ -58,21 +66,14 @@ async def compiling_targets(pool: Pool, options: Mapping[str, Mapping[str, Any]]
 
 async def _compiles(pool: Pool, name: str, options: Mapping[str, Mapping[str, Any]]) -> bool:
     target = parse_target(name)
-    header = {
-        "task": "posted",
-        "language": "ttir",
-        "stage": "ttir",
-        "options": {option: spec["default"] for option, spec in options[target.backend].items()},
-        "target": {
-            "backend": target.backend,
-            "arch": target.arch,
-            "warp_size": target.warp_size,
-        },
-        "stop_after": target.stages[-1],
-    }
-    outcome = await pool.run(
-        "back", header, _TRIAL, deadline_s=TRIAL_DEADLINE_S, stages=STAGES_OF_TASK["posted"]
+    order = PostedOrder(
+        language="ttir",
+        stage="ttir",
+        options={option: spec["default"] for option, spec in options[target.backend].items()},
+        target=target,
+        stop_after=target.stages[-1],
     )
+    outcome = await carry_out(pool, order, _TRIAL, deadline_s=TRIAL_DEADLINE_S)
     return outcome.ending is Ending.OK
 
 
@@ -81,7 +82,7 @@ async def identify(pool: Pool, sandbox: str, known: Toolchains) -> Toolchain:
 
     Raises RuntimeError when it cannot describe itself or compiles for nothing, StoreUnavailable.
     """
-    described = await pool.run("front", {"task": "describe"}, b"", deadline_s=TRIAL_DEADLINE_S)
+    described = await carry_out(pool, DescribeOrder(), b"", deadline_s=TRIAL_DEADLINE_S)
     if described.result is None:
         raise RuntimeError(f"the toolchain does not describe itself: {described.detail}")
     facts = {name: value for name, value in described.result.items() if name != "kind"}

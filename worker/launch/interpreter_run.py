@@ -10,7 +10,7 @@ from compiler.problem import Problem, failure_problem
 from launch.request.bound_arguments import Buffer
 from launch.request.verdict import RunEnding
 from worker.compile.child_failure import misreported, violation_of
-from worker.compile.reports import CutReport, Malformed, read_report
+from worker.compile.reports import Malformed, SliceReport, read_report
 from worker.launch.launch_reports import InterpretReport, LaunchFailure
 from worker.launch.run import (
     Deadline,
@@ -27,7 +27,7 @@ from worker.pool.retry import killed_from_outside, run_task
 
 async def interpret(
     pool: Pool,
-    cut: CutReport,
+    cut: SliceReport,
     run: PreparedRun,
     asked: dict[str, Any],
     timeout_s: float,

@@ -5,13 +5,14 @@ The source is read in children; nothing here parses or runs it.
 
 from dataclasses import dataclass
 
-from compiler.constexpr import function_names
 from compiler.job import CompileJob
+from compiler.messages.orders import ParametersOrder
 from compiler.problem import Problem, failure_problem
 from worker.compile.child_task import ChildTasks, TimeLimit
 from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed, Progress
-from worker.compile.reports import CutReport, KernelFacts, ParameterFacts, ParametersReport
+from worker.compile.reports import KernelFacts, ParameterFacts, ParametersReport, SliceReport
+from worker.compile.slicer import slice_source
 from worker.launch.run import Deadline
 
 
@@ -19,7 +20,7 @@ from worker.launch.run import Deadline
 class KernelSource:
     """A source whose kernel can be bound: its slice, and the facts of the kernel."""
 
-    cut: CutReport
+    cut: SliceReport
     facts: KernelFacts
 
 
@@ -34,12 +35,9 @@ class KernelSources:
     async def read(self, job: CompileJob) -> KernelSource:
         """Return the kernel of `job` in its source. Raises CompilationFailed, DeadlinePassed."""
         if job.key not in self._read:
-            pool, toolchain = self._compiling.pool, self._compiling.toolchain
             limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
-            tasks = ChildTasks(pool, toolchain, job, Progress(), lambda _: None, limit)
-            functions = function_names(job.specialization_json)
-            header = {"kernel": job.kernel, "files": job.files, "functions": functions}
-            cut = await tasks.run("cut", header, (job.source or "").encode(), CutReport)
+            tasks = self._compiling.tasks_of(job, Progress(), limit)
+            cut = await slice_source(tasks)
             facts = facts_of(cut)
             if facts is None or not facts.sure:
                 facts = await _executed_facts(cut, job, tasks)
@@ -53,24 +51,20 @@ class KernelSources:
         return frozenset(item.name for item in (await self.read(job)).facts.parameters)
 
 
-def facts_of(cut: CutReport) -> KernelFacts | None:
+def facts_of(cut: SliceReport) -> KernelFacts | None:
     """Return what the text says of the kernel, None where only executing it can tell."""
     return next(
         (known for known in cut.facts.kernels if known.name == cut.kernel and known.certain), None
     )
 
 
-async def _executed_facts(cut: CutReport, job: CompileJob, tasks: ChildTasks) -> KernelFacts:
+async def _executed_facts(cut: SliceReport, job: CompileJob, tasks: ChildTasks) -> KernelFacts:
     """Return what the kernel's own function says, where the text alone cannot tell."""
-    target = job.target
-    header = {
-        "kernel": cut.kernel,
-        "files": cut.files,
-        "touched": cut.touched,
-        "target": {"backend": target.backend, "arch": target.arch, "warp_size": target.warp_size},
-    }
+    order = ParametersOrder(
+        kernel=cut.kernel, files=cut.files, touched=cut.touched, target=job.target
+    )
     text = (cut.opinion or cut.slice).encode()
-    report = await tasks.run("parameters", header, text, ParametersReport)
+    report = await tasks.run(order, text, ParametersReport)
     known = facts_of(cut)
     by_text = {item.name: item.model_dump() for item in known.parameters} if known else {}
     nowhere = {"line": report.line, "column": 1, "set_by": None, "example": None}

@@ -9,10 +9,11 @@ from functools import partial
 
 from compiler.toolchain import Toolchain
 from store import workers
-from store.connection import StoreClient
+from store.connection import Server
 from store.events import Events
 from store.jobs.consumer import JobConsumer, Revocations
-from store.jobs.types import Claim, QueueLimits, interpreter_lane
+from store.jobs.types import Claim, QueueLimits
+from store.lanes import interpreter_lane
 from store.launches import Launches
 from worker.compile.compile import CompileContext
 from worker.launch.do_launch import LaunchContext, do_launch
@@ -27,8 +28,8 @@ class LaunchWorker:
     def __init__(
         self,
         worker: workers.Worker,
-        redis: StoreClient,
-        blocking: StoreClient,
+        redis: Server,
+        blocking: Server,
         children: Children,
         bench: CompileContext,
         lease_s: float,

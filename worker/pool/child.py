@@ -25,6 +25,8 @@ from worker.sandbox.profile import PROFILES
 
 _JOB, _RESULT, _RULESET, _ROOT = 3, 4, 5, 6
 _ABOVE = 100
+_ENVELOPE = ("task", "keep")
+"""What a job's header says to this module; the rest is the task's."""
 
 Task = Callable[[dict[str, Any], bytes, Callable[[dict[str, Any], bytes], None]], dict[str, Any]]
 
@@ -185,8 +187,9 @@ def _perform(task: Task, job: frame.Frame) -> dict[str, Any]:
     def send(header: dict[str, Any], body: bytes) -> None:
         _write(frame.encode(job.nonce, header, body))
 
+    order = {name: value for name, value in job.header.items() if name not in _ENVELOPE}
     try:
-        return {**task(job.header, job.body, send), "kind": "result"}
+        return {**task(order, job.body, send), "kind": "result"}
     except MemoryError:
         return _failed("memory_exceeded", "the job needs more memory than a child may have")
     except BaseException as error:  # noqa: BLE001 - user code raises anything, SystemExit too

@@ -113,7 +113,6 @@ class Pool:
         up within the deadline. `more_s` is asked when it is over. When the caller is cancelled the
         child is killed.
         """
-        header = {**self._toolchain.job_header, **header}
         job = Job(header, body, stages, on_stage, more_s)
         keep = header.get("task") in KEPT_TASKS
         started = time.monotonic()

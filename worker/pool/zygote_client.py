@@ -47,8 +47,6 @@ class ZygoteToolchain:
     """Which bounds the memory and the processes of all children together."""
     environment: dict[str, str] = field(default_factory=dict)
     """Added to the zygote's environment, which is otherwise almost empty. Never anything secret."""
-    job_header: dict[str, Any] = field(default_factory=dict)
-    """What the header of every job says besides."""
     start_s: float = 60.0
     """How long importing and warming up may take."""
 

@@ -69,8 +69,7 @@ TOLD = {
 
 def hashed(children: Children, before: str, value: str, **files: str) -> Ended:
     source = HEAD + before + KERNEL.replace("VALUE", value)
-    header: dict[str, Any] = {
-        "task": "cache_key",
+    front: dict[str, Any] = {
         "kernel": "k",
         "files": {name.replace("_py", ".py"): text for name, text in files.items()},
         "touched": {},
@@ -79,8 +78,8 @@ def hashed(children: Children, before: str, value: str, **files: str) -> Ended:
         "hints": {},
         "options": {},
         "target": {"backend": "cuda", "arch": 90, "warp_size": 32},
-        "sources": {"user.py": source},
     }
+    header = {"task": "cache_key", "front": front, "sources": {"user.py": source}}
     return children.run(header, source.encode())
 
 

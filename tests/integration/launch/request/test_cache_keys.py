@@ -41,16 +41,15 @@ def hashed(
     children: Children, source: str, launch: Launch, facts: list[dict[str, Any]]
 ) -> list[str]:
     binding = inferred(launch, facts, "cuda")
-    header = {
-        "task": "cache_key",
+    front = {
         "kernel": launch.kernel,
         "files": {},
-        "sources": {"user.py": source},
         "signature": binding.signature,
         "constexprs": binding.constexprs,
         "hints": binding.hints,
         "options": {},
         "target": dict(zip(("backend", "arch", "warp_size"), CUDA, strict=True)),
     }
+    header = {"task": "cache_key", "front": front, "sources": {"user.py": source}}
     found: list[str] = children.run(header, source.encode()).result["source_hashes"]
     return found

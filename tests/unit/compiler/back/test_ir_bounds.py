@@ -6,9 +6,10 @@ import pytest
 
 from compiler.back import ir_module
 from compiler.diagnostic import Failure
+from compiler.messages.orders import IrBounds
 from worker.settings import WorkerSettings
 
-SMALL = {"ir_bounds": {"bytes": 200, "operations": 5, "tensor_elements": 64}}
+SMALL = IrBounds(size_bytes=200, operations=5, tensor_elements=64)
 MODULE = "module {\n  %0 = a : tensor<8x8xi32> loc(#loc1)\n}\n#loc1 = loc(unknown)\n"
 TOO_LARGE = {
     "bytes": (MODULE + " " * 200, "bytes of IR; the limit is 200 bytes"),
@@ -35,16 +36,14 @@ def test_what_is_beyond_a_bound_is_named_with_it(text: str, said: str) -> None:
 
     assert refused.value.slug == "out_of_resources"
     assert said in refused.value.message
-    assert refused.value.diagnostics[0].stage == "ttir"
+    assert refused.value.diagnostics[0]["stage"] == "ttir"
 
 
 def test_the_table_of_locations_counts_for_no_operations() -> None:
-    ir_module.check_size(
-        MODULE + "#loc2 = loc(unknown)\n" * 5, "ttir", {"ir_bounds": {"operations": 5}}
-    )
+    ir_module.check_size(MODULE + "#loc2 = loc(unknown)\n" * 5, "ttir", IrBounds(operations=5))
 
 
 def test_a_worker_may_set_every_bound() -> None:
     settings = WorkerSettings()
 
-    assert settings.ir_bounds == ir_module.BOUNDS
+    assert settings.ir_bounds == IrBounds()

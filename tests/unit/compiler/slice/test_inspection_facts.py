@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from compiler.diagnostic import Failure
+from compiler.messages.orders import SliceOrder
 from compiler.slice.slice import cut
 
 HEAD = "import triton\nimport triton.language as tl\n"
@@ -15,8 +16,8 @@ CALLER = HEAD + "@triton.jit\ndef k(x):\n    tl.store(x, double(1.0))\n"
 
 
 def kernels_of(text: str, files: dict[str, str] | None = None) -> list[dict[str, Any]]:
-    header = {"inspect": True, "files": files or {}}
-    found: list[dict[str, Any]] = cut(header, text.encode())["facts"]["kernels"]
+    order = SliceOrder(inspect=True, files=files or {})
+    found: list[dict[str, Any]] = cut(order, text.encode())["facts"]["kernels"]
     return found
 
 
@@ -96,17 +97,17 @@ MADE_INSIDE = {
 def test_a_kernel_made_inside_something_is_found_by_running_all(
     text: str, name: str, where: str
 ) -> None:
-    result = cut({"kernel": name, "files": {}}, (HEAD + text).encode())
+    result = cut(SliceOrder(kernel=name), (HEAD + text).encode())
 
     assert result["whole"] is True
-    assert f"made inside {where}" in result["notes"][0].message
+    assert f"made inside {where}" in result["notes"][0]["message"]
 
 
 def test_an_unknown_kernel_is_told_of_those_inside() -> None:
     text = HEAD + MADE_INSIDE["a class"][0]
 
     with pytest.raises(Failure) as caught:
-        cut({"kernel": "kk", "files": {}}, text.encode())
+        cut(SliceOrder(kernel="kk"), text.encode())
 
     assert caught.value.slug == "unknown_kernel"
     assert "inside functions and classes there are: Ops.k" in caught.value.message

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from compiler.diagnostic import Failure
+from compiler.messages.orders import SliceOrder
 from compiler.slice.slice import cut
 
 HEAD = "import triton\nimport triton.language as tl\n"
 
 
 def cut_text(text: str, **header: Any) -> dict[str, Any]:
-    return cut({"task": "cut", "kernel": None, "files": {}, **header}, text.encode())
+    return cut(SliceOrder(**header), text.encode())
 
 
 def kept(text: str, **header: Any) -> list[str]:
@@ -201,7 +202,7 @@ def test_any_newline_is_a_newline(newline: str) -> None:
 
 
 def test_a_byte_order_mark_is_ignored() -> None:
-    assert cut({"kernel": None}, b"\xef\xbb\xbf" + (HEAD + KERNEL).encode())["kernel"] == "k"
+    assert cut(SliceOrder(), b"\xef\xbb\xbf" + (HEAD + KERNEL).encode())["kernel"] == "k"
 
 
 @pytest.mark.parametrize(
@@ -223,7 +224,7 @@ def test_pasted_text_that_is_no_python_gets_a_hint(text: str, hint: str) -> None
         cut_text(text)
 
     assert caught.value.slug == "syntax_error"
-    assert hint in str(caught.value.diagnostics[0].hint)
+    assert hint in str(caught.value.diagnostics[0]["hint"])
 
 
 def test_a_foreign_decorator_is_told_apart_from_none() -> None:
@@ -239,7 +240,7 @@ def test_a_foreign_decorator_is_told_apart_from_none() -> None:
 )
 def test_text_that_cannot_be_read_is_a_syntax_error(body: bytes) -> None:
     with pytest.raises(Failure) as caught:
-        cut({"kernel": None}, body)
+        cut(SliceOrder(), body)
 
     assert caught.value.slug == "syntax_error"
 
@@ -247,8 +248,8 @@ def test_text_that_cannot_be_read_is_a_syntax_error(body: bytes) -> None:
 def test_a_star_import_of_another_package_is_an_assumption() -> None:
     result = cut_text(HEAD + "VALUE = 1.0\nfrom torch import *\n" + KERNEL.replace("1.0", "VALUE"))
 
-    assert result["assumptions"][0].line == 4
-    assert "`from torch import *`" in result["assumptions"][0].message
+    assert result["assumptions"][0]["line"] == 4
+    assert "`from torch import *`" in result["assumptions"][0]["message"]
 
 
 def test_functions_passed_as_constexprs_are_reached() -> None:

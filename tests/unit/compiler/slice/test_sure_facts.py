@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from compiler.messages.orders import SliceOrder
 from compiler.slice.slice import cut
 
 HEAD = "import triton\nimport triton.language as tl\n"
 
 
 def kernel(text: str) -> dict[str, Any]:
-    found = cut({"kernel": "k", "files": {}}, text.encode())["facts"]["kernels"]
+    found = cut(SliceOrder(kernel="k"), text.encode())["facts"]["kernels"]
     known: dict[str, Any] = next(one for one in found if one["name"] == "k")
     return known
 

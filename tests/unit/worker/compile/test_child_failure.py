@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler.job import CompileJob
+from compiler.messages.orders import BackOrder, FrontOrder, Order, PostedOrder
 from tests.unit.compiler.vector_add import job
 from worker.compile.child_failure import failure_of
 from worker.pool.child_outcome import ChildOutcome, Ending
@@ -29,29 +30,29 @@ def posted(**ir: object) -> CompileJob:
 
 
 UNDER_WAY = {
-    "executing the source": ("front", job(), [], "frontend"),
-    "the passes of TTIR": ("front", job(), ["source"], "ttir"),
-    "tiling": ("back", job(), ["source", "ttir"], "ttgir"),
-    "tiling of Gluon, which has no TTIR": ("back", job(), ["source"], "ttgir"),
-    "LLVM": ("back", job(), ["source", "ttir", "ttgir"], "llir"),
-    "the assembler": ("back", job(), ["source", "ttir", "ttgir", "llir", "ptx"], "cubin"),
+    "executing the source": (FrontOrder, job(), [], "frontend"),
+    "the passes of TTIR": (FrontOrder, job(), ["source"], "ttir"),
+    "tiling": (BackOrder, job(), ["source", "ttir"], "ttgir"),
+    "tiling of Gluon, which has no TTIR": (BackOrder, job(), ["source"], "ttgir"),
+    "LLVM": (BackOrder, job(), ["source", "ttir", "ttgir"], "llir"),
+    "the assembler": (BackOrder, job(), ["source", "ttir", "ttgir", "llir", "ptx"], "cubin"),
     "AMD's assembler": (
-        "back",
+        BackOrder,
         job(target="hip:gfx942"),
         ["source", "ttir", "ttgir", "llir", "amdgcn"],
         "hsaco",
     ),
-    "reading posted IR": ("posted", posted(), [], "ttir"),
-    "lowering posted IR": ("posted", posted(), ["ttir"], "ttgir"),
-    "canonicalizing posted IR": ("posted", posted(canonicalize=True), ["source"], "ttir"),
+    "reading posted IR": (PostedOrder, posted(), [], "ttir"),
+    "lowering posted IR": (PostedOrder, posted(), ["ttir"], "ttgir"),
+    "canonicalizing posted IR": (PostedOrder, posted(canonicalize=True), ["source"], "ttir"),
 }
 
 
-@pytest.mark.parametrize(("task", "job", "reached", "stage"), UNDER_WAY.values(), ids=UNDER_WAY)
+@pytest.mark.parametrize(("order", "job", "reached", "stage"), UNDER_WAY.values(), ids=UNDER_WAY)
 def test_the_stage_that_ran_out_of_time_is_named(
-    task: str, job: CompileJob, reached: list[str], stage: str
+    order: type[Order], job: CompileJob, reached: list[str], stage: str
 ) -> None:
-    failed = failure_of(task, OUT_OF_TIME, job, dict.fromkeys(reached, b""))
+    failed = failure_of(order, OUT_OF_TIME, job, dict.fromkeys(reached, b""), 60)
 
     assert failed.slug == "compile_timeout"
     assert f"timeout_s = 60 s; it ran out of time in stage {stage}." in str(failed)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from worker.compile.derive import CacheKeyReport
-from worker.compile.reports import Malformed, read_report
+from worker.compile.reports import CacheKeyReport, Malformed, read_report
 
 HASH = "0" * 64
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from compiler.diagnostic import Diagnostic, clipped
+from compiler.compilation import Diagnostic
+from compiler.diagnostic import clipped
 from worker.compile.diagnostic_bounds import kept_diagnostics
 
 

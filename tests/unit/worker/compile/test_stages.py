@@ -2,10 +2,10 @@
 
 from typing import get_args
 
-from compiler.diagnostic import DiagnosticStage
+from compiler.compilation import Diagnostic
+from compiler.messages.orders import BackOrder, FrontOrder
 from compiler.request import Stage
 from compiler.target import BINARY_STAGES, MEDIA_TYPES, STAGES
-from worker.compile.reports import STAGES_OF_TASK
 
 EVERY = {stage for stages in STAGES.values() for stage in stages}
 
@@ -20,10 +20,10 @@ def test_a_stage_has_a_media_type_and_the_last_one_of_each_backend_is_binary() -
 
 
 def test_a_diagnostic_can_name_every_stage_behind_the_front_end() -> None:
-    named = set(get_args(DiagnosticStage))
+    named = set(get_args(Diagnostic.model_fields["stage"].annotation))
     assert named == EVERY - {"source"} | {"request", "frontend"}
 
 
 def test_one_child_may_send_it() -> None:
-    assert STAGES_OF_TASK["front"] | STAGES_OF_TASK["back"] == EVERY
-    assert STAGES_OF_TASK["front"] & STAGES_OF_TASK["back"] == set()
+    assert FrontOrder.stages | BackOrder.stages == EVERY
+    assert FrontOrder.stages & BackOrder.stages == set()

@@ -1,0 +1,207 @@
+"""The orders that children of a toolchain take: one for each task, and the profile it runs under.
+
+What an order lacks its task cannot know. Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from compiler.messages.reports import BlockLocations
+from compiler.target import Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What one child is to do; the bytes that it works on are the body of the frame."""
+
+    task: ClassVar[str]
+    profile: ClassVar[str]
+    """The walls that the task runs behind."""
+    stages: ClassVar[frozenset[str]] = frozenset()
+    """The names under which the task may send bytes, each once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IrBounds:
+    """The largest IR that a child makes of a kernel, or takes."""
+
+    size_bytes: int = 16 << 20
+    operations: int = 200_000
+    tensor_elements: int = 1 << 20
+    """Of one tensor; the default is Triton's own TRITON_MAX_TENSOR_NUMEL."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SliceOrder(Order):
+    """Find the kernel of a source, and what of the text can matter to it.
+
+    `functions` are those that constexprs pass to the kernel. With `inspect` no kernel is chosen and
+    no slice is made: facts only.
+    """
+
+    task = "cut"
+    profile = "cut"
+    kernel: str | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    functions: list[str] = field(default_factory=list)
+    inspect: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontOrder(Order):
+    """Execute a slice, and make the stages `source` and `ttir` of its kernel.
+
+    `touched` names, by line, what of the kernel's a statement changes. `untold` names options that
+    are not among `options`: their values stay with the worker. The function is looked for in a
+    module called `module`.
+    """
+
+    task = "front"
+    profile = "front"
+    stages = frozenset({"source", "ttir"})
+    kernel: str | None
+    files: dict[str, str] = field(default_factory=dict)
+    touched: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    signature: Mapping[str, Any]
+    constexprs: Mapping[str, Any]
+    hints: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    options: Mapping[str, Any]
+    untold: list[str] = field(default_factory=list)
+    target: Target
+    stop_after: str | None = None
+    ir_bounds: IrBounds = IrBounds()
+    module: str = "user"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParametersOrder(Order):
+    """Execute a slice, and ask the kernel's own function for its parameters."""
+
+    task = "parameters"
+    profile = "front"
+    kernel: str | None
+    files: dict[str, str] = field(default_factory=dict)
+    touched: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    target: Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheKeyOrder(Order):
+    """Hash the kernel that `front` names as Triton's own JIT does; `sources` are posted, by path.
+
+    Executes definitions only, nothing that its author could choose a key with.
+    """
+
+    task = "cache_key"
+    profile = "cut"
+    front: FrontOrder
+    sources: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackOrder(Order):
+    """Lower the IR of `language` to the stage `stop_after`, or to the last.
+
+    `locations` are those that its front end gave. `canonicalize` runs TTIR's own passes first.
+    `files` are texts by path, for excerpts in messages.
+    """
+
+    task = "back"
+    profile = "back"
+    stages = frozenset({"ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"})
+    language: str = "ttir"
+    locations: BlockLocations | None = None
+    canonicalize: bool = False
+    options: Mapping[str, Any]
+    target: Target
+    stop_after: str | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    ir_bounds: IrBounds = IrBounds()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostedOrder(BackOrder):
+    """Lower IR as somebody posted it; its own text comes back as `stage`."""
+
+    task = "posted"
+    stages = BackOrder.stages | FrontOrder.stages
+    stage: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassesOrder(BackOrder):
+    """Lower IR once more, and tell what each pass makes of it."""
+
+    task = "passes"
+    stages = frozenset({"passes"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogOrder(Order):
+    """Find the diagnostics in what a compiler wrote to standard error at `stage`.
+
+    `files` are texts by path; `ir`, where there is some, is the TTGIR that was being lowered.
+    """
+
+    task = "log"
+    profile = "cut"
+    stage: str
+    files: dict[str, str]
+    ir: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SassOrder(Order):
+    """Disassemble a cubin; `sizes` are those of the parts of the body, in their order, by stage."""
+
+    task = "sass"
+    profile = "back"
+    stages = frozenset({"sass"})
+    sizes: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinesOrder(Order):
+    """Map the lines of artifacts to those of the source; `sizes` are as in a `SassOrder`."""
+
+    task = "lines"
+    profile = "back"
+    stages = frozenset({"lines", "sass"})
+    sizes: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOrder(Order):
+    """Write a kernel down as a file of another language: `record` is that of its compilation."""
+
+    task = "export"
+    profile = "back"
+    stages = frozenset({"export"})
+    format: str
+    record: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TritonCacheOrder(Order):
+    """Pack a compilation as Triton's own cache keeps it, under each of the `source_hashes`."""
+
+    task = "triton_cache"
+    profile = "back"
+    stages = frozenset({"triton_cache"})
+    name: str
+    source_hashes: Sequence[str]
+    record: Mapping[str, Any]
+    options: Mapping[str, Any]
+    target: Target
+    sizes: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribeOrder(Order):
+    """Say what this toolchain is."""
+
+    task = "describe"
+    profile = "front"

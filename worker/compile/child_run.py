@@ -1,0 +1,56 @@
+"""One order carried out by a child, and what the child reported, checked before it is believed."""
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from compiler.messages.orders import Order
+from compiler.messages.wire import header_of
+from worker.compile.reports import FailureReport, Report, read_report
+from worker.pool.child_outcome import ChildOutcome
+from worker.pool.child_process import MoreTime, OnStage
+from worker.pool.pool import Pool
+from worker.pool.retry import run_task
+
+_Report = TypeVar("_Report", bound=Report)
+
+
+@dataclass(frozen=True, slots=True)
+class ChildRun(Generic[_Report]):
+    """How a child ended; where it ended in good order, either a `report` or a `failure`."""
+
+    outcome: ChildOutcome
+    report: _Report | None
+    failure: FailureReport | None
+
+
+async def carry_out(
+    pool: Pool,
+    order: Order,
+    body: bytes,
+    *,
+    deadline_s: float,
+    triton: str = "",
+    on_stage: OnStage | None = None,
+    more_s: MoreTime | None = None,
+) -> ChildOutcome:
+    """Return how a child of `pool` ended that was given `order`: see `run_task`."""
+    return await run_task(
+        pool,
+        order.profile,
+        header_of(order),
+        body,
+        deadline_s=deadline_s,
+        stages=order.stages,
+        on_stage=on_stage,
+        more_s=more_s,
+        triton=triton,
+    )
+
+
+def read_run(outcome: ChildOutcome, model: type[_Report]) -> ChildRun[_Report]:
+    """Return what `outcome` says, a result being a `model`. Raises Malformed for anything else."""
+    return ChildRun(
+        outcome,
+        None if outcome.result is None else read_report(model, outcome.result),
+        None if outcome.failure is None else read_report(FailureReport, outcome.failure),
+    )

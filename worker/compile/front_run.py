@@ -1,0 +1,115 @@
+"""The front end of one compilation: a slice is executed, or what an equal one gave is taken.
+
+Beside some slices the whole text is executed, too, and decides where it can: see `second_opinion`.
+"""
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Any
+
+from compiler.key import front_key, second_opinion_key
+from compiler.messages.orders import FrontOrder
+from compiler.messages.wire import members_of
+from compiler.options import told_and_untold
+from worker.compile import second_opinion
+from worker.compile.child_failure import broken_report
+from worker.compile.child_task import ChildTasks
+from worker.compile.progress import CompilationFailed, Progress
+from worker.compile.reports import OPTION_ASKED, FrontReport
+from worker.compile.result_cache import OptionsAsked, ResultCache, Sharing
+
+
+@dataclass(frozen=True, slots=True)
+class FrontRun:
+    """Executions of source for one job."""
+
+    tasks: ChildTasks
+    results: ResultCache
+    sharing: Sharing
+
+    async def run(self, part: str, whole: str | None, order: FrontOrder) -> FrontReport:
+        """Execute the slice `part`, and beside it the `whole` text if there is one to compare with.
+
+        Raises CompilationFailed.
+        """
+        if whole is None:
+            return await self._executed(part, order)
+        inputs = _key_inputs(order, "untold")
+        key = second_opinion_key(part=part, whole=whole, **inputs, **self.sharing.key_inputs)
+        if await self.results.knows_opinion(key):
+            return await self._executed(part, order)
+        return await self._compared(part, whole, order, key)
+
+    async def _compared(self, part: str, whole: str, order: FrontOrder, key: str) -> FrontReport:
+        """Return what the slice gave, or the whole text where that decides and differs."""
+        progress, other = self.tasks.progress, self._beside()
+        whole_run = second_opinion.outcome(
+            other._executed(whole, order), other.tasks.progress.stages
+        )
+        second = asyncio.create_task(whole_run)
+        try:
+            first = await second_opinion.outcome(self._executed(part, order), progress.stages)
+            opinion = await second_opinion.in_time(second)
+        finally:
+            await second_opinion.ended(second)
+        if opinion is None:
+            progress.assumptions.append(second_opinion.UNFINISHED)
+        elif not opinion.is_conclusive or second_opinion.agree(first, opinion):
+            self.results.keep_opinion(key)
+        else:
+            progress.take_over(other.tasks.progress)
+            first = opinion
+        if isinstance(first.end, CompilationFailed):
+            raise first.end
+        return first.end
+
+    def _beside(self) -> "FrontRun":
+        """Return runs for the same job with a progress of their own, which announce nothing."""
+        progress = Progress()
+        tasks = replace(self.tasks, progress=progress, on_stage=lambda _: None)
+        results = replace(self.results, progress=progress, on_stage=tasks.on_stage)
+        return replace(self, tasks=tasks, results=results)
+
+    async def _executed(self, text: str, order: FrontOrder) -> FrontReport:
+        """Execute `text` in a front child, or take what equal ones gave."""
+        report = await self._without_back_options(text, order) or await self._once(text, order)
+        if report is OptionsAsked.TO_BE_TOLD:
+            raise broken_report(order, "it was told all options and asks for one")
+        return report
+
+    async def _without_back_options(self, text: str, order: FrontOrder) -> FrontReport | None:
+        """Return what a front end makes that is not told what only back ends read, if it can."""
+        if "gluon" in text:
+            return None  # its language begins with num_warps; to be told at once saves a child
+        told, untold = told_and_untold(order.options)
+        report = await self._once(text, replace(order, options=told, untold=untold))
+        return None if report is OptionsAsked.TO_BE_TOLD else report
+
+    async def _once(self, text: str, order: FrontOrder) -> FrontReport | OptionsAsked:
+        # all that the child sees is in its key: what the source makes of it, it gives to its like
+        key = front_key(text=text, **_key_inputs(order, "stop_after"), **self.sharing.key_inputs)
+        known = await self.results.front(key)
+        if known is not None:
+            return known
+        progress = self.tasks.progress
+        stdout = progress.stdout
+        try:
+            report = await self.tasks.run(order, text.encode(), FrontReport)
+        except CompilationFailed as failure:
+            if failure.slug != OPTION_ASKED:
+                raise
+            progress.stdout = stdout
+            progress.stages.clear()
+            self.results.keep_asks(key)
+            return OptionsAsked.TO_BE_TOLD
+        self.results.keep_front(key, report)
+        return report
+
+
+def _key_inputs(order: FrontOrder, other: str) -> dict[str, Any]:
+    """Return what a child is given, but for the member `other` and what changes no result.
+
+    A member that the key does not know is a TypeError there, never an input outside of the key.
+    """
+    aside = {other, "ir_bounds", "module"}
+    return {name: value for name, value in members_of(order).items() if name not in aside}
