@@ -1,6 +1,6 @@
 """Reads and writes `.npy` bytes of plain numbers: no pickle, no objects, no structures.
 
-A file may come from anybody: its header is believed only after it was checked against its length.
+A file may come from anybody: `npy_header` reads its header, and checks it against its length.
 """
 
 from __future__ import annotations
@@ -13,53 +13,18 @@ import numpy as np
 from numpy.lib import format as numpy_format
 
 from launch.buffers.element_types import Array, stored
+from launch.buffers.npy_header import NotNpy, read_npy_header
 
-LONGEST_HEADER_BYTES = 4096
-MOST_DIMENSIONS = 32
-_KINDS = "biuf"
 npy: Any = numpy_format  # its type stubs lack annotations
-_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-
-
-class NotNpy(ValueError):
-    """The bytes are no `.npy` file of numbers; the message says why."""
 
 
 def read(data: bytes) -> Array:
     """Return the array that `data` holds. Raises `NotNpy`."""
-    stream = io.BytesIO(data)
-    shape, fortran_order, dtype = _header(stream)
-    if dtype.hasobject or dtype.kind not in _KINDS:
-        message = f"a .npy file of {dtype} cannot be a tensor: only booleans, integers and floats"
-        raise NotNpy(message)
-    if len(shape) > MOST_DIMENSIONS or any(extent < 0 for extent in shape):
-        message = f"a .npy file has an impossible shape: {shape}"
-        raise NotNpy(message)
-    expected = math.prod(shape) * dtype.itemsize
-    held = len(data) - stream.tell()
-    if held != expected:
-        message = (
-            f"a .npy file of shape {shape} and {dtype} needs {expected} bytes of data, not {held}"
-        )
-        raise NotNpy(message)
-    flat = np.frombuffer(data, dtype, offset=stream.tell()) if held else np.empty(0, dtype)
-    order: Any = "F" if fortran_order else "C"
-    return flat.astype(dtype.newbyteorder("="), copy=False).reshape(shape, order=order)
-
-
-def _header(stream: io.BytesIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    try:
-        version = npy.read_magic(stream)
-        if version not in _READERS:
-            message = f"version {version} of .npy is not read; write 1.0 or 2.0"
-            raise NotNpy(message)
-        shape, fortran_order, dtype = _READERS[version](
-            stream, max_header_size=LONGEST_HEADER_BYTES
-        )
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-        message = f"this is no .npy file: {error}"
-        raise NotNpy(message) from error
-    return shape, fortran_order, dtype
+    header = read_npy_header(data)
+    dtype, count = np.dtype(header.descr), math.prod(header.shape)
+    flat = np.frombuffer(data, dtype, count, header.start) if count else np.empty(0, dtype)
+    order: Any = "F" if header.fortran_order else "C"
+    return flat.astype(dtype.newbyteorder("="), copy=False).reshape(header.shape, order=order)
 
 
 def write(elements: Array) -> bytes:

@@ -1,4 +1,4 @@
-"""The header of a .npy file, checked without NumPy and without evaluating anything.
+"""The header of a .npy file, read without NumPy and without evaluating anything.
 
 After the format's description in NumPy's `numpy.lib.format`. Object arrays, which hold pickles, are
 refused; so is a file that is longer or shorter than its header says.
@@ -8,6 +8,7 @@ import ast
 import math
 import re
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 MAGIC = b"\x93NUMPY"
@@ -23,8 +24,24 @@ class NotNpy(ValueError):
     """The bytes are no .npy file that is taken here; the message says why."""
 
 
-def check_npy(data: bytes) -> None:
-    """Raise NotNpy unless `data` is one whole .npy file of booleans, integers or floats."""
+@dataclass(frozen=True)
+class NpyHeader:
+    """What a .npy file says of its elements, which begin at byte `start`."""
+
+    descr: str
+    """NumPy's name of the type, its byte order first."""
+    fortran_order: bool
+    shape: tuple[int, ...]
+    start: int
+
+    @property
+    def size_bytes(self) -> int:
+        """What the elements take."""
+        return math.prod(self.shape) * int(self.descr[2:])
+
+
+def read_npy_header(data: bytes) -> NpyHeader:
+    """Return the header of one whole .npy file of booleans, integers or floats. Raises NotNpy."""
     if data[:6] != MAGIC or len(data) < 12:
         raise NotNpy("it does not begin like a .npy file")
     start = _VERSIONS.get((data[6], data[7]))
@@ -33,15 +50,16 @@ def check_npy(data: bytes) -> None:
     length = int.from_bytes(data[8:start], "little")
     if length > MAX_HEADER_BYTES or start + length > len(data):
         raise NotNpy("its header is cut off or too long")
-    shape, item_bytes = _read_header(data[start : start + length])
-    expected = math.prod(shape) * item_bytes
-    actual = len(data) - start - length
-    if expected != actual:
-        raise NotNpy(f"shape {list(shape)} takes {expected} bytes, and {actual} are there")
+    header = _read_fields(data[start : start + length], start + length)
+    actual = len(data) - header.start
+    if header.size_bytes != actual:
+        message = f"shape {list(header.shape)} takes {header.size_bytes} bytes"
+        raise NotNpy(f"{message}, and {actual} are there")
+    return header
 
 
-def _read_header(header: bytes) -> tuple[tuple[int, ...], int]:
-    fields = _literal(header)
+def _read_fields(text: bytes, start: int) -> NpyHeader:
+    fields = _literal(text)
     if not isinstance(fields, dict) or fields.keys() != _FIELDS:
         raise NotNpy(f"its header is no dictionary of {', '.join(sorted(_FIELDS))}")
     descr, shape = fields["descr"], fields["shape"]
@@ -53,13 +71,13 @@ def _read_header(header: bytes) -> tuple[tuple[int, ...], int]:
     is_shape = isinstance(shape, tuple) and len(shape) <= MAX_RANK
     if not is_shape or not all(type(n) is int and 0 <= n < 2**48 for n in shape):
         raise NotNpy(f"its shape is none: at most {MAX_RANK} extents, each 0 to 2^48")
-    return shape, int(descr[2:])
+    return NpyHeader(descr, fields["fortran_order"], shape, start)
 
 
-def _literal(header: bytes) -> Any:
+def _literal(text: bytes) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is odd in a stranger's text is not worth a log
-            return ast.literal_eval(header.decode("latin-1"))
+            return ast.literal_eval(text.decode("latin-1"))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise NotNpy("its header cannot be read") from None

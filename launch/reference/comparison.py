@@ -21,6 +21,7 @@ from compiler.json_number import LARGEST_EXACT, written_number
 from launch.buffers import npy
 from launch.buffers.allocation import shared_part
 from launch.buffers.element_types import Array, readable, stored
+from launch.messages import Tolerance
 
 MOST_VALUES = 65_536
 PIECE = 1 << 20
@@ -94,18 +95,6 @@ def _nested(values: Any) -> Any:
 
 
 Send = Callable[[dict[str, Any], bytes], None]
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """How far an output may be from what was expected."""
-
-    rtol: float = 0.0
-    atol: float = 0.0
-    equal_nan: bool = False
-    max_mismatched_ratio: float = 0.0
-    """Of the elements compared; one that is not finite, should not have been, or that nobody wrote
-    is never within it."""
 
 
 @dataclass(frozen=True)

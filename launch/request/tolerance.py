@@ -3,18 +3,8 @@
 An element matches when `|actual - expected| <= atol + rtol * |expected|`.
 """
 
-from dataclasses import dataclass
-
+from launch.messages import Tolerance
 from launch.request.element import INTEGER_RANGES
-
-
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """A relative and an absolute tolerance."""
-
-    rtol: float
-    atol: float
-
 
 EXACT = Tolerance(0.0, 0.0)
 _DEFAULTS = {

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request, Response
 
-from launch.buffers.npy_header import NotNpy, check_npy
+from launch.buffers.npy_header import NotNpy, read_npy_header
 from service.http.body import read_bytes
 from service.http.openapi import bytes_as
 from service.http.problems import ProblemRaised
@@ -34,7 +34,7 @@ async def put_tensor(request: Request, digest: str) -> Response:
         detail = f"The body's digest is {digest_of(data)}; PUT it there"
         raise ProblemRaised("invalid_request", detail, parameter="digest")
     try:
-        check_npy(data)
+        read_npy_header(data)
         _, is_new = await state.tensors.put(caller.id, data)
     except NotNpy as error:
         raise ProblemRaised("invalid_request", f"The body is no tensor: {error}") from None

@@ -36,7 +36,7 @@ from compiler.slice import syntax_errors
 from compiler.specialization import parse_specialization
 from compiler.target import parse_target
 from compiler.type_name import canonical_type
-from launch.buffers.npy_header import check_npy
+from launch.buffers.npy_header import read_npy_header
 from launch.request.grid import parse_grid
 from launch.request.inference import annotated_type
 from service.http import body, query
@@ -193,7 +193,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "annotations": (annotated_type, ("tl.pointer_type(", "a.", "pointer_type(a,", "'")),
     "targets": (parse_target, ("cuda:", "hip:gfx", "9")),
     ".npy headers": (
-        lambda text: check_npy(
+        lambda text: read_npy_header(
             b"\x93NUMPY\x02\x00" + len(text).to_bytes(4, "little") + text.encode()
         ),
         ("{'descr': '<f4', ", "(1, ", "[", "1,"),

@@ -8,7 +8,7 @@ import pytest
 
 from launch.buffers import npy
 from launch.buffers.element_types import cast
-from launch.buffers.npy import NotNpy
+from launch.buffers.npy_header import NotNpy
 
 
 def file(descr, shape, data=b"", version=b"\x01\x00"):
@@ -41,19 +41,19 @@ def test_big_endian_is_turned_round():
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        (b"", "no .npy file"),
-        (b"\x93NUMPY", "no .npy file"),
-        (b"PK\3\4 a zip file, say", "no .npy file"),
-        (file("|O", "(1,)", pickle.dumps([print])), "object cannot be a tensor"),
-        (file([("a", "<f4")], "(1,)", b"\0" * 4), "cannot be a tensor"),
-        (file("<U4", "(1,)", b"\0" * 16), "cannot be a tensor"),
-        (file("<f4", "(2,)", b"\0" * 7), "needs 8 bytes of data, not 7"),
-        (file("<f4", "(2,)", b"\0" * 9), "needs 8 bytes of data, not 9"),
-        (file("<f4", "(4611686018427387904, 4)", b"\0"), "needs 73786976294838206464 bytes"),
-        (file("<f4", "(-1, -1)", b"\0" * 4), "impossible shape"),
-        (file("<f4", "(1,) * 9999999999", b"\0" * 4), "no .npy file"),
-        (file("<f4", "(1,)", b"\0" * 4, version=b"\x09\x00"), "no .npy file"),
-        (file("<f4", f"({'1, ' * 2000})", b"\0" * 4), "no .npy file"),
+        (b"", "not begin like a .npy file"),
+        (b"\x93NUMPY", "not begin like a .npy file"),
+        (b"PK\3\4 a zip file, say", "not begin like a .npy file"),
+        (file("|O", "(1,)", pickle.dumps([print])), "only booleans, integers and floats"),
+        (file([("a", "<f4")], "(1,)", b"\0" * 4), "only booleans, integers and floats"),
+        (file("<U4", "(1,)", b"\0" * 16), "only booleans, integers and floats"),
+        (file("<f4", "(2,)", b"\0" * 7), "takes 8 bytes, and 7 are there"),
+        (file("<f4", "(2,)", b"\0" * 9), "takes 8 bytes, and 9 are there"),
+        (file("<f4", "(4611686018427387904, 4)", b"\0"), "its shape is none"),
+        (file("<f4", "(-1, -1)", b"\0" * 4), "its shape is none"),
+        (file("<f4", "(1,) * 9999999999", b"\0" * 4), "header cannot be read"),
+        (file("<f4", "(1,)", b"\0" * 4, version=b"\x09\x00"), "version is 9.0"),
+        (file("<f4", f"({'1, ' * 2000})", b"\0" * 4), "too long"),
     ],
 )
 def test_what_is_no_file_of_numbers_is_refused(data, complaint):

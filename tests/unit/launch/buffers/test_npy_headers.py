@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launch.buffers import npy
-from launch.buffers.npy_header import MAX_HEADER_BYTES, NotNpy, check_npy
+from launch.buffers.npy_header import MAX_HEADER_BYTES, NotNpy, read_npy_header
 
 PLAIN = "?bBhHiIlLefd"
 
@@ -34,16 +34,16 @@ def of(descr: str = "'<f4'", order: str = "False", shape: str = "(1,)", more: st
 @pytest.mark.parametrize("kind", PLAIN)
 @pytest.mark.parametrize("shape", [(), (3,), (0,), (2, 3, 4)])
 def test_arrays_of_numbers_are_taken(kind: str, shape: tuple[int, ...]) -> None:
-    check_npy(saved(np.zeros(shape, kind)))
+    read_npy_header(saved(np.zeros(shape, kind)))
 
 
 @pytest.mark.parametrize("array", [np.zeros(3, ">f8"), np.zeros((2, 3), order="F")])
 def test_bytes_may_be_swapped_and_axes_too(array: Any) -> None:
-    check_npy(saved(array))
+    read_npy_header(saved(array))
 
 
 def test_version_2_is_taken() -> None:
-    check_npy(file(of(), b"1234", version=(2, 0)))
+    read_npy_header(file(of(), b"1234", version=(2, 0)))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_version_2_is_taken() -> None:
 )
 def test_other_elements_are_refused(array: Any, said: str) -> None:
     with pytest.raises(NotNpy) as refused:
-        check_npy(saved(array))
+        read_npy_header(saved(array))
     assert said in str(refused.value)
 
 
@@ -98,7 +98,7 @@ def test_other_elements_are_refused(array: Any, said: str) -> None:
 )
 def test_what_is_no_whole_file_is_refused(data: bytes, said: str) -> None:
     with pytest.raises(NotNpy) as refused:
-        check_npy(data)
+        read_npy_header(data)
     assert said in str(refused.value)
 
 
@@ -108,7 +108,7 @@ def test_a_damaged_file_is_refused_or_readable(at: int, byte: int, cut: int) -> 
     data[at] = byte
     damaged = bytes(data[: len(data) - cut])
     try:
-        check_npy(damaged)
+        read_npy_header(damaged)
     except NotNpy:
         return
     assert npy.read(damaged).nbytes < len(damaged)

@@ -4,7 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from launch.reference.comparison import PIECE, Tolerance, Unwritten, comparison, summary
+from launch.messages import Tolerance
+from launch.reference.comparison import PIECE, Unwritten, comparison, summary
 
 EXACT = Tolerance()
 
