@@ -2,6 +2,7 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+DIST := .cache/dist
 EXPORTS := .cache/exports
 TORCH := .cache/torch
 SWEEP := .cache/sweep/venv
@@ -22,6 +23,16 @@ run: $(STAMP) ## start tritond on this machine and compile a first kernel
 
 test: $(STAMP) lint ## all tests that need no GPU (under 5 minutes on 2 cores)
 	$(PYTHON) -m pytest -n 2 --dist loadfile
+
+dist: $(STAMP) ## sdists and wheels, installed into an empty environment and tried there
+	rm -rf $(DIST)
+	$(PYTHON) -m hatchling build -t sdist -d $(abspath $(DIST))
+	cd client && $(abspath $(PYTHON)) -m hatchling build -t sdist -d $(abspath $(DIST))
+	$(PYTHON) -m pip wheel --quiet --no-deps --no-build-isolation -w $(DIST) $(DIST)/*.tar.gz
+	python3 -m venv $(DIST)/environment
+	$(DIST)/environment/bin/pip install --quiet --no-cache-dir --constraint requirements.lock \
+		$(DIST)/tritonc-*.whl "$$(echo $(DIST)/tritond-*.whl)[worker]"
+	TRITOND_TEST_DISTRIBUTIONS=$(abspath $(DIST)) $(PYTHON) -m pytest tests/distributions
 
 fuzz: $(STAMP) ## generated modules, here and directly (MODULES=5000 SEED=1)
 	TRITOND_FUZZ_MODULES=$(MODULES) TRITOND_FUZZ_SEED=$(SEED) \
@@ -106,4 +117,4 @@ $(SWEEP)/.installed: benchmarks/sweep/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help run test fuzz test-torch test-toolchains test-exports test-gpu gpu lint format client bench soak sweep lock clean
+.PHONY: help run test dist fuzz test-torch test-toolchains test-exports test-gpu gpu lint format client bench soak sweep lock clean

@@ -17,13 +17,12 @@ from statistics import median
 from table import Row, show
 
 from store import workers
-from store.connection import Server, connect, connect_blocking
+from store.connection import StoreClient, connect, connect_blocking
 from store.embedded import EmbeddedValkey
 from store.jobs.consumer import JobConsumer, Revocations, reap_for_all
 from store.jobs.producer import JobProducer
-from store.jobs.types import Claim, Priority
+from store.jobs.types import Claim, Priority, compile_lane, interpreter_lane
 from store.jobs.waiting import Finished
-from store.lanes import compile_lane, interpreter_lane
 from worker.slots import HEARTBEAT_S, Slots, every
 
 ROOT = Path(__file__).parent.parent
@@ -79,7 +78,7 @@ def _described(name: str) -> workers.Worker:
     )
 
 
-async def _cpu_us(redis: Server) -> float:
+async def _cpu_us(redis: StoreClient) -> float:
     info = await redis.info("cpu")
     return 1e6 * (info["used_cpu_user"] + info["used_cpu_sys"])
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from compiler import compilation
 from compiler.constexpr import Value, plain_value
-from compiler.rejection import closest_name
+from compiler.rejection import ALIKE_AMONG_FEW, closest
 from compiler.specialization import Specialization, SpecializedParameter, Type
 from compiler.tuple_type import item_constants, item_hints, plain_type
 
@@ -44,7 +44,7 @@ def unknown(kernel: str, given: Iterable[str], names: Sequence[str]) -> list[Mis
     for name in given:
         if name in names:
             continue
-        meant = closest_name(name, names)
+        meant = closest(name, names, ALIKE_AMONG_FEW)
         message = f"kernel `{kernel}` has no parameter `{name}`."
         message += f" Did you mean `{meant}`?" if meant else ""
         if not found:  # once is enough

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.abi import Abi
+from compiler.diagnostic import Assumption, Diagnostic
 from compiler.job import CompileJob
 from compiler.problem import Problem, failure_problem
 from compiler.toolchain import Toolchain
@@ -65,31 +66,6 @@ class Parameter(Record):
     role: Literal["runtime", "constexpr", "specialized"]
     hints: list[str]
     value: Any
-
-
-class Diagnostic(Record):
-    """One message about the source, at its own line and column (1-based)."""
-
-    severity: Literal["error", "warning", "note"]
-    stage: Literal[
-        "request", "frontend", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"
-    ]
-    message: str
-    hint: str | None = None
-    file: str | None = None
-    line: int | None = None
-    column: int | None = None
-    end_line: int | None = None
-    end_column: int | None = None
-    excerpt: str | None = None
-
-
-class Assumption(Record):
-    """What was assumed of a statement that could not be executed as it is."""
-
-    file: str
-    line: int
-    message: str
 
 
 class Occupancy(Record):

@@ -1,62 +1,70 @@
-"""The one way a task says that a compilation did not work.
+"""Diagnostics, assumptions and failures: how whatever compiles or runs a kernel says what is wrong.
 
-Must not know of frames, pools or HTTP.
-
-Takes addresses of memory out of texts: they differ from run to run, and an answer must not.
-
-A failure is answered to everybody who posts the same source again, so its words are those of the
-source alone.
-
-How much of a text is kept, and how it tells that there was more.
-
-Records are kept for a day and sent to whoever asks, so nothing in one is as long as its author
-likes. Pure.
-
-Diagnostics as plain dicts, and the excerpt that shows where in a text one points.
-
-Standard library only: children of any toolchain and the worker parent both build diagnostics with
-it.
+The one definition of each, for children, workers, records and OpenAPI. A failure is answered to
+everybody who posts the same source again, so its words are those of the source alone: addresses of
+memory are taken out, and texts are only as long as a record keeps. Standard library only.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{4,16}\b|\b0x[0-9a-fA-F]{9,16}(?=: )")
-"""As Python's `repr` writes it (`<function g at 0x7f2a...>`), and LLVM before a node's text."""
-
-
-def without_addresses(text: str) -> str:
-    """Return `text` with `<function g at 0x7f2a...>` as `<function g>`."""
-    return _ADDRESS.sub("", text) if "0x" in text else text
-
-
-MESSAGE_CHARS = 4000
-STDOUT_CHARS = 72 << 10
-"""More than the first bytes that are kept of one child's, and what says that there were more."""
-_NOTE_CHARS = 60
-
-
-def clipped(text: str, most_chars: int) -> str:
-    """Return `text`, or as much of it as leaves room to say how many characters are missing.
-
-    What was clipped stays as it is when it is clipped again.
-    """
-    if len(text) <= most_chars:
-        return text
-    kept = max(most_chars - _NOTE_CHARS, 0)
-    return f"{text[:kept]}… [{len(text) - kept} more characters were not kept]"
-
-
-Diagnostic = dict[str, Any]
+from dataclasses import dataclass, replace
+from typing import Literal
 
 KERNEL_FOLDER = "/kernel/"
 USER_FILE = "user.py"
 LONGEST_EXCERPT_LINE = 400
+MESSAGE_CHARS = 4000
+MAX_TEXT_CHARS = 10_000
+STDOUT_CHARS = 72 << 10
+"""More than the first bytes that are kept of one child's, and what says that there were more."""
+_NOTE_CHARS = 60
 _WORD = re.compile(r"[\w.]+")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{4,16}\b|\b0x[0-9a-fA-F]{9,16}(?=: )")
+"""As Python's `repr` writes it (`<function g at 0x7f2a...>`), and LLVM before a node's text."""
+
+Severity = Literal["error", "warning", "note"]
+DiagnosticStage = Literal[
+    "request", "frontend", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"
+]
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message about the source, at its own line and column (1-based)."""
+
+    severity: Severity
+    stage: DiagnosticStage
+    message: str
+    hint: str | None = None
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    end_line: int | None = None
+    end_column: int | None = None
+    excerpt: str | None = None
+
+    def at(self, span: Span, excerpt: str | None) -> Diagnostic:
+        """Return the same message at another place."""
+        return replace(
+            self,
+            file=span.file,
+            line=span.line,
+            column=span.column,
+            end_line=span.end_line,
+            end_column=span.end_column,
+            excerpt=excerpt,
+        )
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """What was assumed of a statement that could not be executed as it is."""
+
+    file: str
+    line: int
+    message: str
 
 
 @dataclass(frozen=True)
@@ -70,8 +78,23 @@ class Span:
     end_column: int | None = None
 
 
+class Failure(Exception):
+    """An ordinary, named end of a task: an API `slug`, and the `stage` that was not reached."""
+
+    def __init__(
+        self, slug: str, stage: str, message: str, diagnostics: Sequence[Diagnostic] = ()
+    ) -> None:
+        super().__init__(message)
+        self.slug = slug
+        self.stage = stage
+        self.conclusive = False
+        """Whether nothing stood in for anything while the source was executed."""
+        self.message = _bounded(without_addresses(message))
+        self.diagnostics = [_with_bounded_texts(item) for item in diagnostics]
+
+
 def diagnostic(
-    severity: str,
+    severity: Severity,
     stage: str,
     message: str,
     *,
@@ -79,19 +102,18 @@ def diagnostic(
     span: Span | None = None,
     excerpt: str | None = None,
 ) -> Diagnostic:
-    """Return one diagnostic with every documented field, `None` where it has no value."""
-    return {
-        "severity": severity,
-        "stage": stage,
-        "message": without_addresses(message),
-        "hint": without_addresses(hint) if hint else hint,
-        "file": span.file if span else None,
-        "line": span.line if span else None,
-        "column": span.column if span else None,
-        "end_line": span.end_line if span else None,
-        "end_column": span.end_column if span else None,
-        "excerpt": excerpt,
-    }
+    """Return a diagnostic of texts that user code may have worded, without addresses in them.
+
+    `stage` is one of DiagnosticStage: the worker checks that.
+    """
+    plain = Diagnostic(
+        severity=severity,
+        stage=stage,  # type: ignore[arg-type]
+        message=without_addresses(message),
+        hint=without_addresses(hint) if hint else hint,
+        excerpt=excerpt,
+    )
+    return plain.at(span, excerpt) if span else plain
 
 
 def excerpt(lines: Sequence[str], span: Span) -> str | None:
@@ -123,29 +145,34 @@ def file_in_kernel(path: str) -> str | None:
     return path.removeprefix(KERNEL_FOLDER) if path.startswith(KERNEL_FOLDER) else None
 
 
-MAX_TEXT_CHARS = 10_000
+def without_addresses(text: str) -> str:
+    """Return `text` with `<function g at 0x7f2a...>` as `<function g>`."""
+    return _ADDRESS.sub("", text) if "0x" in text else text
 
 
-class Failure(Exception):
-    """An ordinary, named end of a task: an API `slug`, and the `stage` that was not reached."""
+def clipped(text: str, most_chars: int) -> str:
+    """Return `text`, or as much of it as leaves room to say how many characters are missing.
 
-    def __init__(
-        self, slug: str, stage: str, message: str, diagnostics: Sequence[Diagnostic] = ()
-    ) -> None:
-        super().__init__(message)
-        self.slug = slug
-        self.stage = stage
-        self.conclusive = False
-        """Whether nothing stood in for anything while the source was executed."""
-        self.message = _bounded(without_addresses(message))
-        self.diagnostics = [
-            {key: _bounded(value) for key, value in diagnostic.items()}
-            for diagnostic in diagnostics
-        ]
+    What was clipped stays as it is when it is clipped again.
+    """
+    if len(text) <= most_chars:
+        return text
+    kept = max(most_chars - _NOTE_CHARS, 0)
+    return f"{text[:kept]}… [{len(text) - kept} more characters were not kept]"
 
 
-def _bounded(value: Any) -> Any:
+def _with_bounded_texts(item: Diagnostic) -> Diagnostic:
+    return replace(
+        item,
+        message=_bounded(item.message),
+        hint=item.hint and _bounded(item.hint),
+        file=item.file and _bounded(item.file),
+        excerpt=item.excerpt and _bounded(item.excerpt),
+    )
+
+
+def _bounded(text: str) -> str:
     """Cut texts that only the user's code bounds: an exception may say megabytes."""
-    if isinstance(value, str) and len(value) > MAX_TEXT_CHARS:
-        return f"{value[:MAX_TEXT_CHARS]}... ({len(value):,} characters)"
-    return value
+    if len(text) <= MAX_TEXT_CHARS:
+        return text
+    return f"{text[:MAX_TEXT_CHARS]}... ({len(text):,} characters)"

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from compiler.compilation import Diagnostic
+from compiler.diagnostic import Diagnostic
 from compiler.key import inspection_key
 from compiler.problem import Problem
 from compiler.request import FILES_SCHEMA

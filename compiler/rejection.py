@@ -1,8 +1,6 @@
-"""A request that its JSON alone shows to be wrong, said field by field.
+"""What is wrong with a request, field by field, and what somebody may have meant instead.
 
-It knows JSON pointers but no HTTP status: the service maps it to one.
-
-Names that somebody may have meant.
+It knows JSON pointers but no HTTP status: the service maps it to one. Standard library only.
 """
 
 from __future__ import annotations
@@ -14,32 +12,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-_ALIKE = 0.74
-_SHORTEST_BEGINNING = 4
-
-
-def closest(name: str, known: Iterable[str], alike: float = _ALIKE) -> str | None:
-    """Return the known name most like `name`, ignoring case, or `None` if none is like it.
-
-    Like it is what a slip of the fingers makes of a name (`arnge`, `BLOK`, `laod`), or its first
-    letters (`offs`); words that merely share some letters (`relu`, `ravel`) are not.
-    """
-    names = {candidate.lower(): candidate for candidate in known if candidate[:1] != "_"}
-    found = difflib.get_close_matches(name.lower(), names, n=1, cutoff=alike)
-    if not found and len(name) >= _SHORTEST_BEGINNING:
-        found = [known_name for known_name in names if known_name.startswith(name.lower())]
-    return names[min(found, key=len)] if found else None
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return `". Did you mean 'x'?"` for the closest known name, or an empty string."""
-    found = closest(name, known)
-    return f". Did you mean {found!r}?" if found else ""
-
-
 MAX_FAULTS = 50
 MAX_SHOWN_CHARS = 60
 MAX_SHOWN_BITS = 128
+_ALIKE = 0.74
+ALIKE_AMONG_FEW = 0.6
+"""For names that the message lists besides, so that a wrong guess misleads nobody."""
+_SHORTEST_BEGINNING = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +75,30 @@ def shown(value: Any) -> str:
     return text if len(text) <= MAX_SHOWN_CHARS else text[: MAX_SHOWN_CHARS - 3] + "..."
 
 
+def closest(name: str, known: Iterable[str], alike: float = _ALIKE) -> str | None:
+    """Return the known name most like `name`, ignoring case, or `None` if none is like it.
+
+    Like it is what a slip of the fingers makes of a name (`arnge`, `BLOK`, `laod`), or its first
+    letters (`offs`); words that merely share some letters (`relu`, `ravel`) are not. Names with an
+    underscore in front are meant only by such names.
+    """
+    is_private = name[:1] == "_"
+    names = {
+        candidate.lower(): candidate for candidate in known if is_private or candidate[:1] != "_"
+    }
+    found = difflib.get_close_matches(name.lower(), names, n=1, cutoff=alike)
+    if not found and len(name) >= _SHORTEST_BEGINNING:
+        found = [known_name for known_name in names if known_name.startswith(name.lower())]
+    return names[min(found, key=len)] if found else None
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return " Did you mean `x`?" for the closest of `known`, or the empty string."""
-    close = closest_name(name, known)
-    return f" Did you mean `{close}`?" if close else ""
+    """Return " Did you mean `x`?" for the closest of a request's few names, or an empty string."""
+    meant = closest(name, known, ALIKE_AMONG_FEW)
+    return f" Did you mean `{meant}`?" if meant else ""
 
 
-def closest_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the closest of `known`, `None` if none is close."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return close[0] if close else None
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return `". Did you mean 'x'?"` for the closest of a source's names, or an empty string."""
+    meant = closest(name, known)
+    return f". Did you mean {meant!r}?" if meant else ""

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compiler.compilation import Diagnostic, Parameter
+from compiler.compilation import Parameter
+from compiler.diagnostic import Diagnostic
 from compiler.occupancy import (
     REGISTERS_PER_THREAD,
     CudaMultiprocessor,

@@ -1,6 +1,7 @@
 """A target: what a kernel is compiled for, written as Triton writes it (`cuda:90`, `hip:gfx942`).
 
-Which targets exist is not known here: a worker finds out by compiling for them.
+The backends, their stages and the candidates for targets are listed here and nowhere else. Which of
+them a toolchain really compiles for is not known here: a worker finds out by compiling for each.
 """
 
 import re
@@ -13,6 +14,14 @@ STAGES = {
     "cuda": ("source", "ttir", "ttgir", "llir", "ptx", "cubin"),
     "hip": ("source", "ttir", "ttgir", "llir", "amdgcn", "hsaco"),
 }
+_CUDA = (60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121)
+_HIP = (
+    "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1101", "gfx1102",
+    "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153", "gfx1170", "gfx1171", "gfx1172",
+    "gfx1200", "gfx1201", "gfx1250", "gfx1251",
+)  # fmt: skip
+CANDIDATES = (*(f"cuda:{capability}" for capability in _CUDA), *(f"hip:{gfx}" for gfx in _HIP))
+"""Every target that a toolchain is asked to compile for when a worker starts."""
 MEDIA_TYPES = {
     "source": "text/x-mlir",
     "ttir": "text/x-mlir",

@@ -29,13 +29,12 @@ from store.errors import StoreUnavailable
 from store.events import EventFollowers, Events
 from store.jobs.consumer import JobConsumer, reap_for_all
 from store.jobs.producer import JobProducer
-from store.jobs.types import Claim, QueueLimits
+from store.jobs.types import Claim, QueueLimits, kind_of
 from store.jobs.waiting import Finished
-from store.lanes import kind_of
 from store.launches import Idempotency, Launches
-from store.small_writes import Counters
 from store.subscription import Invalidations, Subscription, invalidate
 from store.tensors import Tensors
+from store.workers import Counters
 
 NOTE_S = 5.0
 Part = Callable[[], Coroutine[None, None, None]]
@@ -98,7 +97,7 @@ def _reaper(redis: Redis, blocking: Redis) -> JobConsumer:
 
 def _lapsed(claim: Claim) -> bytes:
     return dead_letter_record(
-        kind_of(claim.lane), claim.id, claim.payload, claim.lapse or EXHAUSTED
+        kind_of(claim.lane), claim.id, claim.payload, claim.dead_letter or EXHAUSTED
     )
 
 

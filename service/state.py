@@ -21,10 +21,9 @@ from store.events import EventFollowers, Events
 from store.jobs.producer import JobProducer
 from store.jobs.waiting import Finished
 from store.launches import Idempotency, Launches
-from store.small_writes import Counters
 from store.subscription import Invalidations
 from store.tensors import Tensors
-from store.workers import Workers
+from store.workers import Counters, Workers
 
 
 class Metrics:

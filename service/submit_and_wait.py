@@ -90,7 +90,7 @@ async def wait_as_client(
         if await client.is_gone():
             await state.jobs.withdraw(job_id, waiting.interest, client.cancelled_record())
             return None
-    await state.jobs.stand(job_id, waiting, client.caller.id, 0)
+    await state.jobs.end_wait(job_id, waiting, client.caller.id, 0)
     return None
 
 

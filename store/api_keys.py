@@ -9,7 +9,7 @@ import orjson
 from redis.asyncio import Redis
 
 from store import keys
-from store.small_writes import Notes
+from store.connection import EssentialWrites
 
 SECRET_PREFIX: Final = "tritond_"  # noqa: S105  (makes leaked secrets easy to find)
 
@@ -54,7 +54,7 @@ class ApiKeys:
 
     async def _store(self, key: ApiKey, secret: str) -> None:
         description = orjson.dumps(asdict(key)).decode()
-        await Notes(self._redis).write(
+        await EssentialWrites(self._redis).write(
             ("HSET", keys.API_KEYS, _digest(secret), description),
             ("PUBLISH", keys.API_KEYS_CHANGED, ""),
         )

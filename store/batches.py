@@ -1,6 +1,6 @@
 """Batches: which jobs were asked for together, by whom, and how each item ended.
 
-The scripts of the job protocol settle an item in the same instant as its job ends, so a batch goes
+The scripts of the job protocol end an item in the same instant as its job, so a batch goes
 on whatever becomes of the service that took it. What the jobs are is not known here.
 """
 
@@ -14,19 +14,19 @@ from redis.asyncio import Redis
 from store import keys, scripts
 from store.launches import LIFE_S
 
-SETTLED_AT_ONCE: Final = 500
+ENDED_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """What an item is: the id of its job, None when it was refused; stages to be included."""
+class PlannedItem:
+    """An item before its job: the id of that, None when it was refused; stages to include."""
 
     id: str | None
     include: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class EndedItems:
     """How items ended: their indices, the state, and the record (empty for a success)."""
 
     indices: Sequence[int]
@@ -36,13 +36,13 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
-    """A batch as it is now; `settled` and `caches` are by index."""
+    """A batch as it is now; `ended` and `caches` are by index."""
 
     id: str
     kind: str
-    items: Sequence[Planned]
+    items: Sequence[PlannedItem]
     caches: Mapping[int, str]
-    settled: Mapping[int, Settled]
+    ended: Mapping[int, EndedItems]
 
 
 class Batches:
@@ -50,10 +50,12 @@ class Batches:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._settle = scripts.load(redis, "settle", shared="lane")
-        self._leave = scripts.load(redis, "leave", shared="lane")
+        self._end_items = scripts.load(redis, "end_items", shared="lane")
+        self._withdraw = scripts.load(redis, "withdraw_batch", shared="lane")
 
-    async def create(self, batch_id: str, caller: str, kind: str, items: Sequence[Planned]) -> None:
+    async def create(
+        self, batch_id: str, caller: str, kind: str, items: Sequence[PlannedItem]
+    ) -> None:
         """Note what belongs together, before any of its jobs is submitted."""
         plan = orjson.dumps([[item.id, item.include] for item in items])
         fields: dict[Any, Any] = {"caller": caller, "kind": kind, "plan": plan, "left": len(items)}
@@ -63,45 +65,45 @@ class Batches:
         await pipeline.execute()
 
     async def note_caches(self, batch_id: str, caches: Mapping[int, str]) -> None:
-        """Note by index what the cache said of the items that have an id."""
-        named = orjson.dumps({str(index): cache for index, cache in caches.items()})
-        await self._redis.hset(keys.BATCH + batch_id, "caches", named)
+        """Note by index what the cache did for the items that have an id."""
+        by_index = orjson.dumps({str(index): cache for index, cache in caches.items()})
+        await self._redis.hset(keys.BATCH + batch_id, "caches", by_index)
 
-    async def settle(self, batch_id: str, settled: Sequence[Settled]) -> None:
-        """Settle items that no job will; an item that is settled stays as it is."""
-        for start in range(0, len(settled), SETTLED_AT_ONCE):
+    async def end_items(self, batch_id: str, ended: Sequence[EndedItems]) -> None:
+        """End items that no job will; an item that is over stays as it is."""
+        for start in range(0, len(ended), ENDED_AT_ONCE):
             arguments: list[Any] = [batch_id]
-            for item in settled[start : start + SETTLED_AT_ONCE]:
+            for item in ended[start : start + ENDED_AT_ONCE]:
                 arguments += [" ".join(map(str, item.indices)), item.state, item.record]
-            await self._settle(args=arguments)
+            await self._end_items(args=arguments)
 
-    async def leave(self, batch_id: str, job_id: str, record: bytes) -> bool:
-        """Settle the items of a job with the `record` of a cancelled one, without waiting for it.
+    async def withdraw(self, batch_id: str, job_id: str, record: bytes) -> bool:
+        """End the items of a job with the `record` of a cancelled one, without waiting for it.
 
         Return whether the batch waited for the job; its interest is still to be withdrawn.
         """
-        return bool(await self._leave(args=[job_id, batch_id, record]))
+        return bool(await self._withdraw(args=[job_id, batch_id, record]))
 
     async def find(self, batch_id: str, caller: str) -> StoredBatch | None:
         """Return the batch, None when there is none or it is somebody else's."""
         pipeline = self._redis.pipeline(transaction=True)
         pipeline.hmget(keys.BATCH + batch_id, "caller", "kind", "plan", "caches")
         pipeline.hgetall(keys.BATCH_ITEMS + batch_id)
-        (owner, kind, plan, caches), settled = await pipeline.execute()
+        (owner, kind, plan, caches), ended = await pipeline.execute()
         if owner is None or owner.decode() != caller:
             return None
         return StoredBatch(
             id=batch_id,
             kind=kind.decode(),
-            items=[Planned(id_, tuple(include)) for id_, include in orjson.loads(plan)],
+            items=[PlannedItem(id_, tuple(include)) for id_, include in orjson.loads(plan)],
             caches={int(index): cache for index, cache in orjson.loads(caches or b"{}").items()},
-            settled={int(index): _settled(int(index), settled) for index in settled},
+            ended={int(index): _ended(int(index), ended) for index in ended},
         )
 
 
-def _settled(index: int, values: Mapping[bytes, bytes]) -> Settled:
+def _ended(index: int, values: Mapping[bytes, bytes]) -> EndedItems:
     """Return how an item ended; a record that several share is kept with one of them."""
     state, _, record = values[b"%d" % index].partition(b" ")
     if record.startswith(b"="):
         record = values[record[1:]].partition(b" ")[2]
-    return Settled((index,), state.decode(), record)
+    return EndedItems((index,), state.decode(), record)

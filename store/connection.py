@@ -8,17 +8,18 @@ Whether a server takes commands: those that write, as that of jobs must, or thos
 
 import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+import orjson
 from redis import exceptions
 from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
 from redis.asyncio.client import Pipeline
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff, NoBackoff
 
-from store import keys
+from store import keys, scripts
 from store.errors import StoreUnavailable
 
 PROBE_LIFE_S: Final = 10
@@ -104,7 +105,7 @@ class _Pipeline(Pipeline):
             return await super().execute(raise_on_error)
 
 
-class Server(Redis):
+class StoreClient(Redis):
     """A redis-py client whose commands raise `StoreUnavailable` when the server is away."""
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
@@ -117,7 +118,7 @@ class Server(Redis):
         return _Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
 
 
-def connect(url: str, *, max_connections: int = MAX_CONNECTIONS) -> Server:
+def connect(url: str, *, max_connections: int = MAX_CONNECTIONS) -> StoreClient:
     """Return a client for ordinary commands; `url` is redis://, rediss:// or unix://.
 
     It connects at the first command. A command is sent again after a lost connection, so every
@@ -135,7 +136,7 @@ def connect(url: str, *, max_connections: int = MAX_CONNECTIONS) -> Server:
     return _owning(pool)
 
 
-def connect_blocking(url: str) -> Server:
+def connect_blocking(url: str) -> StoreClient:
     """Return a client for subscriptions and blocking reads: no deadline for answers, no retry.
 
     Each blocked reader and each subscription of a process holds one connection.
@@ -150,7 +151,18 @@ def connect_blocking(url: str) -> Server:
     return _owning(pool)
 
 
-def _owning(pool: ConnectionPool) -> Server:
-    server = Server(connection_pool=pool)
+def _owning(pool: ConnectionPool) -> StoreClient:
+    server = StoreClient(connection_pool=pool)
     server.auto_close_connection_pool = True
     return server
+
+
+class EssentialWrites:
+    """Small writes that a server whose memory is full must take, too: who works, and with what."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._write = scripts.load(redis, "write_essential")
+
+    async def write(self, *commands: Sequence[str]) -> None:
+        """Run all of `commands`, each a list of words, in one step."""
+        await self._write(args=[orjson.dumps(commands)])

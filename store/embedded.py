@@ -27,7 +27,7 @@ from types import TracebackType
 from typing import Final, Self
 from urllib.parse import quote
 
-from store.connection import Server, connect
+from store.connection import StoreClient, connect
 from store.errors import DataFolderInUse, EmbeddedServerError, NoServerBinary, StoreUnavailable
 
 # Run between fork and exec in a process of its own: a preexec_fn is not safe beside threads.
@@ -235,7 +235,7 @@ class EmbeddedValkey:
         return f"The end of {log}: " + " | ".join(lines)
 
 
-async def _pongs(client: Server) -> bool:
+async def _pongs(client: StoreClient) -> bool:
     try:
         return bool(await client.ping())
     except StoreUnavailable:  # not listening yet, or still loading its data

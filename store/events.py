@@ -245,7 +245,7 @@ class EventFollowers:
         pipeline = self._redis.pipeline(transaction=False)
         for id_, topic in topics.items():
             # whether it lives is asked first: an end in between has told its events by then
-            pipeline.exists(keys.JOB + id_, keys.SEQUEL + id_)
+            pipeline.exists(keys.JOB + id_, keys.AMENDMENT + id_)
             pipeline.hget(keys.BATCH + id_, "left")
             self._events.ask(pipeline, id_, topic.events[-1].id if topic.events else START)
         found: list[Any] = await pipeline.execute()

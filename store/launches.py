@@ -67,13 +67,13 @@ class Amendments:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._tell = scripts.load(redis, "tell_sequel")
+        self._amend = scripts.load(redis, "amend")
 
     async def expect(self, job_id: str, life_ms: int = LIFE_MS) -> None:
         """Have followers stay behind the end of a job, for `life_ms` at most. Before that end."""
-        await self._redis.set(keys.SEQUEL + job_id, 1, px=life_ms)
+        await self._redis.set(keys.AMENDMENT + job_id, 1, px=life_ms)
 
-    async def tell(
+    async def amend(
         self, job_id: str, token: int, record: bytes | None, kind: str, data: Mapping[str, Any]
     ) -> bool:
         """Append an event, put `record` in the place of the job's, and let followers go.
@@ -82,7 +82,7 @@ class Amendments:
         not kept any more.
         """
         args: list[str | int | bytes] = [job_id, token, record or b"", kind, orjson.dumps(data)]
-        return bool(await self._tell(args=args))
+        return bool(await self._amend(args=args))
 
 
 LIFE_S: Final = 24 * 3600

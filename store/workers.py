@@ -12,7 +12,7 @@ import orjson
 from redis.asyncio import Redis
 
 from store import keys, scripts
-from store.small_writes import Notes
+from store.connection import EssentialWrites
 
 HEARTBEAT_LIFE_S: Final = 15
 TRIED_LIFE_S: Final = 24 * 3600
@@ -57,7 +57,7 @@ class Workers:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._notes = Notes(redis)
+        self._writes = EssentialWrites(redis)
 
     async def beat(self, worker: Worker) -> None:
         """Register the worker, or tell that it is still there; at least three times per life."""
@@ -69,12 +69,12 @@ class Workers:
             keys.REFERENCES: [f"{language} {place}" for language in worker.references or ()],
             keys.TOOLS: [f"{tool} {place}" for tool in worker.tools or ()],
         }
-        await self._notes.write(
+        await self._writes.write(
             ("SET", keys.WORKER + worker.id, said, "EX", str(HEARTBEAT_LIFE_S)),
             *(("SADD", name, *members) for name, members in known.items() if members),
         )
 
-    async def leave(self, worker_id: str) -> None:
+    async def unregister(self, worker_id: str) -> None:
         """Take a worker that stops off the list at once."""
         pipeline = self._redis.pipeline(transaction=True)
         pipeline.delete(keys.WORKER + worker_id)
@@ -129,12 +129,12 @@ class Toolchains:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._notes = Notes(redis)
-        self._offer = scripts.load(redis, "offer")
+        self._writes = EssentialWrites(redis)
+        self._register = scripts.load(redis, "register_toolchain")
 
-    async def offer(self, toolchain_id: str, description: bytes) -> None:
+    async def register(self, toolchain_id: str, description: bytes) -> None:
         """Describe a toolchain; the first one ever offered becomes the default."""
-        await self._offer(args=[toolchain_id, description])
+        await self._register(args=[toolchain_id, description])
 
     async def describe(self, toolchain_id: str) -> bytes | None:
         """Return the description of a toolchain, None for an unknown one."""
@@ -148,7 +148,7 @@ class Toolchains:
     async def note_tried(self, what: str, targets: Sequence[str]) -> None:
         """Keep what trials of `what` found out, for `TRIED_LIFE_S`."""
         name, life_s = keys.TARGETS_TRIED + what, str(TRIED_LIFE_S)
-        await self._notes.write(("SET", name, " ".join(targets), "EX", life_s))
+        await self._writes.write(("SET", name, " ".join(targets), "EX", life_s))
 
     async def list(self) -> dict[str, bytes]:
         """Return the descriptions of all known toolchains by id, the last one offered last."""
@@ -167,7 +167,7 @@ class Toolchains:
         """Make a known toolchain the default; False when it is unknown."""
         if not await self._redis.hexists(keys.TOOLCHAINS, toolchain_id):
             return False
-        await self._notes.write(("SET", keys.DEFAULT_TOOLCHAIN, toolchain_id))
+        await self._writes.write(("SET", keys.DEFAULT_TOOLCHAIN, toolchain_id))
         return True
 
     async def forget(self, toolchain_id: str) -> bool:
@@ -177,3 +177,23 @@ class Toolchains:
         pipeline.zrem(keys.TOOLCHAINS_OFFERED, toolchain_id)
         removed, _ = await pipeline.execute()
         return bool(removed)
+
+
+OVERRULED: Final = "slices_overruled"
+"""Kernels that the whole text of a source made otherwise than its slice."""
+
+
+class Counters:
+    """Named counters that only grow."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._writes = EssentialWrites(redis)
+
+    async def add(self, name: str) -> None:
+        """Count one more. Raises StoreUnavailable."""
+        await self._writes.write(("HINCRBY", keys.COUNTERS, name, "1"))
+
+    async def read(self, name: str) -> int:
+        """Return how many were counted. Raises StoreUnavailable."""
+        return int(await self._redis.hget(keys.COUNTERS, name) or 0)

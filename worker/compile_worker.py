@@ -22,10 +22,16 @@ from store.compilations import Compilations, Derived
 from store.connection import connect, connect_blocking
 from store.events import Events
 from store.jobs.consumer import JobConsumer, Revocations, reap_for_all
-from store.jobs.types import Claim, QueueLimits
-from store.lanes import DERIVE, INSPECT, compile_lane, derive_lane, inspect_lane, kind_of
-from store.small_writes import Counters
+from store.jobs.types import (
+    Claim,
+    QueueLimits,
+    compile_lane,
+    derive_lane,
+    inspect_lane,
+    kind_of,
+)
 from store.subscription import invalidate
+from store.workers import Counters
 from worker.compile.compile import CompileContext
 from worker.compile.compile_job import JobContext, do_job
 from worker.compile.derive_job import do_derivation
@@ -158,7 +164,7 @@ class CompileWorker:
         """Find out what the toolchain is, offer it, and lay out what its jobs need."""
         offered = workers.Toolchains(self._redis)
         toolchain = await identify(branch.pool, branch.level, offered)
-        await offered.offer(toolchain.id, toolchain.model_dump_json().encode())
+        await offered.register(toolchain.id, toolchain.model_dump_json().encode())
         blobs = Blobs(self._cache, self._budget)
         fronts = Derived(self._cache, "front", self._budget)
         backs = Derived(self._cache, "back", self._budget)
@@ -184,9 +190,9 @@ class CompileWorker:
 
         async def do(claim: Claim, attempts: JobConsumer) -> None:
             bench = by_lane[claim.lane]
-            if claim.lane.startswith(INSPECT):
+            if kind_of(claim.lane) == "inspect":
                 await do_inspection(claim, attempts, bench.pool, inspections)
-            elif claim.lane.startswith(DERIVE):
+            elif kind_of(claim.lane) == "derive":
                 await do_derivation(claim, attempts, bench, derivations)
             else:
                 await do_job(
@@ -224,5 +230,5 @@ class CompileWorker:
 
 def _lapsed(claim: Claim) -> bytes:
     return dead_letter_record(
-        kind_of(claim.lane), claim.id, claim.payload, claim.lapse or EXHAUSTED
+        kind_of(claim.lane), claim.id, claim.payload, claim.dead_letter or EXHAUSTED
     )

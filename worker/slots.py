@@ -49,7 +49,7 @@ async def once_available(act: Callable[[], Awaitable[_T]]) -> _T:
 async def leave(registry: Workers, name: str) -> None:
     """Take the worker `name` off the list; where the store is away, its heartbeat ends that."""
     try:
-        await registry.leave(name)
+        await registry.unregister(name)
     except StoreUnavailable as error:
         logger.warning("%s could not take leave: %s", name, error)
 

@@ -62,21 +62,20 @@ def located(found: list[Diagnostic], ir: str, sources: Mapping[str, str]) -> lis
 
     `ir` is the TTGIR that was being lowered; `sources` the user's texts by virtual path.
     """
-    if not any(said["line"] is None and _OF_ASSEMBLY.search(said["message"]) for said in found):
+    if not any(said.line is None and _OF_ASSEMBLY.search(said.message) for said in found):
         return found
     known = list(_assemblies(ir))
     return [_located(said, known, sources) for said in found]
 
 
 def _located(said: Diagnostic, known: list[_Assembly], sources: Mapping[str, str]) -> Diagnostic:
-    if said["line"] is not None or not _OF_ASSEMBLY.search(said["message"]) or not known:
+    if said.line is not None or not _OF_ASSEMBLY.search(said.message) or not known:
         return said
-    meant = [assembly for assembly in known if assembly.may_be_meant_by(said["message"])]
+    meant = [assembly for assembly in known if assembly.may_be_meant_by(said.message)]
     span = (meant or known)[0].span
     text = sources.get(KERNEL_FOLDER + span.file)
     shown = excerpt(text.split("\n"), span) if text is not None else None
-    place = {"file": span.file, "line": span.line, "column": span.column}
-    return said | place | {"excerpt": shown}
+    return said.at(span, shown)
 
 
 def _assemblies(ir: str) -> Iterator[_Assembly]:

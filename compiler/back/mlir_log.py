@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from compiler.diagnostic import Diagnostic, Span, diagnostic, excerpt, file_in_kernel
+from compiler.diagnostic import Diagnostic, Severity, Span, diagnostic, excerpt, file_in_kernel
 
 _RETURNS = "failed to legalize operation 'tt.return'"
 _MASK = re.compile(
@@ -109,7 +109,12 @@ LONGEST_LOG = 1 << 20
 LONGEST_NUMBER = 9
 """Digits of a line or a column."""
 
-_KINDS = ("error", "warning", "remark", "note")
+_SEVERITIES: dict[str, Severity] = {
+    "error": "error",
+    "warning": "warning",
+    "remark": "note",
+    "note": "note",
+}
 _NOWHERE = frozenset({"<unknown>:0", "loc(unknown)"})
 _LLVM = ("LLVM ERROR: ", "fatal error: ", "error: ")
 _ASSEMBLY = "<inline asm>"
@@ -141,7 +146,7 @@ def diagnostics(log: str, sources: Mapping[str, str], stage: str) -> list[Diagno
     """
     stage = stage if stage in STAGES else "frontend" if stage == "source" else "ttgir"
     lines = {path: text.split("\n") for path, text in sources.items()}
-    found: dict[tuple[object, ...], Diagnostic] = {}
+    found: dict[Diagnostic, None] = {}  # in order, each once
     before = ""
     for line in log[:LONGEST_LOG].splitlines():
         said = _read(line[:LONGEST_LINE], lines, stage)
@@ -149,10 +154,10 @@ def diagnostics(log: str, sources: Mapping[str, str], stage: str) -> list[Diagno
             said = _plain("error", stage, f"LLVM: {before}")
         before = line[:LONGEST_LINE]
         if said is not None:
-            found.setdefault(tuple(said.values()), said)
+            found[said] = None
         if len(found) >= MOST_READ:
             break
-    return _worth_telling(list(found.values()))[:MOST_DIAGNOSTICS]
+    return _worth_telling(list(found))[:MOST_DIAGNOSTICS]
 
 
 def failing_pass(log: str) -> str | None:
@@ -165,16 +170,16 @@ def failing_pass(log: str) -> str | None:
 
 def _worth_telling(found: list[Diagnostic]) -> list[Diagnostic]:
     """Return `found`, errors first; without what says nothing, if anything says something."""
-    if any(said["severity"] == "error" and _tells_something(said) for said in found):
+    if any(said.severity == "error" and _tells_something(said) for said in found):
         found = [said for said in found if _tells_something(said)]
-    return sorted(found, key=lambda said: said["severity"] != "error")
+    return sorted(found, key=lambda said: said.severity != "error")
 
 
 def _read(line: str, sources: Mapping[str, list[str]], stage: str) -> Diagnostic | None:
     said = _said(line)
     if said is not None:
         if said.place in _NOWHERE:
-            return _plain(_severity(said.kind), stage, said.message)
+            return _plain(_SEVERITIES[said.kind], stage, said.message)
         place = _place(said.place)
         if place is not None:
             return _located(place, said, sources, stage)
@@ -188,7 +193,7 @@ def _read(line: str, sources: Mapping[str, list[str]], stage: str) -> Diagnostic
 
 def _said(line: str) -> _Said | None:
     """Read "<place>: <kind>: <message>", at the first kind that the line names."""
-    marks = [(at, kind) for kind in _KINDS if (at := line.find(f": {kind}: ")) >= 0]
+    marks = [(at, kind) for kind in _SEVERITIES if (at := line.find(f": {kind}: ")) >= 0]
     if not marks:
         return None
     at, kind = min(marks)
@@ -243,27 +248,23 @@ def _located(
         return _plain("note", stage, f"while running the pass {name}") if name else None
     file = file_in_kernel(place.file)
     if place.file == _ASSEMBLY:
-        return _plain(_severity(said.kind), stage, f"in inline asm: {said.message}")
+        return _plain(_SEVERITIES[said.kind], stage, f"in inline asm: {said.message}")
     if file is None:
-        return _plain(_severity(said.kind), stage, said.message)
+        return _plain(_SEVERITIES[said.kind], stage, said.message)
     text = sources.get(place.file)
     span = Span(file, place.line, max(place.column, 1))
     shown = excerpt(text, span) if text is not None else None
     message, hint = told(said.message[:LONGEST_MESSAGE])
-    return diagnostic(_severity(said.kind), stage, message, hint=hint, span=span, excerpt=shown)
+    return diagnostic(_SEVERITIES[said.kind], stage, message, hint=hint, span=span, excerpt=shown)
 
 
-def _plain(severity: str, stage: str, message: str) -> Diagnostic:
+def _plain(severity: Severity, stage: str, message: str) -> Diagnostic:
     message, hint = told(message[:LONGEST_MESSAGE])
     return diagnostic(severity, stage, message, hint=hint)
 
 
-def _severity(kind: str) -> str:
-    return "note" if kind == "remark" else kind
-
-
 def _tells_something(said: Diagnostic) -> bool:
-    message = str(said["message"])
-    if said["severity"] == "note":
+    message = said.message
+    if said.severity == "note":
         return _IR_DUMP.match(message) is None
     return bool(message) and message not in _EMPTY

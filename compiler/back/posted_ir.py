@@ -85,15 +85,15 @@ def _refusal(log: str, text: str, path: str, language: str) -> Failure:
     if not found:
         message = "MLIR cannot parse the text"
         return Failure("syntax_error", language, message, [diagnostic("error", language, message)])
-    said = found[0]["message"]
+    said = found[0].message
     slug = "compile_error" if _VERIFIER.match(said) else "syntax_error"
-    place = f"line {found[0]['line']}: " if found[0]["line"] else ""
+    place = f"line {found[0].line}: " if found[0].line else ""
     return Failure(slug, language, place + said, found)
 
 
 def _at_own_lines(refused: Failure, text: str, backend: Any, language: str) -> Failure:
     """Return `refused` told by the lines of `text`, not of what the IR was once made from."""
-    if refused.diagnostics[0]["file"] == f"user.{language}":
+    if refused.diagnostics[0].file == f"user.{language}":
         return refused
     try:
         _parse(ir_repairs.without_locations(text), backend, language)

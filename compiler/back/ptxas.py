@@ -15,7 +15,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.back import tool, triton_api
-from compiler.diagnostic import Diagnostic, Failure, Span, diagnostic, excerpt, file_in_kernel
+from compiler.diagnostic import (
+    Diagnostic,
+    Failure,
+    Severity,
+    Span,
+    diagnostic,
+    excerpt,
+    file_in_kernel,
+)
 from compiler.lines.assembly import misleading_locations
 
 MOST_COMPLAINTS = 20
@@ -105,7 +113,7 @@ def _complaint(
     ptx_line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
     span = user_place(lines, number)
     shown = excerpt(sources.get(f"/kernel/{span.file}", "").split("\n"), span) if span else None
-    kind = "warning" if severity == "warning" else "error"
+    kind: Severity = "warning" if severity == "warning" else "error"
     message = f"{message.strip()} (line {number} of the PTX: {ptx_line})"
     return [
         diagnostic(
@@ -219,7 +227,7 @@ def _failure(status: int, words: str, ptx: str, sources: dict[str, str]) -> Fail
     if status < 0:
         message = f"ptxas died of {signal.Signals(-status).name}"
     elif told:
-        message = f"ptxas: {told[0]['message']}"
+        message = f"ptxas: {told[0].message}"
     else:
         message = f"ptxas ended with status {status}: {words.strip()[:500]}"
     found = told or [diagnostic("error", "cubin", message)]

@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.diagnostic import file_in_kernel
+from compiler.diagnostic import Assumption, file_in_kernel
 
 SLUG = "sandbox_violation"
 HINT = (
@@ -53,15 +53,6 @@ def _links(error: BaseException | None) -> Iterator[BaseException]:
 
 
 _MOST = 50
-
-
-@dataclass(frozen=True)
-class Assumption:
-    """What was assumed, where user code asked."""
-
-    file: str
-    line: int
-    message: str
 
 
 @dataclass

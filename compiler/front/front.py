@@ -85,7 +85,7 @@ def _front(
         "metadata": {},
         "timings_ms": {"load": load_ms, **made.timings_ms},
         "notes": told + _remarks(loaded, caught),
-        "assumptions": [vars(item) for item in loaded.assumptions.made],
+        "assumptions": loaded.assumptions.made,
         "conclusive": loaded.is_conclusive,
     }
 

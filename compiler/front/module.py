@@ -21,9 +21,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compiler.back import triton_api
-from compiler.diagnostic import KERNEL_FOLDER
+from compiler.diagnostic import KERNEL_FOLDER, Assumption
 from compiler.front.environment import (
-    Assumption,
     Assumptions,
     MissingModules,
     is_lacking,

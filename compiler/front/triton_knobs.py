@@ -18,7 +18,7 @@ from typing import Any
 from triton import knobs
 
 from compiler.back import triton_api
-from compiler.diagnostic import Diagnostic, Failure, Span, diagnostic, excerpt
+from compiler.diagnostic import Diagnostic, Failure, Severity, Span, diagnostic, excerpt
 
 State = Mapping[str, Mapping[str, Any]]
 """By the owner's dotted name, what it has by name."""
@@ -70,9 +70,9 @@ def check(texts: Mapping[str, str]) -> list[Diagnostic]:
         for name in _changed(owner, pristine().get(owner, {}), now)
     ]
     told = [_told(name, texts) for name in sorted(changed) if not _is_harmless(name)]
-    wrong = [found for found in told if found["severity"] == "error"]
+    wrong = [found for found in told if found.severity == "error"]
     if wrong:
-        raise Failure("compile_error", "frontend", wrong[0]["message"], told)
+        raise Failure("compile_error", "frontend", wrong[0].message, told)
     return told
 
 
@@ -153,7 +153,8 @@ def _told(name: str, texts: Mapping[str, str]) -> Diagnostic:
     option = _OPTIONS.get(knob)
     instead = f'; write "options": {{"{option}": ...}} in the request' if option else ""
     span, shown = _place(name, texts)
-    severity, means = "error", "which changes what Triton compiles"
+    severity: Severity = "error"
+    means = "which changes what Triton compiles"
     if knob == "runtime.debug":
         severity, means = "warning", "which Triton's JIT takes for the option `debug` at launch"
     message = (

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from compiler.diagnostic import USER_FILE, Diagnostic, Failure, Span, diagnostic, excerpt
+from compiler.diagnostic import USER_FILE, Assumption, Failure, Span, diagnostic, excerpt
 from compiler.messages.orders import SliceOrder
 from compiler.slice import blanking, kernel_choice, posted_files, second_opinion, syntax_errors
 from compiler.slice.decorators import is_foreign_decorator
@@ -193,12 +193,12 @@ def _touched(found: blanking.Reach) -> dict[str, list[str]]:
 
 def _assumed(
     source: _Source, found: blanking.Reach | None, units: list[Unit]
-) -> dict[str, list[dict[str, Any]]]:
+) -> dict[str, list[Any]]:
     """Return the assumptions of what is left out, and a warning for each."""
     made = _assumptions(source, found, units)
     spans = [(Span(USER_FILE, line), message) for line, message in made]
     return {
-        "assumptions": [{"file": s.file, "line": s.line, "message": text} for s, text in spans],
+        "assumptions": [Assumption(s.file, s.line, text) for s, text in spans],
         "notes": [
             diagnostic("warning", "request", text, span=s, excerpt=excerpt(source.lines, s))
             for s, text in spans
@@ -275,7 +275,7 @@ def _whole(
 ) -> dict[str, Any]:
     """Return the whole text, but for decorators that change no kernel."""
     message = f"the source was not cut down to its kernel, so all of it was executed: {why}"
-    note: Diagnostic = diagnostic("note", "request", message)
+    note = diagnostic("note", "request", message)
     units = source.outline.units
     matters = found is not None and blanking.DECORATOR in found.opaque
     blanked = _left_out(units, foreign_only=matters)

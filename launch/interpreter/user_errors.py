@@ -17,7 +17,15 @@ from typing import Any
 import triton.language as tl
 from triton.runtime.errors import InterpreterError
 
-from compiler.diagnostic import Diagnostic, Failure, Span, diagnostic, excerpt, file_in_kernel
+from compiler.diagnostic import (
+    Diagnostic,
+    Failure,
+    Severity,
+    Span,
+    diagnostic,
+    excerpt,
+    file_in_kernel,
+)
 from compiler.front import environment
 from compiler.front.diagnosis import hints, module_errors, name_errors, wording
 from compiler.front.diagnosis.context import Context
@@ -203,7 +211,7 @@ def _places(error: BaseException) -> Iterator[traceback.FrameSummary]:
 
 
 def _at(
-    summary: traceback.FrameSummary, severity: str, message: str, hint: str | None = None
+    summary: traceback.FrameSummary, severity: Severity, message: str, hint: str | None = None
 ) -> Diagnostic:
     line = summary.lineno or 1
     span = Span(file_in_kernel(summary.filename) or "user.py", line)

@@ -21,13 +21,12 @@ from compiler.rejection import (
 )
 from compiler.specialization import MAX_PARAMETERS
 from launch.request.argument_schema import (
-    Aliased,
     BufferArgument,
-    Described,
     DescriptorArgument,
-    Grouped,
     ViewArgument,
-    read,
+    WrappedDescriptor,
+    WrappedTuple,
+    WrappedView,
 )
 from launch.request.bound_arguments import (
     Argument,
@@ -40,6 +39,7 @@ from launch.request.bound_arguments import (
 )
 from launch.request.buffer import MAX_BYTES, bind_buffer, check_size, view_of
 from launch.request.element import ITEM_BYTES, is_floating
+from launch.request.request_part import read
 from launch.request.scalar import bind_scalar, is_scalar
 
 DESCRIPTOR_ALIGN_BYTES = 128
@@ -152,10 +152,10 @@ class _Binder:
             message = f"{shown(raw)} is no argument; write {_KINDS} (strings are constexprs)"
             raise RequestRejected(Fault(at, message))
         if "tuple" in raw:
-            items = read(Grouped, raw, at).items
+            items = read(WrappedTuple, raw, at).items
             return self._tuple(name, items, pointer_below(at, "tuple"), depth)
         if "descriptor" in raw:
-            written = read(Described, raw, at).descriptor
+            written = read(WrappedDescriptor, raw, at).descriptor
             return self._descriptor(name, written, pointer_below(at, "descriptor"))
         return self._pointer(name, raw, at)
 
@@ -176,7 +176,7 @@ class _Binder:
 
     def _pointer(self, name: str, raw: Any, at: str, align_bytes: int = 16) -> Buffer:
         if isinstance(raw, dict) and "view" in raw:
-            return self._view(read(Aliased, raw, at).view, pointer_below(at, "view"))
+            return self._view(read(WrappedView, raw, at).view, pointer_below(at, "view"))
         if not isinstance(raw, dict) or not raw.keys() & BufferArgument.model_fields.keys():
             raise RequestRejected(Fault(at, f"{shown(raw)} is no argument; write {_KINDS}"))
         written = read(BufferArgument, raw, at)

@@ -1,76 +1,41 @@
-"""How one argument of a launch is written in a request: shape and bounds of its fields only.
+"""How the arguments of a launch are written in a request: shape and bounds of their fields only.
 
-How any part of a launch request is read: strictly, and a null is as good as a field left out.
-
-Faults of nested parts of a request, said with pointers from the root of the body.
+What they mean, and whether they fit one another, is for `argument_binding` to say.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
+from typing_extensions import TypeAliasType
 
-from compiler.rejection import Fault, RequestRejected, did_you_mean, pointer
-
-
-class RequestPart(BaseModel):
-    """Base of the parts of a request; unknown fields and numbers as text are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _null_is_absent(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        return {name: value for name, value in data.items() if value is not None}
-
-
-_Model = TypeVar("_Model", bound=BaseModel)
-
-
-def read(model: type[_Model], data: Any, at: str) -> _Model:
-    """Return `data`, found at pointer `at`, as `model`.
-
-    Raises RequestRejected with every field that does not fit.
-    """
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        raise RequestRejected(*_faults(error, model, at)) from None
-
-
-def _faults(error: ValidationError, model: type[BaseModel], at: str) -> Iterator[Fault]:
-    names = [field.alias or name for name, field in model.model_fields.items()]
-    for item in error.errors(include_url=False, include_input=False):
-        message = item["msg"]
-        if item["type"] == "extra_forbidden":
-            message = f"unknown field.{did_you_mean(str(item['loc'][-1]), names)}"
-        elif item["type"] == "model_type":
-            message = "must be a JSON object"
-        elif item["type"] == "missing":
-            message = "this field is needed"
-        yield Fault(at + pointer(*item["loc"]), message)
-
-
-@contextmanager
-def below(at: str) -> Iterator[None]:
-    """Extend the pointers of a rejection in the block: they begin at `at`, not at the root."""
-    try:
-        yield
-    except RequestRejected as rejected:
-        moved = (Fault(at + fault.pointer, fault.message) for fault in rejected.faults)
-        raise type(rejected)(*moved) from None
-
+from launch.request.element import ELEMENT_SCHEMA
+from launch.request.initializer import Initializer
+from launch.request.request_part import ReadLater, RequestPart
 
 MAX_RANK = 8
 MAX_ALIGN_BYTES = 4096
+MAX_TUPLE_ITEMS = 256
 
 Index = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Extent = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Shape = Annotated[list[Extent], Field(max_length=MAX_RANK)]
 Strides = Annotated[list[Index], Field(max_length=MAX_RANK)]
+TaggedNumber = Annotated[
+    JsonValue,
+    WithJsonSchema(
+        {
+            "type": "object",
+            "description": "a number that JSON cannot say",
+            "properties": {
+                "int": {"type": ["integer", "string"], "examples": ["9223372036854775807"]},
+                "float": {"type": ["number", "string"], "examples": ["-inf", "0x1.8p+1"]},
+            },
+            "minProperties": 1,
+            "maxProperties": 1,
+            "additionalProperties": False,
+        }
+    ),
+]
 
 
 class BufferArgument(RequestPart):
@@ -81,12 +46,12 @@ class BufferArgument(RequestPart):
     strides: Strides | None = None
     offset: Extent = 0
     align_bytes: int | None = Field(default=None, ge=1, le=MAX_ALIGN_BYTES)
-    init: JsonValue = None
+    init: Annotated[JsonValue, ReadLater(lambda: Initializer)] = None
     output: bool = False
 
 
 class ViewArgument(RequestPart):
-    """Another look at the memory of the argument `of`; `offset` counts from its first element."""
+    """Another view of the memory of the argument `of`; `offset` counts from its first element."""
 
     of: str = Field(min_length=1, max_length=256)
     shape: Shape | None = None
@@ -94,34 +59,70 @@ class ViewArgument(RequestPart):
     offset: Index = 0
 
 
+class WrappedView(RequestPart):
+    """The object around a view."""
+
+    view: Annotated[JsonValue, ReadLater(lambda: ViewArgument)]
+
+
 class DescriptorArgument(RequestPart):
     """A host tensor descriptor over a buffer or view."""
 
-    base: JsonValue
+    base: Annotated[JsonValue, ReadLater(lambda: BufferArgument | WrappedView)]
     block_shape: Annotated[list[Extent], Field(max_length=MAX_RANK)]
     padding: Literal["zero", "nan"] = "zero"
 
 
-class ScalarArgument(RequestPart):
-    """A scalar whose dtype, or whose size, a bare JSON number cannot say."""
+class WrappedDescriptor(RequestPart):
+    """The object around a descriptor."""
 
-    value: JsonValue
+    descriptor: Annotated[JsonValue, ReadLater(lambda: DescriptorArgument)]
+
+
+class ScalarArgument(RequestPart):
+    """A scalar whose dtype, or whose size, a bare JSON number cannot say; null is None."""
+
+    value: Annotated[JsonValue, ReadLater(lambda: ScalarValue)]
     dtype: str | None = Field(default=None, max_length=64)
 
 
-class Aliased(RequestPart):
-    """The object around a view."""
-
-    view: JsonValue
-
-
-class Described(RequestPart):
-    """The object around a descriptor."""
-
-    descriptor: JsonValue
-
-
-class Grouped(RequestPart):
+class WrappedTuple(RequestPart):
     """The object around the items of a tuple."""
 
-    items: list[JsonValue] = Field(alias="tuple", max_length=256)
+    items: list[JsonValue] = Field(alias="tuple", max_length=MAX_TUPLE_ITEMS)
+
+
+class TupleOfArguments(WrappedTuple):
+    """The object around the items of a tuple, each an argument itself."""
+
+    items: list["WrittenArgument"] = Field(  # type: ignore[assignment]
+        alias="tuple", max_length=MAX_TUPLE_ITEMS
+    )
+
+
+class BufferChange(BufferArgument):
+    """What a case changes of a buffer: without shape or dtype, the fields that it has."""
+
+    model_config = ConfigDict(json_schema_extra=lambda schema: schema.pop("required", None))
+
+
+ScalarValue = Annotated[JsonValue, WithJsonSchema(ELEMENT_SCHEMA)] | TaggedNumber | None
+_Leaf = (
+    bool
+    | int
+    | float
+    | None
+    | TaggedNumber
+    | ScalarArgument
+    | BufferArgument
+    | WrappedView
+    | WrappedDescriptor
+)
+WrittenArgument = TypeAliasType(
+    "WrittenArgument",
+    "_Leaf | TupleOfArguments | list[WrittenArgument]",
+)
+"""One argument, in any of the forms that a request may write."""
+
+WrittenArguments = dict[str, WrittenArgument] | list[WrittenArgument]
+ChangedArguments = dict[str, WrittenArgument | BufferChange] | list[WrittenArgument | BufferChange]

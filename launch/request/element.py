@@ -50,6 +50,16 @@ INTEGER_RANGES = {
     **{f"u{bits}": range(2**bits) for bits in (8, 16, 32, 64)},
 }
 _MAX_DIGITS = 24
+ELEMENT_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": ["number", "boolean"]},
+        {"enum": list(NON_FINITE)},
+        {"type": "string", "pattern": f"^-?[0-9]{{1,{_MAX_DIGITS}}}$"},
+    ]
+}
+"""Of what a request may write for one element; which of these depends on the dtype."""
+VALUES_SCHEMA: dict[str, Any] = {"anyOf": [*ELEMENT_SCHEMA["anyOf"], {"type": "array"}]}
+"""Of elements as nested lists."""
 
 
 def is_floating(dtype: str) -> bool:

@@ -140,6 +140,19 @@ NUM_SMS = "NUM_SMS"
 MAX_CHARS = 256
 MAX_NODES = 64
 
+GRID_SCHEMA: dict[str, Any] = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": len(LIMITS),
+    "items": {
+        "anyOf": [
+            {"type": "integer", "minimum": 1, "maximum": max(LIMITS)},
+            {"type": "string", "minLength": 1, "maxLength": MAX_CHARS},
+        ]
+    },
+}
+"""Of how a request writes a grid: integers and expressions."""
+
 _CHARACTERS = re.compile(r"[\w\s+\-*/%(),.]*", re.ASCII)
 _RUN_TOGETHER = re.compile(r"(?<![\w.])\d+(?:_|[A-Za-z])", re.ASCII)
 _GRAMMAR = (

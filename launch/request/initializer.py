@@ -9,88 +9,125 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
 
 from compiler.constexpr import pointer_below
 from compiler.rejection import Fault, RequestRejected, did_you_mean, shown
-from launch.request.argument_schema import RequestPart, read
 from launch.request.element import (
+    ELEMENT_SCHEMA,
     INTEGER_RANGES,
+    VALUES_SCHEMA,
     Number,
     bind_values,
     is_floating,
     read_element,
     written_element,
 )
+from launch.request.request_part import RequestPart, read
 
 MAX_SEED = 2**64 - 1
 SEEDED = frozenset({"uniform", "normal", "randint"})
 _SEED_BITS = 53  # every JSON reader keeps them
 
 Init = dict[str, Any]
+_Element = Annotated[JsonValue, WithJsonSchema(ELEMENT_SCHEMA)]
 
 
 class _Kind(RequestPart):
     model_config = ConfigDict(allow_inf_nan=False)
 
 
-class _Constant(_Kind):
+class ConstantInit(_Kind):
+    """The same number everywhere."""
+
     kind: Literal["zeros", "ones"]
 
 
-class _Full(_Kind):
+class FullInit(_Kind):
+    """One value everywhere."""
+
     kind: Literal["full"]
-    value: JsonValue
+    value: _Element
 
 
-class _Arange(_Kind):
+class ArangeInit(_Kind):
+    """`start`, `start + step`, and so on."""
+
     kind: Literal["arange"]
-    start: JsonValue = 0
-    step: JsonValue = 1
+    start: _Element = 0
+    step: _Element = 1
+
+
+def _seed_is_optional(schema: dict[str, Any]) -> None:
+    schema["required"].remove("seed")  # `with_seed` chooses one before this is read
 
 
 class _Seeded(_Kind):
+    model_config = ConfigDict(json_schema_extra=_seed_is_optional)
+
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)]
 
 
-class _Uniform(_Seeded):
+class UniformInit(_Seeded):
+    """Random numbers, evenly from `low` to `high`."""
+
     kind: Literal["uniform"]
     low: float = 0.0
     high: float = 1.0
 
 
-class _Normal(_Seeded):
+class NormalInit(_Seeded):
+    """Random numbers of a normal distribution."""
+
     kind: Literal["normal"]
     mean: float = 0.0
     std: Annotated[float, Field(ge=0)] = 1.0
 
 
-class _Randint(_Seeded):
+class RandintInit(_Seeded):
+    """Random integers from `low` to below `high`."""
+
     kind: Literal["randint"]
     low: Annotated[int, Field(ge=-(2**63), lt=2**64)] = 0
     high: Annotated[int, Field(gt=-(2**63), le=2**64)]
 
 
-class _Values(_Kind):
+class ValuesInit(_Kind):
+    """The values themselves, as nested lists of the shape."""
+
     kind: Literal["values"]
-    values: JsonValue
+    values: Annotated[JsonValue, WithJsonSchema(VALUES_SCHEMA)]
 
 
-class _Tensor(_Kind):
+class TensorInit(_Kind):
+    """A `.npy` file that was uploaded before."""
+
     kind: Literal["tensor"]
     digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 
+Initializer = Annotated[
+    ConstantInit
+    | FullInit
+    | ArangeInit
+    | UniformInit
+    | NormalInit
+    | RandintInit
+    | ValuesInit
+    | TensorInit,
+    Field(discriminator="kind"),
+]
+"""How a request writes any of them."""
 _KINDS: dict[str, type[_Kind]] = {
-    "zeros": _Constant,
-    "ones": _Constant,
-    "full": _Full,
-    "arange": _Arange,
-    "uniform": _Uniform,
-    "normal": _Normal,
-    "randint": _Randint,
-    "values": _Values,
-    "tensor": _Tensor,
+    "zeros": ConstantInit,
+    "ones": ConstantInit,
+    "full": FullInit,
+    "arange": ArangeInit,
+    "uniform": UniformInit,
+    "normal": NormalInit,
+    "randint": RandintInit,
+    "values": ValuesInit,
+    "tensor": TensorInit,
 }
 
 
@@ -140,15 +177,15 @@ class _Filled:
             raise RequestRejected(Fault(self.at, message))
 
 
-def _constant(_kind: _Constant, _filled: _Filled) -> Init:
+def _constant(_kind: ConstantInit, _filled: _Filled) -> Init:
     return {}
 
 
-def _full(kind: _Full, filled: _Filled) -> Init:
+def _full(kind: FullInit, filled: _Filled) -> Init:
     return {"value": written_element(filled.read(kind.value, "value", filled.dtype))}
 
 
-def _arange(kind: _Arange, filled: _Filled) -> Init:
+def _arange(kind: ArangeInit, filled: _Filled) -> Init:
     # the step of a narrow or unsigned type may be anything: only what it makes must fit
     wide = "fp64" if is_floating(filled.dtype) else "i64"
     start, step = filled.read(kind.start, "start", wide), filled.read(kind.step, "step", wide)
@@ -157,18 +194,18 @@ def _arange(kind: _Arange, filled: _Filled) -> Init:
     return {"start": written_element(start), "step": written_element(step)}
 
 
-def _uniform(kind: _Uniform, filled: _Filled) -> Init:
+def _uniform(kind: UniformInit, filled: _Filled) -> Init:
     if kind.low > kind.high or not math.isfinite(kind.high - kind.low):
         message = "must not be below low, nor further above it than a float can say"
         raise RequestRejected(Fault(pointer_below(filled.at, "high"), message))
     return {"seed": kind.seed, "low": kind.low, "high": kind.high}
 
 
-def _normal(kind: _Normal, _filled: _Filled) -> Init:
+def _normal(kind: NormalInit, _filled: _Filled) -> Init:
     return {"seed": kind.seed, "mean": kind.mean, "std": kind.std}
 
 
-def _randint(kind: _Randint, filled: _Filled) -> Init:
+def _randint(kind: RandintInit, filled: _Filled) -> Init:
     if kind.low >= kind.high or (kind.low < 0 and kind.high > 2**63):
         message = "high is exclusive: it must be above low, and at most 2^63 where low is negative"
         raise RequestRejected(Fault(pointer_below(filled.at, "high"), message))
@@ -176,11 +213,11 @@ def _randint(kind: _Randint, filled: _Filled) -> Init:
     return {"seed": kind.seed, "low": kind.low, "high": kind.high}
 
 
-def _tensor(kind: _Tensor, _filled: _Filled) -> Init:
+def _tensor(kind: TensorInit, _filled: _Filled) -> Init:
     return {"digest": kind.digest}
 
 
-def _values(kind: _Values, filled: _Filled) -> Init:
+def _values(kind: ValuesInit, filled: _Filled) -> Init:
     at = pointer_below(filled.at, "values")
     return {"values": bind_values(kind.values, filled.shape, filled.dtype, at)}
 

@@ -9,12 +9,13 @@ from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
 
 from compiler.request import EXAMPLE as COMPILATION_EXAMPLE
 from compiler.request import MAX_TIMEOUT_S, CompileRequest
-from launch.request.argument_schema import RequestPart
+from launch.request.argument_schema import ChangedArguments, WrittenArguments
+from launch.request.grid import GRID_SCHEMA
 from launch.request.reference_request import Key, Reference
+from launch.request.request_part import ReadLater, RequestPart
 
 Check = Literal["memcheck", "racecheck", "initcheck", "determinism"]
 ReturnMode = Literal["none", "summary", "values", "tensor"]
-Arguments = dict[str, JsonValue] | list[JsonValue]
 
 MAX_CASES = 100
 MAX_DEADLINE_S = 3600
@@ -35,23 +36,7 @@ EXAMPLE: dict[str, Any] = {
     "reference": {"source": "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr\n"},
 }
 
-_DIMENSION = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "minLength": 1}]}
-_GRID_SCHEMA = {"type": "array", "minItems": 1, "maxItems": 3, "items": _DIMENSION}
-_DEVICE_SCHEMA = {
-    "anyOf": [
-        {"enum": ["auto", "interpreter"]},
-        {
-            "type": "object",
-            "required": ["target"],
-            "properties": {
-                "target": {"type": "string", "maxLength": 64},
-                "model": {"type": ["string", "null"], "maxLength": 128},
-            },
-            "additionalProperties": False,
-        },
-    ]
-}
-_ARGUMENTS_SCHEMA = {"type": ["object", "array"]}
+_Grid = Annotated[JsonValue, WithJsonSchema(GRID_SCHEMA)]
 _ONE_KERNEL: list[JsonValue] = [
     {"required": ["compilation"], "properties": {"compilation": {"type": "object"}}},
     {"required": ["compilation_key"], "properties": {"compilation_key": {"type": "string"}}},
@@ -63,6 +48,10 @@ class DeviceClass(RequestPart):
 
     target: str = Field(max_length=64)
     model: str | None = Field(default=None, max_length=128)
+
+
+WrittenDevice = Literal["auto", "interpreter"] | DeviceClass
+"""How a request says where to run."""
 
 
 class TimingRequest(RequestPart):
@@ -98,10 +87,10 @@ class CaseRequest(RequestPart):
     """What one case changes; null keeps what the launch says."""
 
     name: str | None = Field(default=None, max_length=256)
-    arguments: JsonValue = Field(
+    arguments: Annotated[JsonValue, ReadLater(lambda: ChangedArguments)] = Field(
         default=None, description="by name; a buffer without shape or dtype changes fields only"
     )
-    grid: JsonValue = None
+    grid: _Grid = None
     reference: Reference | None = None
 
 
@@ -116,14 +105,14 @@ class LaunchRequest(RequestPart):
         default=None, description="as POST /v1/compilations takes it; the signature may be left out"
     )
     compilation_key: Key | None = Field(default=None, description="of a finished one, instead")
-    device: Annotated[JsonValue, WithJsonSchema(_DEVICE_SCHEMA)] = Field(
+    device: Annotated[JsonValue, ReadLater(lambda: WrittenDevice)] = Field(
         default="auto", description='"auto", "interpreter" or {"target": ..., "model": ...}'
     )
-    grid: Annotated[JsonValue, WithJsonSchema(_GRID_SCHEMA)] = Field(
+    grid: _Grid = Field(
         default=None,
         description="one to three integers or expressions such as cdiv(n_elements, BLOCK_SIZE)",
     )
-    arguments: Annotated[JsonValue, WithJsonSchema(_ARGUMENTS_SCHEMA)] = Field(
+    arguments: Annotated[JsonValue, ReadLater(lambda: WrittenArguments)] = Field(
         default_factory=dict, description="by name; a list by position for IR"
     )
     reference: Reference | None = Field(default=None, description="what the outputs should be")

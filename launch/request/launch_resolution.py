@@ -14,13 +14,13 @@ from compiler.request import CompileRequest
 from compiler.resolution import specified
 from compiler.specialization import Specialization
 from compiler.target import parse_target
-from launch.request.argument_schema import below, read
 from launch.request.bound_arguments import BoundArguments, Scalar
 from launch.request.buffer import MAX_BYTES
 from launch.request.case import ARGUMENTS, Case, cases_of
 from launch.request.grid import NUM_SMS
 from launch.request.hint_check import HintViolated, check_hints
 from launch.request.launch_request import DeviceClass, LaunchRequest
+from launch.request.request_part import below, read
 
 INTERPRETER = "interpreter"
 AUTO = "auto"

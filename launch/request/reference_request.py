@@ -2,13 +2,13 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, WithJsonSchema
 
 from compiler.compilation import amended
 from compiler.constexpr import pointer_below
 from compiler.rejection import Fault, RequestRejected, collecting
-from launch.request.argument_schema import RequestPart
-from launch.request.grid import parse_grid
+from launch.request.grid import GRID_SCHEMA, parse_grid
+from launch.request.request_part import RequestPart
 
 Key = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _Tolerance = Annotated[float, Field(ge=0, le=1e300, allow_inf_nan=False)]
@@ -24,7 +24,9 @@ class Reference(RequestPart):
         default="numpy", description="torch where a worker has it; see GET /v1/targets"
     )
     compilation_key: Key | None = Field(default=None, description="of another kernel, instead")
-    grid: JsonValue = Field(default=None, description="of that kernel; default: the launch's")
+    grid: Annotated[JsonValue, WithJsonSchema(GRID_SCHEMA)] = Field(
+        default=None, description="of that kernel; default: the launch's"
+    )
     rtol: _Tolerance | None = Field(default=None, description="default: per dtype")
     atol: _Tolerance | None = Field(default=None, description="default: per dtype")
     equal_nan: bool = Field(default=False, description="NaN matches NaN")

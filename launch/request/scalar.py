@@ -6,9 +6,10 @@ from typing import Any
 from compiler.constexpr import Value, canonical_value, pointer_below
 from compiler.rejection import Fault, RequestRejected, shown
 from compiler.type_name import UnknownType, canonical_dtype
-from launch.request.argument_schema import ScalarArgument, read
+from launch.request.argument_schema import ScalarArgument
 from launch.request.bound_arguments import Scalar
 from launch.request.element import BOOLEANS, Number, is_floating, read_element
+from launch.request.request_part import read
 
 _I32 = range(-(2**31), 2**31)
 _I64 = range(-(2**63), 2**63)

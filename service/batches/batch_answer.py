@@ -77,20 +77,20 @@ async def batch_answer(
 
 async def _states(shared: ServiceState, batch: StoredBatch) -> list[AnsweredItem]:
     url_of = launch_url if batch.kind == "launches" else compilation_url
-    open_ = [i for i, planned in enumerate(batch.items) if planned.id and i not in batch.settled]
+    open_ = [i for i, planned in enumerate(batch.items) if planned.id and i not in batch.ended]
     found = await shared.jobs.states([batch.items[index].id or "" for index in open_])
     living = dict(zip(open_, found, strict=True))
     items = []
     for index, planned in enumerate(batch.items):
-        settled = batch.settled.get(index)
-        state = settled.state if settled else (living.get(index) or "refused")
+        ended = batch.ended.get(index)
+        state = ended.state if ended else (living.get(index) or "refused")
         item = AnsweredItem(index, str(state), url_of(planned.id) if planned.id else None)
-        if settled and settled.state == "refused":
-            item.url, item.problem = None, settled.record
-            item.status = orjson.loads(settled.record)["status"]
+        if ended and ended.state == "refused":
+            item.url, item.problem = None, ended.record
+            item.status = orjson.loads(ended.record)["status"]
         elif item.state in LIVING:
             item.status = 202
-        elif settled is None:
+        elif ended is None:
             item.refuse(_lost())
         items.append(item)
     return items
@@ -101,7 +101,7 @@ def _lost() -> ProblemRaised:
 
 
 async def _add_results(shared: ServiceState, batch: StoredBatch, items: list[AnsweredItem]) -> None:
-    over = [item for item in items if item.index in batch.settled and item.state != "refused"]
+    over = [item for item in items if item.index in batch.ended and item.state != "refused"]
     for start in range(0, len(over), READ_AT_ONCE):
         some = over[start : start + READ_AT_ONCE]
         if batch.kind == "launches":
@@ -115,7 +115,7 @@ async def _add_launches(
 ) -> None:
     results = await shared.jobs.results([batch.items[item.index].id or "" for item in items])
     for item, result in zip(items, results, strict=True):
-        kept = batch.settled[item.index].record or (result and result.record)
+        kept = batch.ended[item.index].record or (result and result.record)
         if kept:
             item.result = kept
         else:
@@ -123,7 +123,7 @@ async def _add_launches(
 
 
 async def _add_compilation(shared: ServiceState, batch: StoredBatch, item: AnsweredItem) -> None:
-    planned, record = batch.items[item.index], batch.settled[item.index].record
+    planned, record = batch.items[item.index], batch.ended[item.index].record
     assert planned.id is not None
     hit = None if record else await _read(shared, planned.id, planned.include)
     if not record and hit is None:

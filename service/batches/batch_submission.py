@@ -28,7 +28,7 @@ from service.http.body import parse_value
 from service.http.problems import RETRY_AFTER_S, ProblemRaised, as_raised, problem_of
 from service.launches.launch_submission import cancel_launch, submit_launch
 from service.state import ServiceState
-from store.batches import Planned, Settled, StoredBatch
+from store.batches import EndedItems, PlannedItem, StoredBatch
 from store.errors import QueueFull, StoreUnavailable
 from store.jobs.types import Membership, Priority, SubmitOutcome, interest_of_batch
 
@@ -38,7 +38,7 @@ async def cancel_batch(shared: ServiceState, batch: StoredBatch, caller: Caller)
     open_ = {
         planned.id
         for index, planned in enumerate(batch.items)
-        if planned.id is not None and index not in batch.settled
+        if planned.id is not None and index not in batch.ended
     }
     cancelled: list[str] = []
 
@@ -62,7 +62,7 @@ async def _cancel_compilation(shared: ServiceState, batch_id: str, key: str) -> 
     job = CompileJob.model_validate_json(payload)
     toolchain = await shared.toolchains.find(job.toolchain_id)
     record = cancelled_record(job, toolchain)
-    if await shared.batches.leave(batch_id, key, record):
+    if await shared.batches.withdraw(batch_id, key, record):
         await shared.jobs.withdraw(key, interest_of_batch(batch_id), record)
     return True
 
@@ -88,12 +88,12 @@ class _Compile:
 class _Told:
     """What is known of the items at once: those that are over, and what the cache said."""
 
-    settled: list[Settled] = field(default_factory=list)
+    ended: list[EndedItems] = field(default_factory=list)
     caches: dict[int, str] = field(default_factory=dict)
 
     def refuse(self, indices: Sequence[int], error: Exception) -> None:
         """Settle items with the problem that `error` is."""
-        self.settled.append(Settled(indices, "refused", refusal(error)))
+        self.ended.append(EndedItems(indices, "refused", refusal(error)))
 
 
 async def submit_batch(shared: ServiceState, request: BatchRequest, caller: Caller) -> str:
@@ -102,7 +102,7 @@ async def submit_batch(shared: ServiceState, request: BatchRequest, caller: Call
     submit = _submit_launches if request.kind == "launches" else _submit_compilations
     told = await submit(shared, batch_id, request.requests, caller)
     await shared.batches.note_caches(batch_id, told.caches)
-    await shared.batches.settle(batch_id, told.settled)
+    await shared.batches.end_items(batch_id, told.ended)
     return batch_id
 
 
@@ -123,7 +123,7 @@ async def _submit_compilations(
     shared: ServiceState, batch_id: str, requests: Sequence[object], caller: Caller
 ) -> _Told:
     told = _Told()
-    plan = [Planned(None)] * len(requests)
+    plan = [PlannedItem(None)] * len(requests)
     jobs: dict[str, _Compile] = {}
     for index, written in enumerate(requests):
         if index % READ_AT_ONCE == 0:
@@ -136,7 +136,7 @@ async def _submit_compilations(
         except _REFUSALS as error:
             told.refuse([index], error)
             continue
-        plan[index] = Planned(job.key, tuple(request.include))
+        plan[index] = PlannedItem(job.key, tuple(request.include))
         priority = Priority(request.priority)
         one = jobs.setdefault(job.key, _Compile(job, priority, refresh=False))
         one.indices.append(index)
@@ -168,7 +168,7 @@ async def _find_or_enqueue(
 ) -> str:
     key = one.job.key
     if not one.refresh and await shared.compilations.hit(key):
-        told.settled.append(Settled(one.indices, "succeeded"))
+        told.ended.append(EndedItems(one.indices, "succeeded"))
         return "hit"
     submitted = await enqueue(
         shared,
@@ -182,7 +182,7 @@ async def _find_or_enqueue(
     if submitted.outcome is SubmitOutcome.HIT:
         assert submitted.record is not None
         state = orjson.loads(submitted.record)["state"]
-        told.settled.append(Settled(one.indices, state, submitted.record))
+        told.ended.append(EndedItems(one.indices, state, submitted.record))
     if one.refresh:
         shared.memory.forget(key)
     return submitted.outcome.value
@@ -192,7 +192,7 @@ async def _submit_launches(
     shared: ServiceState, batch_id: str, requests: Sequence[object], caller: Caller
 ) -> _Told:
     told = _Told()
-    plan = [Planned(secrets.token_hex(16)) for _ in requests]
+    plan = [PlannedItem(secrets.token_hex(16)) for _ in requests]
     await shared.batches.create(batch_id, caller.id, "launches", plan)
 
     async def submit(index: int) -> None:

@@ -87,7 +87,7 @@ async def _wait_for_record(
     state: ServiceState, key: str, wait_s: float, client: WaitingClient
 ) -> bytes | None:
     waiting = interest_of_wait(wait_s)
-    if waiting is not None and await state.jobs.attend(key, waiting):
+    if waiting is not None and await state.jobs.begin_wait(key, waiting):
         with suppress(JobLost):  # then it is not here any more
             return await wait_as_client(state, key, waiting, client)
     return None

@@ -29,8 +29,7 @@ from service.http.body import parse_body
 from service.state import ServiceState
 from service.submit_and_wait import IsGone, WaitingClient, submit_and_wait
 from service.toolchains import Offer
-from store.jobs.types import Membership, Priority, Submitted, Waiting
-from store.lanes import compile_lane
+from store.jobs.types import Membership, Priority, Submitted, Waiting, compile_lane
 from store.records import Hit
 
 MAX_EVICTIONS = 3

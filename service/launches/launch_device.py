@@ -10,7 +10,7 @@ from launch.request.launch_request import DeviceClass, LaunchRequest
 from launch.request.launch_resolution import INTERPRETER, Resolved
 from launch.request.reference_request import Reference
 from service.state import ServiceState
-from store.lanes import device_lane, interpreter_lane, torch_lane
+from store.jobs.types import device_lane, interpreter_lane, torch_lane
 
 
 async def choose_device(

@@ -13,7 +13,6 @@ from compiler.problem import failure_problem
 from compiler.rejection import Fault, RequestRejected
 from compiler.resolution import resolve
 from compiler.specialization import SpecializedParameter
-from launch.request.argument_schema import below
 from launch.request.bound_arguments import BoundArguments, Buffer
 from launch.request.case import ARGUMENTS, with_seeds
 from launch.request.element import ITEM_BYTES
@@ -21,6 +20,7 @@ from launch.request.hint_check import check_hints, promised_hints
 from launch.request.launch_job import MAX_OUTPUT_BYTES, MAX_UPLOADED_BYTES, LaunchJob, new_launch
 from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import Resolved, resolve_launch
+from launch.request.request_part import below
 from service.caller import Caller
 from service.compilations.retrieval import read_compile_job
 from service.http.problems import ProblemRaised

@@ -69,7 +69,7 @@ async def get_batch(request: Request, batch_id: str, results: Results = "all") -
     caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
     batch = await _owned(state, caller, batch_id)
     wait = requested_wait(request, state.settings.max_wait_s)
-    if wait.seconds and len(batch.settled) < len(batch.items):
+    if wait.seconds and len(batch.ended) < len(batch.items):
         await state.finished.wait(batch_id, wait.seconds)
         batch = await _owned(state, caller, batch_id)
     answer = await batch_answer(state, batch, with_results=results == "all")

@@ -26,8 +26,7 @@ from service.routes.artifacts import blob_response
 from service.routes.posting import WAIT
 from service.state import ServiceState, state_of
 from service.submit_and_wait import submit_and_wait
-from store.jobs.types import Priority
-from store.lanes import derive_lane
+from store.jobs.types import Priority, derive_lane
 
 router = APIRouter(prefix="/v1/compilations/{key}", tags=["artifacts"])
 

@@ -16,8 +16,7 @@ from service.http.openapi import body_of
 from service.http.query import requested_wait
 from service.state import ServiceState, state_of
 from service.submit_and_wait import submit_and_wait
-from store.jobs.types import Priority
-from store.lanes import inspect_lane
+from store.jobs.types import Priority, inspect_lane
 
 DEFAULT_WAIT_S = 10.0
 """An inspection takes milliseconds and has no URL to ask again at, so a POST waits for it."""

@@ -18,8 +18,8 @@ from service.http.problems import ProblemRaised
 from service.state import ServiceState, state_of
 from store.connection import probe
 from store.errors import StoreUnavailable
-from store.lanes import compile_lane
-from store.small_writes import OVERRULED
+from store.jobs.types import compile_lane
+from store.workers import OVERRULED
 
 WITHIN_S = 3.0
 

@@ -19,8 +19,16 @@ from redis.asyncio import Redis
 
 from store import keys, scripts
 from store.errors import StoreUnavailable
-from store.jobs.types import KEPT_S, Claim, DeadLetter, Heartbeat, Priority, QueueLimits, Revocation
-from store.lanes import LAUNCH
+from store.jobs.types import (
+    KEPT_S,
+    LAUNCH_LANES,
+    Claim,
+    DeadLetter,
+    Heartbeat,
+    Priority,
+    QueueLimits,
+    Revocation,
+)
 from store.launches import LIFE_S
 from store.subscription import Subscription
 
@@ -147,8 +155,8 @@ class JobConsumer:
         """Queue jobs again whose worker is gone; return those that only an error record can end.
 
         One of all processes that call it reaps for all; None: that is another one for now, which is
-        followed when it has been silent for `term_ms`. The returned claims have `lapse` set and
-        must be finished within a lease, else the next reap returns them again.
+        followed when it has been silent for `term_ms`. The returned claims have `dead_letter`
+        set and must be finished within a lease, else the next reap returns them again.
         """
         limits = self._limits
         answer = await self._reap(
@@ -181,7 +189,7 @@ def _claim(answer: Sequence[bytes | None]) -> Claim:
         submitted_at_ms=int(submitted_ms or 0),
         started_at_ms=int(started_ms or 0),
         timeout_ms=int(timeout_ms or 0),
-        lapse=DeadLetter(reason.decode()) if reason else None,
+        dead_letter=DeadLetter(reason.decode()) if reason else None,
     )
 
 
@@ -210,7 +218,7 @@ async def reap_for_all(attempts: JobConsumer, record_of: Callable[[Claim], bytes
 
 async def _end(claim: Claim, attempts: JobConsumer, record: bytes) -> None:
     # a launch is kept as one that ran: who posts it again with its key shall get it
-    is_launch = claim.lane.startswith(LAUNCH)
+    is_launch = claim.lane.startswith(LAUNCH_LANES)
     keep_s = LIFE_S if is_launch else KEPT_S
     await attempts.finish(claim.id, claim.token, record, reusable=is_launch, keep_s=keep_s)
-    logger.info("job %s ended: %s", claim.id, claim.lapse)
+    logger.info("job %s ended: %s", claim.id, claim.dead_letter)

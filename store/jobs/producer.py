@@ -36,7 +36,7 @@ class JobProducer:
         self._limits = limits or QueueLimits()
         self._submit = scripts.load(redis, "submit", shared="lane")
         self._cancel = scripts.load(redis, "cancel", shared="lane")
-        self._attend = scripts.load(redis, "attend", shared="lane")
+        self._change_interest = scripts.load(redis, "change_interest", shared="lane")
         self._state = scripts.load(redis, "state", shared="lane")
 
     async def submit(
@@ -124,15 +124,19 @@ class JobProducer:
         answer = await self._cancel(args=[job_id, interest, record, keep_s * 1000])
         return Cancellation(answer.decode())
 
-    async def attend(self, job_id: str, waiting: Waiting) -> bool:
+    async def begin_wait(self, job_id: str, waiting: Waiting) -> bool:
         """Note that a request begins to wait for the job; False when there is none that lives."""
         until_ms = waiting.wait_ms + FORGOTTEN_MS
-        return bool(await self._attend(args=[job_id, waiting.interest, until_ms, "", 0, ""]))
+        return bool(
+            await self._change_interest(args=[job_id, waiting.interest, until_ms, "", 0, ""])
+        )
 
-    async def stand(self, job_id: str, waiting: Waiting, caller: str, timeout_ms: int) -> None:
+    async def end_wait(self, job_id: str, waiting: Waiting, caller: str, timeout_ms: int) -> None:
         """Note that a request has waited in vain, and that its caller will ask again."""
         standing = interest_of_caller(caller)
-        await self._attend(args=[job_id, standing, 0, caller, timeout_ms, waiting.interest])
+        await self._change_interest(
+            args=[job_id, standing, 0, caller, timeout_ms, waiting.interest]
+        )
 
     async def state(self, job_id: str) -> Standing | None:
         """Return where a living job stands, None when it is over or unknown."""

@@ -1,4 +1,4 @@
-"""The words of the job protocol: what goes into it and what comes out of it, as plain values."""
+"""The types of the job protocol as plain values, and the names of the lanes that jobs queue in."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,6 +6,8 @@ from typing import Final
 
 # How long a result that must not be reused is still answered to those who ask for it.
 KEPT_S: Final = 600
+LAUNCH_LANES: Final = "launch:"
+"""What the names of the lanes of launches begin with."""
 
 
 class Priority(StrEnum):
@@ -120,8 +122,8 @@ class Submitted:
 class Claim:
     """One attempt at a job. All times are ms since 1970 by the server's clock.
 
-    `deadline_at_ms` bounds the time in the queue. `lapse` is set for a reaper's claims only: those
-    are not to be run but to be finished with a record that names the error.
+    `deadline_at_ms` bounds the time in the queue. `dead_letter` is set for a reaper's claims only:
+    those are not to be run but to be finished with a record that names the error.
     """
 
     id: str
@@ -137,7 +139,7 @@ class Claim:
     started_at_ms: int
     timeout_ms: int = 0
     """Of the execution, as the most patient of its callers wants it; 0: nobody said."""
-    lapse: DeadLetter | None = None
+    dead_letter: DeadLetter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +169,38 @@ class Revocation:
     id: str
     token: int
     why: Heartbeat
+
+
+def compile_lane(toolchain_id: str) -> str:
+    """Return the lane of compile jobs that need this toolchain."""
+    return f"compile:{toolchain_id}"
+
+
+def inspect_lane(toolchain_id: str) -> str:
+    """Return the lane of inspections, done by this toolchain's Python."""
+    return f"inspect:{toolchain_id}"
+
+
+def interpreter_lane(toolchain_id: str) -> str:
+    """Return the lane of launches on this toolchain's CPU interpreter."""
+    return f"{LAUNCH_LANES}interpreter:{toolchain_id}"
+
+
+def device_lane(target: str, model: str) -> str:
+    """Return the lane of launches on one class of GPUs."""
+    return f"{LAUNCH_LANES}{target} {model}"
+
+
+def torch_lane(lane: str) -> str:
+    """Return the lane of those launches of `lane` whose references need torch."""
+    return f"{lane}:torch"
+
+
+def derive_lane(toolchain_id: str) -> str:
+    """Return the lane of what is derived with this toolchain from its compilations."""
+    return f"derive:{toolchain_id}"
+
+
+def kind_of(lane: str) -> str:
+    """Return what the jobs of a lane are: compile, inspect, launch or derive."""
+    return lane.partition(":")[0]

@@ -240,7 +240,7 @@ end
 -- Items of a batch are over; with the last one the batch is, and has a result as a job has. The record
 -- of a success is not kept a second time: it is large, and read where it is. Any other is kept once:
 -- further items of the job say "=" and the index of the one that has it.
-local function settle(batch, indices, state, record)
+local function end_items(batch, indices, state, record)
   local life_ms = redis.call("PTTL", K.BATCH .. batch)
   if life_ms <= 0 then
     return
@@ -271,7 +271,7 @@ local function tell_batches(id, record)
   end
   local state = string.match(record, '"state":"(%a+)"') or "failed"
   for i = 1, #batches, 2 do
-    settle(batches[i], batches[i + 1], state, record)
+    end_items(batches[i], batches[i + 1], state, record)
   end
   redis.call("DEL", K.JOB_BATCHES .. id)
 end

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from store.connection import Server, connect, connect_blocking
+from store.connection import StoreClient, connect, connect_blocking
 from store.embedded import EmbeddedValkey
 from tests.integration.service.conftest import http, post, system
 
@@ -21,7 +21,7 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedValkey]
 
 
 @pytest.fixture
-async def redis(valkey: EmbeddedValkey) -> AsyncIterator[Server]:
+async def redis(valkey: EmbeddedValkey) -> AsyncIterator[StoreClient]:
     client = connect(valkey.url)
     await client.flushall()
     yield client
@@ -29,13 +29,13 @@ async def redis(valkey: EmbeddedValkey) -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-async def blocking(valkey: EmbeddedValkey) -> AsyncIterator[Server]:
+async def blocking(valkey: EmbeddedValkey) -> AsyncIterator[StoreClient]:
     client = connect_blocking(valkey.url)
     yield client
     await client.aclose()
 
 
 @pytest.fixture
-async def cache(redis: Server) -> Server:
+async def cache(redis: StoreClient) -> StoreClient:
     """The same server, as in the default deployment."""
     return redis

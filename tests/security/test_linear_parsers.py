@@ -24,8 +24,8 @@ import store
 import worker
 from compiler.abi import abi_of
 from compiler.back import amdgcn, inline_assembly, ir_repairs, mlir_log, passes, ptxas
-from compiler.compilation import Diagnostic, Parameter
-from compiler.diagnostic import Span, diagnostic, excerpt, without_addresses
+from compiler.compilation import Parameter
+from compiler.diagnostic import Diagnostic, Span, diagnostic, excerpt, without_addresses
 from compiler.export.exported_kernel import NotExportable
 from compiler.export.ptx import read_entry
 from compiler.front.diagnosis import wording

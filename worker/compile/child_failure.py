@@ -5,9 +5,10 @@ Pure; what a compiler wrote to its log was read elsewhere.
 
 import signal as signals
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from compiler.compilation import Diagnostic
+from compiler.diagnostic import Diagnostic
 from compiler.job import CompileJob
 from compiler.messages.orders import BackOrder, Order
 from worker.compile.progress import CompilationFailed
@@ -128,21 +129,16 @@ def warnings_of(logged: Sequence[Diagnostic]) -> list[Diagnostic]:
 
     Without excerpts: what equal IR gave is answered to others, too, whose text may be another.
     """
-    return [_warning(item) for item in _with_errors(logged) if item.severity == "error"]
-
-
-def _warning(error: Diagnostic) -> Diagnostic:
-    return Diagnostic(
-        severity="warning",
-        stage=error.stage,
-        message=f"{error.message}; Triton went on, so the machine code may be wrong",
-        hint=error.hint,
-        file=error.file,
-        line=error.line,
-        column=error.column,
-        end_line=error.end_line,
-        end_column=error.end_column,
-    )
+    return [
+        replace(
+            item,
+            severity="warning",
+            excerpt=None,
+            message=f"{item.message}; Triton went on, so the machine code may be wrong",
+        )
+        for item in _with_errors(logged)
+        if item.severity == "error"
+    ]
 
 
 def _with_errors(logged: Sequence[Diagnostic]) -> list[Diagnostic]:

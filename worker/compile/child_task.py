@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from compiler.compilation import Diagnostic
+from compiler.diagnostic import Diagnostic
 from compiler.job import CompileJob
 from compiler.messages.orders import LogOrder, Order
 from compiler.toolchain import Toolchain

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compiler.binding import Binding, BindingFailed, Misfit, bind, bind_unseen, with_defaults
-from compiler.compilation import Diagnostic, Parameter
-from compiler.diagnostic import USER_FILE, Span, diagnostic, excerpt
+from compiler.compilation import Parameter
+from compiler.diagnostic import USER_FILE, Diagnostic, Span, diagnostic, excerpt
 from compiler.job import CompileJob
 from compiler.key import back_key, posted_ir_key
 from compiler.messages.orders import BackOrder, FrontOrder, IrBounds, PostedOrder
@@ -149,7 +149,7 @@ class CompileRun:
             ms for name, ms in report.timings_ms.items() if not self._is_behind(name)
         )
         self.progress.diagnostics += report.notes
-        self.progress.assumptions += [item.as_assumption() for item in report.assumptions]
+        self.progress.assumptions += report.assumptions
         self.progress.parameters = with_defaults(binding.parameters, report.constexprs)
         return report
 
@@ -232,16 +232,13 @@ def _key_inputs(order: BackOrder, other: str) -> dict[str, Any]:
 
 def _misfit(misfit: Misfit, facts: KernelFacts | None, source: str) -> Diagnostic:
     if facts is None:
-        return Diagnostic.model_validate(
-            diagnostic("error", "request", misfit.message, hint=misfit.hint)
-        )
+        return diagnostic("error", "request", misfit.message, hint=misfit.hint)
     named = [item for item in facts.parameters if item.name == misfit.parameter]
     span = Span(USER_FILE, facts.line)
     if named:
         end = named[0].column + len(misfit.parameter)
         span = Span(USER_FILE, named[0].line, named[0].column, named[0].line, end)
     shown = excerpt(source.replace("\r\n", "\n").replace("\r", "\n").split("\n"), span)
-    found = diagnostic(
+    return diagnostic(
         "error", "request", misfit.message, hint=misfit.hint, span=span, excerpt=shown
     )
-    return Diagnostic.model_validate(found)

@@ -24,7 +24,7 @@ from store.errors import StoreUnavailable
 from store.events import Events
 from store.jobs.consumer import JobConsumer
 from store.jobs.types import KEPT_S, Claim
-from store.small_writes import OVERRULED, Counters
+from store.workers import OVERRULED, Counters
 from worker.compile.build_record import build_record
 from worker.compile.child_task import OnStage, TimeLimit
 from worker.compile.compile import CompileContext, compile_kernel

@@ -5,8 +5,8 @@ No code of the user's runs for it anywhere.
 
 from typing import Any
 
-from compiler.compilation import Diagnostic
 from compiler.constexpr import written_value
+from compiler.diagnostic import Diagnostic
 from compiler.inspection import InspectedKernel, Inspection, InspectJob
 from compiler.problem import failure_problem
 from store.compilations import Derived

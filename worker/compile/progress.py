@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.compilation import Assumption, Diagnostic, Parameter
+from compiler.compilation import Parameter
+from compiler.diagnostic import Assumption, Diagnostic
 from store.compilations import Derived
 
 

@@ -5,18 +5,25 @@ it is of a bounded size: texts that explain are clipped, everything else is refu
 """
 
 import json
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationError,
+)
+from pydantic_core import core_schema
 
-from compiler.compilation import Assumption, Diagnostic
-from compiler.diagnostic import MESSAGE_CHARS, clipped
+from compiler.diagnostic import MESSAGE_CHARS, Assumption, Diagnostic, clipped
 from compiler.inspection import InspectedKernel
 from compiler.json_number import LARGEST_EXACT
 from compiler.messages import reports as messages
 from compiler.messages.orders import Order
 from compiler.target import BINARY_STAGES
-from worker.compile.diagnostic_bounds import kept_diagnostics
+from worker.compile.diagnostic_bounds import bounded_assumption, kept_diagnostics
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.child_protocol import MOST_MS
 
@@ -39,12 +46,26 @@ def _message(text: str) -> str:
     return clipped(text, MESSAGE_CHARS)
 
 
+class _FromObject:
+    """Lets a strict report take a dataclass from a JSON object; its members are strict as ever."""
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        schema = handler(source)
+        cast("dict[str, Any]", handler.resolve_ref_schema(schema))["strict"] = False
+        return schema
+
+
 Name = Annotated[str, Field(max_length=4096)]
 Count = Annotated[int, Field(ge=0, le=LARGEST_EXACT)]
 Ms = Annotated[float, Field(ge=0, le=MOST_MS)]
 Timings = Annotated[dict[Annotated[str, Field(max_length=64)], Ms], Field(max_length=64)]
 Message = Annotated[str, AfterValidator(_message)]
-Diagnostics = Annotated[list[Diagnostic], AfterValidator(kept_diagnostics)]
+Diagnostics = Annotated[
+    list[Annotated[Diagnostic, _FromObject()]], AfterValidator(kept_diagnostics)
+]
+AssumptionFromChild = Annotated[Assumption, _FromObject(), AfterValidator(bounded_assumption)]
 Values = Annotated[dict[Name, Any], AfterValidator(_is_small)]
 
 
@@ -115,18 +136,6 @@ class Facts(Report):
     kernels: list[KernelFacts]
 
 
-class Assumed(Report):
-    """What had to be assumed, as a child says it."""
-
-    file: Name
-    line: Annotated[int, Field(ge=0, lt=1 << 31)]
-    message: Message
-
-    def as_assumption(self) -> Assumption:
-        """Return it as the record has it."""
-        return Assumption(file=self.file, line=self.line, message=self.message)
-
-
 class SliceReport(Report):
     """Of a child that sliced a source and ran none of it.
 
@@ -138,7 +147,7 @@ class SliceReport(Report):
     files: dict[str, str]
     touched: dict[str, list[str]]
     opinion: str | None
-    assumptions: Annotated[list[Assumed], Field(max_length=1000)]
+    assumptions: Annotated[list[AssumptionFromChild], Field(max_length=1000)]
     facts: Facts
     notes: Diagnostics
     ms: Ms
@@ -183,7 +192,7 @@ class FrontReport(Report):
     locations: BlockLocations
     constexprs: Values
     notes: Diagnostics
-    assumptions: Annotated[list[Assumed], Field(max_length=100)]
+    assumptions: Annotated[list[AssumptionFromChild], Field(max_length=100)]
     conclusive: bool
     """Whether it says that nothing stood in for anything while the source was executed."""
     timings_ms: Timings

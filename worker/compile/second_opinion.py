@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from compiler.compilation import Assumption
+from compiler.diagnostic import Assumption
 from worker.compile.progress import CompilationFailed
 from worker.compile.reports import FrontReport
 

@@ -21,7 +21,7 @@ async def slice_source(tasks: ChildTasks) -> SliceReport:
     progress.kernel = report.kernel
     progress.timings_ms["cut"] = report.ms
     progress.diagnostics += report.notes
-    progress.assumptions += [item.as_assumption() for item in report.assumptions]
+    progress.assumptions += report.assumptions
     return report
 
 

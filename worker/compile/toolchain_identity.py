@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from compiler.messages.orders import DescribeOrder, PostedOrder
-from compiler.target import parse_target
+from compiler.target import CANDIDATES, parse_target
 from compiler.toolchain import OptionSpec, Toolchain, toolchain_id
 from store.workers import Toolchains
 from worker.compile.child_run import carry_out
@@ -25,13 +25,6 @@ from worker.pool.child_outcome import Ending
 from worker.pool.pool import Pool
 
 TRIAL_DEADLINE_S = 30.0
-CUDA = (60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121)
-HIP = (
-    "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1101", "gfx1102",
-    "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153", "gfx1170", "gfx1171", "gfx1172",
-    "gfx1200", "gfx1201", "gfx1250", "gfx1251",
-)  # fmt: skip
-CANDIDATES = (*(f"cuda:{capability}" for capability in CUDA), *(f"hip:{gfx}" for gfx in HIP))
 
 _TRIAL = b"""module {
   tt.func public @trial(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>) {

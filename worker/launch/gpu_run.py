@@ -15,9 +15,8 @@ from launch.request.launch_request import LaunchRequest
 from store.blobs import Blobs
 from store.compilations import Compilations
 from store.jobs.producer import JobProducer
-from store.jobs.types import Priority, SubmitOutcome, Waiting
+from store.jobs.types import Priority, SubmitOutcome, Waiting, compile_lane
 from store.jobs.waiting import Finished
-from store.lanes import compile_lane
 from worker.gpu.launcher import launcher_order as launcher
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts
 from worker.gpu.supervisor.launchers import Launchers

@@ -17,14 +17,13 @@ from typing import Any
 
 from store import workers
 from store.compilations import Compilations
-from store.connection import Server
+from store.connection import StoreClient
 from store.errors import StoreUnavailable
 from store.events import Events
 from store.jobs.consumer import JobConsumer, Revocations
 from store.jobs.producer import JobProducer
-from store.jobs.types import Claim, QueueLimits
+from store.jobs.types import Claim, QueueLimits, device_lane
 from store.jobs.waiting import Finished
-from store.lanes import device_lane
 from store.launches import Amendments, Launches
 from worker.compile.compile import CompileContext
 from worker.gpu.launcher.launcher_walls import LAYERS
@@ -51,8 +50,8 @@ logger = logging.getLogger(__name__)
 class StationContext:
     """What all stations of a worker share."""
 
-    redis: Server
-    blocking: Server
+    redis: StoreClient
+    blocking: StoreClient
     children: Children
     bench: CompileContext
     lease_s: float
@@ -68,7 +67,7 @@ class GpuStation:
         self._target, self._model = gpu["target"], gpu["model"]
         self._desk = desk
         self._shop = shop
-        self._sequels = Amendments(shop.redis)
+        self._amendments = Amendments(shop.redis)
         self._working: set[int] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -134,7 +133,7 @@ class GpuStation:
 
     async def _do(self, claim: Claim, attempts: JobConsumer) -> None:
         """Do a launch; one that needs a drained GPU waits here until its slot gives it back."""
-        suspects = Suspects(claim.id, self._sequels) if MEMCHECK in self._state.tools else None
+        suspects = Suspects(claim.id, self._amendments) if MEMCHECK in self._state.tools else None
         self._working.add(claim.token)
         self._idle.clear()
         try:
@@ -167,9 +166,9 @@ class GpuStation:
     async def _look_again(self, claim: Claim, suspect: Suspect) -> None:
         desk = self._desk
         if len(self._looks) >= MOST_LOOKS:
-            await not_looked(claim, suspect, desk.jobs, self._sequels)
+            await not_looked(claim, suspect, desk.jobs, self._amendments)
             return
-        look = look_again(claim, suspect, desk.launchers, desk.ordinal, desk.jobs, self._sequels)
+        look = look_again(claim, suspect, desk.launchers, desk.ordinal, desk.jobs, self._amendments)
         task = asyncio.create_task(_logged(look))
         self._looks.add(task)
         task.add_done_callback(self._looks.discard)
@@ -204,8 +203,8 @@ class GpuWorker:
     def __init__(
         self,
         name: str,
-        redis: Server,
-        blocking: Server,
+        redis: StoreClient,
+        blocking: StoreClient,
         children: Children,
         bench: CompileContext,
         compilations: Compilations,

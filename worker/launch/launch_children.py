@@ -6,7 +6,7 @@ What a zygote of launch tasks needs in its environment before it imports anythin
 import importlib.util
 from dataclasses import dataclass
 
-from store.lanes import torch_lane
+from store.jobs.types import torch_lane
 from worker.pool.pool import Pool
 
 ENVIRONMENT = {

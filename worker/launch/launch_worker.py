@@ -9,11 +9,10 @@ from functools import partial
 
 from compiler.toolchain import Toolchain
 from store import workers
-from store.connection import Server
+from store.connection import StoreClient
 from store.events import Events
 from store.jobs.consumer import JobConsumer, Revocations
-from store.jobs.types import Claim, QueueLimits
-from store.lanes import interpreter_lane
+from store.jobs.types import Claim, QueueLimits, interpreter_lane
 from store.launches import Launches
 from worker.compile.compile import CompileContext
 from worker.launch.do_launch import LaunchContext, do_launch
@@ -28,8 +27,8 @@ class LaunchWorker:
     def __init__(
         self,
         worker: workers.Worker,
-        redis: Server,
-        blocking: Server,
+        redis: StoreClient,
+        blocking: StoreClient,
         children: Children,
         bench: CompileContext,
         lease_s: float,

@@ -106,7 +106,7 @@ class Suspects:
     """The first unexplained fault of one launch; a second look at one is all that it gets."""
 
     launch_id: str
-    sequels: Amendments
+    amendments: Amendments
     first: Suspect | None = field(default=None)
 
     async def note(self, order: LauncherOrder, findings: list[Finding]) -> None:
@@ -117,7 +117,7 @@ class Suspects:
             findings[index] = replace(one, message=f"{one.message} {_FOLLOWS}")
             self.first = Suspect(order, findings[index])
             try:
-                await self.sequels.expect(self.launch_id)
+                await self.amendments.expect(self.launch_id)
             except StoreUnavailable as error:
                 logger.warning("followers of %s will not wait: %s", self.launch_id, error)
 
@@ -128,7 +128,7 @@ async def look_again(
     launchers: Launchers,
     ordinal: int,
     jobs: JobProducer,
-    sequels: Amendments,
+    amendments: Amendments,
 ) -> None:
     """Examine a suspect whose launch is finished, and tell what came out. Raises StoreUnavailable.
 
@@ -138,11 +138,11 @@ async def look_again(
         examined = await launchers.examine(ordinal, suspect.order, MEMCHECK, limit_s=LOOK_S)
     except DeviceDrained as drained:
         examined = Examined(incomplete=str(drained))
-    await tell(claim, suspect.finding, _findings(suspect.finding, examined), jobs, sequels)
+    await tell(claim, suspect.finding, _findings(suspect.finding, examined), jobs, amendments)
 
 
 async def not_looked(
-    claim: Claim, suspect: Suspect, jobs: JobProducer, sequels: Amendments
+    claim: Claim, suspect: Suspect, jobs: JobProducer, amendments: Amendments
 ) -> None:
     """Tell that there is no second look at a suspect. Raises StoreUnavailable."""
     message = (
@@ -150,7 +150,7 @@ async def not_looked(
         '"checks": ["memcheck"] for one.'
     )
     finding = Finding(kind=suspect.finding.kind, message=message)
-    await tell(claim, suspect.finding, [finding], jobs, sequels)
+    await tell(claim, suspect.finding, [finding], jobs, amendments)
 
 
 async def tell(
@@ -158,7 +158,7 @@ async def tell(
     first: Finding,
     findings: Sequence[Finding],
     jobs: JobProducer,
-    sequels: Amendments,
+    amendments: Amendments,
 ) -> None:
     """Put `findings` before `first` in the launch's record, and tell its followers the first one.
 
@@ -171,7 +171,7 @@ async def tell(
         case, launch = _amended(launch, first, findings)
         record = launch.model_dump_json().encode()
     data = asdict(findings[0]) | {"case": case}
-    await sequels.tell(claim.id, claim.token, record, EVENT, data)
+    await amendments.amend(claim.id, claim.token, record, EVENT, data)
 
 
 def _findings(first: Finding, examined: Examined) -> list[Finding]:

@@ -9,6 +9,7 @@ nothing is guessed. Runs on the standard library alone, on both sides.
 import json
 import math
 import struct
+from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple, NoReturn
 
 MAGIC = b"TRTD"
@@ -45,12 +46,20 @@ def encode(nonce: bytes, header: dict[str, Any], body: bytes = b"") -> bytes:
         raise FrameError(f"a nonce has {NONCE_BYTES} bytes, not {len(nonce)}")
     try:
         text = json.dumps(
-            header, allow_nan=False, separators=(",", ":"), ensure_ascii=False
+            header, allow_nan=False, separators=(",", ":"), ensure_ascii=False, default=_members
         ).encode(errors="replace")  # half of a surrogate pair is no character, and not UTF-8
     except (TypeError, ValueError, RecursionError) as error:
         raise FrameError(f"the header is not JSON: {error}") from error
     _check_sizes(len(text), len(body), MAX_HEADER_BYTES, MAX_BODY_BYTES)
     return b"".join((_PREFIX.pack(MAGIC, VERSION, nonce, len(text), len(body)), text, body))
+
+
+def _members(record: Any) -> dict[str, Any]:
+    """Return what JSON has of a record that a header holds, such as a diagnostic."""
+    if not is_dataclass(record) or isinstance(record, type):
+        message = f"JSON cannot say a {type(record).__name__}"
+        raise TypeError(message)
+    return {item.name: getattr(record, item.name) for item in fields(record)}
 
 
 def _check_sizes(header: int, body: int, max_header: int, max_body: int) -> None:

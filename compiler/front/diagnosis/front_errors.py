@@ -99,7 +99,7 @@ def _failure(
         shown.diagnostic("note", remark, node=place)
         for place, remark in source_places.related(context.tree, shown.node, message)
     ]
-    place = f"line {error['line']}: " if error["line"] else ""
+    place = f"line {error.line}: " if error.line else ""
     return Failure(
         "compile_error",
         "frontend",
@@ -175,6 +175,6 @@ def _caused_by(dropped: Dropped, name: str, used: CallFrame, others: Sequence[Dr
         message = f"{name} cannot be used inside a kernel: it runs on the host"
         hint = f"Use triton.language instead of {missing}, such as tl.exp or tl.sqrt."
         found = used.diagnostic("error", message, hint=hint)
-        return Failure("compile_error", "frontend", f"line {found['line']}: {message}", [found])
+        return Failure("compile_error", "frontend", f"line {found.line}: {message}", [found])
     note = used.diagnostic("note", f"{name!r} is used here")
     return Failure(failure.slug, failure.stage, failure.message, [*failure.diagnostics, note])

@@ -13,6 +13,7 @@ from compiler.diagnostic import (
     KERNEL_FOLDER,
     Diagnostic,
     Failure,
+    Severity,
     Span,
     diagnostic,
     excerpt,
@@ -54,7 +55,7 @@ def of_definition(dropped: Dropped, name: str, others: Sequence[Dropped] = ()) -
     slug = environment.SLUG if environment.was_refused(error) else slug
     found = _at_module_level(cause, "error", message, _definition_hint(cause))
     notes = [_at_module_level(d, "note", f"so {n!r} is missing", None) for d, n in followed]
-    said = f"line {found['line']}: {message} (so {wanted!r} is missing)"
+    said = f"line {found.line}: {message} (so {wanted!r} is missing)"
     return Failure(slug, "frontend", said, [found, *reversed(notes)])
 
 
@@ -202,7 +203,9 @@ def _of_triton(message: str) -> str | None:
     return None
 
 
-def _at_module_level(dropped: Dropped, severity: str, message: str, hint: str | None) -> Diagnostic:
+def _at_module_level(
+    dropped: Dropped, severity: Severity, message: str, hint: str | None
+) -> Diagnostic:
     span = _span(dropped)
     shown = excerpt(linecache.getlines(KERNEL_FOLDER + span.file), span)
     return diagnostic(severity, "frontend", message, hint=hint, span=span, excerpt=shown)

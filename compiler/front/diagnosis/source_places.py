@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.back import triton_api
-from compiler.diagnostic import Diagnostic, Span, diagnostic, excerpt, file_in_kernel
+from compiler.diagnostic import Diagnostic, Severity, Span, diagnostic, excerpt, file_in_kernel
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,12 @@ class CallFrame:
         return removed + len(dedented.encode()[:offset].decode(errors="replace")) + 1
 
     def diagnostic(
-        self, severity: str, message: str, *, hint: str | None = None, node: ast.AST | None = None
+        self,
+        severity: Severity,
+        message: str,
+        *,
+        hint: str | None = None,
+        node: ast.AST | None = None,
     ) -> Diagnostic:
         """Return a diagnostic at this frame, or at `node` in its function."""
         span = self.span(node)

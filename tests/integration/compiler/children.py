@@ -12,7 +12,7 @@ import os
 import resource
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,7 @@ def _run(header: dict[str, Any], body: bytes, said: int) -> None:
 
     def send(header: dict[str, Any], body: bytes) -> None:
         line = {"header": header, "body": base64.b64encode(body).decode()}
-        os.write(said, (json.dumps(line) + "\n").encode())
+        os.write(said, (json.dumps(line, default=asdict) + "\n").encode())
 
     try:
         order = {name: value for name, value in header.items() if name not in ENVELOPE}

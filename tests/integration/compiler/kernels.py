@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -117,7 +117,8 @@ def _failure(
 ) -> dict[str, Any] | None:
     sources = {"/kernel/user.py": kernel.text}
     found = mlir_log.diagnostics(ended.stderr, sources, stage)
-    found = inline_assembly.located(found, stages.get("ttgir", b"").decode(), sources)
+    ttgir = stages.get("ttgir", b"").decode()
+    found = [asdict(item) for item in inline_assembly.located(found, ttgir, sources)]
     if ended.signal is not None:
         return {"slug": "compiler_crashed", "message": "", "stage": stage, "diagnostics": found}
     if ended.last is None or ended.last["kind"] == "result":

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 import httpx
 import pytest
 
-from store.connection import Server, connect
+from store.connection import StoreClient, connect
 from tests.integration.service.running import Deployment, Process, wait_until
 
 LEASE_S = 2
@@ -53,7 +53,7 @@ def service(machine: Deployment) -> Process:
 
 
 @pytest.fixture
-async def operator(machine: Deployment) -> AsyncIterator[Server]:
+async def operator(machine: Deployment) -> AsyncIterator[StoreClient]:
     """The connection with which the store is made to refuse; no other command uses it."""
     client = connect(machine.redis_url, max_connections=1)
     yield client

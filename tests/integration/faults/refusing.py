@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-from store.connection import Server, connect_blocking
+from store.connection import StoreClient, connect_blocking
 from store.embedded import EmbeddedValkey
 
 ENDLESS = "while true do end"
-Refusal = Callable[[EmbeddedValkey, Server], AbstractAsyncContextManager[None]]
+Refusal = Callable[[EmbeddedValkey, StoreClient], AbstractAsyncContextManager[None]]
 
 
 @asynccontextmanager
-async def busy(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
+async def busy(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None]:
     """A script of somebody's runs for ever: BUSY."""
     await redis.config_set("busy-reply-threshold", "20")
     client = connect_blocking(valkey.url)
@@ -28,7 +28,7 @@ async def busy(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def full_disk(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
+async def full_disk(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None]:
     """The append-only file cannot be written, as there is no space left: MISCONF.
 
     The next file of the log is /dev/full, on which every write fails as on a full disk.
@@ -52,7 +52,7 @@ async def full_disk(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None
         await asyncio.sleep(1.1)  # it looks again each second
 
 
-async def _until(redis: Server, name: str, value: object) -> None:
+async def _until(redis: StoreClient, name: str, value: object) -> None:
     while True:
         info = await redis.info("persistence")
         if info[name] == value and not info["aof_rewrite_scheduled"]:
@@ -61,7 +61,7 @@ async def _until(redis: Server, name: str, value: object) -> None:
 
 
 @asynccontextmanager
-async def without_password(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
+async def without_password(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None]:
     """Everybody is asked for a password: NOAUTH."""
     await redis.config_set("requirepass", "secret")
     await redis.execute_command("AUTH", "secret")
@@ -73,7 +73,7 @@ async def without_password(valkey: EmbeddedValkey, redis: Server) -> AsyncIterat
 
 
 @asynccontextmanager
-async def replica(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
+async def replica(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None]:
     """It is a replica now, whose primary is away: READONLY."""
     await redis.execute_command("REPLICAOF", "127.0.0.1", "1")
     try:
@@ -83,7 +83,7 @@ async def replica(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def stale_replica(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
+async def stale_replica(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None]:
     """It is a replica that does not even answer reads: MASTERDOWN."""
     await redis.config_set("replica-serve-stale-data", "no")
     async with replica(valkey, redis):
@@ -92,7 +92,7 @@ async def stale_replica(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[
 
 
 @asynccontextmanager
-async def too_few_replicas(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
+async def too_few_replicas(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None]:
     """It has fewer replicas than it must: NOREPLICAS."""
     await redis.config_set("min-replicas-to-write", "1")
     try:
@@ -102,7 +102,7 @@ async def too_few_replicas(valkey: EmbeddedValkey, redis: Server) -> AsyncIterat
 
 
 @asynccontextmanager
-async def full_memory(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
+async def full_memory(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None]:
     """Its memory is full: OOM."""
     await redis.config_set("maxmemory", "1mb")
     try:
@@ -112,7 +112,7 @@ async def full_memory(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[No
 
 
 @asynccontextmanager
-async def no_more_clients(valkey: EmbeddedValkey, redis: Server) -> AsyncIterator[None]:
+async def no_more_clients(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None]:
     """It takes no further client."""
     before = (await redis.config_get("maxclients"))["maxclients"]
     await redis.config_set("maxclients", "1")

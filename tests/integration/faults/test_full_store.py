@@ -91,7 +91,7 @@ async def test_workers_and_keys_are_known_on_a_full_server(small, jobs):
     await fill(small)
 
     await Workers(small).beat(WORKER)
-    await Toolchains(small).offer("t", b'{"triton": "3.9.0"}')
+    await Toolchains(small).register("t", b'{"triton": "3.9.0"}')
     await Toolchains(small).note_tried("all", ["cuda:90"])
     _, secret = await ApiKeys(small).create("ops", ("admin",))
 

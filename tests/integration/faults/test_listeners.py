@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from store import keys, subscription
-from store.connection import Server, connect, probe
+from store.connection import StoreClient, connect, probe
 from store.embedded import EmbeddedValkey
 from store.errors import StoreUnavailable
 from store.events import EventFollowers, Events
@@ -30,7 +30,7 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedValkey]
 
 
 @pytest.fixture
-async def operator(valkey: EmbeddedValkey) -> AsyncIterator[Server]:
+async def operator(valkey: EmbeddedValkey) -> AsyncIterator[StoreClient]:
     """The connection with which the server is made to refuse; no other command uses it."""
     client = connect(valkey.url, max_connections=1)
     await client.flushall()

@@ -6,8 +6,7 @@ import time
 import pytest
 
 from store.jobs.producer import JobProducer
-from store.jobs.types import Priority
-from store.lanes import compile_lane
+from store.jobs.types import Priority, compile_lane
 from store.workers import Toolchains
 from tests.integration.faults.refusing import REFUSALS
 from tests.integration.service import bodies

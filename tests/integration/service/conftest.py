@@ -139,4 +139,4 @@ def remember(answer: httpx.Response, posted: list[str]) -> None:
 async def copy_toolchains(source_url: str, target_url: str) -> None:
     async with connect(source_url) as source, connect(target_url) as target:
         for toolchain_id, description in (await Toolchains(source).list()).items():
-            await Toolchains(target).offer(toolchain_id, description)
+            await Toolchains(target).register(toolchain_id, description)

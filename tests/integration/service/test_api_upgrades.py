@@ -20,7 +20,7 @@ VERSION = "3.9.1"
 
 async def offer(url: str, toolchain: Toolchain) -> None:
     async with connect(url) as redis:
-        await Toolchains(redis).offer(toolchain.id, toolchain.model_dump_json().encode())
+        await Toolchains(redis).register(toolchain.id, toolchain.model_dump_json().encode())
 
 
 async def become_default(url: str, name: str) -> None:

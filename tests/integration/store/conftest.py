@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from store.connection import Server
+from store.connection import StoreClient
 from store.jobs.consumer import JobConsumer
 from store.jobs.producer import JobProducer
 from store.jobs.types import Priority, QueueLimits, Submitted
@@ -21,7 +21,7 @@ class Submit(Protocol):
 
 
 @pytest.fixture
-def jobs(redis: Server) -> JobProducer:
+def jobs(redis: StoreClient) -> JobProducer:
     return JobProducer(redis, LIMITS)
 
 
@@ -41,7 +41,7 @@ def submit(jobs: JobProducer) -> Submit:
 
 
 @pytest.fixture
-def worker(redis: Server, blocking: Server) -> Callable[..., JobConsumer]:
+def worker(redis: StoreClient, blocking: StoreClient) -> Callable[..., JobConsumer]:
     """Makes attempts for a consumer of any name, with a lease of any length."""
 
     def worker(name: str = "worker-1", lease_ms: int = LIMITS.lease_ms) -> JobConsumer:
@@ -51,7 +51,7 @@ def worker(redis: Server, blocking: Server) -> Callable[..., JobConsumer]:
 
 
 @pytest.fixture
-async def finished(redis: Server, blocking: Server) -> AsyncIterator[Finished]:
+async def finished(redis: StoreClient, blocking: StoreClient) -> AsyncIterator[Finished]:
     finished = Finished(redis, blocking)
     task = asyncio.create_task(finished.run())
     yield finished

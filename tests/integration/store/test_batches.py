@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from store.batches import Batches, Planned, Settled
+from store.batches import Batches, EndedItems, PlannedItem
 from store.events import Events
 from store.jobs.types import Cancellation, Membership, interest_of_batch
 
@@ -23,7 +23,7 @@ def start(batches, submit):
     """Creates a batch of alice's whose items are the jobs of these names."""
 
     async def start(batch_id, *job_ids):
-        plan = [Planned(job_id) for job_id in job_ids]
+        plan = [PlannedItem(job_id) for job_id in job_ids]
         await batches.create(batch_id, "alice", "compilations", plan)
         for job_id in dict.fromkeys(job_ids):
             indices = " ".join(str(i) for i, named in enumerate(job_ids) if named == job_id)
@@ -34,7 +34,7 @@ def start(batches, submit):
 
 async def states(batches, batch_id):
     found = await batches.find(batch_id, "alice")
-    return {index: item.state for index, item in found.settled.items()}
+    return {index: item.state for index, item in found.ended.items()}
 
 
 async def test_items_are_settled_as_their_jobs_end(batches, start, worker):
@@ -57,7 +57,7 @@ async def test_a_failure_is_kept_with_the_batch_and_a_success_is_not(batches, st
 
     found = await batches.find("batch", "alice")
 
-    assert [found.settled[index].record for index in (0, 1)] == [b"", BROKEN]
+    assert [found.ended[index].record for index in (0, 1)] == [b"", BROKEN]
 
 
 async def test_equal_items_are_settled_by_one_job(batches, redis, start, worker):
@@ -93,7 +93,7 @@ async def test_a_job_may_belong_to_several_batches(batches, start, worker):
 
 async def test_an_item_is_settled_once(batches, start, worker):
     await start("batch", "one")
-    await batches.settle("batch", [Settled([0], "refused", b"{}")])
+    await batches.end_items("batch", [EndedItems([0], "refused", b"{}")])
     claim = await worker().claim([LANE])
     await worker().finish("one", claim.token, OK, reusable=True, keep_s=60)
 
@@ -116,7 +116,7 @@ async def test_a_batch_that_leaves_a_job_to_others_is_settled(batches, jobs, sta
     await start("first", "one")
     await start("second", "one")
 
-    assert await batches.leave("first", "one", b'{"state":"cancelled"}')
+    assert await batches.withdraw("first", "one", b'{"state":"cancelled"}')
     await jobs.withdraw("one", interest_of_batch("first"), b"cancelled")
 
     assert await states(batches, "first") == {0: "cancelled"}
@@ -130,17 +130,17 @@ async def test_a_batch_that_leaves_a_job_to_others_is_settled(batches, jobs, sta
 async def test_a_job_ends_when_its_last_batch_leaves(batches, jobs, start):
     await start("batch", "one")
 
-    assert await batches.leave("batch", "one", b'{"state":"cancelled"}')
+    assert await batches.withdraw("batch", "one", b'{"state":"cancelled"}')
     ended = await jobs.withdraw("one", interest_of_batch("batch"), b"cancelled")
 
     assert ended == Cancellation.CANCELLED
-    assert not await batches.leave("batch", "one", b"again")
+    assert not await batches.withdraw("batch", "one", b"again")
 
 
 async def test_a_batch_is_found_by_its_caller_only(batches, start):
     await start("batch", "one")
 
-    assert (await batches.find("batch", "alice")).items == [Planned("one")]
+    assert (await batches.find("batch", "alice")).items == [PlannedItem("one")]
     assert await batches.find("batch", "bob") is None
     assert await batches.find("another", "alice") is None
 
@@ -153,5 +153,5 @@ async def test_a_hit_is_no_member(batches, start, submit, worker):
     await start("batch", "one")
 
     assert await states(batches, "batch") == {}
-    await batches.settle("batch", [Settled([0], "succeeded")])
+    await batches.end_items("batch", [EndedItems([0], "succeeded")])
     assert await states(batches, "batch") == {0: "succeeded"}

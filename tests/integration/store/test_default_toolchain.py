@@ -22,7 +22,7 @@ def toolchains(redis):
 
 
 async def offered(toolchains, name, triton):
-    await toolchains.offer(name, DESCRIPTION % (name.encode(), triton.encode()))
+    await toolchains.register(name, DESCRIPTION % (name.encode(), triton.encode()))
 
 
 async def living(workers, *names):

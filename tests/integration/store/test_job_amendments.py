@@ -11,7 +11,7 @@ LANE = "compile:triton-3.9.0"
 
 
 @pytest.fixture
-def sequels(redis):
+def amendments(redis):
     return Amendments(redis)
 
 
@@ -35,36 +35,40 @@ async def finished(submit, worker):
     return claim.token
 
 
-async def test_a_follower_stays_for_a_sequel(jobs, submit, worker, sequels, following):
-    await sequels.expect("k")
+async def test_a_follower_stays_for_a_amendment(jobs, submit, worker, amendments, following):
+    await amendments.expect("k")
     token = await finished(submit, worker)
     follower = asyncio.create_task(kinds(following))
     await asyncio.sleep(0.3)
     assert not follower.done()
 
-    assert await sequels.tell("k", token, b"second", "finding", {"line": 12})
+    assert await amendments.amend("k", token, b"second", "finding", {"line": 12})
 
     assert await follower == ["queued", "started", "finished", "finding"]
     assert (await jobs.result("k")).record == b"second"
 
 
-async def test_who_comes_late_sees_the_sequel_too(submit, worker, sequels, following):
+async def test_who_comes_late_sees_the_amendment_too(submit, worker, amendments, following):
     token = await finished(submit, worker)
-    await sequels.tell("k", token, None, "finding", {})
+    await amendments.amend("k", token, None, "finding", {})
 
     assert await kinds(following) == ["queued", "started", "finished", "finding"]
 
 
-async def test_a_sequel_that_never_comes_lets_followers_go(submit, worker, sequels, following):
-    await sequels.expect("k", life_ms=300)
+async def test_a_amendment_that_never_comes_lets_followers_go(
+    submit, worker, amendments, following
+):
+    await amendments.expect("k", life_ms=300)
     await finished(submit, worker)
 
     async with asyncio.timeout(5):
         assert (await kinds(following))[-1] == "finished"
 
 
-async def test_an_attempt_that_did_not_finish_the_job_tells_nothing(jobs, submit, worker, sequels):
+async def test_an_attempt_that_did_not_finish_the_job_tells_nothing(
+    jobs, submit, worker, amendments
+):
     token = await finished(submit, worker)
 
-    assert not await sequels.tell("k", token + 1, b"forged", "finding", {})
+    assert not await amendments.amend("k", token + 1, b"forged", "finding", {})
     assert (await jobs.result("k")).record == b"first"

@@ -31,7 +31,7 @@ async def test_a_claim_says_what_was_submitted(jobs, submit, worker):
 
     assert (claim.id, claim.lane, claim.priority) == ("vector-add", LANE, Priority.BATCH)
     assert (claim.payload, claim.attempt, claim.deliveries) == (b"\x00\xff", 1, 1)
-    assert (claim.refresh, claim.lapse) == (False, None)
+    assert (claim.refresh, claim.dead_letter) == (False, None)
     standing = await jobs.state("vector-add")
     assert (standing.state, standing.position) == (State.RUNNING, None)
     assert standing.started_at_ms == claim.started_at_ms
@@ -206,7 +206,7 @@ async def test_a_poison_job_ends_with_the_reaper_after_three_deliveries(jobs, su
 
     (exhausted,) = await worker("reaper").reap()
 
-    assert (exhausted.id, exhausted.lapse, exhausted.deliveries) == ("poison", "exhausted", 3)
+    assert (exhausted.id, exhausted.dead_letter, exhausted.deliveries) == ("poison", "exhausted", 3)
     assert await worker("next victim").claim([LANE]) is None
     assert await worker("reaper").finish(
         "poison", exhausted.token, b"worker_lost", reusable=False, keep_s=60
@@ -221,7 +221,7 @@ async def test_a_job_that_nobody_claims_in_time_ends_with_the_reaper(jobs, submi
 
     (overdue,) = await worker("reaper").reap()
 
-    assert (overdue.id, overdue.lapse) == ("overdue", "overdue")
+    assert (overdue.id, overdue.dead_letter) == ("overdue", "overdue")
     assert await worker("reaper").reap() == []
     assert (await worker().claim([LANE])).id == "in time"
     assert await worker().claim([LANE]) is None
@@ -235,7 +235,7 @@ async def test_the_claim_of_a_dead_reaper_goes_to_another_reaper(submit, worker)
 
     (second,) = await worker("reaper").reap()
 
-    assert (second.id, second.lapse) == ("overdue", "overdue")
+    assert (second.id, second.dead_letter) == ("overdue", "overdue")
     assert second.token > first.token
 
 
@@ -364,7 +364,7 @@ async def test_a_job_that_nobody_can_bring_to_an_end_ends_with_the_reaper(submit
         await worker().abandon("poison", claim.token)
         lapsed = await worker("reaper").reap()
 
-    assert [(claim.id, claim.lapse) for claim in lapsed] == [("poison", "exhausted")]
+    assert [(claim.id, claim.dead_letter) for claim in lapsed] == [("poison", "exhausted")]
 
 
 async def test_a_job_of_which_fields_are_missing_stops_nobody(redis, submit, worker):

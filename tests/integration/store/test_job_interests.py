@@ -21,7 +21,7 @@ async def test_what_a_request_waits_for_goes_on_when_its_caller_withdraws(jobs, 
 
 async def test_a_request_that_waits_for_the_work_of_another_keeps_it(jobs, submit, worker):
     await submit("kernel")
-    assert await jobs.attend("kernel", WAITING)
+    assert await jobs.begin_wait("kernel", WAITING)
 
     assert await jobs.cancel("kernel", "alice", b"cancelled") == Cancellation.WITHDRAWN
 
@@ -33,8 +33,8 @@ async def test_nothing_is_left_of_interest_in_what_is_over(jobs, submit, worker,
     claim = await worker().claim([LANE])
     await worker().finish("kernel", claim.token, b"ok", reusable=True, keep_s=60)
 
-    assert not await jobs.attend("kernel", WAITING)
-    await jobs.stand("kernel", WAITING, "alice", 0)
+    assert not await jobs.begin_wait("kernel", WAITING)
+    await jobs.end_wait("kernel", WAITING, "alice", 0)
 
     assert await redis.keys("tritond:job-interests:*") == []
 
@@ -43,7 +43,7 @@ async def test_who_waited_in_vain_is_expected_back(jobs, submit):
     await submit("kernel", waiting=WAITING)
     await jobs.cancel("kernel", "alice", b"cancelled")
 
-    await jobs.stand("kernel", WAITING, "alice", 0)
+    await jobs.end_wait("kernel", WAITING, "alice", 0)
 
     assert await jobs.state("kernel") is not None
     assert await jobs.cancel("kernel", "alice", b"cancelled") == Cancellation.CANCELLED

@@ -133,7 +133,7 @@ class Model:
         for job_id in await self.redis.zrangebyscore(keys.LEASES, 0, 10):
             self.valid.pop(job_id.decode())
         for claim in await self.attempts["reaper"].reap():
-            assert claim.lapse
+            assert claim.dead_letter
             self.claimed(claim)
 
     async def drain(self):

@@ -3,7 +3,7 @@
 import pytest
 
 from store import keys
-from store.batches import Batches, Planned, Settled
+from store.batches import Batches, EndedItems, PlannedItem
 from store.errors import CallerBytesFull
 from store.events import Events
 from store.jobs.producer import JobProducer
@@ -22,27 +22,27 @@ async def done(submit, worker, job_id, record=LONG, keep_s=A_DAY_S, **changes):
 
 async def test_equal_items_of_a_batch_keep_one_record(redis, submit, worker):
     batches = Batches(redis)
-    await batches.create("batch", "alice", "compilations", [Planned("one")] * 40)
+    await batches.create("batch", "alice", "compilations", [PlannedItem("one")] * 40)
     indices = " ".join(map(str, range(40)))
     await done(submit, worker, "one", membership=Membership("batch", indices))
 
     found = await batches.find("batch", "alice")
     kept = await redis.hvals(keys.BATCH_ITEMS + "batch")
 
-    assert [found.settled[index].record for index in range(40)] == [LONG] * 40
-    assert {item.state for item in found.settled.values()} == {"failed"}
+    assert [found.ended[index].record for index in range(40)] == [LONG] * 40
+    assert {item.state for item in found.ended.values()} == {"failed"}
     assert sum(map(len, kept)) < len(LONG) + 40 * 20
 
 
 async def test_a_record_is_kept_once_where_some_of_the_items_were_over_before(redis):
     batches = Batches(redis)
-    await batches.create("batch", "alice", "compilations", [Planned("one")] * 4)
-    await batches.settle("batch", [Settled((0, 2), "cancelled", b"{}")])
-    await batches.settle("batch", [Settled((0, 1, 2, 3), "failed", LONG)])
+    await batches.create("batch", "alice", "compilations", [PlannedItem("one")] * 4)
+    await batches.end_items("batch", [EndedItems((0, 2), "cancelled", b"{}")])
+    await batches.end_items("batch", [EndedItems((0, 1, 2, 3), "failed", LONG)])
 
     found = await batches.find("batch", "alice")
 
-    assert [found.settled[index].record for index in range(4)] == [b"{}", LONG, b"{}", LONG]
+    assert [found.ended[index].record for index in range(4)] == [b"{}", LONG, b"{}", LONG]
 
 
 async def test_a_payload_goes_with_its_job_unless_it_is_asked_for_later(jobs, submit, worker):
@@ -84,8 +84,10 @@ async def test_joins_hits_and_short_results_are_not_refused(frugal, worker):
 
 async def test_what_a_batch_keeps_counts_for_its_caller(redis, frugal):
     batches = Batches(redis)
-    await batches.create("batch", "alice", "compilations", [Planned("one"), Planned("two")])
-    await batches.settle("batch", [Settled((0,), "failed", LONG), Settled((1,), "failed", LONG)])
+    await batches.create("batch", "alice", "compilations", [PlannedItem("one"), PlannedItem("two")])
+    await batches.end_items(
+        "batch", [EndedItems((0,), "failed", LONG), EndedItems((1,), "failed", LONG)]
+    )
 
     with pytest.raises(CallerBytesFull):
         await frugal("three")

@@ -6,7 +6,7 @@ import pytest
 
 from store import keys
 from store.blobs import Blobs, digest_of
-from store.connection import Server
+from store.connection import StoreClient
 from store.launches import LIFE_S, Idempotency, Launches
 from store.tensors import TensorQuotaExceeded, Tensors
 
@@ -14,11 +14,11 @@ LIMIT_BYTES = 100
 
 
 @pytest.fixture
-def tensors(redis: Server, cache: Server) -> Tensors:
+def tensors(redis: StoreClient, cache: StoreClient) -> Tensors:
     return Tensors(redis, Blobs(cache), LIMIT_BYTES)
 
 
-async def test_a_launch_is_only_its_callers(redis: Server) -> None:
+async def test_a_launch_is_only_its_callers(redis: StoreClient) -> None:
     launches = Launches(redis)
     await launches.create("launch", "alice")
 
@@ -30,7 +30,7 @@ async def test_a_launch_is_only_its_callers(redis: Server) -> None:
     assert await launches.find("no launch", "alice") is None
 
 
-async def test_outputs_are_found_once_they_are_noted(redis: Server) -> None:
+async def test_outputs_are_found_once_they_are_noted(redis: StoreClient) -> None:
     launches = Launches(redis)
     await launches.create("launch", "alice")
     await launches.keep_outputs("launch", {"0/out_ptr": "sha256:1"})
@@ -41,7 +41,7 @@ async def test_outputs_are_found_once_they_are_noted(redis: Server) -> None:
     assert found.outputs == {"0/out_ptr": "sha256:1"}
 
 
-async def test_outputs_may_be_noted_before_the_launch_is(redis: Server) -> None:
+async def test_outputs_may_be_noted_before_the_launch_is(redis: StoreClient) -> None:
     launches = Launches(redis)
     await launches.keep_outputs("launch", {"0/out_ptr": "sha256:1"})
 
@@ -50,7 +50,7 @@ async def test_outputs_may_be_noted_before_the_launch_is(redis: Server) -> None:
     assert await launches.find("launch", "alice") is not None
 
 
-async def test_what_is_known_of_a_launch_is_forgotten_after_a_day(redis: Server) -> None:
+async def test_what_is_known_of_a_launch_is_forgotten_after_a_day(redis: StoreClient) -> None:
     await Launches(redis).create("launch", "alice")
 
     assert 0 < await redis.ttl(keys.LAUNCH + "launch") <= LIFE_S
@@ -75,7 +75,7 @@ async def test_a_tensor_is_only_its_callers(tensors: Tensors) -> None:
 
 
 async def test_a_tensor_that_the_cache_evicted_is_gone_and_new_again(
-    tensors: Tensors, cache: Server
+    tensors: Tensors, cache: StoreClient
 ) -> None:
     digest, _ = await tensors.put("alice", b"elements")
     await cache.delete(keys.BLOB + digest)
@@ -98,7 +98,7 @@ async def test_a_callers_tensors_have_a_limit_together(tensors: Tensors) -> None
     await tensors.put("alice", b"y" * 60)
 
 
-async def test_a_tensor_that_expired_does_not_count(tensors: Tensors, redis: Server) -> None:
+async def test_a_tensor_that_expired_does_not_count(tensors: Tensors, redis: StoreClient) -> None:
     digest, _ = await tensors.put("alice", b"x" * 60)
     await redis.delete(f"{keys.TENSOR}alice:{digest}")
 
@@ -117,7 +117,7 @@ async def test_uploads_that_come_together_share_the_limit(tensors: Tensors) -> N
     assert all(isinstance(result, tuple | TensorQuotaExceeded) for result in results)
 
 
-async def test_a_key_stands_for_its_first_use(redis: Server) -> None:
+async def test_a_key_stands_for_its_first_use(redis: StoreClient) -> None:
     idempotency = Idempotency(redis)
     first = await idempotency.claim("alice", "key", "launch 1", b"body")
 
@@ -128,14 +128,14 @@ async def test_a_key_stands_for_its_first_use(redis: Server) -> None:
     assert not again.is_same(b"another body")
 
 
-async def test_a_key_is_only_its_callers(redis: Server) -> None:
+async def test_a_key_is_only_its_callers(redis: StoreClient) -> None:
     idempotency = Idempotency(redis)
     await idempotency.claim("alice", "key", "launch 1", b"body")
 
     assert (await idempotency.claim("bob", "key", "launch 2", b"body")).launch_id == "launch 2"
 
 
-async def test_a_released_key_can_be_used_again(redis: Server) -> None:
+async def test_a_released_key_can_be_used_again(redis: StoreClient) -> None:
     idempotency = Idempotency(redis)
     await idempotency.claim("alice", "key", "launch 1", b"wrong")
 

@@ -49,15 +49,15 @@ async def test_a_worker_of_another_version_is_listed(workers, redis):
 
 async def test_a_worker_that_stops_leaves_at_once(workers):
     await workers.beat(WORKER)
-    await workers.leave("host-1:812")
+    await workers.unregister("host-1:812")
 
     assert await workers.list() == []
 
 
 async def test_the_first_toolchain_becomes_the_default_and_stays_it(toolchains):
     assert await toolchains.default() is None
-    await toolchains.offer("triton-3.9.0", b'{"triton": "3.9.0"}')
-    await toolchains.offer("triton-4.0.0", b'{"triton": "4.0.0"}')
+    await toolchains.register("triton-3.9.0", b'{"triton": "3.9.0"}')
+    await toolchains.register("triton-4.0.0", b'{"triton": "4.0.0"}')
 
     assert await toolchains.default() == "triton-3.9.0"
     assert await toolchains.describe("triton-4.0.0") == b'{"triton": "4.0.0"}'
@@ -65,8 +65,8 @@ async def test_the_first_toolchain_becomes_the_default_and_stays_it(toolchains):
 
 
 async def test_an_operator_changes_the_default(toolchains):
-    await toolchains.offer("triton-3.9.0", b"{}")
-    await toolchains.offer("triton-4.0.0", b"{}")
+    await toolchains.register("triton-3.9.0", b"{}")
+    await toolchains.register("triton-4.0.0", b"{}")
 
     assert await toolchains.set_default("triton-4.0.0")
     assert await toolchains.default() == "triton-4.0.0"
@@ -75,7 +75,7 @@ async def test_an_operator_changes_the_default(toolchains):
 
 
 async def test_a_forgotten_toolchain_is_unknown(toolchains):
-    await toolchains.offer("triton-3.9.0", b"{}")
+    await toolchains.register("triton-3.9.0", b"{}")
     await toolchains.forget("triton-3.9.0")
 
     assert await toolchains.describe("triton-3.9.0") is None
@@ -99,13 +99,13 @@ async def test_what_trials_found_is_kept_by_what_was_tried(toolchains):
 
 async def test_the_toolchain_that_was_offered_last_is_listed_last(toolchains):
     for name in ("b", "a", "c", "b"):
-        await toolchains.offer(name, b"{}")
+        await toolchains.register(name, b"{}")
 
     assert list(await toolchains.list()) == ["a", "c", "b"]
 
 
 async def test_a_forgotten_toolchain_loses_its_turn(toolchains, redis):
-    await toolchains.offer("a", b"{}")
+    await toolchains.register("a", b"{}")
     await toolchains.forget("a")
 
     assert await redis.zcard("tritond:toolchains-offered") == 0

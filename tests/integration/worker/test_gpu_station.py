@@ -10,8 +10,7 @@ from compiler.abi import abi_of
 from compiler.target import Target
 from store.connection import connect_blocking
 from store.jobs.producer import JobProducer
-from store.jobs.types import Priority
-from store.lanes import device_lane
+from store.jobs.types import Priority, device_lane
 from store.workers import Workers
 from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
 from worker.gpu.launcher.launcher_order import LauncherOrder

@@ -9,13 +9,17 @@ from typing import Any, Protocol
 
 import httpx
 import pytest
+from jsonschema import Draft202012Validator
 
+from launch.request.launch_request import LaunchRequest
 from store.api_keys import ApiKeys
 from store.connection import connect
 from tests.integration.service.conftest import without_worker
 from tests.integration.service.launches.bodies import written
 from tests.integration.service.running import Deployment
 
+SCHEMA = Draft202012Validator(LaunchRequest.model_json_schema())
+"""As OpenAPI has it: what the service accepts must fit it."""
 RETURNED = {"return": {"out_ptr": "values"}}
 
 
@@ -28,6 +32,7 @@ class Launch(Protocol):
 @pytest.fixture(scope="session")
 def launch(http: httpx.Client) -> Launch:
     def launch(body: dict[str, Any], wait: float = 60, **headers: str) -> dict[str, Any]:
+        SCHEMA.validate(body)
         answer = http.post("/v1/launches", params={"wait": wait}, json=body, headers=headers)
         assert answer.status_code in {200, 202}, answer.text
         launched: dict[str, Any] = answer.json()

@@ -31,7 +31,7 @@ def device(system):
 
     async def forget():
         async with connect(system.redis_url) as redis:
-            await Workers(redis).leave("nobody")
+            await Workers(redis).unregister("nobody")
             await redis.srem(keys.DEVICES, DEVICE)
             await redis.srem(keys.TOOLS, f"racecheck {DEVICE}")
 

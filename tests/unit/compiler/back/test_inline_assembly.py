@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from compiler.back.inline_assembly import located
@@ -36,12 +38,12 @@ def llvm(message: str) -> Diagnostic:
 def test_the_one_that_is_meant_is_found(message: str, line: int, column: int) -> None:
     (said,) = located([llvm(message)], IR, SOURCE)
 
-    assert (said["file"], said["line"], said["column"]) == ("user.py", line, column)
-    assert said["excerpt"].startswith(f"line {line}\n")
+    assert (said.file, said.line, said.column) == ("user.py", line, column)
+    assert said.excerpt.startswith(f"line {line}\n")
 
 
 def test_other_complaints_and_known_places_stay_as_they_are() -> None:
-    found = [llvm("Cannot select: intrinsic"), llvm("bad constraint") | {"line": 3}]
+    found = [llvm("Cannot select: intrinsic"), replace(llvm("bad constraint"), line=3)]
 
     assert located(found, IR, SOURCE) == found
 
@@ -51,4 +53,4 @@ def test_locations_that_name_themselves_end() -> None:
 
     (said,) = located([llvm("invalid operand in inline asm: 'add.f32 $0")], ir, SOURCE)
 
-    assert said["line"] == 9
+    assert said.line == 9

@@ -36,7 +36,7 @@ def test_what_is_beyond_a_bound_is_named_with_it(text: str, said: str) -> None:
 
     assert refused.value.slug == "out_of_resources"
     assert said in refused.value.message
-    assert refused.value.diagnostics[0]["stage"] == "ttir"
+    assert refused.value.diagnostics[0].stage == "ttir"
 
 
 def test_the_table_of_locations_counts_for_no_operations() -> None:

@@ -12,17 +12,17 @@ def test_an_error_at_a_users_line_gets_its_excerpt() -> None:
 
     (found,) = diagnostics(log, SOURCE, "ttgir")
 
-    assert (found["file"], found["line"], found["column"]) == ("user.py", 3, 9)
-    assert found["excerpt"] == "    y = tl.dot(a, b)\n        ^^^^^^"
-    assert found["message"] == "'tt.dot' op expects equal types"
+    assert (found.file, found.line, found.column) == ("user.py", 3, 9)
+    assert found.excerpt == "    y = tl.dot(a, b)\n        ^^^^^^"
+    assert found.message == "'tt.dot' op expects equal types"
 
 
 def test_an_abort_of_llvm_is_an_error_with_a_hint() -> None:
     (found,) = diagnostics("LLVM ERROR: Cannot select: intrinsic %llvm.x\n", {}, "ptx")
 
-    assert found["message"] == "LLVM: Cannot select: intrinsic %llvm.x"
-    assert found["stage"] == "ptx"
-    assert "another target" in found["hint"]
+    assert found.message == "LLVM: Cannot select: intrinsic %llvm.x"
+    assert found.stage == "ptx"
+    assert "another target" in found.hint
 
 
 def test_a_failed_assertion_is_named_with_its_place() -> None:
@@ -30,8 +30,8 @@ def test_a_failed_assertion_is_named_with_its_place() -> None:
 
     (found,) = diagnostics(log, {}, "ttgir")
 
-    assert "isPowerOf2(size)" in found["message"]
-    assert "LinearLayout.cpp:246" in found["message"]
+    assert "isPowerOf2(size)" in found.message
+    assert "LinearLayout.cpp:246" in found.message
 
 
 def test_the_failing_pass_becomes_a_note() -> None:
@@ -45,8 +45,8 @@ def test_the_failing_pass_becomes_a_note() -> None:
 
     error, note = diagnostics(log, SOURCE, "ttgir")
 
-    assert error["message"] == "out of resource: shared memory"
-    assert note["message"] == "while running the pass Inner"
+    assert error.message == "out of resource: shared memory"
+    assert note.message == "while running the pass Inner"
     assert failing_pass(log) == "Inner"
 
 
@@ -56,7 +56,7 @@ def test_dumps_of_the_module_are_left_out() -> None:
         '"tt.dot"(%0)\nmodule {\n  tt.func @k() {\n'
     )
 
-    assert [found["message"] for found in diagnostics(log, SOURCE, "llir")] == ["bad"]
+    assert [found.message for found in diagnostics(log, SOURCE, "llir")] == ["bad"]
 
 
 def test_hostile_logs_are_bounded() -> None:
@@ -65,8 +65,8 @@ def test_hostile_logs_are_bounded() -> None:
     found = diagnostics(log, SOURCE, "no such stage")
 
     assert len(found) == 20
-    assert all(len(said["message"]) <= 1000 for said in found)
-    assert found[0]["stage"] == "ttgir"
+    assert all(len(said.message) <= 1000 for said in found)
+    assert found[0].stage == "ttgir"
 
 
 def test_nothing_is_made_of_nothing() -> None:

@@ -41,7 +41,7 @@ def test_what_llvm_says_before_it_gives_up_is_told() -> None:
 
     (found,) = diagnostics(log, {}, "llir")
 
-    assert found["message"] == (
+    assert found.message == (
         "LLVM: number of input constraints does not match number of parameters"
     )
-    assert "one constraint" in found["hint"]
+    assert "one constraint" in found.hint

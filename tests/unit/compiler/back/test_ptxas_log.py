@@ -41,9 +41,9 @@ def test_too_few_registers_are_told_with_the_number_that_is_enough() -> None:
 
     (found,) = diagnostics(log, PTX, SOURCES)
 
-    assert (found["file"], found["line"]) == ("user.py", 3)
-    assert "maxnreg" in found["hint"]
-    assert "58 or more" in found["hint"]
+    assert (found.file, found.line) == ("user.py", 3)
+    assert "maxnreg" in found.hint
+    assert "58 or more" in found.hint
 
 
 def test_an_error_points_at_the_users_line_and_shows_the_ptx() -> None:
@@ -51,9 +51,9 @@ def test_an_error_points_at_the_users_line_and_shows_the_ptx() -> None:
 
     (found,) = diagnostics(log, PTX, SOURCES)
 
-    assert (found["file"], found["line"]) == ("user.py", 3)
-    assert "shll.b32 %r1, %r2;" in found["message"]
-    assert "inline_asm" in found["hint"]
+    assert (found.file, found.line) == ("user.py", 3)
+    assert "shll.b32 %r1, %r2;" in found.message
+    assert "inline_asm" in found.hint
 
 
 def test_inlined_library_code_is_followed_to_the_users_call() -> None:
@@ -61,7 +61,7 @@ def test_inlined_library_code_is_followed_to_the_users_call() -> None:
 
     (found,) = diagnostics(log, PTX, SOURCES)
 
-    assert (found["file"], found["line"], found["column"]) == ("user.py", 2, 4)
+    assert (found.file, found.line, found.column) == ("user.py", 2, 4)
 
 
 def test_calls_within_the_library_are_followed_to_the_users() -> None:
@@ -75,7 +75,7 @@ def test_calls_within_the_library_are_followed_to_the_users() -> None:
 
     (found,) = diagnostics("ptxas k.ptx, line 6; error   : Unknown 'bad'\n", ptx, SOURCES)
 
-    assert (found["file"], found["line"], found["column"]) == ("user.py", 2, 4)
+    assert (found.file, found.line, found.column) == ("user.py", 2, 4)
 
 
 def test_inline_assembly_of_several_lines_is_at_the_line_that_it_was_written_for() -> None:
@@ -89,7 +89,7 @@ def test_inline_assembly_of_several_lines_is_at_the_line_that_it_was_written_for
 
     (found,) = diagnostics("ptxas k.ptx, line 7; error   : '.cg'\n", ptx, SOURCES)
 
-    assert (found["file"], found["line"]) == ("user.py", 2)
+    assert (found.file, found.line) == ("user.py", 2)
 
 
 def test_the_closing_line_of_ptxas_is_no_error_of_its_own() -> None:
@@ -99,8 +99,8 @@ def test_the_closing_line_of_ptxas_is_no_error_of_its_own() -> None:
 def test_a_fatal_error_without_a_line_is_kept() -> None:
     (found,) = diagnostics("ptxas fatal   : Value 'sm_999' is not defined\n", PTX, SOURCES)
 
-    assert found["message"] == "Value 'sm_999' is not defined"
-    assert found["line"] is None
+    assert found.message == "Value 'sm_999' is not defined"
+    assert found.line is None
 
 
 @pytest.mark.parametrize(

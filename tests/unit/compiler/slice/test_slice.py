@@ -224,7 +224,7 @@ def test_pasted_text_that_is_no_python_gets_a_hint(text: str, hint: str) -> None
         cut_text(text)
 
     assert caught.value.slug == "syntax_error"
-    assert hint in str(caught.value.diagnostics[0]["hint"])
+    assert hint in str(caught.value.diagnostics[0].hint)
 
 
 def test_a_foreign_decorator_is_told_apart_from_none() -> None:
@@ -248,8 +248,8 @@ def test_text_that_cannot_be_read_is_a_syntax_error(body: bytes) -> None:
 def test_a_star_import_of_another_package_is_an_assumption() -> None:
     result = cut_text(HEAD + "VALUE = 1.0\nfrom torch import *\n" + KERNEL.replace("1.0", "VALUE"))
 
-    assert result["assumptions"][0]["line"] == 4
-    assert "`from torch import *`" in result["assumptions"][0]["message"]
+    assert result["assumptions"][0].line == 4
+    assert "`from torch import *`" in result["assumptions"][0].message
 
 
 def test_functions_passed_as_constexprs_are_reached() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.compilation import Diagnostic
-from compiler.diagnostic import clipped
+from compiler.diagnostic import Diagnostic, clipped
 from worker.compile.diagnostic_bounds import kept_diagnostics
 
 

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- A batch does not wait for a job any more: its items are settled with the record of a cancelled one.
+-- A batch does not wait for a job any more: its items end with the record of a cancelled one.
 -- KEYS none. ARGV 1 job id, 2 batch, 3 record. Answers 1 | 0 when it did not wait for the job.
 
 local id, batch = ARGV[1], ARGV[2]
@@ -8,5 +8,5 @@ if not indices then
   return 0
 end
 redis.call("HDEL", K.JOB_BATCHES .. id, batch)
-settle(batch, indices, "cancelled", ARGV[3])
+end_items(batch, indices, "cancelled", ARGV[3])
 return 1

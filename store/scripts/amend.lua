@@ -11,6 +11,6 @@ if counts then
   end
   redis.call("XADD", K.EVENTS .. id, "MAXLEN", "~", 200, "*", "type", ARGV[4], "data", ARGV[5])
 end
-redis.call("DEL", K.SEQUEL .. id)
+redis.call("DEL", K.AMENDMENT .. id)
 redis.call("PUBLISH", K.HAPPENED, id)
 return counts and 1 or 0

@@ -3,5 +3,5 @@
 -- KEYS none. ARGV 1 batch, then for each: indices with blanks between, state, record. Answers nothing.
 
 for i = 2, #ARGV, 3 do
-  settle(ARGV[1], ARGV[i], ARGV[i + 1], ARGV[i + 2])
+  end_items(ARGV[1], ARGV[i], ARGV[i + 1], ARGV[i + 2])
 end

@@ -1,0 +1,88 @@
+"""How the parts of a launch request are read: strictly, and a null is as good as a field left out.
+
+Parts that are read later than the body around them are described in its JSON schema all the same.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from compiler.rejection import Fault, RequestRejected, did_you_mean, pointer
+
+
+class RequestPart(BaseModel):
+    """Base of the parts of a request; unknown fields and numbers as text are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {name: value for name, value in data.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class ReadLater:
+    """Marks a JSON value that is read as `kind()` later, with faults of its own at its own pointer.
+
+    The body takes any JSON there; its schema is that of the kind, so the two cannot differ.
+    """
+
+    kind: Callable[[], Any]
+
+    def __get_pydantic_json_schema__(
+        self, _: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Return the schema of the kind."""
+        return handler(TypeAdapter(self.kind()).core_schema)
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def read(model: type[_Model], data: Any, at: str) -> _Model:
+    """Return `data`, found at pointer `at`, as `model`.
+
+    Raises RequestRejected with every field that does not fit.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise RequestRejected(*_faults(error, model, at)) from None
+
+
+def _faults(error: ValidationError, model: type[BaseModel], at: str) -> Iterator[Fault]:
+    names = [field.alias or name for name, field in model.model_fields.items()]
+    for item in error.errors(include_url=False, include_input=False):
+        message = item["msg"]
+        if item["type"] == "extra_forbidden":
+            message = f"unknown field.{did_you_mean(str(item['loc'][-1]), names)}"
+        elif item["type"] == "model_type":
+            message = "must be a JSON object"
+        elif item["type"] == "missing":
+            message = "this field is needed"
+        yield Fault(at + pointer(*item["loc"]), message)
+
+
+@contextmanager
+def below(at: str) -> Iterator[None]:
+    """Extend the pointers of a rejection in the block: they begin at `at`, not at the root."""
+    try:
+        yield
+    except RequestRejected as rejected:
+        moved = (Fault(at + fault.pointer, fault.message) for fault in rejected.faults)
+        raise type(rejected)(*moved) from None
