@@ -22,7 +22,7 @@ run: $(STAMP) ## start tritond on this machine and compile a first kernel
 	@$(PYTHON) examples/first_run.py
 
 test: $(STAMP) lint ## all tests that need no GPU (under 5 minutes on 2 cores)
-	$(PYTHON) -m pytest -n 2 --dist loadfile
+	$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 dist: $(STAMP) ## sdists and wheels, installed into an empty environment and tried there
 	rm -rf $(DIST)
