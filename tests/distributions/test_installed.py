@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.service.running import answers, free_port, wait_until
+from tests.integration.service.running import answers, free_port
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 IMPORT_ALL = """

@@ -19,9 +19,10 @@ import httpx
 
 from store import keys
 from store.connection import connect
-from tests.integration.service.running import ROOT, Deployment, wait_until
+from tests.integration.service.running import ROOT, Deployment
 from tests.soak.faults import FAULTS
 from tests.soak.load import Load
+from tests.waiting import wait_until
 
 WORKERS = 2
 SETTLE_S = 120.0

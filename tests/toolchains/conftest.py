@@ -12,7 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.integration.service.running import Deployment, wait_until
+from tests.integration.service.running import Deployment
+from tests.waiting import wait_until
 
 NAMED = os.environ.get("TRITOND_TEST_TOOLCHAINS", "")
 collect_ignore_glob = [] if NAMED else ["test_*.py"]

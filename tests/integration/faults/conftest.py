@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from store.connection import StoreClient, connect
-from tests.integration.service.running import Deployment, Process, wait_until
+from tests.integration.service.running import Deployment, Process
+from tests.waiting import wait_until
 
 LEASE_S = 2
 Connect = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]

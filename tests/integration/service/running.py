@@ -7,13 +7,12 @@ import os
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 
 from store.embedded import EmbeddedValkey, tied_to_us
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[3]
 READY_TIMEOUT_S = 60.0
@@ -151,13 +150,3 @@ def answers(url: str) -> bool:
         return httpx.get(url).is_success
     except httpx.TransportError:
         return False
-
-
-def wait_until(
-    is_so: Callable[[], bool], what: str, explain: Callable[[], str] = str, within_s: float = 60
-) -> None:
-    """Return when `is_so`; fail with `what` and `explain()` when that takes too long."""
-    until = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < until, f"not within {within_s:g} s: {what}\n{explain()}"
-        time.sleep(0.05)

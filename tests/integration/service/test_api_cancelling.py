@@ -9,8 +9,9 @@ import httpx
 
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
-from tests.integration.service.running import Deployment, wait_until
+from tests.integration.service.running import Deployment
 from tests.security.tree import descendants, wait_until_dead
+from tests.waiting import wait_until
 
 ENDLESS = "while True: pass"
 TICKS = 20  # of CPU time, 10 ms each

@@ -11,7 +11,8 @@ import pytest
 
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
-from tests.integration.service.running import Deployment, wait_until
+from tests.integration.service.running import Deployment
+from tests.waiting import wait_until
 
 
 def busy(comment: str, seconds: float = 1.5) -> dict[str, Any]:

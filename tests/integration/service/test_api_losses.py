@@ -13,7 +13,8 @@ from store import keys
 from store.connection import connect
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
-from tests.integration.service.running import Deployment, Process, wait_until
+from tests.integration.service.running import Deployment, Process
+from tests.waiting import wait_until
 
 LEASE_S = 2
 Started = Callable[[dict[str, Any]], str]

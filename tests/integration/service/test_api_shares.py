@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from tests.integration.service import bodies
-from tests.integration.service.running import wait_until
+from tests.waiting import wait_until
 
 ENDLESS = "while True: pass"
 

@@ -13,7 +13,8 @@ from store.connection import connect
 from store.workers import Toolchains
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
-from tests.integration.service.running import Deployment, wait_until
+from tests.integration.service.running import Deployment
+from tests.waiting import wait_until
 
 VERSION = "3.9.1"
 

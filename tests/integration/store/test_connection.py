@@ -86,16 +86,19 @@ async def test_scripts_are_loaded_again_after_the_server_forgot_them(redis, subm
 
 async def test_a_cancellation_that_redis_py_swallows_is_not_lost(redis, monkeypatch):
     """As it does now and then while a connection is made: a loop over commands must end."""
+    begun = asyncio.Event()
 
     async def swallow(self, *args, **options):
+        begun.set()
         with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.sleep(10)
+            await asyncio.Event().wait()
 
     monkeypatch.setattr(Redis, "execute_command", swallow)
     monkeypatch.setattr(Pipeline, "execute", swallow)
     for command in (redis.get("key"), redis.pipeline().execute()):
         task = asyncio.ensure_future(command)
-        await asyncio.sleep(0.01)
+        await begun.wait()
+        begun.clear()
 
         task.cancel()
 

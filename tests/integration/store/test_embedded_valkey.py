@@ -5,7 +5,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,15 +16,16 @@ from store.errors import DataFolderInUse, NoServerBinary, StoreUnavailable
 from store.jobs.consumer import JobConsumer
 from store.jobs.producer import JobProducer
 from store.jobs.types import Priority
+from tests.waiting import wait_until
 
 PARENT = """
-import asyncio, sys, time
+import asyncio, signal, sys
 from pathlib import Path
 from store.embedded import EmbeddedValkey
 server = EmbeddedValkey(Path(sys.argv[1]))
 asyncio.run(server.start())
 print(server.pid, server.url, flush=True)
-time.sleep(60)
+signal.pause()
 """
 
 
@@ -137,10 +137,7 @@ def test_it_dies_with_its_parent(tmp_path, death):
     parent.wait(10)
     parent.stdout.close()
 
-    deadline = time.monotonic() + 10
-    while is_running(pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not is_running(pid)
+    wait_until(lambda: not is_running(pid), "Valkey ends")
 
 
 async def test_the_folder_of_a_killed_parent_can_be_used_again(tmp_path):

@@ -5,19 +5,14 @@ import asyncio
 import pytest
 
 from store.subscription import Invalidations, invalidate
-
-
-async def until(condition):
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.01)
+from tests.waiting import comes_true
 
 
 @pytest.fixture
 async def heard(blocking):
     heard = Heard(blocking)
     task = asyncio.create_task(heard.invalidations.run())
-    await until(lambda: heard.invalidations.connected)
+    await comes_true(lambda: heard.invalidations.connected)
     yield heard
     task.cancel()
     await asyncio.wait([task])
@@ -38,7 +33,7 @@ async def test_an_invalidation_is_heard(redis, heard):
 
     await invalidate(redis, "9f" * 32)
 
-    await until(lambda: heard.keys == ["9f" * 32])
+    await comes_true(lambda: heard.keys == ["9f" * 32])
     assert heard.invalidations.generation > before
 
 
@@ -46,20 +41,26 @@ async def test_a_lost_subscription_is_told_and_made_again(redis, heard):
     before = heard.invalidations.generation
     await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
 
-    await until(lambda: heard.losses == 1)
-    await until(lambda: heard.invalidations.connected)
+    await comes_true(lambda: heard.losses == 1)
+    await comes_true(lambda: heard.invalidations.connected)
     assert heard.invalidations.generation > before
 
     await invalidate(redis, "key")
-    await until(lambda: heard.keys == ["key"])
+    await comes_true(lambda: heard.keys == ["key"])
 
 
 async def test_a_silent_connection_is_kept_alive(redis, heard, monkeypatch):
     monkeypatch.setattr("store.subscription.SILENCE_S", 0.05)
     await invalidate(redis, "first")
-    await asyncio.sleep(0.4)
+    await redis.config_resetstat()
+
+    async def was_asked_whether_it_lives():
+        commands = await redis.info("commandstats")
+        return commands.get("cmdstat_ping", {"calls": 0})["calls"] > 3
+
+    await comes_true(was_asked_whether_it_lives)
 
     await invalidate(redis, "second")
 
-    await until(lambda: heard.keys == ["first", "second"])
+    await comes_true(lambda: heard.keys == ["first", "second"])
     assert heard.losses == 0

@@ -6,6 +6,7 @@ import pytest
 
 from store.events import EventFollowers, Events
 from store.launches import Amendments
+from tests.waiting import comes_true
 
 LANE = "compile:triton-3.9.0"
 
@@ -24,8 +25,12 @@ async def following(redis, blocking):
     await asyncio.wait([task])
 
 
-async def kinds(following):
-    return [event.kind async for event in following.follow("k") if event is not None]
+async def kinds(following, seen=None):
+    seen = [] if seen is None else seen
+    async for event in following.follow("k"):
+        if event is not None:
+            seen.append(event.kind)
+    return seen
 
 
 async def finished(submit, worker):
@@ -38,8 +43,9 @@ async def finished(submit, worker):
 async def test_a_follower_stays_for_a_amendment(jobs, submit, worker, amendments, following):
     await amendments.expect("k")
     token = await finished(submit, worker)
-    follower = asyncio.create_task(kinds(following))
-    await asyncio.sleep(0.3)
+    seen = []
+    follower = asyncio.create_task(kinds(following, seen))
+    await comes_true(lambda: "finished" in seen)
     assert not follower.done()
 
     assert await amendments.amend("k", token, b"second", "finding", {"line": 12})

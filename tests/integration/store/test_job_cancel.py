@@ -2,8 +2,10 @@
 
 import asyncio
 
+from store import keys
 from store.jobs.consumer import Revocations
 from store.jobs.types import Cancellation, Heartbeat, Revocation, SubmitOutcome
+from tests.waiting import comes_true
 
 LANE = "compile:triton-3.9.0"
 
@@ -51,12 +53,16 @@ async def test_a_running_attempt_learns_that_it_is_cancelled(jobs, submit, worke
     assert (await jobs.result("vector-add")).record == b"cancelled"
 
 
-async def test_a_cancel_reaches_the_worker_at_once(jobs, submit, worker, blocking):
+async def test_a_cancel_reaches_the_worker_at_once(redis, jobs, submit, worker, blocking):
     told: asyncio.Queue[Revocation] = asyncio.Queue()
     listening = asyncio.create_task(Revocations(blocking, told.put_nowait).run())
     await submit("vector-add")
     claim = await worker().claim([LANE])
-    await asyncio.sleep(0.2)
+
+    async def is_listened_to():
+        return (await redis.pubsub_numsub(keys.REVOKED))[0][1]
+
+    await comes_true(is_listened_to)
 
     await jobs.cancel("vector-add", "alice", b"cancelled")
 

@@ -3,10 +3,33 @@
 import asyncio
 import time
 
+import pytest
+
 from store import keys
 from store.jobs.types import Heartbeat, Priority, State, SubmitOutcome
+from tests.waiting import comes_true
 
 LANE = "compile:triton-3.9.0"
+
+
+async def now_ms(redis):
+    seconds, microseconds = await redis.time()
+    return 1000 * seconds + microseconds / 1000
+
+
+@pytest.fixture
+def over(redis):
+    """Waits until the time that the store noted for a job, a lease or a deadline, has passed."""
+
+    async def over(which, job_id):
+        end_ms = await redis.zscore(which, job_id)
+
+        async def has_passed():
+            return await now_ms(redis) > end_ms + 1
+
+        await comes_true(has_passed)
+
+    return over
 
 
 async def claimed_ids(attempts, lanes=(LANE,)):
@@ -85,11 +108,11 @@ async def test_a_worker_only_gets_jobs_of_its_lanes(submit, worker):
     assert await worker().claim([LANE]) is None
 
 
-async def test_waiting_ends_as_soon_as_there_is_work(submit, worker):
+async def test_waiting_ends_as_soon_as_there_is_work(redis, submit, worker):
     attempts = worker()
     assert await attempts.claim([LANE]) is None
     waiting = asyncio.create_task(attempts.wait_for_work(30))
-    await asyncio.sleep(0.05)
+    await comes_true(lambda: idle_workers(redis, 1))
 
     await submit("vector-add", priority=Priority.BATCH)
 
@@ -112,13 +135,13 @@ async def test_waiting_ends_in_time_when_there_is_no_work(worker):
 
     await attempts.wait_for_work(0.2)
 
-    assert 0.15 < time.monotonic() - started < 5
+    assert time.monotonic() - started > 0.15
 
 
-async def test_the_job_of_a_dead_worker_is_delivered_again(submit, worker):
+async def test_the_job_of_a_dead_worker_is_delivered_again(submit, worker, over):
     await submit("vector-add")
     dead = await worker("dead", lease_ms=50).claim([LANE])
-    await asyncio.sleep(0.1)
+    await over(keys.LEASES, "vector-add")
 
     assert await worker("reaper").reap() == []
 
@@ -127,22 +150,26 @@ async def test_the_job_of_a_dead_worker_is_delivered_again(submit, worker):
     assert again.token > dead.token
 
 
-async def test_a_heartbeat_keeps_the_job(submit, worker):
+async def test_a_heartbeat_keeps_the_job(redis, submit, worker):
     await submit("vector-add")
-    attempts = worker(lease_ms=300)
+    attempts = worker(lease_ms=500)
     claim = await attempts.claim([LANE])
-    for _ in range(4):
-        await asyncio.sleep(0.1)
+    first_end_ms = await redis.zscore(keys.LEASES, "vector-add")
+
+    async def outlives_its_first_lease():
         assert await attempts.renew("vector-add", claim.token) == Heartbeat.OK
         await worker("reaper").reap()
+        return await now_ms(redis) > first_end_ms
+
+    await comes_true(outlives_its_first_lease)
 
     assert await worker("other").claim([LANE]) is None
 
 
-async def test_a_late_finish_is_refused(jobs, submit, worker):
+async def test_a_late_finish_is_refused(jobs, submit, worker, over):
     await submit("vector-add")
     late = await worker("late", lease_ms=50).claim([LANE])
-    await asyncio.sleep(0.1)
+    await over(keys.LEASES, "vector-add")
     await worker("reaper").reap()
     again = await worker("alive").claim([LANE])
 
@@ -189,18 +216,20 @@ async def test_a_result_expires(jobs, submit, worker):
     await submit("vector-add")
     claim = await worker().claim([LANE])
     await worker().finish("vector-add", claim.token, b"ok", reusable=True, keep_s=1)
-    await asyncio.sleep(1.1)
 
-    assert await jobs.result("vector-add") is None
+    async def is_gone():
+        return await jobs.result("vector-add") is None
+
+    await comes_true(is_gone)
     assert (await submit("vector-add")).outcome == SubmitOutcome.MISS
 
 
-async def test_a_poison_job_ends_with_the_reaper_after_three_deliveries(jobs, submit, worker):
+async def test_a_poison_job_ends_with_the_reaper_after_three_deliveries(jobs, submit, worker, over):
     await submit("poison")
     for delivery in (1, 2, 3):
         claim = await worker(f"victim-{delivery}", lease_ms=20).claim([LANE])
         assert claim.deliveries == delivery
-        await asyncio.sleep(0.05)
+        await over(keys.LEASES, "poison")
         if delivery < 3:
             assert await worker("reaper").reap() == []
 
@@ -214,10 +243,10 @@ async def test_a_poison_job_ends_with_the_reaper_after_three_deliveries(jobs, su
     assert (await jobs.result("poison")).record == b"worker_lost"
 
 
-async def test_a_job_that_nobody_claims_in_time_ends_with_the_reaper(jobs, submit, worker):
+async def test_a_job_that_nobody_claims_in_time_ends_with_the_reaper(submit, worker, over):
     await submit("overdue", deadline_ms=30)
     await submit("in time")
-    await asyncio.sleep(0.06)
+    await over(keys.DEADLINES, "overdue")
 
     (overdue,) = await worker("reaper").reap()
 
@@ -227,11 +256,12 @@ async def test_a_job_that_nobody_claims_in_time_ends_with_the_reaper(jobs, submi
     assert await worker().claim([LANE]) is None
 
 
-async def test_the_claim_of_a_dead_reaper_goes_to_another_reaper(submit, worker):
+async def test_the_claim_of_a_dead_reaper_goes_to_another_reaper(redis, submit, worker, over):
     await submit("overdue", deadline_ms=1)
-    await asyncio.sleep(0.02)
+    await over(keys.DEADLINES, "overdue")
     (first,) = await worker("dead reaper", lease_ms=20).reap()
-    await asyncio.sleep(0.05)
+    await over(keys.LEASES, "overdue")
+    await comes_true(lambda: nobody_reaps(redis))
 
     (second,) = await worker("reaper").reap()
 
@@ -239,11 +269,11 @@ async def test_the_claim_of_a_dead_reaper_goes_to_another_reaper(submit, worker)
     assert second.token > first.token
 
 
-async def test_a_job_delivered_again_goes_before_its_callers_other_jobs(submit, worker):
+async def test_a_job_delivered_again_goes_before_its_callers_other_jobs(submit, worker, over):
     for n in range(3):
         await submit(f"job-{n}")
-    await worker("dead", lease_ms=20).claim([LANE])
-    await asyncio.sleep(0.05)
+    dead = await worker("dead", lease_ms=20).claim([LANE])
+    await over(keys.LEASES, dead.id)
     await worker("reaper").reap()
 
     assert await claimed_ids(worker()) == ["job-1", "job-0", "job-2"]
@@ -278,6 +308,15 @@ async def test_any_number_of_workers_is_one_consumer_of_a_stream(redis, submit, 
     assert len(consumers) == 1
 
 
+async def idle_workers(redis, count):
+    """Whether so many connections wait for a token."""
+    return (await redis.info("clients"))["blocked_clients"] == count
+
+
+async def nobody_reaps(redis):
+    return not await redis.exists(keys.REAPER)
+
+
 async def wait_idly(attempts):
     """Wait as an idle worker does, and claim once woken."""
     assert await attempts.claim([LANE]) is None
@@ -287,21 +326,21 @@ async def wait_idly(attempts):
 
 async def test_a_new_job_wakes_one_worker(redis, submit, worker):
     idle = [asyncio.create_task(wait_idly(worker(f"idle-{n}"))) for n in range(8)]
-    await asyncio.sleep(0.1)
-    await redis.config_resetstat()
+    await comes_true(lambda: idle_workers(redis, 8))
 
     await submit("vector-add")
 
-    done, waiting = await asyncio.wait(idle, timeout=0.3)
+    done, waiting = await asyncio.wait(idle, return_when=asyncio.FIRST_COMPLETED)
     assert [task.result().id for task in done] == ["vector-add"]
-    assert len(waiting) == 7
+    assert await idle_workers(redis, 7)
+    assert not any(task.done() for task in waiting)
     for task in waiting:
         task.cancel()
 
 
-async def test_each_of_many_new_jobs_wakes_a_worker(submit, worker):
+async def test_each_of_many_new_jobs_wakes_a_worker(redis, submit, worker):
     idle = [asyncio.create_task(wait_idly(worker(f"idle-{n}"))) for n in range(8)]
-    await asyncio.sleep(0.1)
+    await comes_true(lambda: idle_workers(redis, 8))
 
     await asyncio.gather(*(submit(f"job-{n}") for n in range(8)))
 
@@ -309,10 +348,10 @@ async def test_each_of_many_new_jobs_wakes_a_worker(submit, worker):
     assert sorted(claim.id for claim in claims) == [f"job-{n}" for n in range(8)]
 
 
-async def test_a_claim_that_leaves_jobs_behind_wakes_the_next_worker(submit, worker):
+async def test_a_claim_that_leaves_jobs_behind_wakes_the_next_worker(redis, submit, worker):
     """Two jobs of one caller: the second has its turn when the first is claimed."""
     idle = [asyncio.create_task(wait_idly(worker(f"idle-{n}"))) for n in range(2)]
-    await asyncio.sleep(0.1)
+    await comes_true(lambda: idle_workers(redis, 2))
 
     await submit("first")
     await submit("second")
@@ -328,19 +367,19 @@ async def test_no_wake_up_is_left_when_all_jobs_are_claimed(redis, submit, worke
     assert await redis.keys("tritond:wake:*") == []
 
 
-async def test_one_process_reaps_for_all(submit, worker):
+async def test_one_process_reaps_for_all(submit, worker, over):
     assert await worker("elected").reap() == []
     await submit("overdue", deadline_ms=1)
-    await asyncio.sleep(0.02)
+    await over(keys.DEADLINES, "overdue")
 
     assert await worker("other").reap() is None
     assert [claim.id for claim in await worker("elected").reap()] == ["overdue"]
 
 
-async def test_a_reaper_that_is_silent_is_followed(worker):
+async def test_a_reaper_that_is_silent_is_followed(redis, worker):
     await worker("gone", lease_ms=60).reap()
 
-    await asyncio.sleep(0.05)
+    await comes_true(lambda: nobody_reaps(redis))
 
     assert await worker("next", lease_ms=60).reap() == []
 

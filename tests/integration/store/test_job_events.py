@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from store.events import EventFollowers, Events
+from tests.waiting import comes_true
 
 LANE = "compile:triton-3.9.0"
 
@@ -50,9 +51,7 @@ async def test_a_follower_sees_events_as_they_come_and_is_done_at_the_end(
     follower = asyncio.create_task(follow())
     claim = await worker().claim([LANE])
     await events.append("vector-add", claim.token, "stage", {"stage": "ptx"})
-    async with asyncio.timeout(5):
-        while len(seen) < 3:
-            await asyncio.sleep(0.01)
+    await comes_true(lambda: len(seen) == 3)
     assert seen == ["queued", "started", "stage"]
 
     await worker().finish("vector-add", claim.token, b"ok", reusable=True, keep_s=60)

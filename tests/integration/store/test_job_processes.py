@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 from store.jobs.types import QueueLimits
+from tests.waiting import comes_true
 
 WORKER = """
 import asyncio, sys
@@ -23,7 +24,7 @@ async def work(url, name):
         print("claimed", flush=True)
         await asyncio.sleep(0.02)
         if claim.payload == b"kills its worker":
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         await attempts.finish(claim.id, claim.token, name.encode(), reusable=True, keep_s=60)
 
 asyncio.run(work(*sys.argv[1:]))
@@ -47,10 +48,12 @@ async def test_a_job_whose_worker_was_killed_is_done_by_another(valkey, submit, 
     dying = start_worker(valkey.url, "dying")
     await asyncio.to_thread(dying.stdout.readline)
     end(dying)
-    await asyncio.sleep(0.4)
 
-    assert await worker("reaper").reap() == []
-    again = await worker("healthy").claim(["compile:a"])
+    async def is_delivered_again():
+        assert await worker("reaper").reap() == []
+        return await worker("healthy").claim(["compile:a"])
+
+    again = await comes_true(is_delivered_again)
 
     assert (again.id, again.deliveries) == ("victim", 2)
     await worker("healthy").finish("victim", again.token, b"healthy", reusable=True, keep_s=60)
@@ -75,7 +78,7 @@ async def test_no_job_is_lost_while_workers_come_and_go(valkey, submit, worker, 
     waiting = asyncio.gather(*(finished.wait(job_id, 30) for job_id in ids))
     while not waiting.done():
         await reaper.reap()
-        await asyncio.sleep(0.1)
+        await asyncio.wait([waiting], timeout=0.1)
     await killing
 
     results = await waiting

@@ -3,9 +3,33 @@
 import asyncio
 import time
 
+import pytest
+
 from store import keys
+from tests.waiting import comes_true
 
 LANE = "compile:triton-3.9.0"
+
+
+@pytest.fixture
+def first_read(redis, finished):
+    """Waits until the result that is awaited was read once, in vain."""
+
+    async def was_read():
+        commands = await redis.info("commandstats")
+        return finished.connected and commands.get("cmdstat_hmget", {"calls": 0})["calls"]
+
+    async def first_read():
+        await comes_true(was_read)
+
+    return first_read
+
+
+@pytest.fixture
+async def redis(redis):
+    """With statistics of this test alone."""
+    await redis.config_resetstat()
+    return redis
 
 
 async def finish_one(worker, record=b"ok"):
@@ -13,10 +37,10 @@ async def finish_one(worker, record=b"ok"):
     await worker().finish(claim.id, claim.token, record, reusable=True, keep_s=60)
 
 
-async def test_a_waiter_gets_the_result(submit, worker, finished):
+async def test_a_waiter_gets_the_result(submit, worker, finished, first_read):
     await submit("vector-add")
     waiting = asyncio.create_task(finished.wait("vector-add", 30))
-    await asyncio.sleep(0.1)
+    await first_read()
     assert not waiting.done()
 
     await finish_one(worker)
@@ -38,20 +62,20 @@ async def test_a_waiter_gives_up_in_time(submit, finished):
     assert await finished.wait("vector-add", 0.05) is None
 
 
-async def test_a_lost_publication_hangs_nobody(redis, submit, finished):
+async def test_a_lost_publication_hangs_nobody(redis, submit, finished, first_read):
     await submit("vector-add")
     waiting = asyncio.create_task(finished.wait("vector-add", 30))
-    await asyncio.sleep(0.1)
+    await first_read()
 
     await redis.hset(keys.RESULT + "vector-add", mapping={"record": b"ok", "reusable": "1"})
 
     assert (await asyncio.wait_for(waiting, 5)).record == b"ok"
 
 
-async def test_a_lost_connection_hangs_nobody(redis, submit, worker, finished):
+async def test_a_lost_connection_hangs_nobody(redis, submit, worker, finished, first_read):
     await submit("vector-add")
     waiting = asyncio.create_task(finished.wait("vector-add", 30))
-    await asyncio.sleep(0.2)
+    await first_read()
 
     await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
     await finish_one(worker)
@@ -59,10 +83,10 @@ async def test_a_lost_connection_hangs_nobody(redis, submit, worker, finished):
     assert (await asyncio.wait_for(waiting, 5)).record == b"ok"
 
 
-async def test_a_thousand_waiters_share_one_read(redis, submit, worker, finished):
+async def test_a_thousand_waiters_share_one_read(redis, submit, worker, finished, first_read):
     await submit("vector-add")
     waiting = [asyncio.create_task(finished.wait("vector-add", 30)) for _ in range(1_000)]
-    await asyncio.sleep(0.1)
+    await first_read()
     before = (await redis.info("commandstats"))["cmdstat_hmget"]["calls"]
     started = time.monotonic()
 
@@ -75,11 +99,13 @@ async def test_a_thousand_waiters_share_one_read(redis, submit, worker, finished
     assert after - before <= 10 + reads_each_second
 
 
-async def test_a_waiter_who_leaves_does_not_disturb_the_others(submit, worker, finished):
+async def test_a_waiter_who_leaves_does_not_disturb_the_others(
+    submit, worker, finished, first_read
+):
     await submit("vector-add")
     staying = asyncio.create_task(finished.wait("vector-add", 30))
     leaving = asyncio.create_task(finished.wait("vector-add", 30))
-    await asyncio.sleep(0.05)
+    await first_read()
 
     leaving.cancel()
     await asyncio.wait([leaving])

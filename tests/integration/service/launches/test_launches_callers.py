@@ -14,7 +14,8 @@ from store.jobs.types import Priority, SubmitOutcome
 from tests.integration.service.launches import bodies
 from tests.integration.service.launches.bodies import output
 from tests.integration.service.launches.conftest import Launch
-from tests.integration.service.running import Deployment, wait_until
+from tests.integration.service.running import Deployment
+from tests.waiting import wait_until
 
 PATH = "/v1/launches"
 ENDLESS = bodies.running("while True:\n    pass", timeout_s=60)

@@ -10,7 +10,8 @@ import pytest
 
 from tests.integration.service.launches import bodies
 from tests.integration.service.launches.conftest import Launch
-from tests.integration.service.running import Deployment, wait_until
+from tests.integration.service.running import Deployment
+from tests.waiting import wait_until
 
 PATH = "/v1/launches"
 LEASE_S = 1

@@ -15,8 +15,9 @@ import httpx
 import pytest
 
 from tests.integration.service import bodies
-from tests.integration.service.running import Process, free_port, wait_until
+from tests.integration.service.running import Process, free_port
 from tests.security.tree import descendants, wait_until_dead
+from tests.waiting import wait_until
 
 STOP_TIMEOUT_S = 12.0
 
