@@ -22,7 +22,7 @@ from store.embedded import EmbeddedValkey
 from store.jobs.consumer import JobConsumer, Revocations, reap_for_all
 from store.jobs.producer import JobProducer
 from store.jobs.types import Claim, Priority, compile_lane, interpreter_lane
-from store.jobs.waiting import Finished
+from store.jobs.waiting import ResultWaiter
 from worker.slots import HEARTBEAT_S, Slots, every
 
 ROOT = Path(__file__).parent.parent
@@ -88,7 +88,7 @@ async def _measure(url: str, slots: int, jobs: int, per_s: float) -> Measured:
         redis = await stack.enter_async_context(connect(url))
         blocking = await stack.enter_async_context(connect_blocking(url))
         await redis.flushall()
-        finished = Finished(redis, blocking)
+        finished = ResultWaiter(redis, blocking)
         tasks = [asyncio.create_task(finished.run())]
         count = slots // SLOTS_PER_WORKER
         tasks += [asyncio.create_task(_work(f"worker-{number}", url)) for number in range(count)]
@@ -102,7 +102,7 @@ async def _measure(url: str, slots: int, jobs: int, per_s: float) -> Measured:
         return Measured((await _cpu_us(redis) - before) / jobs, idle_us_per_s)
 
 
-async def _submit(jobs: JobProducer, finished: Finished, count: int, per_s: float) -> None:
+async def _submit(jobs: JobProducer, finished: ResultWaiter, count: int, per_s: float) -> None:
     """Submit `count` jobs of ten callers, so many a second, and wait for each."""
     waiting = []
     began = time.monotonic()
@@ -113,7 +113,7 @@ async def _submit(jobs: JobProducer, finished: Finished, count: int, per_s: floa
         raise RuntimeError("a job was not done")
 
 
-async def _ask(jobs: JobProducer, finished: Finished, number: int) -> bool:
+async def _ask(jobs: JobProducer, finished: ResultWaiter, number: int) -> bool:
     job_id = f"{number:064x}"
     await jobs.submit(
         job_id,

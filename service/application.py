@@ -25,7 +25,6 @@ from service.routes import (
     inspect,
     launches,
     page,
-    posting,
     system,
     tensors,
 )
@@ -49,7 +48,6 @@ TAGS = [
 ]
 
 ROUTES = (
-    posting,
     compilations,
     derived,
     artifacts,
@@ -90,7 +88,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     app.add_middleware(BrowserMiddleware, bound=settings.host, names=settings.host_names)
     app.add_middleware(RequestIdMiddleware)
     install_handlers(app)
-    app.router.routes.append(posting.plain_route)
+    app.router.routes.append(compilations.plain_route)
     for routes in ROUTES:
         app.include_router(routes.router, dependencies=[Depends(refuse_unknown)])
     for pages in PAGES:

@@ -1,6 +1,7 @@
-"""The command `tritond`: up, api, worker, key and toolchain. Starts things; decides nothing.
+"""The command `tritond`: up, api, worker, key and toolchain.
 
-The command `tritond toolchain`: what a fleet compiles with. Only reads and writes settings.
+It starts processes and edits API keys and the default toolchain in the store. Nothing else is
+decided here.
 """
 
 import argparse

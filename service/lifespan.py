@@ -1,4 +1,7 @@
-"""What a service has while it lives: connections, what its routes share, and listeners."""
+"""What a service has while it lives: connections, what its routes share, and its subscriptions.
+
+A part that ends by itself ends the service: it would answer what is not true any more.
+"""
 
 import asyncio
 import logging
@@ -17,7 +20,7 @@ from service.caller import Callers, is_loopback
 from service.compilations.cache import AnswerMemory, RequestAliases, SingleFlight
 from service.settings import ServiceSettings
 from service.state import Metrics, ServiceState
-from service.toolchains import OfferedToolchains
+from service.toolchains import ToolchainCache
 from store import keys, workers
 from store.api_keys import ApiKeys
 from store.batches import Batches
@@ -30,13 +33,13 @@ from store.events import EventFollowers, Events
 from store.jobs.consumer import JobConsumer, reap_for_all
 from store.jobs.producer import JobProducer
 from store.jobs.types import Claim, QueueLimits, kind_of
-from store.jobs.waiting import Finished
+from store.jobs.waiting import ResultWaiter
 from store.launches import Idempotency, Launches
 from store.subscription import Invalidations, Subscription, invalidate
 from store.tensors import Tensors
 from store.workers import Counters
 
-NOTE_S = 5.0
+FLUSH_S = 5.0
 Part = Callable[[], Coroutine[None, None, None]]
 logger = logging.getLogger(__name__)
 
@@ -47,7 +50,7 @@ def lifespan(
     """Return what an application with `settings` begins and ends with."""
 
     @asynccontextmanager
-    async def living(app: FastAPI) -> AsyncIterator[None]:
+    async def serve(app: FastAPI) -> AsyncIterator[None]:
         redis = connect(settings.redis_url)
         cache = connect(settings.cache_url) if settings.cache_url else redis
         blocking = connect_blocking(settings.redis_url)
@@ -55,18 +58,18 @@ def lifespan(
         budget = None if settings.cache_url else Budget(cache, 0)
         callers = Callers(ApiKeys(redis), is_private=is_loopback(settings.host))
         key_changes = _key_changes(blocking, callers)
-        shared = _shared(settings, redis, cache, blocking, budget, callers, key_changes)
-        app.state.shared, app.state.failed = shared, False
+        state = _service_state(settings, redis, cache, blocking, budget, callers, key_changes)
+        app.state.service, app.state.failed = state, False
         parts: list[Part] = [
-            shared.finished.run,
-            shared.following.run,
-            shared.invalidations.run,
+            state.results.run,
+            state.event_followers.run,
+            state.invalidations.run,
             key_changes.run,
-            partial(_note, shared.compilations.flush),
-            partial(reap_for_all, _reaper(redis, blocking), _lapsed),
+            partial(_flush_regularly, state.compilations.flush),
+            partial(reap_for_all, _reaper(redis, blocking), _dead_letter),
         ]
         if budget is not None:
-            parts.append(partial(_note, budget.flush))
+            parts.append(partial(_flush_regularly, budget.flush))
         tasks = [asyncio.create_task(_run(part, app)) for part in parts]
         try:
             yield
@@ -77,7 +80,7 @@ def lifespan(
             for client in {redis, cache, blocking}:
                 await client.aclose()
 
-    return living
+    return serve
 
 
 async def _run(part: Part, app: FastAPI) -> None:
@@ -95,13 +98,13 @@ def _reaper(redis: Redis, blocking: Redis) -> JobConsumer:
     return JobConsumer(redis, blocking, name)
 
 
-def _lapsed(claim: Claim) -> bytes:
+def _dead_letter(claim: Claim) -> bytes:
     return dead_letter_record(
         kind_of(claim.lane), claim.id, claim.payload, claim.dead_letter or EXHAUSTED
     )
 
 
-def _shared(
+def _service_state(
     settings: ServiceSettings,
     redis: Redis,
     cache: Redis,
@@ -118,7 +121,7 @@ def _shared(
         living_bytes=settings.max_queue_bytes,
         kept_bytes_per_caller=settings.max_kept_bytes_per_caller,
     )
-    finished, following = Finished(redis, blocking), EventFollowers(redis, blocking, events)
+    results, followers = ResultWaiter(redis, blocking), EventFollowers(redis, blocking, events)
     invalidations = Invalidations(blocking, on_key=memory.forget, on_loss=memory.clear)
     return ServiceState(
         settings=settings,
@@ -128,16 +131,16 @@ def _shared(
         batches=Batches(redis),
         blobs=Blobs(cache),
         jobs=JobProducer(redis, limits),
-        finished=finished,
+        results=results,
         events=events,
         counters=Counters(redis),
-        following=following,
+        event_followers=followers,
         launches=Launches(redis),
         tensors=Tensors(redis, Blobs(cache, budget), settings.max_tensors_bytes),
         idempotency=Idempotency(redis),
         workers=workers.Workers(redis),
         callers=callers,
-        toolchains=OfferedToolchains(workers.Toolchains(redis)),
+        toolchains=ToolchainCache(workers.Toolchains(redis)),
         memory=memory,
         aliases=RequestAliases(settings.memory_meanings),
         single_flight=SingleFlight(),
@@ -145,8 +148,8 @@ def _shared(
         redis=redis,
         cache=cache,
         listeners={
-            "results": lambda: finished.connected,
-            "events": lambda: following.connected,
+            "results": lambda: results.connected,
+            "events": lambda: followers.connected,
             "invalidations": lambda: invalidations.connected,
             "API keys": lambda: key_changes.connected,
         },
@@ -156,7 +159,7 @@ def _shared(
 
 
 def _key_changes(blocking: Redis, callers: Callers) -> Subscription:
-    """Return what tells that API keys were made or revoked."""
+    """Return the subscription to API keys that are made or revoked."""
     return Subscription(
         blocking,
         keys.API_KEYS_CHANGED,
@@ -166,11 +169,11 @@ def _key_changes(blocking: Redis, callers: Callers) -> Subscription:
     )
 
 
-async def _note(flush: Callable[[], Awaitable[None]]) -> None:
-    """Tell the store every few seconds what was seen here: uses, and what requests mean."""
+async def _flush_regularly(flush: Callable[[], Awaitable[None]]) -> None:
+    """Write every few seconds what was noted in memory: uses, and request aliases."""
     while True:
-        await asyncio.sleep(NOTE_S)
+        await asyncio.sleep(FLUSH_S)
         try:
             await flush()
         except StoreUnavailable as error:
-            logger.warning("not noted: %s", error)
+            logger.warning("not written: %s", error)

@@ -47,7 +47,7 @@ class HttpServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let go of those who wait, then end as uvicorn does."""
-        self._app.state.shared.depart()
+        self._app.state.service.release_waiters()
         await super().shutdown(sockets)
 
 

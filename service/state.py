@@ -1,6 +1,6 @@
-"""What the routes of one process share, listed once with its types.
+"""What the routes of one process share: stores, caches, settings and counters, with their types.
 
-What the service counts, for GET /metrics; a registry of its own for every application.
+Made once by `service.lifespan`; nothing here decides anything.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -13,13 +13,13 @@ from redis.asyncio import Redis
 from service.caller import Callers
 from service.compilations.cache import AnswerMemory, RequestAliases, SingleFlight
 from service.settings import ServiceSettings
-from service.toolchains import OfferedToolchains
+from service.toolchains import ToolchainCache
 from store.batches import Batches
 from store.blobs import Blobs
 from store.compilations import Compilations, Derived
 from store.events import EventFollowers, Events
 from store.jobs.producer import JobProducer
-from store.jobs.waiting import Finished
+from store.jobs.waiting import ResultWaiter
 from store.launches import Idempotency, Launches
 from store.subscription import Invalidations
 from store.tensors import Tensors
@@ -27,7 +27,7 @@ from store.workers import Counters, Workers
 
 
 class Metrics:
-    """Prometheus metrics of one process."""
+    """Prometheus metrics of one process, in a registry of its own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -64,7 +64,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class ServiceState:
-    """Made once by the application's lifespan."""
+    """What one process has while it serves."""
 
     settings: ServiceSettings
     compilations: Compilations
@@ -73,16 +73,16 @@ class ServiceState:
     batches: Batches
     blobs: Blobs
     jobs: JobProducer
-    finished: Finished
+    results: ResultWaiter
     events: Events
     counters: Counters
-    following: EventFollowers
+    event_followers: EventFollowers
     launches: Launches
     tensors: Tensors
     idempotency: Idempotency
     workers: Workers
     callers: Callers
-    toolchains: OfferedToolchains
+    toolchains: ToolchainCache
     memory: AnswerMemory
     aliases: RequestAliases
     single_flight: SingleFlight
@@ -90,17 +90,17 @@ class ServiceState:
     redis: Redis
     cache: Redis
     listeners: Mapping[str, Callable[[], bool]]
-    """Whether each subscription of this process is connected, by what it tells of."""
+    """Whether each subscription of this process is connected, by what it is for."""
     invalidate: Callable[[str], Awaitable[None]]
     metrics: Metrics
 
-    def depart(self) -> None:
-        """Let go of everybody who waits: this process ends."""
-        self.finished.close()
-        self.following.close()
+    def release_waiters(self) -> None:
+        """End every wait and every stream of events: this process ends."""
+        self.results.close()
+        self.event_followers.close()
 
 
 def state_of(request: Request) -> ServiceState:
     """Return what the routes share."""
-    state: ServiceState = request.app.state.shared
+    state: ServiceState = request.app.state.service
     return state

@@ -83,7 +83,7 @@ async def wait_as_client(
     of its API key. Raises JobLost when the store has lost the job.
     """
     deadline = time.monotonic() + waiting.wait_ms / 1000
-    while (left_s := deadline - time.monotonic()) > 0 and not state.finished.closed:
+    while (left_s := deadline - time.monotonic()) > 0 and not state.results.closed:
         record = await _wait(state, job_id, min(left_s, HANG_UP_CHECK_S))
         if record is not None:
             return record
@@ -95,7 +95,7 @@ async def wait_as_client(
 
 
 async def _wait(state: ServiceState, job_id: str, wait_s: float) -> bytes | None:
-    result = await state.finished.wait(job_id, wait_s) if wait_s > 0 else None
+    result = await state.results.wait(job_id, wait_s) if wait_s > 0 else None
     return result.record if result is not None else None
 
 

@@ -1,13 +1,9 @@
-"""Which toolchain a deployment compiles with when its workers have changed.
+"""The toolchains that a request may be compiled with: those that workers registered.
 
-An operator decides it for a fleet (`tritond toolchain`). `tritond up` decides for itself, as its
-own worker is all there is: with a default that only an older installation had, all would queue for
-ever. Never touches compilations.
-
-The toolchains that workers registered, as this process last read them.
-
-Read again every few seconds, so that a hit costs no look-up. A toolchain's description never
-changes under its id.
+They are read again every few seconds, so that a hit costs no look-up; what an id describes never
+changes. An operator chooses a fleet's default (`tritond toolchain`). `tritond up` does so by
+itself, as its own worker is all there is: with a default of an older installation, all would queue
+for ever.
 """
 
 import asyncio
@@ -28,16 +24,16 @@ MAX_AGE_S = 2.0
 
 
 @dataclass(frozen=True)
-class Offer:
-    """What a request is compiled with, as it stood at one moment: one request sees one offer."""
+class ToolchainSet:
+    """The toolchains as they were at one moment; one request sees one set."""
 
     default: Toolchain | None = None
     known: Sequence[Toolchain] = ()
-    """All of them, the last one offered last."""
+    """All of them, the last one registered last."""
 
     @cached_property
     def digest(self) -> str:
-        """Names what each version stands for: under another digest it may be another toolchain."""
+        """Names the toolchain of each version: under another digest it may be another one."""
         by_version = {toolchain.triton: toolchain.id for toolchain in self.known}
         default = self.default.id if self.default else ""
         return sha256(json.dumps([default, sorted(by_version.items())]).encode()).hexdigest()
@@ -45,7 +41,7 @@ class Offer:
     def choose(self, version: str | None) -> Toolchain:
         """Return the toolchain for a request that names Triton `version`, or none.
 
-        Of several with this version, the one that a worker offered last. Raises RequestRejected
+        Of several with this version, the one that a worker registered last. Raises RequestRejected
         for a version the deployment does not offer, ProblemRaised (503) while there is no
         toolchain at all.
         """
@@ -65,65 +61,65 @@ class Offer:
         raise RequestRejected(Fault("/triton", message))
 
 
-class OfferedToolchains:
-    """Known toolchains and the deployment's default."""
+class ToolchainCache:
+    """The set that was last read from the store."""
 
     def __init__(self, stored: workers.Toolchains) -> None:
         self._stored = stored
-        self._offer = Offer()
+        self._current = ToolchainSet()
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
 
     async def all(self) -> Sequence[Toolchain]:
         """Return every toolchain that was registered and not forgotten."""
-        return (await self.offer()).known
+        return (await self.current()).known
 
     async def default(self) -> Toolchain | None:
         """Return the deployment's default, or None while no worker has ever registered."""
-        return (await self.offer()).default
+        return (await self.current()).default
 
     async def find(self, toolchain_id: str) -> Toolchain | None:
         """Return the toolchain with this id, or None when it was never registered, or forgotten."""
-        known = (await self.offer()).known
+        known = (await self.current()).known
         return next((toolchain for toolchain in known if toolchain.id == toolchain_id), None)
 
     async def choose(self, version: str | None) -> Toolchain:
         """Return the toolchain for a request that names Triton `version`, or none.
 
-        Raises RequestRejected, ProblemRaised; see `Offer.choose`.
+        Raises RequestRejected, ProblemRaised; see `ToolchainSet.choose`.
         """
-        return (await self.offer()).choose(version)
+        return (await self.current()).choose(version)
 
-    async def offer(self) -> Offer:
-        """Return what is offered now."""
+    async def current(self) -> ToolchainSet:
+        """Return the set as it is now."""
         if self._is_fresh():
-            return self._offer
+            return self._current
         async with self._reading:
             if not self._is_fresh():  # else another request read it while this one waited
-                self._offer = await self._read()
+                self._current = await self._read()
                 self._read_at = time.monotonic()
-        return self._offer
+        return self._current
 
-    async def _read(self) -> Offer:
+    async def _read(self) -> ToolchainSet:
         default_id = await self._stored.default()  # first: what it names is in the list then
-        before = {toolchain.id: toolchain for toolchain in self._offer.known}
+        before = {toolchain.id: toolchain for toolchain in self._current.known}
         known = {
             identity: before.get(identity) or Toolchain.model_validate_json(description)
             for identity, description in (await self._stored.list()).items()
         }
-        return Offer(known.get(default_id or ""), tuple(known.values()))
+        return ToolchainSet(known.get(default_id or ""), tuple(known.values()))
 
     def _is_fresh(self) -> bool:
-        return self._offer.default is not None and time.monotonic() - self._read_at < MAX_AGE_S
+        return self._current.default is not None and time.monotonic() - self._read_at < MAX_AGE_S
 
 
 async def reconcile_default(workers: Workers, toolchains: Toolchains) -> list[str]:
-    """Forget what no living worker offers, and have a default that one does; say what changed."""
+    """Forget what no living worker serves, have a default that one does; return what changed."""
     living = {
-        offered
+        toolchain_id
         for worker in await workers.list()
         if worker.kind == "compile"
-        for offered in worker.served
+        for toolchain_id in worker.served
     }
     known = {
         name: Toolchain.model_validate_json(description)
@@ -132,15 +128,15 @@ async def reconcile_default(workers: Workers, toolchains: Toolchains) -> list[st
     default, there = await toolchains.default(), sorted(known.keys() & living)
     if not there:
         return []
-    said = []
+    changes = []
     if default not in living:
         chosen = max(there, key=lambda name: _newness(known[name]))
         await toolchains.set_default(chosen)
-        said.append(f"the default toolchain is now {chosen} (Triton {known[chosen].triton})")
+        changes.append(f"the default toolchain is now {chosen} (Triton {known[chosen].triton})")
     for gone in sorted(known.keys() - living):
         await toolchains.forget(gone)
-        said.append(f"toolchain {gone} (Triton {known[gone].triton}) is not offered any more")
-    return said
+        changes.append(f"toolchain {gone} (Triton {known[gone].triton}) is not offered any more")
+    return changes
 
 
 def _newness(toolchain: Toolchain) -> list[int]:

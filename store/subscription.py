@@ -1,9 +1,7 @@
-"""Telling the in-process caches of all services that a compilation was refreshed or purged.
-
-One channel, listened to for as long as the process lives, whatever happens to the connection.
+"""A subscription to one channel for as long as the process lives, and the invalidations it brings.
 
 Publications made while the connection is down are gone: `on_connect` and `on_loss` exist so that
-the listener can make up for them. Both callbacks and `on_message` run in the event loop and must
+the subscriber can make up for them. These callbacks and `on_message` run in the event loop and must
 not block. Whatever the server refuses is a loss, too: it is tried again until it is accepted.
 """
 
@@ -32,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 def ignore() -> None:
-    """Do nothing: for a listener to whom a lost or new connection means nothing."""
+    """Do nothing: for a subscriber to whom a lost or new connection means nothing."""
 
 
 class Subscription:
@@ -56,7 +54,7 @@ class Subscription:
 
     @property
     def connected(self) -> bool:
-        """Whether publications are heard now."""
+        """Whether publications arrive now."""
         return self._connected
 
     async def run(self) -> None:
@@ -73,7 +71,7 @@ class Subscription:
                 await self._listen(pubsub)
             except _LOST as error:
                 if pause_s == RETRY_S:  # once for each time that it is away
-                    logger.warning("%s is not heard: %s", self._channel, error)
+                    logger.warning("the subscription to %s is lost: %s", self._channel, error)
             finally:
                 self._end()
                 with contextlib.suppress(*_LOST):  # what is closed is lost already
@@ -94,21 +92,21 @@ class Subscription:
         self._on_connect()
 
     async def _listen(self, pubsub: PubSub) -> None:
-        """Hand on messages; a silent connection is asked for a sign of life."""
+        """Deliver messages; a silent connection is pinged."""
         pinged = False
         while True:
             message = await pubsub.get_message(timeout=PONG_S if pinged else SILENCE_S)
             if message is not None:
                 pinged = False
                 if message["type"] == "message":
-                    self._hand_on(message["data"])
+                    self._deliver(message["data"])
             elif pinged:
                 raise exceptions.ConnectionError("The server does not answer on a subscription.")
             else:
                 await pubsub.ping()
                 pinged = True
 
-    def _hand_on(self, message: bytes) -> None:
+    def _deliver(self, message: bytes) -> None:
         try:
             self._on_message(message)
         except (

@@ -1,4 +1,6 @@
-"""Who is there to work, and which toolchains the deployment knows. Workers live by their heartbeat.
+"""The workers of a deployment, the toolchains it knows, and counts that no process could keep.
+
+Workers live by their heartbeat.
 
 Toolchains stay known when their workers are gone, and the default one is a stored setting, so a
 flapping worker changes nobody's compile key.
@@ -22,7 +24,7 @@ TRIED_LIFE_S: Final = 24 * 3600
 class Worker:
     """One worker process; `busy` of its `slots` are running something.
 
-    `sandbox` is the level, `sandbox_report` what the self-test of its walls said.
+    `sandbox` is the level, `sandbox_report` the outcome of the self-test of its walls.
     """
 
     id: str
@@ -60,8 +62,8 @@ class Workers:
         self._writes = EssentialWrites(redis)
 
     async def beat(self, worker: Worker) -> None:
-        """Register the worker, or tell that it is still there; at least three times per life."""
-        said = orjson.dumps(asdict(worker)).decode()
+        """Register the worker, or prolong its life; at least three times per life."""
+        description = orjson.dumps(asdict(worker)).decode()
         place = worker.device or worker.toolchain
         known = {
             keys.WORKERS: [worker.id],
@@ -70,7 +72,7 @@ class Workers:
             keys.TOOLS: [f"{tool} {place}" for tool in worker.tools or ()],
         }
         await self._writes.write(
-            ("SET", keys.WORKER + worker.id, said, "EX", str(HEARTBEAT_LIFE_S)),
+            ("SET", keys.WORKER + worker.id, description, "EX", str(HEARTBEAT_LIFE_S)),
             *(("SADD", name, *members) for name, members in known.items() if members),
         )
 

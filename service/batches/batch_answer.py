@@ -41,8 +41,8 @@ class AnsweredItem:
 
     def to_json(self) -> bytes:
         """Return the item as it is answered."""
-        told = {"index": self.index, "status": self.status, "state": self.state, "url": self.url}
-        parts = (orjson.dumps(told)[:-1], self.result, self.problem)
+        own = {"index": self.index, "status": self.status, "state": self.state, "url": self.url}
+        parts = (orjson.dumps(own)[:-1], self.result, self.problem)
         return b'%b,"result":%b,"problem":%b}' % parts
 
 
@@ -55,15 +55,15 @@ class BatchAnswer:
 
 
 async def batch_answer(
-    shared: ServiceState, batch: StoredBatch, *, with_results: bool
+    state: ServiceState, batch: StoredBatch, *, with_results: bool
 ) -> BatchAnswer:
     """Return the batch as it is now; without results only states and problems."""
-    items = await _states(shared, batch)
+    items = await _items(state, batch)
     if with_results:
-        await _add_results(shared, batch, items)
-        limit_results(items, shared.settings.max_batch_answer_bytes)
+        await _add_results(state, batch, items)
+        limit_results(items, state.settings.max_batch_answer_bytes)
     counts = Counter(item.state for item in items)
-    is_finished = not any(counts[state] for state in LIVING)
+    is_finished = not any(counts[name] for name in LIVING)
     head = {
         "id": batch.id,
         "url": batch_url(batch.id),
@@ -75,57 +75,55 @@ async def batch_answer(
     return BatchAnswer(orjson.dumps(head)[:-1] + b',"items":[' + listed + b"]}", is_finished)
 
 
-async def _states(shared: ServiceState, batch: StoredBatch) -> list[AnsweredItem]:
+async def _items(state: ServiceState, batch: StoredBatch) -> list[AnsweredItem]:
     url_of = launch_url if batch.kind == "launches" else compilation_url
     open_ = [i for i, planned in enumerate(batch.items) if planned.id and i not in batch.ended]
-    found = await shared.jobs.states([batch.items[index].id or "" for index in open_])
+    found = await state.jobs.states([batch.items[index].id or "" for index in open_])
     living = dict(zip(open_, found, strict=True))
     items = []
     for index, planned in enumerate(batch.items):
         ended = batch.ended.get(index)
-        state = ended.state if ended else (living.get(index) or "refused")
-        item = AnsweredItem(index, str(state), url_of(planned.id) if planned.id else None)
+        name = ended.state if ended else (living.get(index) or "refused")
+        item = AnsweredItem(index, str(name), url_of(planned.id) if planned.id else None)
         if ended and ended.state == "refused":
             item.url, item.problem = None, ended.record
             item.status = orjson.loads(ended.record)["status"]
         elif item.state in LIVING:
             item.status = 202
         elif ended is None:
-            item.refuse(_lost())
+            item.refuse(_not_queued())
         items.append(item)
     return items
 
 
-def _lost() -> ProblemRaised:
+def _not_queued() -> ProblemRaised:
     return ProblemRaised("not_found", "This item was not queued, or was purged; post it again")
 
 
-async def _add_results(shared: ServiceState, batch: StoredBatch, items: list[AnsweredItem]) -> None:
+async def _add_results(state: ServiceState, batch: StoredBatch, items: list[AnsweredItem]) -> None:
     over = [item for item in items if item.index in batch.ended and item.state != "refused"]
     for start in range(0, len(over), READ_AT_ONCE):
         some = over[start : start + READ_AT_ONCE]
         if batch.kind == "launches":
-            await _add_launches(shared, batch, some)
+            await _add_launches(state, batch, some)
         else:
-            await asyncio.gather(*(_add_compilation(shared, batch, item) for item in some))
+            await asyncio.gather(*(_add_compilation(state, batch, item) for item in some))
 
 
-async def _add_launches(
-    shared: ServiceState, batch: StoredBatch, items: list[AnsweredItem]
-) -> None:
-    results = await shared.jobs.results([batch.items[item.index].id or "" for item in items])
+async def _add_launches(state: ServiceState, batch: StoredBatch, items: list[AnsweredItem]) -> None:
+    results = await state.jobs.results([batch.items[item.index].id or "" for item in items])
     for item, result in zip(items, results, strict=True):
-        kept = batch.ended[item.index].record or (result and result.record)
-        if kept:
-            item.result = kept
+        record = batch.ended[item.index].record or (result and result.record)
+        if record:
+            item.result = record
         else:
             item.refuse(ProblemRaised("evicted", "The launch is not kept any more; launch again"))
 
 
-async def _add_compilation(shared: ServiceState, batch: StoredBatch, item: AnsweredItem) -> None:
+async def _add_compilation(state: ServiceState, batch: StoredBatch, item: AnsweredItem) -> None:
     planned, record = batch.items[item.index], batch.ended[item.index].record
     assert planned.id is not None
-    hit = None if record else await _read(shared, planned.id, planned.include)
+    hit = None if record else await _read(state, planned.id, planned.include)
     if not record and hit is None:
         detail = f"The artifacts of {planned.id} have left the cache; post the item again"
         item.refuse(ProblemRaised("evicted", detail))
@@ -147,19 +145,19 @@ def _cache(batch: StoredBatch, index: int) -> Cache | None:
     return None
 
 
-async def _read(shared: ServiceState, key: str, include: tuple[str, ...]) -> Hit | None:
+async def _read(state: ServiceState, key: str, include: tuple[str, ...]) -> Hit | None:
     """Return a success from the cache, or from its job, which is over just before it gets there."""
-    hit = await shared.compilations.hit(key, include)
+    hit = await state.compilations.hit(key, include)
     if hit is not None:
         return hit
-    result = await shared.jobs.result(key)
+    result = await state.jobs.result(key)
     if result is None:
         return None
     artifacts = orjson.loads(result.record)["artifacts"]
     included = {}
     for stage in include:
         if stage in artifacts:
-            data = await shared.blobs.get(artifacts[stage]["digest"])
+            data = await state.blobs.get(artifacts[stage]["digest"])
             if data is None:
                 return None
             included[stage] = data

@@ -2,7 +2,7 @@
 
 Answers need no store at all. Only hits that succeeded are kept; they go when their key is
 invalidated, and all of them when invalidations may have been missed. Aliases spare reading a
-request again; they are never wrong, as a request and the toolchains on offer always give one key.
+request again; they are never wrong, as a request and a set of toolchains always give one key.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ from cachetools import LRUCache
 from service.compilations.answer import Answer, RenderedAnswer
 
 
-def request_digest(namespace: str, offer: str, body: bytes) -> bytes:
+def request_digest(namespace: str, toolchains: str, body: bytes) -> bytes:
     """Return what names a request here: by its body, and by all else that its key depends on."""
-    return sha256(f"{namespace}\0{offer}\0".encode() + body).digest()
+    return sha256(f"{namespace}\0{toolchains}\0".encode() + body).digest()
 
 
 class AnswerMemory:

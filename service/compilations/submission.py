@@ -28,7 +28,7 @@ from service.compilations.retrieval import (
 from service.http.body import parse_body
 from service.state import ServiceState
 from service.submit_and_wait import IsGone, WaitingClient, submit_and_wait
-from service.toolchains import Offer
+from service.toolchains import ToolchainSet
 from store.jobs.types import Membership, Priority, Submitted, Waiting, compile_lane
 from store.records import Hit
 
@@ -52,8 +52,8 @@ async def answer_request(state: ServiceState, post: CompilePost, wait_s: float) 
     Raises ProblemRaised and RequestRejected for a request that is not right, QueueFull,
     CallerQueueFull, StoreUnavailable.
     """
-    offer = await state.toolchains.offer()
-    digest = request_digest(post.caller.namespace, offer.digest, post.body)
+    toolchains = await state.toolchains.current()
+    digest = request_digest(post.caller.namespace, toolchains.digest, post.body)
     if remembered := state.memory.get(digest):
         state.metrics.remembered.inc()
         state.compilations.used(remembered.key)
@@ -64,7 +64,7 @@ async def answer_request(state: ServiceState, post: CompilePost, wait_s: float) 
         # equal requests at one time ask once; not those on two sides of a refresh or purge
         equal = digest, post.caller.id, generation
         answer = await state.single_flight.share(
-            equal, wait_s, partial(_find_or_compile, state, post, offer, digest)
+            equal, wait_s, partial(_find_or_compile, state, post, toolchains, digest)
         )
     rendered = answer.rendered
     is_lasting = answer.cache == "hit" and answer.state == "succeeded"
@@ -83,7 +83,7 @@ async def _hit_of_known_request(state: ServiceState, digest: bytes) -> Answer | 
 
 
 async def _find_or_compile(
-    state: ServiceState, post: CompilePost, offer: Offer, digest: bytes, wait_s: float
+    state: ServiceState, post: CompilePost, toolchains: ToolchainSet, digest: bytes, wait_s: float
 ) -> Answer:
     """Return the answer by what any service knows of the request, else by reading it."""
     name = f"{VERSION}:{KEY_VERSION}:{digest.hex()}"
@@ -92,7 +92,7 @@ async def _find_or_compile(
         return _answer_of(hit)
     request = parse_body(post.body, CompileRequest)
     limits.check(request, state.settings.request_limits)
-    toolchain = offer.choose(request.triton)
+    toolchain = toolchains.choose(request.triton)
     job = resolve(request, toolchain, post.caller.namespace)
     answer = await _find_or_enqueue(state, post, request, job, toolchain, wait_s)
     if request.refresh:

@@ -19,7 +19,7 @@ PAGES = frozenset({"/", "/docs", "/redoc"})
 """What a link on another page may lead to: no data in them, and no frame may hold them."""
 _OWN_SITES = frozenset({b"same-origin", b"none"})
 _LINK = {b"sec-fetch-mode": [b"navigate"], b"sec-fetch-dest": [b"document"]}
-_TELLING = frozenset({b"host", b"origin", b"sec-fetch-site", *_LINK})
+_LOOKED_AT = frozenset({b"host", b"origin", b"sec-fetch-site", *_LINK})
 _READ = frozenset({"GET", "HEAD"})
 
 
@@ -47,20 +47,20 @@ class BrowserMiddleware:
 
     def _doubt(self, scope: Scope) -> ProblemRaised | None:
         """Return why a page of somebody else may be behind the request, None if none can."""
-        said: dict[bytes, list[bytes]] = {}
+        sent: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
-            if name in _TELLING:
-                said.setdefault(name, []).append(value)
-        hosts = said.get(b"host", [])
+            if name in _LOOKED_AT:
+                sent.setdefault(name, []).append(value)
+        hosts = sent.get(b"host", [])
         if len(hosts) != 1 or name_of(hosts[0]) not in self._names:
             return _unknown_host(hosts)
-        for origin in said.get(b"origin", ()):
+        for origin in sent.get(b"origin", ()):
             if not self._is_own(origin, hosts[0]):
-                return _foreign(f"Origin is {origin.decode('latin-1')!r}")
-        sites = said.get(b"sec-fetch-site", [])
-        if _OWN_SITES.issuperset(sites) or _is_link_to_a_page(scope, said):
+                return _other_origin(f"Origin is {origin.decode('latin-1')!r}")
+        sites = sent.get(b"sec-fetch-site", [])
+        if _OWN_SITES.issuperset(sites) or _is_link_to_a_page(scope, sent):
             return None
-        return _foreign(f"Sec-Fetch-Site is {b', '.join(sites).decode('latin-1')!r}")
+        return _other_origin(f"Sec-Fetch-Site is {b', '.join(sites).decode('latin-1')!r}")
 
     def _is_own(self, origin: bytes, host: bytes) -> bool:
         scheme, _, authority = origin.lower().partition(b"://")
@@ -79,15 +79,15 @@ def name_of(authority: bytes) -> str:
     return name if port.isdecimal() and port.isascii() else ""
 
 
-def _is_link_to_a_page(scope: Scope, said: dict[bytes, list[bytes]]) -> bool:
-    is_link = all(said.get(name) == values for name, values in _LINK.items())
+def _is_link_to_a_page(scope: Scope, sent: dict[bytes, list[bytes]]) -> bool:
+    is_link = all(sent.get(name) == values for name, values in _LINK.items())
     return is_link and scope["method"] in _READ and scope["path"] in PAGES
 
 
 async def _refused(request: Request, doubt: ProblemRaised) -> ProblemRaised | None:
     """Return `doubt` where everybody is served, None where a key is needed anyway."""
     try:
-        is_open = await request.app.state.shared.callers.is_open()
+        is_open = await request.app.state.service.callers.is_open()
     except Exception as error:
         raised = as_raised(error)
         if raised is None:
@@ -97,14 +97,14 @@ async def _refused(request: Request, doubt: ProblemRaised) -> ProblemRaised | No
 
 
 def _unknown_host(hosts: Sequence[bytes]) -> ProblemRaised:
-    said = b", ".join(hosts).decode("latin-1")[:255]
+    sent = b", ".join(hosts).decode("latin-1")[:255]
     detail = (
-        f"Host is {said!r}, and without API keys this service answers to "
+        f"Host is {sent!r}, and without API keys this service answers to "
         f"{', '.join(sorted(LOOPBACK_NAMES))} and the names in TRITOND_ALLOWED_HOSTS only"
     )
     return ProblemRaised("misdirected", detail)
 
 
-def _foreign(what: str) -> ProblemRaised:
+def _other_origin(what: str) -> ProblemRaised:
     detail = f"{what[:300]}: without API keys this service does nothing for pages of other origins"
     return ProblemRaised("forbidden", detail)

@@ -1,8 +1,7 @@
-"""X-Request-ID: taken from the request where it is sane, else made, and always returned.
+"""Middleware of every request: its X-Request-ID, and HEAD answered as GET without the body.
 
-Being outside of all else, it also sees to it that a request which is cut off has an answer.
-
-HEAD, wherever GET is: what GET would answer, without its body.
+The request id is taken from the request where it is sane, else made, and always returned. As the
+outermost layer it also answers a request that is cancelled when the service stops.
 """
 
 import asyncio

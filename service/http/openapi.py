@@ -57,6 +57,16 @@ def events_of(*kinds: str) -> dict[int | str, dict[str, Any]]:
     return {200: {"content": {"text/event-stream": {"schema": event}}}}
 
 
+def wait_parameter(default_s: float = 0) -> dict[str, Any]:
+    """Return the parameter `wait` of a route that calls `requested_wait`."""
+    return {
+        "name": "wait",
+        "in": "query",
+        "description": "seconds to wait for the result (also `Prefer: wait=S`)",
+        "schema": {"type": "number", "minimum": 0, "default": default_s},
+    }
+
+
 def header(name: str, description: str, pattern: str | None = None) -> dict[str, Any]:
     """Return the parameter of a route that reads a header by itself."""
     schema = {"type": "string"} | ({"pattern": pattern} if pattern else {})

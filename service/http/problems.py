@@ -1,4 +1,4 @@
-"""What goes wrong over HTTP: the only table from slug to status, and the handlers that use it."""
+"""Errors over HTTP: the only table from slug to status, and the handlers that use it."""
 
 import logging
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ class ProblemRaised(Exception):
 
 
 def problem_of(raised: ProblemRaised, instance: str | None) -> Problem:
-    """Return what is said of `raised`; `instance` is the path of what it happened to."""
+    """Return `raised` as a problem; `instance` is the path of the request."""
     return Problem(
         type=PROBLEM_BASE + raised.slug,
         title=TITLES[raised.slug],
@@ -94,7 +94,7 @@ def problem_response(request: Request, raised: ProblemRaised) -> Response:
 
 
 def as_raised(error: Exception) -> ProblemRaised | None:
-    """Return what a caller is told of `error`, None for what is a mistake of ours."""
+    """Return the problem that a caller gets for `error`, None for a bug of ours."""
     match error:
         case ProblemRaised():
             return error
@@ -132,13 +132,13 @@ def faults_of(error: ValidationError, model: type[BaseModel]) -> RequestRejected
 def install_handlers(app: FastAPI) -> None:
     """Make every error of `app` a problem."""
 
-    async def _told(request: Request, error: Exception) -> Response:
+    async def _problem(request: Request, error: Exception) -> Response:
         raised = as_raised(error)
         assert raised is not None
         return problem_response(request, raised)
 
     for kind in (ProblemRaised, RequestRejected, QueueFull, StoreUnavailable):
-        app.add_exception_handler(kind, _told)
+        app.add_exception_handler(kind, _problem)
 
     @app.exception_handler(RequestValidationError)
     async def _invalid_parameter(request: Request, error: RequestValidationError) -> Response:
@@ -164,7 +164,7 @@ def install_handlers(app: FastAPI) -> None:
         return problem_response(request, ProblemRaised(slug, detail, headers=headers))
 
     @app.exception_handler(Exception)
-    async def _mistake(request: Request, error: Exception) -> Response:
+    async def _bug(request: Request, error: Exception) -> Response:
         # Starlette answers this outside of every middleware, so the id is added here
         request_id = request.state.request_id
         logger.error(

@@ -1,6 +1,6 @@
-"""How long a request is willing to wait: `?wait=S` or `Prefer: wait=S`, clamped.
+"""The query string and `Prefer`: unknown parameters are refused, and how long a request may wait.
 
-The query string: parameters that a route does not know are refused, as unknown fields are.
+What a client sends again and again is read once.
 """
 
 import re
@@ -26,8 +26,8 @@ async def refuse_unknown(request: Request) -> None:
 def known_parameters(route: APIRoute) -> frozenset[str]:
     """Return the query parameters of `route`: those of its function, and those it reads itself."""
     read = {field.alias for field in route.dependant.query_params}
-    written = (route.openapi_extra or {}).get("parameters", [])
-    return frozenset(read | {item["name"] for item in written if item["in"] == "query"})
+    described = (route.openapi_extra or {}).get("parameters", [])
+    return frozenset(read | {item["name"] for item in described if item["in"] == "query"})
 
 
 @lru_cache(maxsize=256)
@@ -66,26 +66,26 @@ def requested_wait(request: Request, max_wait_s: float, default_s: float = 0.0) 
 
     Raises ProblemRaised (422) when `wait` is not a number of seconds ≥ 0.
     """
-    written = _written(request.scope["query_string"])
-    if written is not None:
-        return Wait(min(_seconds(written), max_wait_s))
-    preferred = _preferred(request.headers.getlist("prefer"))
+    value = _wait_in_query(request.scope["query_string"])
+    if value is not None:
+        return Wait(min(_seconds(value), max_wait_s))
+    preferred = _wait_in_prefer(request.headers.getlist("prefer"))
     if preferred is not None:
         return Wait(min(preferred, max_wait_s), is_preference=True)
     return Wait(min(default_s, max_wait_s))
 
 
 @lru_cache(maxsize=64)
-def _written(query: bytes) -> str | None:
+def _wait_in_query(query: bytes) -> str | None:
     """Return `wait` of a query string; remembered, because a client sends the same all the time."""
-    written = QueryParams(query).getlist("wait")
-    if len(written) > 1:
+    values = QueryParams(query).getlist("wait")
+    if len(values) > 1:
         raise ProblemRaised("invalid_request", "wait stands there twice", parameter="wait")
-    return written[0] if written else None
+    return values[0] if values else None
 
 
-def _preferred(headers: Sequence[str]) -> float | None:
-    """Return the first `wait` that is preferred; other preferences may be ignored (RFC 7240).
+def _wait_in_prefer(headers: Sequence[str]) -> float | None:
+    """Return the first `wait` of the headers; other preferences may be ignored (RFC 7240).
 
     Raises ProblemRaised (422) for what is no preference, or no number of seconds.
     """
@@ -108,12 +108,12 @@ def _malformed(header: str) -> ProblemRaised:
     return ProblemRaised("invalid_request", detail, parameter="Prefer")
 
 
-def _seconds(written: str) -> float:
+def _seconds(value: str) -> float:
     try:
-        seconds = float(written) if "_" not in written else -1.0  # float() reads 1_0 as 10
+        seconds = float(value) if "_" not in value else -1.0  # float() reads 1_0 as 10
     except ValueError:
         seconds = -1.0
     if not seconds >= 0:  # also refuses nan
-        detail = f"wait={written!r} is not a number of seconds; write for example wait=30"
+        detail = f"wait={value!r} is not a number of seconds; write for example wait=30"
         raise ProblemRaised("invalid_request", detail, parameter="wait")
     return seconds

@@ -14,7 +14,7 @@ from store.jobs.types import device_lane, interpreter_lane, torch_lane
 
 
 async def choose_device(
-    shared: ServiceState, resolved: Resolved, job: CompileJob, references: Mapping[str, CompileJob]
+    state: ServiceState, resolved: Resolved, job: CompileJob, references: Mapping[str, CompileJob]
 ) -> tuple[Device, str]:
     """Return the device and the lane of a launch of `job`; `references` are kernels by their keys.
 
@@ -26,10 +26,10 @@ async def choose_device(
         for at, reference in _given_references(resolved)
         if reference.compilation_key is not None
     }
-    name = await _gpu_name(shared, resolved.device, job.target_name)
+    name = await _gpu_name(state, resolved.device, job.target_name)
     if name is None:
         _check_source(kernels, job, asked=resolved.device == INTERPRETER)
-        await _check_interpreter(shared, job)
+        await _check_interpreter(state, job)
         device, place = Device(target=None, interpreter=True), job.toolchain_id
         lane = interpreter_lane(job.toolchain_id)
     else:
@@ -37,7 +37,7 @@ async def choose_device(
         _check_binaries(kernels, target)
         device, place = Device(target=target, model=model, interpreter=False), name
         lane = device_lane(target, model)
-    return device, await _with_torch(shared, resolved, lane, place)
+    return device, await _with_torch(state, resolved, lane, place)
 
 
 def _of_launch(resolved: Resolved) -> str:
@@ -50,11 +50,11 @@ def _given_references(resolved: Resolved) -> Iterator[tuple[str, Reference]]:
             yield case.reference_at, case.reference
 
 
-async def _gpu_name(shared: ServiceState, wanted: str | DeviceClass, target: str) -> str | None:
+async def _gpu_name(state: ServiceState, wanted: str | DeviceClass, target: str) -> str | None:
     """Return the class of GPUs to run on, None for the interpreter."""
     if wanted == INTERPRETER:
         return None
-    known = await shared.workers.known_devices()
+    known = await state.workers.known_devices()
     if not isinstance(wanted, DeviceClass):
         return _matching(known, target, None)
     name = _matching(known, str(parse_target(wanted.target)), wanted.model)
@@ -84,11 +84,11 @@ def _check_source(kernels: Mapping[str, CompileJob], job: CompileJob, *, asked: 
         raise RequestRejected(Fault("/device" if kernel is job else at, message))
 
 
-async def _check_interpreter(shared: ServiceState, job: CompileJob) -> None:
+async def _check_interpreter(state: ServiceState, job: CompileJob) -> None:
     """Refuse a toolchain on whose interpreter no worker has ever launched, if others are known."""
-    launching = [place for place in await shared.workers.known_references() if " " not in place]
+    launching = [place for place in await state.workers.known_references() if " " not in place]
     if launching and job.toolchain_id not in launching:
-        known = [await shared.toolchains.find(identity) for identity in launching]
+        known = [await state.toolchains.find(identity) for identity in launching]
         offered = ", ".join(sorted({toolchain.triton for toolchain in known if toolchain}))
         message = f"there is no interpreter of this Triton; there is one of {offered or 'none'}"
         raise RequestRejected(Fault("/compilation/triton", message))
@@ -107,7 +107,7 @@ def _check_binaries(kernels: Mapping[str, CompileJob], target: str) -> None:
         raise RequestRejected(*faults)
 
 
-async def _with_torch(shared: ServiceState, resolved: Resolved, lane: str, place: str) -> str:
+async def _with_torch(state: ServiceState, resolved: Resolved, lane: str, place: str) -> str:
     """Return `lane`, or that of its launches whose references are in torch."""
     pointers = [
         f"{at}/language"
@@ -116,14 +116,14 @@ async def _with_torch(shared: ServiceState, resolved: Resolved, lane: str, place
     ]
     if not pointers:
         return lane
-    known = await shared.workers.known_references()
+    known = await state.workers.known_references()
     if "torch" not in known.get(place, ()):
         message = "no worker has torch for such launches; write the reference with NumPy"
         raise RequestRejected(*(Fault(at, message) for at in dict.fromkeys(pointers)))
     return torch_lane(lane)
 
 
-async def check_tools(shared: ServiceState, request: LaunchRequest, device: Device) -> None:
+async def check_tools(state: ServiceState, request: LaunchRequest, device: Device) -> None:
     """Refuse checks, or a profile, that no worker with such a device could ever make.
 
     Raises RequestRejected.
@@ -133,7 +133,7 @@ async def check_tools(shared: ServiceState, request: LaunchRequest, device: Devi
         if request.profile:
             faults.append(Fault("/profile", "only GPUs can be profiled; this is the interpreter"))
     else:
-        known = await shared.workers.known_tools(f"{device.target} {device.model}")
+        known = await state.workers.known_tools(f"{device.target} {device.model}")
         for index, check in enumerate(request.checks):
             if check != "determinism" and check not in known:
                 message = f"{check} needs compute-sanitizer, and no worker with such a GPU has it"

@@ -32,7 +32,7 @@ from store.launches import LIFE_S
 
 
 async def submit_launch(
-    shared: ServiceState,
+    state: ServiceState,
     request: LaunchRequest,
     caller: Caller,
     launch_id: str,
@@ -47,11 +47,11 @@ async def submit_launch(
     # in a thread: with many arguments this takes longer than other requests should wait
     seeded, resolved = await asyncio.to_thread(_resolved, request)
     _check_outputs(resolved)
-    await _check_tensors(shared, caller, resolved)
-    compile_job = await _compile_job(shared, seeded, resolved, caller)
-    references = await _references(shared, resolved, caller)
-    device, lane = await choose_device(shared, resolved, compile_job, references)
-    await check_tools(shared, seeded, device)
+    await _check_tensors(state, caller, resolved)
+    compile_job = await _compile_job(state, seeded, resolved, caller)
+    references = await _references(state, resolved, caller)
+    device, lane = await choose_device(state, resolved, compile_job, references)
+    await check_tools(state, seeded, device)
     job = LaunchJob(
         id=launch_id,
         caller=caller.id,
@@ -60,7 +60,7 @@ async def submit_launch(
         device=device,
         references=references,
     )
-    submitted = await shared.jobs.submit(
+    submitted = await state.jobs.submit(
         launch_id,
         lane=lane,
         priority=Priority(seeded.priority),
@@ -70,7 +70,7 @@ async def submit_launch(
         waiting=waiting,
         membership=membership,
     )
-    await shared.launches.create(launch_id, caller.id)
+    await state.launches.create(launch_id, caller.id)
     return submitted
 
 
@@ -79,24 +79,24 @@ def _resolved(request: LaunchRequest) -> tuple[LaunchRequest, Resolved]:
     return seeded, resolve_launch(seeded)
 
 
-async def wait_for_launch(shared: ServiceState, launch_id: str, wait_s: float) -> bytes:
+async def wait_for_launch(state: ServiceState, launch_id: str, wait_s: float) -> bytes:
     """Return the launch as it is once it is over, or after `wait_s`.
 
     Raises ProblemRaised (404) when it is not kept any more.
     """
     with suppress(JobLost):
-        if wait_s and (result := await shared.finished.wait(launch_id, wait_s)):
+        if wait_s and (result := await state.results.wait(launch_id, wait_s)):
             return result.record
-    return await current_launch(shared, launch_id)
+    return await current_launch(state, launch_id)
 
 
-async def current_launch(shared: ServiceState, launch_id: str) -> bytes:
+async def current_launch(state: ServiceState, launch_id: str) -> bytes:
     """Return the launch as it is now. Raises ProblemRaised (404) when it is not kept any more."""
-    if result := await shared.jobs.result(launch_id):
+    if result := await state.jobs.result(launch_id):
         return result.record
-    payload, standing = await shared.jobs.payload(launch_id), await shared.jobs.state(launch_id)
+    payload, standing = await state.jobs.payload(launch_id), await state.jobs.state(launch_id)
     if payload is None or standing is None:
-        if result := await shared.jobs.result(launch_id):
+        if result := await state.jobs.result(launch_id):
             return result.record
         raise ProblemRaised("not_found", f"The launch {launch_id} is not kept any more")
     job = LaunchJob.model_validate_json(payload)
@@ -104,16 +104,16 @@ async def current_launch(shared: ServiceState, launch_id: str) -> bytes:
     return launch.model_dump_json().encode()
 
 
-async def cancel_launch(shared: ServiceState, caller: Caller, launch_id: str) -> bool:
+async def cancel_launch(state: ServiceState, caller: Caller, launch_id: str) -> bool:
     """Cancel the launch; False when it was over."""
-    payload = await shared.jobs.payload(launch_id)
+    payload = await state.jobs.payload(launch_id)
     if payload is None:
         return False
     job = LaunchJob.model_validate_json(payload)
     problem = failure_problem("cancelled", "Its caller cancelled the launch.")
     launch = new_launch(job, "cancelled", problem=problem)
     record = launch.model_dump_json().encode()
-    done = await shared.jobs.cancel(launch_id, caller.id, record, LIFE_S)
+    done = await state.jobs.cancel(launch_id, caller.id, record, LIFE_S)
     return done in {Cancellation.CANCELLED, Cancellation.WITHDRAWN}
 
 
@@ -130,7 +130,7 @@ def _check_outputs(resolved: Resolved) -> None:
         raise RequestRejected(*faults)
 
 
-async def _check_tensors(shared: ServiceState, caller: Caller, resolved: Resolved) -> None:
+async def _check_tensors(state: ServiceState, caller: Caller, resolved: Resolved) -> None:
     sizes: dict[str, int | None] = {}
     for case in resolved.cases:
         total = 0
@@ -140,7 +140,7 @@ async def _check_tensors(shared: ServiceState, caller: Caller, resolved: Resolve
                 continue
             digest = init["digest"]
             if digest not in sizes:
-                sizes[digest] = await shared.tensors.size(caller.id, digest)
+                sizes[digest] = await state.tensors.size(caller.id, digest)
             size = sizes[digest]
             if size is None:
                 message = f"you have no tensor {digest}; upload it with PUT /v1/tensors/{{digest}}"
@@ -160,15 +160,15 @@ def _pointer_of_digest(bound: BoundArguments, allocation: str) -> str:
 
 
 async def _compile_job(
-    shared: ServiceState, request: LaunchRequest, resolved: Resolved, caller: Caller
+    state: ServiceState, request: LaunchRequest, resolved: Resolved, caller: Caller
 ) -> CompileJob:
     if request.compilation is not None:
         with below("/compilation"):
-            limits.check(request.compilation, shared.settings.request_limits)
-            toolchain = await shared.toolchains.choose(request.compilation.triton)
+            limits.check(request.compilation, state.settings.request_limits)
+            toolchain = await state.toolchains.choose(request.compilation.triton)
             return resolve(request.compilation, toolchain, caller.namespace)
     key = request.compilation_key or ""
-    compiled = await _compiled(shared, key, "/compilation_key", caller)
+    compiled = await _compiled(state, key, "/compilation_key", caller)
     for case in resolved.cases:
         try:
             check_hints(compiled.promised, case.bound)
@@ -178,7 +178,7 @@ async def _compile_job(
 
 
 async def _references(
-    shared: ServiceState, resolved: Resolved, caller: Caller
+    state: ServiceState, resolved: Resolved, caller: Caller
 ) -> dict[str, CompileJob]:
     """Return the kernels that references name, each checked against its cases' arguments."""
     found: dict[str, _Compiled] = {}
@@ -188,7 +188,7 @@ async def _references(
             continue
         at = f"{case.reference_at}/compilation_key"
         if key not in found:
-            found[key] = await _compiled(shared, key, at, caller)
+            found[key] = await _compiled(state, key, at, caller)
         promises = found[key].promised
         taken = {name: item for name, item in case.bound.arguments.items() if name in promises}
         try:
@@ -210,14 +210,14 @@ class _Compiled:
     promised: dict[str, SpecializedParameter]
 
 
-async def _compiled(shared: ServiceState, key: str, at: str, caller: Caller) -> _Compiled:
+async def _compiled(state: ServiceState, key: str, at: str, caller: Caller) -> _Compiled:
     message = f"there is no finished compilation {key}; post it first, or again"
     try:
-        job = await read_compile_job(shared, caller, key)
+        job = await read_compile_job(state, caller, key)
     except ProblemRaised:
         raise RequestRejected(Fault(at, message)) from None
-    record = await shared.compilations.read(key)
-    if record is None and (result := await shared.jobs.result(key)):
+    record = await state.compilations.read(key)
+    if record is None and (result := await state.jobs.result(key)):
         record = result.record  # on its way into the cache, if it is a success
     if record is None:
         raise RequestRejected(Fault(at, message))

@@ -1,7 +1,4 @@
-"""Artifacts of a compilation by stage, and blobs by digest: raw bytes with validators.
-
-Validators of HTTP caching (RFC 9110, 13.1.2).
-"""
+"""Artifacts of a compilation by stage, and blobs by digest: raw bytes with ETags (RFC 9110)."""
 
 import re
 from typing import Any
@@ -11,17 +8,16 @@ from fastapi import APIRouter, Request, Response
 
 from compiler.target import MEDIA_TYPES, Target, parse_target
 from service.compilations.retrieval import find_compilation, forget_evicted
-from service.http.openapi import bytes_as
+from service.http.openapi import bytes_as, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
-from service.routes.posting import WAIT
 from service.state import ServiceState, state_of
 
 
 def is_current(if_none_match: str, etag: str) -> bool:
     """Whether `etag` is among those that the client has; weak ones are compared by their value.
 
-    `*` is not for this to say: it asks whether there is anything at all.
+    `*` is not looked at here: it asks whether there is anything at all.
     """
     sent = (part.strip().removeprefix("W/") for part in if_none_match.split(","))
     return etag in sent
@@ -40,7 +36,7 @@ router = APIRouter(prefix="/v1", tags=["artifacts"])
     summary="The bytes of one stage",
     response_class=Response,
     responses=bytes_as(*dict.fromkeys(MEDIA_TYPES.values())),
-    openapi_extra={"parameters": [WAIT]},
+    openapi_extra={"parameters": [wait_parameter()]},
 )
 async def get_artifact(request: Request, key: str, stage: str) -> Response:
     """Answer the artifact; 404 names whether the stage does not exist or was not reached."""

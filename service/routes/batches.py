@@ -13,11 +13,10 @@ from service.batches.batch_submission import cancel_batch, submit_batch
 from service.caller import Caller, require
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.http.body import parse_body, read_body
-from service.http.openapi import body_of, events_of
+from service.http.openapi import body_of, events_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
 from service.routes.events import RESUMED, event_stream
-from service.routes.posting import WAIT
 from service.state import ServiceState, state_of
 from store.batches import StoredBatch
 
@@ -33,7 +32,10 @@ router = APIRouter(prefix="/v1/batches", tags=["batches"])
     "",
     summary="Many compilations or launches at once",
     responses={200: {"model": Batch}, 202: {"model": Batch}},
-    openapi_extra={"requestBody": body_of(BatchRequest, EXAMPLES), "parameters": [WAIT]},
+    openapi_extra={
+        "requestBody": body_of(BatchRequest, EXAMPLES),
+        "parameters": [wait_parameter()],
+    },
 )
 async def post_batch(request: Request, results: Results = "all") -> Response:
     """Answer 200 with a batch whose items are all over, 202 with one under way.
@@ -50,7 +52,7 @@ async def post_batch(request: Request, results: Results = "all") -> Response:
     require(caller, SCOPE_OF_KIND[posted.kind])
     batch_id = await submit_batch(state, posted, caller)
     if wait.seconds:
-        await state.finished.wait(batch_id, wait.seconds)
+        await state.results.wait(batch_id, wait.seconds)
     batch = await _owned(state, caller, batch_id)
     answer = await batch_answer(state, batch, with_results=results == "all")
     headers = {"Location": batch_url(batch_id), "Server-Timing": server_timing(started)}
@@ -61,7 +63,7 @@ async def post_batch(request: Request, results: Results = "all") -> Response:
     "/{batch_id}",
     summary="A batch, by id",
     response_model=Batch,
-    openapi_extra={"parameters": [WAIT]},
+    openapi_extra={"parameters": [wait_parameter()]},
 )
 async def get_batch(request: Request, batch_id: str, results: Results = "all") -> Response:
     """Answer 200 whatever the state."""
@@ -70,7 +72,7 @@ async def get_batch(request: Request, batch_id: str, results: Results = "all") -
     batch = await _owned(state, caller, batch_id)
     wait = requested_wait(request, state.settings.max_wait_s)
     if wait.seconds and len(batch.ended) < len(batch.items):
-        await state.finished.wait(batch_id, wait.seconds)
+        await state.results.wait(batch_id, wait.seconds)
         batch = await _owned(state, caller, batch_id)
     answer = await batch_answer(state, batch, with_results=results == "all")
     return _response(answer, 200, wait.headers)

@@ -1,4 +1,8 @@
-"""GET and DELETE of compilations; `posting` has the POST."""
+"""Compilations: POST, GET and DELETE. What is answered is decided in `service.compilations`.
+
+Nearly every request is a POST of a compilation, so that has a plain route: FastAPI's layers would
+cost more than a hit. Its own route documents the path, and its function is what the plain one runs.
+"""
 
 import time
 from collections.abc import Sequence
@@ -6,18 +10,25 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from compiler.compilation import CompilationAnswer
+from compiler.request import EXAMPLE, CompileRequest
 from compiler.target import STAGES
-from service.compilations.answer import server_timing
+from service.compilations.answer import answer_response, server_timing
 from service.compilations.retrieval import cancelled_record, find_compilation, read_compile_job
+from service.compilations.submission import CompilePost, answer_request
+from service.http.body import read_body
+from service.http.openapi import body_of, wait_parameter
 from service.http.problems import ProblemRaised
-from service.http.query import requested_wait
-from service.routes.posting import WAIT
+from service.http.query import check_query, requested_wait
 from service.state import state_of
 from store.jobs.types import Cancellation
 
-router = APIRouter(prefix="/v1/compilations", tags=["compilations"])
+PATH = "/v1/compilations"
+_POST_PARAMETERS = frozenset({"wait"})
+router = APIRouter(prefix=PATH, tags=["compilations"])
 ALL_STAGES = tuple(dict.fromkeys(stage for stages in STAGES.values() for stage in stages))
 _STAGES = {"pattern": "^(({0})(,({0}))*)?$".format("|".join(ALL_STAGES))}
 Include = Annotated[
@@ -26,11 +37,45 @@ Include = Annotated[
 ]
 
 
+@router.post(
+    "",
+    summary="Compile a kernel, or get its compilation from the cache",
+    responses={200: {"model": CompilationAnswer}, 202: {"model": CompilationAnswer}},
+    openapi_extra={
+        "requestBody": body_of(CompileRequest, {"vector add": EXAMPLE}),
+        "parameters": [wait_parameter()],
+    },
+)
+async def post_compilation(request: Request) -> Response:
+    """Answer 200 with a finished compilation (also a failed one), 202 with one under way."""
+    started = time.perf_counter()
+    state = state_of(request)
+    caller = await state.callers.identify(request, "compile")
+    wait = requested_wait(request, state.settings.max_wait_s)
+    body = await read_body(request, state.settings.max_body_bytes)
+    post = CompilePost(body, caller, request.is_disconnected)
+    answer = await answer_request(state, post, wait.seconds)
+    return answer_response(answer, started, wait.headers)
+
+
+class _PlainPost:
+    """`post_compilation` as ASGI, to which Starlette adds no layer of its own."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["query_string"]:
+            check_query(scope["query_string"], _POST_PARAMETERS)
+        response = await post_compilation(Request(scope, receive))
+        await response(scope, receive, send)
+
+
+plain_route = Route(PATH, _PlainPost(), methods=["POST"], include_in_schema=False)
+
+
 @router.get(
     "/{key}",
     summary="A compilation, by key",
     response_model=CompilationAnswer,
-    openapi_extra={"parameters": [WAIT]},
+    openapi_extra={"parameters": [wait_parameter()]},
 )
 async def get_compilation(request: Request, key: str, include: Include = ()) -> Response:
     """Answer 200 whatever the state; `include` lists artifacts to inline, by comma or repeated."""

@@ -1,4 +1,4 @@
-"""What is derived from a compilation on demand: SASS, line maps, passes, exports.
+"""What is made from a compilation on demand: SASS, line maps, passes, exports.
 
 A worker makes it, so a request waits as a POST of a compilation does: 202 until it is there.
 """
@@ -19,11 +19,10 @@ from service.caller import Caller
 from service.compilations.answer import CACHE_STATUS, RETRY_AFTER_S, Cache, server_timing
 from service.compilations.retrieval import find_compilation, forget_evicted
 from service.compilations.submission import MAX_QUEUED_MS
-from service.http.openapi import bytes_as
+from service.http.openapi import bytes_as, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
 from service.routes.artifacts import blob_response
-from service.routes.posting import WAIT
 from service.state import ServiceState, state_of
 from service.submit_and_wait import submit_and_wait
 from store.jobs.types import Priority, derive_lane
@@ -32,7 +31,7 @@ router = APIRouter(prefix="/v1/compilations/{key}", tags=["artifacts"])
 
 _UNFINISHED: dict[int | str, dict[str, Any]] = {202: {"description": "Not yet; ask again"}}
 _EXPORTED = [kind.media_type for name, kind in KINDS.items() if name.startswith(EXPORTS)]
-_OPENAPI: dict[str, Any] = {"parameters": [WAIT]}
+_OPENAPI: dict[str, Any] = {"parameters": [wait_parameter()]}
 
 
 @router.get(

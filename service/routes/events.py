@@ -1,4 +1,4 @@
-"""Server-sent events of a compilation, resumable with Last-Event-ID.
+"""Server-sent events of a compilation, a launch or a batch, resumable with Last-Event-ID.
 
 A comment after every silence keeps proxies from closing the connection.
 """
@@ -52,7 +52,7 @@ async def event_stream(
 ) -> StreamingResponse:
     """Answer the events of a job or batch later than `Last-Event-ID`.
 
-    Events are forgotten before records are: where `read_record` finds one, its end is told.
+    Events expire before records do: where `read_record` finds one, `finished` is answered.
     Raises ProblemRaised: 422 for an id that is none, 404 when no events are kept.
     """
     after = request.headers.get("last-event-id") or START
@@ -61,8 +61,8 @@ async def event_stream(
     except ValueError as error:
         detail = f"Last-Event-ID: {error}"
         raise ProblemRaised("invalid_request", detail, parameter="Last-Event-ID") from None
-    if (await state.following.look(job_id)).is_known:
-        return _streaming(request, state.following.follow(job_id, after))
+    if (await state.event_followers.read_once(job_id)).is_known:
+        return _streaming(request, state.event_followers.follow(job_id, after))
     if read_record is not None and await read_record(job_id) is not None:
         return _streaming(request, _once(_END if after != _END.id else None))
     if after == START:

@@ -2,7 +2,6 @@
 
 import time
 from functools import partial
-from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
@@ -12,7 +11,7 @@ from service.caller import Caller
 from service.compilations.answer import CACHE_STATUS, RETRY_AFTER_S, Cache, server_timing
 from service.compilations.submission import MAX_QUEUED_MS
 from service.http.body import parse_body, read_body
-from service.http.openapi import body_of
+from service.http.openapi import body_of, wait_parameter
 from service.http.query import requested_wait
 from service.state import ServiceState, state_of
 from service.submit_and_wait import submit_and_wait
@@ -20,13 +19,6 @@ from store.jobs.types import Priority, inspect_lane
 
 DEFAULT_WAIT_S = 10.0
 """An inspection takes milliseconds and has no URL to ask again at, so a POST waits for it."""
-_WAIT: dict[str, Any] = {
-    "name": "wait",
-    "in": "query",
-    "description": "seconds to wait for the result (also `Prefer: wait=S`)",
-    "schema": {"type": "number", "minimum": 0, "default": DEFAULT_WAIT_S},
-}
-
 router = APIRouter(prefix="/v1", tags=["compilations"])
 
 
@@ -37,7 +29,7 @@ router = APIRouter(prefix="/v1", tags=["compilations"])
     responses={202: {"model": Inspection}},
     openapi_extra={
         "requestBody": body_of(InspectRequest, {"one kernel": EXAMPLE}),
-        "parameters": [_WAIT],
+        "parameters": [wait_parameter(DEFAULT_WAIT_S)],
     },
 )
 async def post_inspection(request: Request) -> Response:

@@ -17,7 +17,7 @@ from launch.request.launch_request import EXAMPLE, LaunchRequest
 from service.caller import Caller
 from service.compilations.answer import FINISHED_STATES, RETRY_AFTER_S, server_timing
 from service.http.body import canonical_json, parse_body, read_body
-from service.http.openapi import body_of, bytes_as, events_of, header
+from service.http.openapi import body_of, bytes_as, events_of, header, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
 from service.launches.launch_submission import (
@@ -28,7 +28,6 @@ from service.launches.launch_submission import (
 )
 from service.routes.artifacts import blob_response
 from service.routes.events import RESUMED, event_stream
-from service.routes.posting import WAIT
 from service.state import ServiceState, state_of
 from service.submit_and_wait import is_lost, submit_and_wait
 from store.jobs.types import SubmitOutcome, Submitted, Waiting
@@ -48,7 +47,10 @@ router = APIRouter(prefix=PATH, tags=["launches"])
     responses={200: {"model": Launch}, 202: {"model": Launch}},
     openapi_extra={
         "requestBody": body_of(LaunchRequest, {"vector add": EXAMPLE}),
-        "parameters": [WAIT, header("Idempotency-Key", "names this launch for 24 hours")],
+        "parameters": [
+            wait_parameter(),
+            header("Idempotency-Key", "names this launch for 24 hours"),
+        ],
     },
 )
 async def post_launch(request: Request) -> Response:
@@ -161,7 +163,7 @@ async def query_launches(request: Request) -> Response:
     "/{launch_id}",
     summary="A launch, by id",
     response_model=Launch,
-    openapi_extra={"parameters": [WAIT]},
+    openapi_extra={"parameters": [wait_parameter()]},
 )
 async def get_launch(request: Request, launch_id: str) -> Response:
     """Answer 200 whatever the state."""

@@ -1,7 +1,4 @@
-"""What is here: targets, devices, workers, the system, its health and its metrics.
-
-Whether this process reaches the store, part by part; of workers only how many there are.
-"""
+"""What the deployment has, and how it is: targets, devices, workers, queues, health and metrics."""
 
 import asyncio
 from collections import Counter
@@ -24,30 +21,30 @@ from store.workers import OVERRULED
 WITHIN_S = 3.0
 
 
-async def readiness(shared: ServiceState) -> dict[str, Any]:
+async def readiness(state: ServiceState) -> dict[str, Any]:
     """Return what `GET /readyz` answers.
 
     Raises ProblemRaised (503): the store of jobs refuses to write or the cache to read, or a
     listener does not hear it.
     """
-    listeners = {name: is_connected() for name, is_connected in shared.listeners.items()}
+    listeners = {name: is_connected() for name, is_connected in state.listeners.items()}
     faults = [f"nothing is heard of {name}" for name, hears in listeners.items() if not hears]
-    for redis in {shared.redis, shared.cache}:
+    for redis in {state.redis, state.cache}:
         try:
-            await probe(redis, WITHIN_S, writes=redis is shared.redis)
+            await probe(redis, WITHIN_S, writes=redis is state.redis)
         except StoreUnavailable as error:
-            faults.insert(0, str(error) if redis is shared.redis else f"The cache: {error}")
+            faults.insert(0, str(error) if redis is state.redis else f"The cache: {error}")
     if faults:
         raise ProblemRaised("store_unavailable", "; ".join(faults))
-    return {"status": "ready", "listeners": listeners, "workers": await _workers(shared)}
+    return {"status": "ready", "listeners": listeners, "workers": await _workers(state)}
 
 
-async def _workers(shared: ServiceState) -> int | None:
+async def _workers(state: ServiceState) -> int | None:
     """Return how many workers serve the default toolchain; None before there ever was one."""
     try:
         async with asyncio.timeout(WITHIN_S):
-            default = await shared.toolchains.default()
-            workers = await shared.workers.list()
+            default = await state.toolchains.default()
+            workers = await state.workers.list()
     except TimeoutError as error:
         raise StoreUnavailable(f"The store did not answer within {WITHIN_S:g} s.") from error
     return None if default is None else sum(default.id in worker.served for worker in workers)

@@ -28,8 +28,8 @@ equal work is one job. Every arrow below is one Lua script, hence atomic::
 - *Fair turns*: see `scripts/lane.lua`. Interactive jobs go before batch jobs of all lanes of a
   worker.
 - *Results* are answered to everybody until they expire; only a reusable one answers a later submit.
-- *Waiting*: `Finished` reads the result again every second, so a lost publication costs a second at
-  most.
+- *Waiting*: `ResultWaiter` reads the result again every second, so a lost publication costs a
+  second at most.
 
 The state of all this is in Redis streams with one consumer group each (`XPENDING` and `XINFO
 GROUPS` show what is waiting and what is running) and in the keys listed in `store.keys`.

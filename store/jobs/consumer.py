@@ -1,13 +1,7 @@
-"""Ending what nobody else will end, for everybody: any process may offer to, one of them does.
+"""The workers' and reapers' side of the job protocol: take a job, keep it, end it, give it back.
 
-Services and workers run it, so that a job ends even where no worker is left. What is written about
-such a job is the caller's knowledge.
-
-Telling workers at once that an attempt does not count any more, so that they kill its processes.
-
-A revocation that is lost on the way is not lost for good: the next heartbeat gives the same answer.
-
-The workers' side of the job protocol: take a job, keep it, hand in its result, give it back.
+A reaper ends what nobody else will end, also where no worker is left: services and workers all
+offer to reap, and one of them does. What the record of such a job says is its caller's knowledge.
 """
 
 import asyncio
@@ -34,7 +28,11 @@ from store.subscription import Subscription
 
 
 class Revocations:
-    """All revocations; `on_revoked` is called for those of other workers too and must not block."""
+    """Revocations of attempts, so that workers kill their processes at once.
+
+    `on_revoked` is called for those of other workers too and must not block. A lost revocation is
+    made up for by the next heartbeat, which gives the same answer.
+    """
 
     def __init__(self, blocking: Redis, on_revoked: Callable[[Revocation], None]) -> None:
         self._on_revoked = on_revoked
@@ -202,23 +200,23 @@ REAP_S: Final = 1.0
 logger = logging.getLogger(__name__)
 
 
-async def reap_for_all(attempts: JobConsumer, record_of: Callable[[Claim], bytes]) -> None:
-    """Offer to reap until cancelled; `record_of` says how a job ended that nobody did."""
+async def reap_for_all(consumer: JobConsumer, record_of: Callable[[Claim], bytes]) -> None:
+    """Offer to reap until cancelled; `record_of` makes the record of a dead letter."""
     while True:
         try:
-            claims = await attempts.reap()
+            claims = await consumer.reap()
             for claim in claims or ():
-                await _end(claim, attempts, record_of(claim))
+                await _end(claim, consumer, record_of(claim))
         except StoreUnavailable as error:
             claims = None
             logger.warning("nothing is reaped: %s", error)
         # another process reaps: enough to see each term whether it is still there
-        await asyncio.sleep(REAP_S if claims is not None else max(REAP_S, attempts.term_ms / 1000))
+        await asyncio.sleep(REAP_S if claims is not None else max(REAP_S, consumer.term_ms / 1000))
 
 
-async def _end(claim: Claim, attempts: JobConsumer, record: bytes) -> None:
+async def _end(claim: Claim, consumer: JobConsumer, record: bytes) -> None:
     # a launch is kept as one that ran: who posts it again with its key shall get it
     is_launch = claim.lane.startswith(LAUNCH_LANES)
     keep_s = LIFE_S if is_launch else KEPT_S
-    await attempts.finish(claim.id, claim.token, record, reusable=is_launch, keep_s=keep_s)
+    await consumer.finish(claim.id, claim.token, record, reusable=is_launch, keep_s=keep_s)
     logger.info("job %s ended: %s", claim.id, claim.dead_letter)

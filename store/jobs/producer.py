@@ -1,4 +1,4 @@
-"""The callers' side of the job protocol: ask for work, ask about it, lose interest in it."""
+"""The callers' side of the job protocol: submit a job, ask about it, withdraw interest in it."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -24,7 +24,7 @@ from store.jobs.types import (
     interest_of_caller,
 )
 
-FORGOTTEN_MS = 5_000
+INTEREST_GRACE_MS = 5_000
 """How long the interest of a request outlives its wait, if its service does not end it."""
 
 
@@ -88,7 +88,7 @@ class JobProducer:
                 _standing(caller, membership),
                 timeout_ms,
                 waiting.interest if waiting else "",
-                waiting.wait_ms + FORGOTTEN_MS if waiting else 0,
+                waiting.wait_ms + INTEREST_GRACE_MS if waiting else 0,
                 limits.living_bytes,
                 limits.kept_bytes_per_caller,
                 int(keeps_payload),
@@ -125,14 +125,14 @@ class JobProducer:
         return Cancellation(answer.decode())
 
     async def begin_wait(self, job_id: str, waiting: Waiting) -> bool:
-        """Note that a request begins to wait for the job; False when there is none that lives."""
-        until_ms = waiting.wait_ms + FORGOTTEN_MS
+        """Note that a request begins to wait for the job; False when no such job lives."""
+        until_ms = waiting.wait_ms + INTEREST_GRACE_MS
         return bool(
             await self._change_interest(args=[job_id, waiting.interest, until_ms, "", 0, ""])
         )
 
     async def end_wait(self, job_id: str, waiting: Waiting, caller: str, timeout_ms: int) -> None:
-        """Note that a request has waited in vain, and that its caller will ask again."""
+        """Note that a request has waited in vain: its caller's standing interest replaces it."""
         standing = interest_of_caller(caller)
         await self._change_interest(
             args=[job_id, standing, 0, caller, timeout_ms, waiting.interest]

@@ -1,4 +1,4 @@
-"""Waiting for jobs to be over: many waiters, one subscription and one reader per process.
+"""Waiting for the results of jobs: many waiters, one subscription and one reader per process.
 
 A publication only makes it faster. Every awaited result is read again each second and after each
 reconnection, so a publication that was lost costs a second and never a hanging request.
@@ -24,14 +24,14 @@ class _Awaited:
     waiters: int = 0
 
 
-class Finished:
-    """The results that this process waits for. `run()` must be running for anyone to be woken."""
+class ResultWaiter:
+    """Waits for the results of jobs. `run()` must be running for anyone to be woken."""
 
     def __init__(self, redis: Redis, blocking: Redis) -> None:
         self._redis = redis
         self._awaited: dict[str, _Awaited] = {}
         self._due: set[str] = set()
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._closed = False
         self._subscription = Subscription(
             blocking, keys.FINISHED, self._on_finished, on_connect=self._read_all
@@ -39,16 +39,16 @@ class Finished:
 
     @property
     def connected(self) -> bool:
-        """Whether publications are heard now."""
+        """Whether publications arrive now."""
         return self._subscription.connected
 
     @property
     def closed(self) -> bool:
-        """Whether nobody is waited for any more."""
+        """Whether nothing is waited for any more."""
         return self._closed
 
     def close(self) -> None:
-        """Let go of all who wait, now and from now on: this process ends."""
+        """Answer None to all who wait, now and from now on: this process ends."""
         self._closed = True
         awaited, self._awaited = self._awaited, {}
         for each in awaited.values():
@@ -69,7 +69,7 @@ class Finished:
         if awaited is None:
             awaited = _Awaited(asyncio.get_running_loop().create_future())
             self._awaited[job_id] = awaited
-            self._look(job_id)
+            self._schedule_read(job_id)
         awaited.waiters += 1
         try:
             if not self._closed:
@@ -83,14 +83,14 @@ class Finished:
     def _on_finished(self, message: bytes) -> None:
         job_id = message.decode()
         if job_id in self._awaited:
-            self._look(job_id)
+            self._schedule_read(job_id)
 
-    def _look(self, *job_ids: str) -> None:
+    def _schedule_read(self, *job_ids: str) -> None:
         self._due.update(job_ids)
-        self._news.set()
+        self._changed.set()
 
     def _read_all(self) -> None:
-        self._look(*self._awaited)
+        self._schedule_read(*self._awaited)
 
     async def _read(self) -> None:
         clock = asyncio.get_running_loop().time
@@ -98,16 +98,16 @@ class Finished:
         while True:
             try:
                 async with asyncio.timeout_at(next_full_read):
-                    await self._news.wait()
+                    await self._changed.wait()
             except TimeoutError:
                 self._read_all()
                 next_full_read = clock() + READ_AGAIN_S
-            self._news.clear()
+            self._changed.clear()
             due, self._due = self._due & self._awaited.keys(), set()
             if due:
-                await self._resolve(sorted(due))
+                await self._read_due(sorted(due))
 
-    async def _resolve(self, job_ids: list[str]) -> None:
+    async def _read_due(self, job_ids: list[str]) -> None:
         pipeline = self._redis.pipeline(transaction=False)
         for job_id in job_ids:
             # in this order: a job that ends in between has its result by then
@@ -119,11 +119,11 @@ class Finished:
             return  # read again within a second; the waiters have their own time limits
         for job_id, lives, (record, reusable) in zip(job_ids, found[::2], found[1::2], strict=True):
             if record is not None:
-                self._settle(job_id, Result(record, reusable == b"1"))
+                self._resolve(job_id, Result(record, reusable == b"1"))
             elif not lives:
-                self._settle(job_id, JobLost(job_id))
+                self._resolve(job_id, JobLost(job_id))
 
-    def _settle(self, job_id: str, end: Result | JobLost) -> None:
+    def _resolve(self, job_id: str, end: Result | JobLost) -> None:
         awaited = self._awaited.pop(job_id, None)
         if awaited is None:
             return

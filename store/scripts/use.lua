@@ -1,5 +1,5 @@
 #!lua
--- EssentialWrites that records were used now, and with each of them all blobs that it names.
+-- Notes that records were used now, and with each of them all blobs that it names.
 -- KEYS none. ARGV keys of records.
 
 local now = redis.call("TIME")[1]

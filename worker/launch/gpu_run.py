@@ -16,7 +16,7 @@ from store.blobs import Blobs
 from store.compilations import Compilations
 from store.jobs.producer import JobProducer
 from store.jobs.types import Priority, SubmitOutcome, Waiting, compile_lane
-from store.jobs.waiting import Finished
+from store.jobs.waiting import ResultWaiter
 from worker.gpu.launcher import launcher_order as launcher
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts
 from worker.gpu.supervisor.launchers import Launchers
@@ -35,7 +35,7 @@ class GpuContext:
     launchers: Launchers
     ordinal: int
     jobs: JobProducer
-    finished: Finished
+    finished: ResultWaiter
     compilations: Compilations
     blobs: Blobs
     suspects: Suspects | None = None

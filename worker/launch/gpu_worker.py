@@ -23,7 +23,7 @@ from store.events import Events
 from store.jobs.consumer import JobConsumer, Revocations
 from store.jobs.producer import JobProducer
 from store.jobs.types import Claim, QueueLimits, device_lane
-from store.jobs.waiting import Finished
+from store.jobs.waiting import ResultWaiter
 from store.launches import Amendments, Launches
 from worker.compile.compile import CompileContext
 from worker.gpu.launcher.launcher_walls import LAYERS
@@ -222,7 +222,7 @@ class GpuWorker:
 
     async def serve(self, gpus: Sequence[dict[str, Any]], launchers: Launchers) -> None:
         """Do launches on `gpus` (ordinal, target, model) until cancelled or all are drained."""
-        finished = Finished(self._shop.redis, self._shop.blocking)
+        finished = ResultWaiter(self._shop.redis, self._shop.blocking)
         try:
             await launchers.start()
             async with asyncio.TaskGroup() as group:
@@ -237,7 +237,9 @@ class GpuWorker:
         """Take no further launch, and return when those that run have ended."""
         await asyncio.gather(*(station.drain() for station in self._stations))
 
-    def _station(self, gpu: dict[str, Any], launchers: Launchers, finished: Finished) -> GpuStation:
+    def _station(
+        self, gpu: dict[str, Any], launchers: Launchers, finished: ResultWaiter
+    ) -> GpuStation:
         ordinal = gpu["ordinal"]
         jobs, blobs = JobProducer(self._shop.redis), self._shop.bench.blobs
         desk = GpuContext(launchers, ordinal, jobs, finished, self._compilations, blobs)

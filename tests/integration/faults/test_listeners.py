@@ -13,7 +13,7 @@ from store.events import EventFollowers, Events
 from store.jobs.consumer import JobConsumer
 from store.jobs.producer import JobProducer
 from store.jobs.types import Priority
-from store.jobs.waiting import Finished
+from store.jobs.waiting import ResultWaiter
 from store.subscription import Invalidations, invalidate
 from tests.integration.faults.refusing import REFUSALS, WRITES_REFUSED
 from worker.slots import Slots
@@ -54,7 +54,7 @@ async def comes_true(is_so, within_s=10.0):
 async def test_who_listens_and_waits_outlives_every_refusal(
     valkey, operator, blocking, redis, refusal
 ):
-    finished, heard = Finished(redis, blocking), []
+    finished, heard = ResultWaiter(redis, blocking), []
     following = EventFollowers(redis, blocking, Events(redis))
     invalidations = Invalidations(blocking, on_key=heard.append, on_loss=lambda: None)
     parts = [finished, following, invalidations]

@@ -10,7 +10,7 @@ from store.connection import StoreClient
 from store.jobs.consumer import JobConsumer
 from store.jobs.producer import JobProducer
 from store.jobs.types import Priority, QueueLimits, Submitted
-from store.jobs.waiting import Finished
+from store.jobs.waiting import ResultWaiter
 
 LANE = "compile:triton-3.9.0"
 LIMITS = QueueLimits(queued=50, queued_per_caller=20, deliveries=3, lease_ms=5_000)
@@ -51,8 +51,8 @@ def worker(redis: StoreClient, blocking: StoreClient) -> Callable[..., JobConsum
 
 
 @pytest.fixture
-async def finished(redis: StoreClient, blocking: StoreClient) -> AsyncIterator[Finished]:
-    finished = Finished(redis, blocking)
+async def finished(redis: StoreClient, blocking: StoreClient) -> AsyncIterator[ResultWaiter]:
+    finished = ResultWaiter(redis, blocking)
     task = asyncio.create_task(finished.run())
     yield finished
     task.cancel()

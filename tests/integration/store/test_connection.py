@@ -11,7 +11,7 @@ from redis.exceptions import ResponseError
 from store import keys
 from store.connection import connect, connect_blocking
 from store.errors import StoreUnavailable
-from store.jobs.waiting import Finished
+from store.jobs.waiting import ResultWaiter
 
 
 async def test_a_server_that_is_not_there_is_one_named_error(tmp_path):
@@ -64,7 +64,7 @@ async def test_a_blocking_read_may_take_long(valkey):
 async def test_waiters_outlive_an_unreachable_server(tmp_path):
     url = f"unix://{tmp_path}/nobody.sock"
     redis, blocking = connect(url), connect_blocking(url)
-    finished = Finished(redis, blocking)
+    finished = ResultWaiter(redis, blocking)
     task = asyncio.create_task(finished.run())
 
     assert await finished.wait("vector-add", 0.5) is None

@@ -166,7 +166,7 @@ def test_without_any_server_the_error_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setattr("store.embedded.find_spec", lambda name: None)
 
     with pytest.raises(NoServerBinary, match=r"Older than 7.*redis-server.*TRITOND_REDIS_URL"):
-        embedded.find()
+        embedded.find_server()
 
 
 def test_a_server_on_path_is_found(monkeypatch, tmp_path):
@@ -176,4 +176,4 @@ def test_a_server_on_path_is_found(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("store.embedded.find_spec", lambda name: None)
 
-    assert embedded.find() == wanted
+    assert embedded.find_server() == wanted

@@ -8,7 +8,7 @@ from store import keys
 from store.compilations import Compilations
 from store.jobs.producer import JobProducer
 from store.jobs.types import Cancellation
-from store.jobs.waiting import Finished
+from store.jobs.waiting import ResultWaiter
 from worker.launch.gpu_run import GpuContext
 from worker.launch.run import Deadline
 
@@ -20,7 +20,7 @@ REQUEST = SimpleNamespace(deadline_s=30.0, priority="interactive")
 async def test_a_launch_waits_for_its_kernel_with_an_interest_of_its_own(redis, blocking):
     jobs = JobProducer(redis)
     nothing = cast("Any", None)
-    desk = GpuContext(nothing, 0, jobs, Finished(redis, blocking), Compilations(redis), nothing)
+    desk = GpuContext(nothing, 0, jobs, ResultWaiter(redis, blocking), Compilations(redis), nothing)
     compiling = asyncio.create_task(
         desk.compiled(cast("Any", JOB), cast("Any", LAUNCH), cast("Any", REQUEST), Deadline(30))
     )

@@ -34,7 +34,7 @@ async def ask(
 ) -> httpx.Response:
     """Return the answer of an application that says 204 to whatever is let through."""
     here = SimpleNamespace(
-        state=SimpleNamespace(shared=SimpleNamespace(callers=Callers(is_open=is_open)))
+        state=SimpleNamespace(service=SimpleNamespace(callers=Callers(is_open=is_open)))
     )
 
     async def app(scope: Any, _receive: Any, send: Any) -> None:

@@ -1,0 +1,56 @@
+"""What a request is compiled with: one set of toolchains, with a digest that no other set has."""
+
+import pytest
+
+from compiler.rejection import RequestRejected
+from compiler.toolchain import Toolchain
+from service.http.problems import ProblemRaised
+from service.toolchains import ToolchainSet
+
+
+def toolchain(name: str, triton: str) -> Toolchain:
+    fields = {"ptxas": "13", "host_arch": "x86_64", "targets": [], "options": {}}
+    return Toolchain(id=name, triton=triton, sandbox="strict", **fields)
+
+
+NEW, OLD, OLDER = toolchain("n", "3.9.0"), toolchain("o", "3.8.0"), toolchain("p", "3.8.0")
+
+
+def test_a_request_without_a_version_gets_the_default():
+    assert ToolchainSet(OLD, [OLD, NEW]).choose(None) is OLD
+
+
+def test_of_several_with_a_version_the_last_one_offered_counts():
+    assert ToolchainSet(NEW, [OLDER, OLD, NEW]).choose("3.8.0") is OLD
+    assert ToolchainSet(NEW, [OLD, OLDER, NEW]).choose("3.8.0") is OLDER
+
+
+def test_the_default_is_what_its_own_version_means():
+    assert ToolchainSet(OLDER, [OLDER, OLD]).choose("3.8.0") is OLDER
+
+
+def test_a_version_that_nobody_has_is_refused_with_those_there_are():
+    with pytest.raises(RequestRejected, match=r"there is 3\.8\.0, 3\.9\.0"):
+        ToolchainSet(NEW, [OLD, NEW]).choose("3.7.0")
+
+
+def test_without_any_toolchain_nothing_can_be_chosen():
+    with pytest.raises(ProblemRaised, match="No worker has registered yet"):
+        ToolchainSet().choose(None)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ToolchainSet(),
+        ToolchainSet(OLD, [OLDER, OLD, NEW]),
+        ToolchainSet(NEW, [OLD, OLDER, NEW]),
+        ToolchainSet(NEW, [NEW]),
+    ],
+)
+def test_another_default_or_another_toolchain_of_a_version_is_another_set(other):
+    assert other.digest != ToolchainSet(NEW, [OLDER, OLD, NEW]).digest
+
+
+def test_a_worker_that_comes_back_does_not_change_the_set():
+    assert ToolchainSet(NEW, [NEW, OLD]).digest == ToolchainSet(NEW, [OLD, NEW]).digest
