@@ -10,23 +10,27 @@ import gc
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from compiler.front.stubs import torch_stub
 from compiler.front.stubs.triton_modules import absence
 from compiler.front.warming import PRELOADED
+from compiler.messages.wire import Task, task_of
 from launch.interpreter import triton_interpreter
 from launch.interpreter.interpret import interpret
+from launch.messages import CompareOrder, InterpretOrder, ReferenceOrder
 from launch.reference.comparison import compare
 from launch.reference.reference import reference
 
-__all__ = ["TASKS", "Send", "Task", "touch", "warm_up"]
+__all__ = ["TASKS", "touch", "warm_up"]
 
-Send = Callable[[dict[str, Any], bytes], None]
-Task = Callable[[dict[str, Any], bytes, Send], dict[str, Any]]
-
-TASKS: dict[str, Task] = {"interpret": interpret, "reference": reference, "compare": compare}
+TASKS: dict[str, Task] = dict(
+    [
+        task_of(InterpretOrder, interpret),
+        task_of(ReferenceOrder, reference),
+        task_of(CompareOrder, compare),
+    ]
+)
 
 _ALSO = (
     "cmath", "decimal", "random", "ml_dtypes", "numpy", "numpy.ctypeslib", "numpy.exceptions",
@@ -82,11 +86,11 @@ def touch(profile: str) -> None:
     if profile != "front":
         return
     finders = sys.meta_path[:]
-    interpret(_header(), _SOURCE, lambda *_: None)
+    interpret(_order(), _SOURCE, lambda *_: None)
     sys.meta_path[:] = finders  # the stand-ins of a kernel's module are none of a reference's
 
 
-def _header() -> dict[str, Any]:
+def _order() -> InterpretOrder:
     def buffer(allocation: int, *, output: bool) -> dict[str, Any]:
         return {
             "kind": "buffer", "allocation": allocation, "shape": [40], "strides": [1], "offset": 0,
@@ -95,18 +99,22 @@ def _header() -> dict[str, Any]:
 
     allocation = {"dtype": "fp32", "elements": 40, "align_bytes": 16, "body": None}
     uniform = {"kind": "uniform", "seed": 1, "low": 0, "high": 1}
-    return {
-        "task": "interpret", "kernel": "warm", "module": "warm", "source": [0, len(_SOURCE)],
-        "allocations": [
+    return InterpretOrder(
+        kernel="warm",
+        module="warm",
+        source=(0, len(_SOURCE)),
+        allocations=[
             {**allocation, "name": "x_ptr", "init": uniform, "output": False},
             {**allocation, "name": "z_ptr", "init": None, "output": True},
         ],
-        "arguments": {
-            "x_ptr": buffer(0, output=False), "z_ptr": buffer(1, output=True),
+        arguments={
+            "x_ptr": buffer(0, output=False),
+            "z_ptr": buffer(1, output=True),
             "n": {"kind": "scalar", "value": 40, "dtype": "i32"},
         },
-        "constexprs": {"BLOCK": {"int": "32"}}, "grid": [2, 1, 1],
-    }  # fmt: skip
+        constexprs={"BLOCK": {"int": "32"}},
+        grid=(2, 1, 1),
+    )
 
 
 def _import_if_there(name: str) -> None:

@@ -5,8 +5,71 @@ Standard library only: children have no more, and a service that answers finding
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Literal
+
+from compiler.messages.orders import Order
+
+NumpyName = Literal[
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64",
+]  # fmt: skip
+"""The types that a reference's answer may have."""
+_NUMPY_BYTES = {
+    "bool": 1,
+    **{f"{sign}int{bits}": bits // 8 for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": bits // 8 for bits in (16, 32, 64)},
+}
+Place = Sequence[int]
+"""Where bytes lie in the body of an order's frame: offset and size."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputsOrder(Order):
+    """What user code is run on: bound arguments in canonical JSON, and where the `source` lies."""
+
+    profile = "front"
+    source: Place
+    allocations: Sequence[dict[str, Any]]
+    arguments: dict[str, Any]
+    constexprs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceOrder:
+    """Which programs' accesses to record, and how many at most."""
+
+    programs: list[list[int]] = field(default_factory=list)
+    max_accesses: int = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterpretOrder(InputsOrder):
+    """Run a kernel on the interpreter.
+
+    `touched` names, by line, what of the kernel's a statement changes. The function is looked for
+    in a module called `module`.
+    """
+
+    task = "interpret"
+    kernel: str
+    module: str = "user"
+    files: dict[str, str] = field(default_factory=dict)
+    touched: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    grid: Sequence[int]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    target: str | None = None
+    checks: Sequence[str] = ()
+    trace: TraceOrder | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceOrder(InputsOrder):
+    """Call a user's reference function."""
+
+    task = "reference"
 
 
 @dataclass(frozen=True)
@@ -22,6 +85,34 @@ class Tolerance:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OutputOrder:
+    """One output to look at, and to compare where something is `expected`.
+
+    `unwritten` and `expected_unwritten` are bits, one for each element that nobody wrote.
+    """
+
+    dtype: str
+    shape: Sequence[int]
+    returned: Literal["none", "summary", "values", "tensor"] = "summary"
+    actual: Place
+    expected: Place | None = None
+    expected_dtype: str | None = None
+    """NumPy's name; None: stored as the output is."""
+    unwritten: Place | None = None
+    expected_unwritten: Place | None = None
+    tolerance: Tolerance = Tolerance()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOrder(Order):
+    """Look at outputs, by name, and compare them with what was expected; runs no user code."""
+
+    task = "compare"
+    profile = "cut"
+    outputs: dict[str, OutputOrder]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """One thing that a run did wrong, at the user's own line where that is known."""
 
@@ -33,3 +124,45 @@ class Finding:
     line: int | None = None
     program: list[int] | None = None
     message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModifiedInput:
+    """An argument that is no output, and was changed."""
+
+    argument: str
+    elements: int
+    first_index: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterpretReport:
+    """How a kernel ran; `deterministic` is null where it ran once."""
+
+    findings: list[Finding]
+    modified: list[ModifiedInput]
+    deterministic: bool | None
+    finished: bool = True
+    """Whether no finding stopped it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedOutput:
+    """What a reference returned for one output: NumPy's dtype name, and the shape."""
+
+    dtype: NumpyName
+    shape: list[int]
+    unchanged: bool = False
+    """It is an output in place, and each element is to be what it was before."""
+
+    @property
+    def size_bytes(self) -> int:
+        """What its elements take."""
+        return prod(self.shape) * _NUMPY_BYTES[self.dtype]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceReport:
+    """What a reference expects of each output that it does not leave out."""
+
+    outputs: dict[str, ExpectedOutput]

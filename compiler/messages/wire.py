@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from compiler.messages.orders import Order
 
@@ -44,23 +44,23 @@ def members_of(record: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    return members_of(value) if is_dataclass(value) else value
+    if is_dataclass(value):
+        return members_of(value)
+    if isinstance(value, dict) and any(map(is_dataclass, value.values())):
+        return {name: _plain(item) for name, item in value.items()}
+    return value
 
 
 def reader_of(kind: type[_Record]) -> Callable[[Mapping[str, Any]], _Record]:
     """Return what reads records of this kind, and raises ValueError for members of another."""
     hints = get_type_hints(kind)
-    inner = {
-        item.name: reader_of(found)
-        for item in fields(kind)  # type: ignore[arg-type]
-        for found in (hints[item.name], *get_args(hints[item.name]))
-        if is_dataclass(found) and isinstance(found, type)
-    }
+    found = {item.name: _inner(hints[item.name]) for item in fields(kind)}  # type: ignore[arg-type]
+    inner = {name: reader for name, reader in found.items() if reader is not None}
 
     def read(members: Mapping[str, Any]) -> _Record:
         given = dict(members)
         for name in inner.keys() & given.keys():
-            given[name] = None if given[name] is None else inner[name](given[name])
+            given[name] = inner[name](given[name])
         try:
             return kind(**given)
         except TypeError as error:
@@ -68,3 +68,18 @@ def reader_of(kind: type[_Record]) -> Callable[[Mapping[str, Any]], _Record]:
             raise ValueError(message) from error
 
     return read
+
+
+def _inner(hint: Any) -> Callable[[Any], Any] | None:
+    """Return what reads a member that holds records: one, perhaps none, or several by name."""
+    records = [kind for kind in (hint, *get_args(hint)) if _is_record(kind)]
+    if not records:
+        return None
+    read = reader_of(records[0])
+    if get_origin(hint) in (dict, Mapping):
+        return lambda members: {name: read(item) for name, item in members.items()}
+    return lambda member: None if member is None else read(member)
+
+
+def _is_record(kind: Any) -> bool:
+    return is_dataclass(kind) and isinstance(kind, type)

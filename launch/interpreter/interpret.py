@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from time import perf_counter
@@ -18,8 +18,8 @@ import numpy as np
 
 from compiler.back.back import spent_ms
 from compiler.diagnostic import Failure
-from compiler.front.diagnosis import module_errors
-from compiler.front.module import MODULE, Loaded, load
+from compiler.front.module import Loaded, load
+from compiler.messages.wire import Send
 from launch.buffers.allocation import (
     Allocation,
     BadBuffer,
@@ -41,10 +41,7 @@ from launch.checks.written_memory import Marks
 from launch.interpreter import triton_interpreter, user_errors
 from launch.interpreter.kernel_call import find, kernel_values, ordered
 from launch.interpreter.printed import BoundedOutput
-from launch.messages import Finding
-
-Send = Callable[[dict[str, Any], bytes], None]
-
+from launch.messages import Finding, InterpretOrder, InterpretReport, ModifiedInput, TraceOrder
 
 _PATIENCE = 4
 """How many times the accesses of a first run a second one may make."""
@@ -70,66 +67,62 @@ class InterpretedRun:
     stopped: Finding | None
 
 
-def interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+def interpret(order: InterpretOrder, body: bytes, send: Send) -> dict[str, Any]:
     """Run the kernel; send `output:<name>` for every output, and `trace` when one was asked for.
 
     `unwritten:<name>` follows an output with elements that nobody wrote: a bit for each in C order.
-
-    `header`: `kernel`, `source` (its place in `body`), `files`, `touched`, `allocations`,
-    `arguments`, `constexprs`, `grid`, `options`, `target`, `checks`, `trace`. Raises `Failure`.
+    The result is an InterpretReport. Raises `Failure`.
     """
     with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
         warnings.simplefilter("ignore")
-        return _interpret(header, body, send)
+        return _interpret(order, body, send)
 
 
-def _interpret(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
-    started = perf_counter()
-    source = part(body, header["source"]).decode()
+def _interpret(order: InterpretOrder, body: bytes, send: Send) -> dict[str, Any]:
     loaded = load(
-        source,
-        header.get("files") or {},
-        name=header.get("module", MODULE),
+        part(body, order.source).decode(),
+        order.files,
+        name=order.module,
         interpreted=[triton_interpreter.InterpretedFunction],
     )
-    kernel = find(loaded, header["kernel"], header.get("touched"))
-    load_ms = spent_ms(started)
-    checks, trace = header.get("checks") or [], _trace(header.get("trace"))
+    kernel = find(loaded, order.kernel, order.touched)
+    checks, trace = order.checks, _trace(order.trace)
     started = perf_counter()
-    ran = _run(kernel, header, body, loaded, _How(checks, trace))
+    ran = _run(kernel, order, body, loaded, _How(checks, trace))
     run_ms = spent_ms(started)
     deterministic, differing = None, []
     if "determinism" in checks and ran.stopped is None:
-        again = _again(kernel, header, body, loaded, ran)
-        differing = _differing(header, ran, again)
+        again = _again(kernel, order, body, loaded, ran)
+        differing = _differing(order, ran, again)
         deterministic = not differing
     sys.stdout.flush()
-    for leaf in _outputs(header):
+    _send_outputs(order, ran, run_ms, send)
+    if trace is not None:
+        send({"kind": "stage", "stage": "trace", "ms": run_ms}, trace.to_json())
+    findings = [*ran.watch.findings, *([ran.stopped] if ran.stopped else []), *differing]
+    report = InterpretReport(
+        findings=findings,
+        modified=_modified(ran, order),
+        deterministic=deterministic,
+        finished=ran.stopped is None,
+    )
+    return asdict(report)
+
+
+def _send_outputs(order: InterpretOrder, ran: InterpretedRun, run_ms: float, send: Send) -> None:
+    for leaf in _outputs(order):
         send({"kind": "stage", "stage": f"output:{leaf.name}", "ms": run_ms}, _bytes(ran, leaf))
         if (missing := ran.marks.unwritten(leaf)) is not None:
             bits = np.packbits(missing).tobytes()
             send({"kind": "stage", "stage": f"unwritten:{leaf.name}", "ms": 0.0}, bits)
-    if trace is not None:
-        send({"kind": "stage", "stage": "trace", "ms": run_ms}, trace.to_json())
-    findings = [*ran.watch.findings, *([ran.stopped] if ran.stopped else []), *differing]
-    return {
-        "kind": "result",
-        "findings": [asdict(found) for found in findings],
-        "finished": ran.stopped is None,
-        "modified": _modified(ran, header),
-        "deterministic": deterministic,
-        "accesses": ran.watch.accesses,
-        "notes": module_errors.of_assumptions(loaded),
-        "timings_ms": {"load": load_ms, "run": run_ms},
-    }
 
 
 def _run(
-    kernel: Any, header: dict[str, Any], body: bytes, loaded: Loaded, how: _How
+    kernel: Any, order: InterpretOrder, body: bytes, loaded: Loaded, how: _How
 ) -> InterpretedRun:
-    allocations = _materialised(header, body)
+    allocations = _materialised(order, body)
     space = AddressSpace(allocations)
-    found = filled(header["allocations"], header["arguments"])
+    found = filled(order.allocations, order.arguments)
     marks = Marks(allocations, found)
     watch = Watch(
         space,
@@ -138,21 +131,21 @@ def _run(
         marks=marks,
         trace=how.trace,
         shadow=Shadow(allocations, found) if "initcheck" in how.checks else None,
-        races=Races(allocations, header["grid"]) if "racecheck" in how.checks else None,
+        races=Races(allocations, order.grid) if "racecheck" in how.checks else None,
         patience=how.patience,
     )
 
     def refuse(words: str) -> None:
         raise Stopped(finding.assertion_failed(words, watch.place()))
 
-    options = header.get("options") or {}
+    options = order.options
     check_overflow = bool(options.get("debug")) and options.get("sanitize_overflow") is not False
-    triton_interpreter.prepare(check_overflow=check_overflow, target=header.get("target"))
-    arguments = ordered(kernel, kernel_values(kernel, header, space, loaded))
+    triton_interpreter.prepare(check_overflow=check_overflow, target=order.target)
+    arguments = ordered(kernel, kernel_values(kernel, order, space, loaded))
     triton_interpreter.watch_accesses(watch.admit)
     triton_interpreter.watch_assertions(refuse)
     try:
-        triton_interpreter.run(kernel, header["grid"], arguments, backwards=how.backwards)
+        triton_interpreter.run(kernel, order.grid, arguments, backwards=how.backwards)
     except Stopped as stopped:
         return InterpretedRun(allocations, marks, watch, stopped.finding)
     except Exception as error:
@@ -166,7 +159,7 @@ def _run(
 
 
 def _again(
-    kernel: Any, header: dict[str, Any], body: bytes, loaded: Loaded, first: InterpretedRun
+    kernel: Any, order: InterpretOrder, body: bytes, loaded: Loaded, first: InterpretedRun
 ) -> InterpretedRun:
     """Return a second run, its programs in the opposite order.
 
@@ -175,19 +168,19 @@ def _again(
     """
     patience = _PATIENCE * first.watch.accesses + _PATIENCE
     try:
-        return _run(kernel, header, body, loaded, _How(backwards=True, patience=patience))
+        return _run(kernel, order, body, loaded, _How(backwards=True, patience=patience))
     except OutOfPatience:
-        return _run(kernel, header, body, loaded, _How())
+        return _run(kernel, order, body, loaded, _How())
 
 
 def _differing(
-    header: dict[str, Any], first: InterpretedRun, second: InterpretedRun
+    order: InterpretOrder, first: InterpretedRun, second: InterpretedRun
 ) -> list[Finding]:
     """Return where outputs of two runs differ, or what stopped the second."""
     if second.stopped is not None:
         return [second.stopped]
     found = []
-    for leaf in _outputs(header):
+    for leaf in _outputs(order):
         runs = [view(ran.allocations[leaf.allocation].memory, leaf) for ran in (first, second)]
         bits = [np.ascontiguousarray(run).view(f"u{run.itemsize}").reshape(-1) for run in runs]
         places = np.flatnonzero(bits[0] != bits[1])
@@ -198,36 +191,36 @@ def _differing(
     return found
 
 
-def _materialised(header: dict[str, Any], body: bytes) -> list[Allocation]:
+def _materialised(order: InterpretOrder, body: bytes) -> list[Allocation]:
     try:
-        return materialise(header["allocations"], header["arguments"], body)
+        return materialise(order.allocations, order.arguments, body)
     except BadBuffer as error:
         raise Failure("invalid_argument", "request", str(error)) from error
 
 
-def _trace(wanted: dict[str, Any] | None) -> Trace | None:
-    if wanted is None:
-        return None
-    return Trace(wanted.get("programs") or [], wanted.get("max_accesses", 10_000))
+def _trace(wanted: TraceOrder | None) -> Trace | None:
+    return None if wanted is None else Trace(wanted.programs, wanted.max_accesses)
 
 
-def _outputs(header: dict[str, Any]) -> list[Leaf]:
-    return [leaf for leaf in leaves(header["arguments"]) if leaf.output]
+def _outputs(order: InterpretOrder) -> list[Leaf]:
+    return [leaf for leaf in leaves(order.arguments) if leaf.output]
 
 
 def _bytes(ran: InterpretedRun, leaf: Leaf) -> bytes:
     return logical_bytes(ran.allocations[leaf.allocation].memory, leaf)
 
 
-def _modified(ran: InterpretedRun, header: dict[str, Any]) -> list[dict[str, Any]]:
+def _modified(ran: InterpretedRun, order: InterpretOrder) -> list[ModifiedInput]:
     """Return the arguments that are no outputs and were changed, with the first element changed."""
     reported = []
     for allocation, elements in ran.watch.modified():
         leaf = next(
             leaf
-            for leaf in leaves(header["arguments"])
+            for leaf in leaves(order.arguments)
             if ran.allocations[leaf.allocation] is allocation
         )
         first = finding.index_of(int(elements[0]), leaf)
-        reported.append({"argument": leaf.name, "elements": len(elements), "first_index": first})
+        reported.append(
+            ModifiedInput(argument=leaf.name, elements=len(elements), first_index=first)
+        )
     return reported

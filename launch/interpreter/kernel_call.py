@@ -20,6 +20,7 @@ from launch.buffers.allocation import leaf_of
 from launch.checks.addresses import AddressSpace
 from launch.interpreter import triton_interpreter
 from launch.interpreter.triton_interpreter import InterpretedFunction
+from launch.messages import InterpretOrder
 
 _DEEPEST_WRAPPING = 10
 
@@ -96,19 +97,19 @@ def is_taken_for_constexpr(kernel: Any, name: str) -> bool:
 
 
 def kernel_values(
-    kernel: Any, header: dict[str, Any], space: AddressSpace, loaded: Loaded
+    kernel: Any, order: InterpretOrder, space: AddressSpace, loaded: Loaded
 ) -> dict[str, Any]:
-    """Return a value for every bound argument and constexpr of `header`, by parameter.
+    """Return a value for every bound argument and constexpr of `order`, by parameter.
 
     Gives every buffer its addresses in `space`. Raises `Failure`.
     """
     constexprs = {
         name: ast_source.decode(value, lambda wanted: _function(loaded, wanted))
-        for name, value in header["constexprs"].items()
+        for name, value in order.constexprs.items()
     }
     values = {
         name: _value(name, argument, constexprs, space)
-        for name, argument in header["arguments"].items()
+        for name, argument in order.arguments.items()
         if name not in constexprs
     }
     for name, value in constexprs.items():

@@ -11,17 +11,18 @@ Elements are looked at piece by piece: what is between takes several times their
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from compiler.json_number import LARGEST_EXACT, written_number
+from compiler.messages.wire import Send
 from launch.buffers import npy
 from launch.buffers.allocation import shared_part
 from launch.buffers.element_types import Array, readable, stored
-from launch.messages import Tolerance
+from launch.messages import CompareOrder, OutputOrder, Place, Tolerance
 
 MOST_VALUES = 65_536
 PIECE = 1 << 20
@@ -94,9 +95,6 @@ def _nested(values: Any) -> Any:
     )
 
 
-Send = Callable[[dict[str, Any], bytes], None]
-
-
 @dataclass(frozen=True)
 class Unwritten:
     """Which elements nobody wrote, flat; None: every element was written."""
@@ -107,7 +105,6 @@ class Unwritten:
 
 
 _NOTHING_MISSING = Unwritten()
-_NOT_EXPECTED = "expected_unwritten"
 
 
 @dataclass(frozen=True)
@@ -123,53 +120,45 @@ class Difference:
     mismatched: Array
 
 
-def compare(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
+def compare(order: CompareOrder, body: bytes, send: Send) -> dict[str, Any]:
     """Return a summary of every output, and a comparison of those with expected elements.
 
-    `header["outputs"]` has, by name: `dtype`, `shape`, `return` (none, summary, values,
-    tensor), `actual` and `expected` (places in `body`, the latter or None), `expected_dtype`
-    (NumPy's name; None: as the output), `tolerance`, and `unwritten` and `expected_unwritten`
-    (places of a bit for each element, or None). Sends `tensor:<name>`, a `.npy` file, where
-    `return` is tensor.
+    Sends `tensor:<name>`, a `.npy` file, of those that are to be returned as tensors.
     """
     results = {}
-    for name, output in header["outputs"].items():
-        kind = stored(output["dtype"])
-        actual = np.frombuffer(shared_part(body, output["actual"]), kind).reshape(output["shape"])
+    for name, output in order.outputs.items():
+        kind = stored(output.dtype)
+        actual = np.frombuffer(shared_part(body, output.actual), kind).reshape(output.shape)
         missing = Unwritten(
-            *(_bits(body, output.get(side), actual.size) for side in ("unwritten", _NOT_EXPECTED))
+            _bits(body, output.unwritten, actual.size),
+            _bits(body, output.expected_unwritten, actual.size),
         )
         results[name] = {
-            "summary": summary(actual, output["dtype"], missing.actual),
+            "summary": summary(actual, output.dtype, missing.actual),
             "comparison": _compared(actual, output, body, missing),
-            "values": values(actual, output["dtype"]) if output.get("return") == "values" else None,
+            "values": values(actual, output.dtype) if output.returned == "values" else None,
         }
-        if output.get("return") == "tensor":
+        if output.returned == "tensor":
             send({"kind": "stage", "stage": f"tensor:{name}", "ms": 0.0}, npy.write(actual))
-    return {"kind": "result", "outputs": results}
+    return {"outputs": results}
 
 
-def _bits(body: bytes, place: list[int] | None, count: int) -> Array | None:
+def _bits(body: bytes, place: Place | None, count: int) -> Array | None:
     if place is None:
         return None
     return np.unpackbits(np.frombuffer(shared_part(body, place), np.uint8), count=count).view("?")
 
 
 def _compared(
-    actual: Array, output: dict[str, Any], body: bytes, missing: Unwritten
+    actual: Array, output: OutputOrder, body: bytes, missing: Unwritten
 ) -> dict[str, Any] | None:
-    if output.get("expected") is None:
+    if output.expected is None:
         return None
-    data, numpys, dtype = (
-        shared_part(body, output["expected"]),
-        output["expected_dtype"],
-        output["dtype"],
-    )
-    kind = np.dtype(numpys) if numpys else stored(dtype)
-    expected = np.frombuffer(data, kind).reshape(output["shape"])
-    tolerance = Tolerance(**output.get("tolerance", {}))
-    kinds = dtype, dtype if numpys is None else None
-    return comparison(actual, expected, tolerance, *kinds, missing=missing)
+    own = output.expected_dtype is None
+    kind = stored(output.dtype) if own else np.dtype(output.expected_dtype)
+    expected = np.frombuffer(shared_part(body, output.expected), kind).reshape(output.shape)
+    kinds = output.dtype, output.dtype if own else None
+    return comparison(actual, expected, output.tolerance, *kinds, missing=missing)
 
 
 def comparison(

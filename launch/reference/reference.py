@@ -14,9 +14,9 @@ import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,10 +24,12 @@ from compiler.back.back import spent_ms
 from compiler.diagnostic import KERNEL_FOLDER, Failure, file_in_kernel
 from compiler.front import ast_source, environment
 from compiler.json_number import read_number
+from compiler.messages.wire import Send
 from launch.buffers.allocation import BadBuffer, Leaf, leaf_of, leaves, materialise, part, view
 from launch.buffers.element_types import Array, readable
 from launch.interpreter import user_errors
 from launch.interpreter.printed import BoundedOutput
+from launch.messages import ExpectedOutput, NumpyName, ReferenceOrder, ReferenceReport
 from launch.reference.expected import SLUG, at_return, by_output
 
 
@@ -62,8 +64,6 @@ def _read_only(elements: Array, dtype: str) -> Array:
 NUMPY = Language("numpy", given=_read_only)
 
 
-Send = Callable[[dict[str, Any], bytes], None]
-
 FUNCTION = "reference"
 PATH = f"{KERNEL_FOLDER}reference.py"
 _MODULE = "reference"
@@ -73,7 +73,7 @@ NEEDS_TORCH = "needs_torch"
 
 
 def reference(
-    header: dict[str, Any], body: bytes, send: Send, language: Language = NUMPY
+    order: ReferenceOrder, body: bytes, send: Send, language: Language = NUMPY
 ) -> dict[str, Any]:
     """Call `reference(**inputs)` and send `expected:<name>` for every output, in C order.
 
@@ -83,18 +83,15 @@ def reference(
     constexprs are Python values. A function without `**` gets what it names. It
     returns a dict by output, or the array of the only output.
 
-    `header`: `source` (its place in `body`), `allocations`, `arguments`, `constexprs`.
-    The result has each output's NumPy `dtype` and `shape`, and whether it is `unchanged`: to be
-    what the argument holds already. Raises `Failure`, mostly
-    `invalid_reference`.
+    The result is a ReferenceReport. Raises `Failure`, mostly `invalid_reference`.
     """
     started = perf_counter()
     with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
         warnings.simplefilter("ignore")
-        text = part(body, header["source"]).decode()
-        memories = _memories(header, body)
-        returned = _called(_defined(text), _inputs(header, memories, language), language)
-        outputs = [found for found in leaves(header["arguments"]) if found.output]
+        text = part(body, order.source).decode()
+        memories = _memories(order, body)
+        returned = _called(_defined(text), _inputs(order, memories, language), language)
+        outputs = [found for found in leaves(order.arguments) if found.output]
         expected = _expected(returned, outputs, text)
         sys.stdout.flush()
     ms = spent_ms(started)
@@ -105,16 +102,16 @@ def reference(
         for leaf in outputs
         if leaf.name in expected
     }
-    return {"kind": "result", "outputs": described, "timings_ms": {"reference": ms}}
+    return asdict(ReferenceReport(outputs=described))
 
 
-def _described(expected: Array, leaf: Leaf, memory: Array | None) -> dict[str, Any]:
+def _described(expected: Array, leaf: Leaf, memory: Array | None) -> ExpectedOutput:
     unchanged = False
     if memory is not None and leaf.elements:
         before = readable(view(memory, leaf), leaf.dtype)
         unchanged = np.array_equal(expected, before, equal_nan=True)
-    shape = list(expected.shape)
-    return {"dtype": expected.dtype.name, "shape": shape, "unchanged": unchanged}
+    name = cast("NumpyName", expected.dtype.name)
+    return ExpectedOutput(dtype=name, shape=list(expected.shape), unchanged=unchanged)
 
 
 def _expected(returned: Any, outputs: Sequence[Leaf], text: str) -> dict[str, Array]:
@@ -198,31 +195,30 @@ def _told(error: BaseException) -> tuple[str, str]:
     return SLUG, f"{said}; there are NumPy and Python's standard library"
 
 
-def _memories(header: dict[str, Any], body: bytes) -> list[Array | None]:
+def _memories(order: ReferenceOrder, body: bytes) -> list[Array | None]:
     """Return what is in the allocations at first, None of those without initial contents."""
     try:
-        allocations = materialise(header["allocations"], header["arguments"], body)
+        allocations = materialise(order.allocations, order.arguments, body)
     except BadBuffer as error:
         raise Failure("invalid_argument", "request", str(error)) from error
     return [
         None if given["init"] is None else allocation.memory
-        for given, allocation in zip(header["allocations"], allocations, strict=True)
+        for given, allocation in zip(order.allocations, allocations, strict=True)
     ]
 
 
 def _inputs(
-    header: dict[str, Any], memories: list[Array | None], language: Language
+    order: ReferenceOrder, memories: list[Array | None], language: Language
 ) -> dict[str, Any]:
     try:
         inputs = {
             name: _input(name, argument, memories, language)
-            for name, argument in header["arguments"].items()
+            for name, argument in order.arguments.items()
             if argument["kind"] != "buffer" or memories[argument["allocation"]] is not None
         }
     except BadBuffer as error:
         raise Failure("invalid_argument", "request", str(error)) from error
-    constexprs = header.get("constexprs") or {}
-    values = {name: ast_source.decode(value, str) for name, value in constexprs.items()}
+    values = {name: ast_source.decode(value, str) for name, value in order.constexprs.items()}
     return inputs | {name: value for name, value in values.items() if "." not in name}
 
 

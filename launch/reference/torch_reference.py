@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from compiler.messages.wire import task_of
 from launch.buffers.element_types import Array, readable, stored
+from launch.messages import ReferenceOrder
 from launch.reference.reference import Language, reference
 
 _OWN: Mapping[str, torch.dtype] = {
@@ -70,7 +72,7 @@ def _tensors(inputs: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
 TORCH = Language("torch", given=tensor_of, returned=plain, misused=misused)
 
 
-TASKS = {"reference": partial(reference, language=TORCH)}
+TASKS = dict([task_of(ReferenceOrder, partial(reference, language=TORCH))])
 
 _ALSO = (
     "numpy.fft", "numpy.linalg", "numpy.random", "torch.fft", "torch.func", "torch.linalg",

@@ -1,7 +1,7 @@
 """The cases of one launch, each from its arguments to its verdict."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from launch.request.case import Case, seeds_of
 from launch.request.grid import parse_grid
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import CaseResult, Output
-from launch.request.launch_request import LaunchRequest
+from launch.request.launch_request import LaunchRequest, ReturnMode, TraceRequest
 from launch.request.reference_request import Reference
 from launch.request.verdict import Evidence, Verdict, verdict_of
 from store.blobs import Blobs
@@ -132,12 +132,8 @@ class Cases:
     async def _run(self, job: CompileJob, run: PreparedRun) -> RunResult:
         gpu = self._context.gpu
         if gpu is None:
-            trace = self._request.trace
-            asked = {
-                "checks": list(self._request.checks),
-                "trace": trace.model_dump(mode="json") if trace else None,
-            }
-            return await self._interpreted(job, run, asked)
+            request = self._request
+            return await self._interpret(job, run, checks=request.checks, trace=request.trace)
         if self._job.infers:
             job = specialized_job(job, run.inferred)
         result, self.compilation, ms = await run_on_gpu(
@@ -146,13 +142,18 @@ class Cases:
         self.compile_ms += ms
         return result
 
-    async def _interpreted(
-        self, job: CompileJob, run: PreparedRun, asked: Mapping[str, Any]
+    async def _interpret(
+        self,
+        job: CompileJob,
+        run: PreparedRun,
+        *,
+        checks: Sequence[str] = (),
+        trace: TraceRequest | None = None,
     ) -> RunResult:
-        timeout_s, cut = self._request.timeout_s, (await self._sources.read(job)).cut
-        header = {"options": job.options, "target": job.target_name, **asked}
+        pool, timeout_s = self._context.children.kernels, self._request.timeout_s
+        cut = (await self._sources.read(job)).cut
         return await interpret(
-            self._context.children.kernels, cut, run, header, timeout_s, self._deadline
+            pool, job, cut, run, timeout_s, self._deadline, checks=checks, trace=trace
         )
 
     async def _expected(self, case: Case, run: PreparedRun) -> Expected | None:
@@ -177,7 +178,7 @@ class Cases:
         except (BindingFailed, RequestRejected, CompilationFailed) as error:
             return no_reference(f"the reference's kernel cannot be run: {error}")
         if self._context.gpu is None:
-            return of_kernel(await self._interpreted(job, run, {}), run)
+            return of_kernel(await self._interpret(job, run), run)
         result, _, ms = await run_on_gpu(
             self._context.gpu, self._job, self._request, job, run, self._deadline, plain=True
         )
@@ -232,7 +233,7 @@ class Cases:
         run: PreparedRun,
         actual: Actual,
         expected: Expected | None,
-        returned: dict[str, str],
+        returned: dict[str, ReturnMode],
     ) -> Compared:
         pool = self._context.children.kernels
         return await compare(pool, run, actual, expected, case.reference, returned)

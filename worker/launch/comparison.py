@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from compiler.compilation import amended
-from launch.messages import Finding
+from compiler.messages.wire import header_of
+from launch.messages import CompareOrder, Finding, OutputOrder, Place, Tolerance
 from launch.request.launch_record import Comparison, Output
+from launch.request.launch_request import ReturnMode
 from launch.request.reference_request import Reference
 from launch.request.tolerance import default_tolerance
 from worker.compile.reports import Malformed, read_report
@@ -51,7 +52,7 @@ async def compare(
     actual: Actual,
     expected: Expected | None,
     reference: Reference | None,
-    returned: dict[str, str],
+    returned: Mapping[str, ReturnMode],
 ) -> Compared:
     """Compare the outputs in `actual`. Raises NotCompared."""
     parts = _named("actual", actual.outputs) | _named("unwritten", actual.unwritten)
@@ -59,16 +60,19 @@ async def compare(
         parts |= _named("expected", expected.outputs)
         parts |= _named("expected_unwritten", expected.unwritten)
     body, places = laid_out(parts)
-    asked = {
-        name: _asked(name, run, places, expected, reference, returned) for name in actual.outputs
-    }
+    order = CompareOrder(
+        outputs={
+            name: _order_of(name, run, places, expected, reference, returned)
+            for name in actual.outputs
+        }
+    )
     outcome = await run_task(
         pool,
-        "cut",
-        {"task": "compare", "outputs": asked},
+        order.profile,
+        header_of(order),
         body,
         deadline_s=COMPARE_DEADLINE_S,
-        stages={f"tensor:{name}" for name in asked},
+        stages={f"tensor:{name}" for name in order.outputs},
     )
     if outcome.result is None:
         said = (outcome.failure or {}).get("message", "")
@@ -80,8 +84,8 @@ async def compare(
     outputs = {
         name: Output(
             summary=item.summary if returned.get(name, "summary") != "none" else None,
-            comparison=_told(
-                item.comparison, asked[name]["tolerance"], _note(name, item, expected)
+            comparison=_annotated(
+                item.comparison, order.outputs[name].tolerance, _note(name, item, expected)
             ),
             values=item.values,
         )
@@ -114,12 +118,12 @@ def _named(kind: str, parts: dict[str, bytes]) -> dict[str, bytes]:
     return {f"{kind}:{name}": data for name, data in parts.items()}
 
 
-def _told(
-    comparison: Comparison | None, tolerance: dict[str, Any], note: str | None
+def _annotated(
+    comparison: Comparison | None, tolerance: Tolerance, note: str | None
 ) -> Comparison | None:
     if comparison is None:
         return None
-    return amended(comparison, rtol=tolerance["rtol"], atol=tolerance["atol"], note=note)
+    return amended(comparison, rtol=tolerance.rtol, atol=tolerance.atol, note=note)
 
 
 def _note(name: str, output: ComparedOutput, expected: Expected | None) -> str | None:
@@ -144,36 +148,36 @@ def _note(name: str, output: ComparedOutput, expected: Expected | None) -> str |
     return None
 
 
-def _asked(
+def _order_of(
     name: str,
     run: PreparedRun,
-    places: dict[str, list[int]],
+    places: dict[str, Place],
     expected: Expected | None,
     reference: Reference | None,
-    returned: dict[str, str],
-) -> dict[str, Any]:
+    returned: Mapping[str, ReturnMode],
+) -> OutputOrder:
     buffer = run.bound.outputs[name]
     is_expected = expected is not None and name in expected.outputs
-    return {
-        "dtype": buffer.dtype,
-        "shape": buffer.shape,
-        "return": returned.get(name, "summary"),
-        "actual": places[f"actual:{name}"],
-        "expected": places[f"expected:{name}"] if is_expected else None,
-        "unwritten": places.get(f"unwritten:{name}"),
-        "expected_unwritten": places.get(f"expected_unwritten:{name}"),
-        "expected_dtype": expected.dtypes.get(name) if expected else None,
-        "tolerance": _tolerance(buffer.dtype, reference),
-    }
+    return OutputOrder(
+        dtype=buffer.dtype,
+        shape=buffer.shape,
+        returned=returned.get(name, "summary"),
+        actual=places[f"actual:{name}"],
+        expected=places[f"expected:{name}"] if is_expected else None,
+        unwritten=places.get(f"unwritten:{name}"),
+        expected_unwritten=places.get(f"expected_unwritten:{name}"),
+        expected_dtype=expected.dtypes.get(name) if expected else None,
+        tolerance=_tolerance(buffer.dtype, reference),
+    )
 
 
-def _tolerance(dtype: str, reference: Reference | None) -> dict[str, Any]:
+def _tolerance(dtype: str, reference: Reference | None) -> Tolerance:
     default = default_tolerance(dtype)
-    tolerance: dict[str, Any] = {"rtol": default.rtol, "atol": default.atol}
     if reference is None:
-        return tolerance
-    given = {"rtol": reference.rtol, "atol": reference.atol}
-    tolerance |= {field: value for field, value in given.items() if value is not None}
-    tolerance["equal_nan"] = reference.equal_nan
-    tolerance["max_mismatched_ratio"] = reference.max_mismatched_ratio
-    return tolerance
+        return default
+    return Tolerance(
+        default.rtol if reference.rtol is None else reference.rtol,
+        default.atol if reference.atol is None else reference.atol,
+        reference.equal_nan,
+        reference.max_mismatched_ratio,
+    )

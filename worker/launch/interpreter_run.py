@@ -4,20 +4,24 @@ User Python runs in that child. It can forge everything it reports of its own ke
 on the interpreter is as honest as the kernel's author; it never sees what is expected.
 """
 
-from typing import Any
+from collections.abc import Sequence
 
+from compiler.job import CompileJob
+from compiler.messages.wire import header_of
 from compiler.problem import Problem, failure_problem
+from launch.messages import InterpretOrder, InterpretReport, TraceOrder
 from launch.request.bound_arguments import Buffer
+from launch.request.launch_request import TraceRequest
 from launch.request.verdict import RunEnding
 from worker.compile.child_failure import misreported, violation_of
 from worker.compile.reports import Malformed, SliceReport, read_report
-from worker.launch.launch_reports import InterpretReport, LaunchFailure
+from worker.launch.launch_reports import LaunchFailure, finding_of, read_message
 from worker.launch.run import (
     Deadline,
     PreparedRun,
     RunResult,
-    arguments_header,
     bits_bytes,
+    inputs_of,
     size_bytes,
 )
 from worker.pool.child_outcome import ChildOutcome, Ending
@@ -27,29 +31,34 @@ from worker.pool.retry import killed_from_outside, run_task
 
 async def interpret(
     pool: Pool,
+    job: CompileJob,
     cut: SliceReport,
     run: PreparedRun,
-    asked: dict[str, Any],
     timeout_s: float,
     deadline: Deadline,
+    *,
+    checks: Sequence[str] = (),
+    trace: TraceRequest | None = None,
 ) -> RunResult:
-    """Run the kernel; `asked` has options, checks and trace. Raises DeadlinePassed."""
+    """Run the kernel of `job`, whose slice is `cut`. Raises DeadlinePassed."""
     source = (cut.opinion or cut.slice).encode()
-    header = {
-        "task": "interpret",
-        "kernel": run.kernel,
-        "source": [0, len(source)],
-        "files": cut.files,
-        "touched": cut.touched,
-        "grid": run.grid,
-        **asked,
-        **arguments_header(run, len(source)),
-    }
+    order = InterpretOrder(
+        kernel=run.kernel,
+        source=(0, len(source)),
+        files=cut.files,
+        touched=cut.touched,
+        grid=run.grid,
+        options=job.options,
+        target=job.target_name,
+        checks=checks,
+        trace=None if trace is None else TraceOrder(**trace.model_dump(mode="json")),
+        **inputs_of(run, len(source)),
+    )
     limit_s = deadline.limit_s(timeout_s)
     outcome = await run_task(
         pool,
-        "front",
-        header,
+        order.profile,
+        header_of(order),
         source + run.uploads,
         deadline_s=limit_s,
         stages=_stages(run),
@@ -59,7 +68,7 @@ async def interpret(
     ran = RunResult(stdout=outcome.stdout.decode(errors="replace"))
     try:
         if outcome.result is not None:
-            _take(ran, read_report(InterpretReport, outcome.result), outcome, run)
+            _take(ran, read_message(InterpretReport, outcome.result), outcome, run)
         elif outcome.failure is not None:
             _take_failure(ran, read_report(LaunchFailure, outcome.failure))
         else:
@@ -88,8 +97,7 @@ def _take(ran: RunResult, report: InterpretReport, outcome: ChildOutcome, run: P
         if f"unwritten:{name}" in stages
     }
     ran.trace = stages.get("trace")
-    ran.findings = list(report.findings)
-    ran.findings += [modified.as_finding() for modified in report.modified]
+    ran.findings = [*report.findings, *map(finding_of, report.modified)]
     ran.deterministic = report.deterministic
 
 

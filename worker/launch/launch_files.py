@@ -8,6 +8,7 @@ from compiler.compilation import amended
 from compiler.diagnostic import clipped
 from launch.messages import Finding
 from launch.request.launch_record import Output, launch_url
+from launch.request.launch_request import ReturnMode
 from store.blobs import Blobs
 from store.launches import Launches
 from worker.launch.run import PreparedRun
@@ -61,9 +62,11 @@ class LaunchFiles:
             answered.append(finding)
         return answered
 
-    def granted(self, returned: Mapping[str, str], run: PreparedRun) -> dict[str, str]:
+    def granted(
+        self, returned: Mapping[str, ReturnMode], run: PreparedRun
+    ) -> dict[str, ReturnMode]:
         """Return what each output of `run` is answered as: no more values than there may be."""
-        granted = {}
+        granted: dict[str, ReturnMode] = {}
         for name, output in run.bound.outputs.items():
             granted[name] = returned.get(name, "summary")
             if granted[name] == "values":

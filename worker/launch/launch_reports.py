@@ -1,28 +1,37 @@
 """What the children of launches report, checked before it is believed.
 
-A child that ran user code can say anything: what fits these shapes may still be a lie about its own
-kernel or reference, but it is of a bounded size, complete, and cannot break who reads it.
+A child that ran user code can say anything: what fits these bounds may still be a lie about its own
+kernel or reference, but it is of a bounded size, complete, and cannot break who reads it. The
+members are those of `launch.messages`; here stands only how large each may be.
 """
 
-from math import prod
-from typing import Annotated, Any, Literal, get_type_hints
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
-from pydantic import BeforeValidator, Field, TypeAdapter, create_model
+from pydantic import AfterValidator, Field, TypeAdapter, create_model
 
-from launch.messages import Finding
+from launch import messages
+from launch.messages import Finding, ModifiedInput
 from launch.request.launch_record import Comparison, Summary
-from worker.compile.reports import Diagnostics, Message, Report
+from worker.compile.reports import Diagnostics, Message, Report, read_report
 
 MAX_FINDINGS = 64
-
-_ITEM_BYTES = {
-    "bool": 1,
-    **{f"{sign}int{bits}": bits // 8 for sign in ("", "u") for bits in (8, 16, 32, 64)},
-    **{f"float{bits}": bits // 8 for bits in (16, 32, 64)},
-}
+_MAX_ARGUMENTS = 256
 _Integer = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Indices = Annotated[list[_Integer], Field(max_length=8)]
 _Name = Annotated[str, Field(max_length=1024)]
+_BOUNDS: dict[Any, Any] = {
+    str: _Name,
+    str | None: _Name | None,
+    int: _Integer,
+    int | None: _Integer | None,
+    list[int]: _Indices,
+    list[int] | None: _Indices | None,
+}
+"""What a text, a number and a list of numbers may be at most where nothing else is said."""
+
+_Record = TypeVar("_Record")
 
 
 class LaunchFailure(Report):
@@ -48,33 +57,60 @@ class LaunchFailure(Report):
     diagnostics: Diagnostics
 
 
-_BOUNDS: dict[Any, Any] = {
-    str: _Name,
-    str | None: _Name | None,
-    int | None: _Integer | None,
-    list[int] | None: _Indices | None,
+def _bounded(kind: type[_Record], **bounds: Any) -> type[Report]:
+    """Return the model that reads records of `kind` strictly: complete, and each within its bound.
+
+    `bounds`: the types of members that `_BOUNDS` has none for, or type and default.
+    """
+    members: dict[str, Any] = {}
+    for name, hint in get_type_hints(kind).items():
+        bound = bounds.get(name, _BOUNDS.get(hint, hint))
+        members[name] = bound if isinstance(bound, tuple) else (bound, ...)
+    return create_model(f"Bounded{kind.__name__}", __base__=Report, **members)
+
+
+def _record_of(kind: type[_Record]) -> Callable[[Report], _Record]:
+    """Return what makes a record of what its model has read."""
+    names = [item.name for item in fields(kind)]  # type: ignore[arg-type]
+    return lambda read: kind(**{name: getattr(read, name) for name in names})
+
+
+def _within(kind: type[_Record], **bounds: Any) -> Any:
+    """Return the type of a member that holds records of `kind`."""
+    return Annotated[_bounded(kind, **bounds), AfterValidator(_record_of(kind))]
+
+
+def _bounded_list(item: Any, most: int) -> Any:
+    return Annotated[list[item], Field(max_length=most)]
+
+
+def _bounded_dict(item: Any, most: int) -> Any:
+    return Annotated[dict[_Name, item], Field(max_length=most)]
+
+
+_MODELS: dict[type, type[Report]] = {
+    messages.InterpretReport: _bounded(
+        messages.InterpretReport,
+        findings=_bounded_list(_within(Finding, message=Message), MAX_FINDINGS),
+        modified=_bounded_list(_within(ModifiedInput), _MAX_ARGUMENTS),
+        finished=(bool, True),
+    ),
+    messages.ReferenceReport: _bounded(
+        messages.ReferenceReport,
+        outputs=_bounded_dict(
+            _within(messages.ExpectedOutput, unchanged=(bool, False)), _MAX_ARGUMENTS
+        ),
+    ),
 }
-"""What a text, a number and a list of numbers of a child may be at most."""
+"""What reads each report of a child that ran user code."""
 
 
-def _bounded_finding() -> type[Report]:
-    """Return what reads a finding strictly: every member is there, and none beyond its bound."""
-    members: dict[str, Any] = {
-        name: (_BOUNDS.get(kind, kind), ...) for name, kind in get_type_hints(Finding).items()
-    }
-    return create_model("BoundedFinding", __base__=Report, **members | {"message": (Message, ...)})
+def read_message(kind: type[_Record], header: dict[str, Any]) -> _Record:
+    """Return what a child that ran user code reports. Raises Malformed."""
+    return _record_of(kind)(read_report(_MODELS[kind], header))
 
 
-_BOUNDED_FINDING = _bounded_finding()
 _FINDINGS = TypeAdapter(list[Finding])
-
-
-def _found(said: Any) -> Finding:
-    return Finding(**_BOUNDED_FINDING.model_validate(said).model_dump())
-
-
-ChildFinding = Annotated[Finding, BeforeValidator(_found)]
-"""A finding that a child of user code reports."""
 
 
 def read_findings(said: list[dict[str, Any]]) -> list[Finding]:
@@ -85,57 +121,19 @@ def read_findings(said: list[dict[str, Any]]) -> list[Finding]:
     return _FINDINGS.validate_python(said)
 
 
-class Modified(Report):
-    """An argument that is no output, and was changed."""
-
-    argument: _Name
-    elements: _Integer
-    first_index: _Indices
-
-    def as_finding(self) -> Finding:
-        """Return the finding of it."""
-        message = (
-            f"{self.argument} is no output, but {self.elements} of its elements were changed, "
-            f"the first at {self.first_index}. Mark it as an output if that is meant."
-        )
-        return Finding(
-            kind="input_modified",
-            access="write",
-            argument=self.argument,
-            index=self.first_index,
-            message=message,
-        )
-
-
-class InterpretReport(Report):
-    """Of a child that ran the kernel on the interpreter, beside user code."""
-
-    findings: list[ChildFinding] = Field(max_length=MAX_FINDINGS)
-    modified: list[Modified] = Field(max_length=256)
-    deterministic: bool | None
-
-
-class ExpectedOutput(Report):
-    """What a reference returned for one output: NumPy's dtype name, and the shape."""
-
-    dtype: Literal[
-        "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-        "float16", "float32", "float64",
-    ]  # fmt: skip
-    shape: _Indices
-    unchanged: bool = False
-    """It is an output in place, and each element is to be what it was before."""
-
-    @property
-    def size_bytes(self) -> int:
-        """What its elements take."""
-        return prod(self.shape) * _ITEM_BYTES[self.dtype]
-
-
-class ReferenceReport(Report):
-    """Of a child that ran the user's reference."""
-
-    outputs: dict[_Name, ExpectedOutput] = Field(max_length=256)
+def finding_of(modified: ModifiedInput) -> Finding:
+    """Return the finding of an input that was changed."""
+    message = (
+        f"{modified.argument} is no output, but {modified.elements} of its elements were changed, "
+        f"the first at {modified.first_index}. Mark it as an output if that is meant."
+    )
+    return Finding(
+        kind="input_modified",
+        access="write",
+        argument=modified.argument,
+        index=modified.first_index,
+        message=message,
+    )
 
 
 class ComparedOutput(Report):

@@ -7,15 +7,16 @@ expected, as its author may anyway; it cannot make a kernel pass whose outputs i
 from dataclasses import dataclass, field
 
 from compiler.diagnostic import MESSAGE_CHARS, clipped
-from launch.messages import Finding
+from compiler.messages.wire import header_of
+from launch.messages import ExpectedOutput, Finding, ReferenceOrder, ReferenceReport
 from launch.request.bound_arguments import Buffer
 from launch.request.reference_request import Reference
 from launch.request.verdict import RunEnding
 from store.workers import Workers
 from worker.compile.reports import Malformed, read_report
 from worker.launch.launch_children import TORCH, Children
-from worker.launch.launch_reports import ExpectedOutput, LaunchFailure, ReferenceReport
-from worker.launch.run import Deadline, PreparedRun, RunResult, arguments_header
+from worker.launch.launch_reports import LaunchFailure, read_message
+from worker.launch.run import Deadline, PreparedRun, RunResult, inputs_of
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.retry import run_task
 
@@ -54,16 +55,12 @@ async def expect(
     if pool is None:
         return no_reference(f"{reference.language} is not available on this worker: use numpy")
     source = (reference.source or "").encode()
-    header = {
-        "task": "reference",
-        "source": [0, len(source)],
-        **arguments_header(run, len(source)),
-    }
+    order = ReferenceOrder(source=(0, len(source)), **inputs_of(run, len(source)))
     limit_s = deadline.limit_s(timeout_s)
     outcome = await run_task(
         pool,
-        "front",
-        header,
+        order.profile,
+        header_of(order),
         source + run.uploads,
         deadline_s=limit_s,
         stages={f"expected:{name}" for name in run.bound.outputs},
@@ -76,7 +73,7 @@ async def expect(
             return _failed(failure, await _torch(registry) if failure.slug == _NEEDS_TORCH else "")
         if outcome.result is None:
             return no_reference(f"the reference did not return ({outcome.detail})")
-        return _expected(read_report(ReferenceReport, outcome.result), outcome, run)
+        return _expected(read_message(ReferenceReport, outcome.result), outcome, run)
     except Malformed as error:
         return no_reference(f"the reference did not report as it should: {error}")
 

@@ -4,6 +4,7 @@ The moment by which a launch must be over, however many cases it has.
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from compiler.constexpr import Value
 from compiler.problem import Problem
 from compiler.specialization import Specialization
-from launch.messages import Finding
+from launch.messages import Finding, Place
 from launch.request.bound_arguments import BoundArguments, Buffer
 from launch.request.element import ITEM_BYTES
 from launch.request.launch_record import Profile, Timing
@@ -106,18 +107,6 @@ def not_run(problem: Problem) -> RunResult:
     return RunResult(ending=RunEnding.NOT_RUN, problem=problem)
 
 
-@dataclass(frozen=True, slots=True)
-class BodyPart:
-    """Where bytes lie in a frame's body."""
-
-    offset: int
-    size: int
-
-    def to_json(self) -> list[int]:
-        """Return the form that children read."""
-        return [self.offset, self.size]
-
-
 def size_bytes(buffer: Buffer) -> int:
     """Return what the elements of a buffer take, one behind the other."""
     return prod(buffer.shape) * ITEM_BYTES[buffer.dtype]
@@ -128,17 +117,18 @@ def bits_bytes(buffer: Buffer) -> int:
     return -(-prod(buffer.shape) // 8)
 
 
-def laid_out(parts: dict[str, bytes]) -> tuple[bytes, dict[str, list[int]]]:
+def laid_out(parts: Mapping[str, bytes]) -> tuple[bytes, dict[str, Place]]:
     """Return `parts` one behind the other, and the place of each by name."""
-    places, offset = {}, 0
+    places: dict[str, Place] = {}
+    offset = 0
     for name, data in parts.items():
-        places[name] = BodyPart(offset, len(data)).to_json()
+        places[name] = (offset, len(data))
         offset += len(data)
     return b"".join(parts.values()), places
 
 
-def arguments_header(run: PreparedRun, offset: int) -> dict[str, Any]:
-    """Return the bound arguments for a child whose uploads begin at `offset` of the body."""
+def inputs_of(run: PreparedRun, offset: int) -> dict[str, Any]:
+    """Return what an InputsOrder says of `run`, whose uploads begin at `offset` of the body."""
     dumped = run.bound.model_dump(mode="json")
     for allocation in dumped["allocations"]:
         if allocation["body"] is not None:

@@ -184,7 +184,6 @@ async def refer(pool, text, arguments, **more):
     bound = Bound(arguments)
     header = {
         "task": "reference",
-        "language": "numpy",
         "source": [0, len(text.encode())],
         "allocations": bound.allocations,
         "arguments": bound.arguments,

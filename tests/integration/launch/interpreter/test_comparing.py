@@ -18,10 +18,10 @@ async def test_outputs_are_summed_up_compared_and_written_as_asked(pool):
     outputs = {
         "z": {
             "dtype": "fp32", "shape": [2, 2], "actual": [0, 16], "expected": [16, 32],
-            "expected_dtype": "float64", "tolerance": {"rtol": 1e-5}, "return": "tensor",
+            "expected_dtype": "float64", "tolerance": {"rtol": 1e-5}, "returned": "tensor",
         },
         "counts": {
-            "dtype": "i64", "shape": [2], "actual": [48, 16], "expected": None, "return": "values",
+            "dtype": "i64", "shape": [2], "actual": [48, 16], "returned": "values",
         },
     }  # fmt: skip
     header = {"task": "compare", "outputs": outputs}

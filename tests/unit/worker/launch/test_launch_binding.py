@@ -13,7 +13,7 @@ from launch.request.bound_arguments import BoundArguments, NoValue, Scalar
 from launch.request.grid import parse_grid
 from launch.request.hint_check import HintViolated
 from worker.compile.reports import KernelFacts, read_report
-from worker.launch.run import PreparedRun, arguments_header
+from worker.launch.run import PreparedRun, inputs_of
 from worker.launch.run_binding import bind, bind_ir, only, with_uploads
 
 X = {"shape": [8], "dtype": "fp32", "init": {"kind": "zeros"}}
@@ -197,5 +197,5 @@ def test_uploads_lie_one_behind_the_other_and_behind_the_source() -> None:
 
     assert found.uploads == b"firstsecond"
     assert [allocation.body for allocation in found.bound.allocations] == [(0, 5), (5, 6)]
-    header = arguments_header(found, 100)
+    header = inputs_of(found, 100)
     assert [allocation["body"] for allocation in header["allocations"]] == [[100, 5], [105, 6]]

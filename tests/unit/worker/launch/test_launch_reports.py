@@ -5,13 +5,9 @@ from typing import Any
 
 import pytest
 
+from launch.messages import InterpretReport, ReferenceReport
 from worker.compile.reports import Malformed, read_report
-from worker.launch.launch_reports import (
-    MAX_FINDINGS,
-    InterpretReport,
-    LaunchFailure,
-    ReferenceReport,
-)
+from worker.launch.launch_reports import MAX_FINDINGS, LaunchFailure, finding_of, read_message
 
 FOUND: dict[str, Any] = {
     "kind": "out_of_bounds", "access": "read", "argument": "x_ptr", "index": [8], "file": "user.py",
@@ -21,7 +17,7 @@ REPORT: dict[str, Any] = {"findings": [FOUND], "modified": [], "deterministic": 
 
 
 def test_a_finding_is_answered_as_it_was_found() -> None:
-    [found] = read_report(InterpretReport, REPORT).findings
+    [found] = read_message(InterpretReport, REPORT).findings
 
     answered = asdict(found)
 
@@ -30,9 +26,9 @@ def test_a_finding_is_answered_as_it_was_found() -> None:
 
 def test_a_changed_input_is_a_finding_that_says_what_to_do() -> None:
     modified = {"argument": "x_ptr", "elements": 3, "first_index": [0, 2]}
-    report = read_report(InterpretReport, REPORT | {"modified": [modified]})
+    report = read_message(InterpretReport, REPORT | {"modified": [modified]})
 
-    finding = report.modified[0].as_finding()
+    finding = finding_of(report.modified[0])
 
     assert (finding.kind, finding.argument, finding.index) == ("input_modified", "x_ptr", [0, 2])
     assert "3 of its elements" in finding.message
@@ -56,7 +52,7 @@ def test_a_changed_input_is_a_finding_that_says_what_to_do() -> None:
 )
 def test_what_is_no_report_of_a_run_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(Malformed):
-        read_report(InterpretReport, REPORT | changes)
+        read_message(InterpretReport, REPORT | changes)
 
 
 @pytest.mark.parametrize("slug", ["worker_lost", "cancelled", "internal_error", "passed", None])
@@ -72,7 +68,7 @@ def test_a_child_cannot_claim_what_only_others_know(slug: str | None) -> None:
 def test_what_is_expected_says_its_size(dtype: str, size_bytes: int) -> None:
     described = {"out_ptr": {"dtype": dtype, "shape": [2, 3]}}
 
-    report = read_report(ReferenceReport, {"outputs": described})
+    report = read_message(ReferenceReport, {"outputs": described})
 
     assert report.outputs["out_ptr"].size_bytes == size_bytes
 
@@ -80,11 +76,11 @@ def test_what_is_expected_says_its_size(dtype: str, size_bytes: int) -> None:
 @pytest.mark.parametrize("dtype", ["object", "S8", "complex64", "V16", "<f4", "float128", ""])
 def test_what_is_expected_is_of_plain_numbers(dtype: str) -> None:
     with pytest.raises(Malformed):
-        read_report(ReferenceReport, {"outputs": {"out_ptr": {"dtype": dtype, "shape": [2]}}})
+        read_message(ReferenceReport, {"outputs": {"out_ptr": {"dtype": dtype, "shape": [2]}}})
 
 
 def test_a_long_message_is_kept_in_part_and_says_so() -> None:
-    report = read_report(
+    report = read_message(
         InterpretReport,
         {"findings": [FOUND | {"message": "x" * 9000}], "modified": [], "deterministic": None},
     )
