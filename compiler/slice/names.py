@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 from compiler.slice.scopes import (
     COMPREHENSIONS,
@@ -18,9 +16,14 @@ from compiler.slice.scopes import (
     How,
     Mention,
     Reading,
+    Scope,
+    ScopeStack,
     arguments_of,
     children,
     declared,
+    launched_name,
+    parsed_annotation,
+    root_of,
     stored,
     walrus,
 )
@@ -47,29 +50,17 @@ def read(statement: ast.stmt, *, annotations: bool = True) -> Reading:
     return reader.reading
 
 
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    own: frozenset[str]
-    module: frozenset[str] = frozenset()
-    """The names that are declared `global`."""
-    kind: Literal["function", "comprehension", "class"] = "function"
-
-
 class _Reader:
     def __init__(self, *, evaluates_annotations: bool) -> None:
         self.reading = Reading()
         self._evaluates_annotations = evaluates_annotations
-        self._scopes: list[_Scope] = []
+        self._scopes = ScopeStack()
         self._calls = 0
         """How many function bodies the node is in, which run later."""
         self._unsure = 0
 
     def visit(self, node: ast.AST) -> None:
-        visiting = _VISITING.get(node.__class__)
-        if visiting is not None:
-            visiting(self, node)
-        else:
-            self._below(node)
+        _VISITING.get(node.__class__, _Reader._below)(self, node)
 
     def _below(self, node: ast.AST) -> None:
         for child in children(node):
@@ -80,45 +71,29 @@ class _Reader:
             if node is not None:
                 self.visit(node)
 
-    # -- names ----------------------------------------------------------------------------
-
     def _is_module(self, name: str) -> bool:
-        """Return whether reading `name` here may find the module's.
-
-        A class body reads what it has not bound yet from the module, and functions do not see it.
-        """
-        for scope in reversed(self._scopes):
-            if name in scope.module:
-                return True
-            if name in scope.own:
-                if scope.kind != "class":
-                    return False
-                self.reading.uses_own = True
-        return True
+        """Return whether reading `name` here may find the module's."""
+        of_module, of_class = self._scopes.reads_module(name)
+        self.reading.uses_own |= of_class
+        return of_module
 
     def _mention(self, name: str, how: How, path: tuple[str, ...] = ()) -> None:
-        said = Mention(name, how, path, sure=not self._unsure and not self._calls)
-        (self.reading.later if self._calls else self.reading.now).append(said)
+        mention = Mention(name, how, path, sure=not self._unsure and not self._calls)
+        (self.reading.later if self._calls else self.reading.now).append(mention)
 
     def _opaque(self, what: str) -> None:
         self._mention("", "opaque", (what,))
 
     def _bind(self, name: str) -> None:
-        """Note a binding: at the top, or of a name that an enclosing function declared global."""
-        for scope in reversed(self._scopes):
-            if name in scope.module:
-                break
-            if name in scope.own:
-                return
-        (self.reading.later_binds if self._calls else self.reading.binds).add(name)
+        """Note a binding of the module's: at the top, or of what a function declared global."""
+        if self._scopes.binds_module(name):
+            (self.reading.later_binds if self._calls else self.reading.binds).add(name)
 
     def _name(self, node: ast.Name) -> None:
         if not isinstance(node.ctx, ast.Load):
             self._bind(node.id)
         elif self._is_module(node.id):
             self._mention(node.id, "load")
-
-    # -- expressions ----------------------------------------------------------------------
 
     def _attribute(self, node: ast.Attribute) -> None:
         self._chain(node, "attribute" if isinstance(node.ctx, ast.Load) else "store")
@@ -136,7 +111,7 @@ class _Reader:
                 self._mention(node.id, how, tuple(reversed(path)))
             return
         self.visit(node)
-        root = _root(node) if how == "store" else None
+        root = root_of(node) if how == "store" else None
         if root is not None and self._is_module(root):
             self._mention(root, "store")
 
@@ -145,7 +120,7 @@ class _Reader:
         if isinstance(node.ctx, ast.Load):
             self._chain(node.value, "item")
             return
-        root = _root(node)
+        root = root_of(node)
         if root is None:
             self.visit(node.value)
         elif self._is_module(root):
@@ -153,7 +128,7 @@ class _Reader:
 
     def _call(self, node: ast.Call) -> None:
         function = node.func
-        launched = _launched(function)
+        launched = launched_name(function)
         if launched is not None and isinstance(function, ast.Subscript):
             self.visit(function.slice)
             self._chain(function.value, "launch")
@@ -180,15 +155,9 @@ class _Reader:
         self._all([node.target, node.value])
 
     def _named(self, node: ast.NamedExpr) -> None:
-        self._bind_past_comprehensions(node.target.id)
+        with self._scopes.around_comprehensions():
+            self._bind(node.target.id)
         self.visit(node.value)
-
-    def _bind_past_comprehensions(self, name: str) -> None:
-        hidden = []
-        while self._scopes and self._scopes[-1].kind == "comprehension":
-            hidden.append(self._scopes.pop())
-        self._bind(name)
-        self._scopes += reversed(hidden)
 
     def _perhaps(self, node: ast.AST) -> None:
         """Visit what need not run whenever the statement does."""
@@ -200,7 +169,7 @@ class _Reader:
         self._defaults(node.args)
         own = {argument.arg for argument in arguments_of(node.args)} | walrus([node.body])
         self._unsure += 1
-        self._inside(_Scope(frozenset(own)), [node.body])
+        self._inside(Scope(frozenset(own)), [node.body])
         self._unsure -= 1
 
     def _comprehension(self, node: Any) -> None:
@@ -209,16 +178,13 @@ class _Reader:
         own = {name for part in node.generators for name in stored([part.target])}
         parts = [part for gen in node.generators for part in (gen.iter, *gen.ifs, gen.target)]
         self._unsure += 1
-        scope = _Scope(frozenset(own), kind="comprehension")
+        scope = Scope(frozenset(own), kind="comprehension")
         self._inside(scope, [*parts[1:], *results])
         self._unsure -= 1
 
-    def _inside(self, scope: _Scope, nodes: Iterable[ast.AST]) -> None:
-        self._scopes.append(scope)
-        self._all(nodes)
-        self._scopes.pop()
-
-    # -- statements -----------------------------------------------------------------------
+    def _inside(self, scope: Scope, nodes: Iterable[ast.AST]) -> None:
+        with self._scopes.inside(scope):
+            self._all(nodes)
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._bind(node.name)
@@ -231,7 +197,7 @@ class _Reader:
         own |= {item.name for item in getattr(node, "type_params", [])}
         module, outer = declared(node.body)
         self._calls += 1
-        self._inside(_Scope(frozenset(own - module - outer), frozenset(module)), node.body)
+        self._inside(Scope(frozenset(own - module - outer), frozenset(module)), node.body)
         self._calls -= 1
 
     def _class(self, node: ast.ClassDef) -> None:
@@ -239,7 +205,7 @@ class _Reader:
         self._all([*node.decorator_list, *node.bases, *node.keywords])
         module, outer = declared(node.body)
         own = stored(node.body) - module - outer
-        self._inside(_Scope(frozenset(own), frozenset(module), "class"), node.body)
+        self._inside(Scope(frozenset(own), frozenset(module), "class"), node.body)
 
     def _annotated(self, node: ast.AnnAssign) -> None:
         self._annotation(node.annotation)
@@ -251,26 +217,27 @@ class _Reader:
         if node is None or not self._evaluates_annotations:
             return
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            node = _parsed(node.value)
+            node = parsed_annotation(node.value)
         if node is not None:
             self.visit(node)
 
     def _defaults(self, arguments: ast.arguments) -> None:
         self._all([*arguments.defaults, *arguments.kw_defaults])
 
+    @property
+    def _import_how(self) -> How:
+        return "local_import" if self._scopes else "import"
+
     def _import(self, node: ast.Import) -> None:
         for alias in node.names:
-            self._mention(alias.name.split(".")[0], self._importing(), (alias.name,))
+            self._mention(alias.name.split(".")[0], self._import_how, (alias.name,))
             self._bind(alias.asname or alias.name.split(".")[0])
-
-    def _importing(self) -> How:
-        return "local_import" if self._scopes else "import"
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         module = "." * node.level + (node.module or "")
         root = "." if node.level else module.split(".")[0]
         for alias in node.names:
-            self._mention(root, self._importing(), (module, alias.name))
+            self._mention(root, self._import_how, (module, alias.name))
             if alias.name != "*":
                 self._bind(alias.asname or alias.name)
 
@@ -293,7 +260,7 @@ class _Reader:
         self._bind(node.name.id)
         own = frozenset(item.name for item in node.type_params)
         self._calls += 1
-        self._inside(_Scope(own), [*node.type_params, node.value])
+        self._inside(Scope(own), [*node.type_params, node.value])
         self._calls -= 1
 
 
@@ -321,39 +288,11 @@ _VISITING: dict[type[ast.AST], Any] = {
         _Reader._perhaps,
     ),
 }  # fmt: skip
-for _name in ("TryStar", "TypeAlias"):  # of Python 3.11 and 3.12
-    if hasattr(ast, _name):
-        _VISITING[getattr(ast, _name)] = (
-            _Reader._perhaps if _name == "TryStar" else _Reader._type_alias
-        )
+_LATER = {"TryStar": _Reader._perhaps, "TypeAlias": _Reader._type_alias}  # of 3.11 and 3.12
+_VISITING |= {getattr(ast, name): how for name, how in _LATER.items() if hasattr(ast, name)}
 
 
 def mentioned(statement: ast.stmt) -> frozenset[str]:
     """Return the module-level names that running `statement`, or calling what it makes, reads."""
-    reading = read(statement)
-    return frozenset(mention.name for mention in (*reading.now, *reading.later))
-
-
-def _root(node: ast.AST) -> str | None:
-    """Return the name at the root of `a.b[i].c`, `None` when it is something computed."""
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None
-
-
-def _launched(function: ast.expr) -> str | None:
-    """Return `a` for the callee `a[...]` or `a.b[...]`, else `None`."""
-    if not isinstance(function, ast.Subscript):
-        return None
-    node = function.value
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None
-
-
-@lru_cache(maxsize=256)
-def _parsed(annotation: str) -> ast.expr | None:
-    try:
-        return ast.parse(annotation, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError):
-        return None  # a string that is no expression looks nothing up
+    found = read(statement)
+    return frozenset(mention.name for mention in (*found.now, *found.later))

@@ -1,15 +1,16 @@
-"""Which names a piece of syntax binds in its own scope, as Python's rules say.
+"""Python's scopes as its rules have them: which names a piece of syntax binds, and whose they are.
 
-What the names of a module were imported as, from its syntax tree alone.
-
-One use of a module-level name, and what a statement binds and uses: what `names` reads.
+With the records of what `names` reads by them: what names were imported as, the uses of a
+module-level name, and what a statement binds and mentions. From syntax trees alone; judges nothing.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 
@@ -175,3 +176,89 @@ def arguments_of(arguments: ast.arguments) -> list[ast.arg]:
     """Return all parameters, those behind the stars included."""
     extra = [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *extra]
+
+
+def root_of(node: ast.AST) -> str | None:
+    """Return the name at the root of `a.b[i].c`, `None` when it is something computed."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def launched_name(function: ast.expr) -> str | None:
+    """Return `a` for the callee `a[...]` or `a.b[...]`, else `None`."""
+    if not isinstance(function, ast.Subscript):
+        return None
+    node = function.value
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+@lru_cache(maxsize=256)
+def parsed_annotation(annotation: str) -> ast.expr | None:
+    """Return the expression that an annotation in quotes is, `None` when it is none."""
+    try:
+        return ast.parse(annotation, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError):
+        return None  # a string that is no expression looks nothing up
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One scope inside of a module, and the names that are its own."""
+
+    own: frozenset[str]
+    module: frozenset[str] = frozenset()
+    """The names that are declared `global`."""
+    kind: Literal["function", "comprehension", "class"] = "function"
+
+
+class ScopeStack:
+    """The scopes around a node, the module's own aside."""
+
+    def __init__(self) -> None:
+        self._scopes: list[Scope] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._scopes)
+
+    @contextmanager
+    def inside(self, scope: Scope) -> Iterator[None]:
+        """Enter a scope for the block."""
+        self._scopes.append(scope)
+        yield
+        self._scopes.pop()
+
+    @contextmanager
+    def around_comprehensions(self) -> Iterator[None]:
+        """Leave the comprehensions for the block: what `:=` binds in them is bound around them."""
+        left = []
+        while self._scopes and self._scopes[-1].kind == "comprehension":
+            left.append(self._scopes.pop())
+        yield
+        self._scopes += reversed(left)
+
+    def reads_module(self, name: str) -> tuple[bool, bool]:
+        """Return whether reading `name` may find the module's, and whether a class's own.
+
+        A class body reads what it has not bound yet from the module, and functions do not see it.
+        """
+        in_class = False
+        for scope in reversed(self._scopes):
+            if name in scope.module:
+                return True, in_class
+            if name in scope.own:
+                if scope.kind != "class":
+                    return False, in_class
+                in_class = True
+        return True, in_class
+
+    def binds_module(self, name: str) -> bool:
+        """Return whether binding `name` binds the module's: at the top, or declared global."""
+        for scope in reversed(self._scopes):
+            if name in scope.module:
+                return True
+            if name in scope.own:
+                return False
+        return True
