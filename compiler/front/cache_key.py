@@ -24,7 +24,8 @@ from compiler.diagnostic import KERNEL_FOLDER
 from compiler.front.ast_source import CompleteSpecialization, specialize
 from compiler.front.hashed_kernel import check_hashed
 from compiler.front.jit_function import find
-from compiler.front.module import MODULE, load
+from compiler.front.module import load
+from compiler.front.module_execution import MODULE
 from compiler.messages.orders import CacheKeyOrder
 from compiler.messages.wire import Send
 from compiler.slice.inert import check_inert

@@ -16,7 +16,8 @@ from compiler.back import triton_api
 from compiler.diagnostic import Failure, diagnostic
 from compiler.front import ast_source
 from compiler.front.diagnosis import module_errors
-from compiler.front.module import MODULE, Loaded, load
+from compiler.front.module import Loaded, load
+from compiler.front.module_execution import MODULE
 from compiler.front.stubs import driver_stub
 from compiler.messages.orders import ParametersOrder
 from compiler.messages.wire import Send

@@ -18,7 +18,8 @@ from compiler.front.diagnosis.context import Context, Retold, operands, said
 from compiler.front.diagnosis.hints import CONSTRUCTS
 from compiler.front.diagnosis.internal_errors import retold
 from compiler.front.diagnosis.source_places import CallFrame
-from compiler.front.module import Dropped, Loaded
+from compiler.front.module import Loaded
+from compiler.front.module_execution import Dropped
 
 _UNSUPPORTED = re.compile(r"unsupported AST node type: (\w+)")
 _RECURSION = "RecursionError"

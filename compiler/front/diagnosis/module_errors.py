@@ -22,7 +22,8 @@ from compiler.diagnostic import (
 from compiler.front import environment
 from compiler.front.diagnosis import import_errors, name_errors, wording
 from compiler.front.diagnosis.value_errors import OUTSIDE
-from compiler.front.module import Dropped, Loaded
+from compiler.front.module import Loaded
+from compiler.front.module_execution import Dropped
 from compiler.slice import syntax_errors
 
 HOST_LIBRARIES = frozenset({"torch", "numpy", "jax", "cupy"})

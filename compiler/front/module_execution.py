@@ -1,0 +1,196 @@
+"""Executes the statements of the user's modules one by one, as Python does, each in its turn.
+
+Runs user Python, so only children that are thrown away may use it. A statement that asks for what
+is not here (another package, a GPU, a file) is left out and noted; one that would fail anywhere
+ends the module, as in Python.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import importlib.util
+import linecache
+import sys
+import types
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from compiler.front.environment import Assumptions, is_lacking
+from compiler.front.stubs import triton_modules
+from compiler.slice.scopes import stored
+
+MODULE = "user"
+"""The name of the module that the posted source is, whatever it imports."""
+_ANSWER_NAME = " answer"
+"""No name of Python's, so that nobody's is hidden."""
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A statement that raised and was left out, with the names it would have defined."""
+
+    path: str
+    line: int
+    names: frozenset[str]
+    error: Exception
+
+
+@dataclass(frozen=True)
+class _ExecutionScope:
+    """Where statements are run: the module, its path, its future features, whether in a `try`."""
+
+    module: types.ModuleType
+    path: str
+    flags: int
+    tried: bool
+
+
+class StatementFailed(BaseException):
+    """Ends the loading; `dropped` says which statement failed for good."""
+
+    def __init__(self, dropped: Dropped) -> None:
+        super().__init__()
+        self.dropped = dropped
+
+
+class ModuleExecution:
+    """The execution of a module and all it imports.
+
+    `dropped` are the statements left out, `missing` the names that are missing by it.
+    """
+
+    def __init__(self, assumptions: Assumptions) -> None:
+        self.assumptions = assumptions
+        self.dropped: list[Dropped] = []
+        self.missing: set[str] = set()
+        self._tried: dict[str, list[tuple[int, int]]] = {}
+
+    def run(self, module: types.ModuleType, data: bytes, path: str) -> None:
+        """Run a module's statements in order.
+
+        Raises `SyntaxError`, what a statement raised that would raise anywhere, and, inside of a
+        `try` of the user's, whatever is raised.
+        """
+        text = importlib.util.decode_source(data)
+        lines = [f"{line}\n" for line in text.split("\n")]
+        linecache.cache[path] = (len(text), None, lines, path)  # no mtime: never looked for on disk
+        tree = ast.parse(data, path)
+        tried = self._is_tried()
+        self._tried[path] = [_body_of(node) for node in ast.walk(tree) if isinstance(node, ast.Try)]
+        flags = _future_flags(tree)
+        module.__doc__ = ast.get_docstring(tree, clean=False)
+        self._run_all(tree.body, _ExecutionScope(module, path, flags, tried))
+
+    def _run_all(self, body: list[ast.stmt], scope: _ExecutionScope) -> None:
+        for statement in _one_import_each(body):
+            if isinstance(statement, ast.If):
+                self._run_if(statement, scope)
+                continue
+            self._run_one(statement, scope)
+            triton_modules.stand_in(statement, scope.module.__dict__)
+
+    def _run_if(self, statement: ast.If, scope: _ExecutionScope) -> None:
+        """Run an `if` part by part, so that what is lacking in it takes only itself away."""
+        truth = ast.IfExp(statement.test, ast.Constant(True), ast.Constant(False))
+        asks = ast.Assign([ast.Name(_ANSWER_NAME, ast.Store())], truth)
+        located = ast.fix_missing_locations(ast.copy_location(asks, statement))
+        self._run_one(located, scope, loses=stored([statement]))
+        known = scope.module.__dict__
+        if _ANSWER_NAME in known:
+            self._run_all(statement.body if known.pop(_ANSWER_NAME) else statement.orelse, scope)
+
+    def _run_one(
+        self, statement: ast.stmt, scope: _ExecutionScope, *, loses: Collection[str] | None = None
+    ) -> None:
+        """Run a statement; `loses` are the names that are missing when it is left out."""
+        module, path = scope.module, scope.path
+        program = ast.Module([statement], type_ignores=[])
+        code = compile(program, path, "exec", flags=scope.flags, dont_inherit=True)
+        touches = self.assumptions.touches
+        try:
+            exec(code, module.__dict__)  # noqa: S102 - the child exists to do this
+        except (MemoryError, StatementFailed):
+            raise
+        except BaseException as error:
+            if scope.tried:
+                raise
+            if isinstance(error, ImportError) and (apart := _apart(statement)):
+                for part in apart:
+                    self._run_one(part, scope)
+                return
+            dropped = _dropped(path, statement, error, loses)
+            touched = self.assumptions.touches != touches
+            if not touched and not is_lacking(error, self.missing):
+                if module.__name__ != MODULE and not isinstance(error, SystemExit):
+                    raise
+                raise StatementFailed(dropped) from error
+            self.dropped.append(dropped)
+            self.missing |= dropped.names
+            for name in dropped.names:
+                module.__dict__.pop(name, None)
+
+    def _is_tried(self) -> bool:
+        """Return whether a `try` of the user's is around what is executed now."""
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None:
+            for first, last in self._tried.get(frame.f_code.co_filename, ()):
+                if first <= frame.f_lineno <= last:
+                    return True
+            frame = frame.f_back
+        return False
+
+
+def _body_of(node: ast.Try) -> tuple[int, int]:
+    return node.body[0].lineno, node.body[-1].end_lineno or node.body[-1].lineno
+
+
+def _one_import_each(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Split imports of several things, so that a missing one does not take the others with it."""
+    for statement in body:
+        if isinstance(statement, ast.Import) and len(statement.names) > 1:
+            for alias in statement.names:
+                yield ast.copy_location(ast.Import([alias]), statement)
+        elif isinstance(statement, ast.ImportFrom) and len(statement.names) > 1:
+            yield from triton_modules.one_by_one(statement)
+        else:
+            yield statement
+
+
+def _apart(statement: ast.stmt) -> list[ast.ImportFrom]:
+    """Return an import of several names as one import for each."""
+    if not isinstance(statement, ast.ImportFrom) or len(statement.names) == 1:
+        return []
+    parts = [ast.ImportFrom(statement.module, [a], statement.level) for a in statement.names]
+    return [ast.copy_location(part, statement) for part in parts]
+
+
+def _future_flags(tree: ast.Module) -> int:
+    imports = (node for node in tree.body if isinstance(node, ast.ImportFrom))
+    names = {alias.name for node in imports if node.module == "__future__" for alias in node.names}
+
+    features = (getattr(__future__, name, None) for name in names)
+    flags = 0
+    for feature in features:
+        flags |= getattr(feature, "compiler_flag", 0)
+    return flags
+
+
+def _dropped(
+    path: str, statement: ast.stmt, error: BaseException, loses: Collection[str] | None
+) -> Dropped:
+    kept = _speakable(error).with_traceback(error.__traceback__)
+    names = stored([statement]) if loses is None else loses
+    return Dropped(path, statement.lineno, frozenset(names), kept)
+
+
+def _speakable(error: BaseException) -> Exception:
+    """Return `error`, or one that says the same where it is none that can be told of."""
+    try:
+        words = str(error)
+    except BaseException as raised:  # noqa: BLE001 - it is the user's own __str__
+        words = f"its text cannot be made, which raised {type(raised).__name__}"
+    else:
+        if isinstance(error, Exception):
+            return error
+    return RuntimeError(f"{type(error).__name__}: {words}")
