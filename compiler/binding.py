@@ -14,8 +14,15 @@ from typing import Any
 from compiler import compilation
 from compiler.constexpr import Value, plain_value
 from compiler.rejection import ALIKE_AMONG_FEW, closest
-from compiler.specialization import Specialization, SpecializedParameter, Type
-from compiler.tuple_type import item_constants, item_hints, plain_type
+from compiler.specialization import (
+    ONE,
+    Specialization,
+    SpecializedParameter,
+    Type,
+    item_constants,
+    item_hints,
+    plain_type,
+)
 
 _OF_DECORATORS = {
     "heuristics": "@triton.heuristics sets it only when Python launches the kernel",
@@ -93,7 +100,6 @@ def _hint(fact: Mapping[str, Any]) -> str:
 
 
 _MOST_TOLD = 50
-ONE: Value = {"int": "1"}
 
 
 class BindingFailed(Exception):

@@ -12,7 +12,8 @@ from typing import Any
 
 from compiler.options import misfit
 from compiler.rejection import Fault, RequestRejected, shown
-from compiler.specialization import Specialization, parse_specialization
+from compiler.signature import parse_specialization
+from compiler.specialization import Specialization
 from compiler.target import Target
 from compiler.toolchain import OptionSpec
 from compiler.type_name import SCALARS, canonical_dtype

@@ -11,7 +11,7 @@ from typing import Any
 from compiler.inspection import InspectRequest
 from compiler.rejection import Fault, RequestRejected, pointer
 from compiler.request import CompileRequest
-from compiler.specialization import positions
+from compiler.signature import positions
 
 
 class RequestTooLarge(RequestRejected):

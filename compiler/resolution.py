@@ -13,7 +13,8 @@ from compiler.key import compile_key
 from compiler.options import resolve_options
 from compiler.rejection import Fault, RequestRejected, collecting, pointer, shown
 from compiler.request import CompileRequest
-from compiler.specialization import Specialization, parse_specialization
+from compiler.signature import parse_specialization
+from compiler.specialization import Specialization
 from compiler.target import Target, parse_target
 from compiler.toolchain import Toolchain
 from compiler.type_name import canonical_type

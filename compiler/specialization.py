@@ -1,39 +1,24 @@
-"""A specialization: which version of a kernel is meant, as data (signature, constexprs, hints).
+"""A specialization: which version of a kernel is meant, as data.
 
-What is written in a request is brought to one canonical form here, so that equal meanings have
-equal keys. The source is not looked at: whether the names fit it is for `binding` to say.
+Each parameter has a type with hints, or is a constant. The type of a tuple is a list of its items'
+types, which carry hints as suffixes, and constants stand there with their values:
+`["*fp32:16", "i32:1", null, {"constexpr": {"int": "4"}}]`. How a request may write all that is not
+known here (see `signature`).
 """
 
-import re
-from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from compiler.constexpr import (
-    MAX_DEPTH,
-    MAX_TUPLE_ITEMS,
-    Value,
-    canonical_value,
-    pointer_below,
-    read_constant,
-    written_value,
-)
-from compiler.rejection import Fault, RequestRejected, pointer, shown
-from compiler.tuple_type import SUFFIX_HINTS, of_parameters, with_items, with_suffix
-from compiler.type_name import INTEGERS, MAX_TYPE_CHARS, UnknownType, canonical_type, is_pointer
+from compiler.constexpr import Value, written_value
+from compiler.rejection import Fault, RequestRejected, shown
+from compiler.type_name import INTEGERS, is_pointer
 
+Type = str | list[Any]  # a Triton type name, or a list of them for a tuple
 HINTS = ("divisible_by_16", "equal_to_1", "pointer_range_32")
-MAX_PARAMETERS = 1024
-Type = str | list[Any]  # a Triton type name, or a list of them for a tuple (see `tuple_type`)
-
-MOST_FAULTS = 50
-"""Of one part of a request; finding what was meant takes its time."""
-
-_MAX_SIGNATURE_CHARS = 1 << 16
-_MAX_COMMAS = 4 * MAX_PARAMETERS
-# commas inside tensordesc<fp16[64,64]> do not separate; the bound keeps a hostile text linear
-_SEPARATOR = re.compile(rf",(?![^<>]{{0,{MAX_TYPE_CHARS}}}>)")
+SUFFIX_HINTS = {"16": "divisible_by_16", "1": "equal_to_1"}
+"""Hints by the suffix that says the same behind a type: `*fp32:16`, `i32:1`."""
+ONE: Value = {"int": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +29,28 @@ class SpecializedParameter:
     hints: frozenset[str] = frozenset()
     value: Value = None
     is_constexpr: bool = False
+
+    def with_hint(self, hint: str, at: str) -> "SpecializedParameter":
+        """Return the parameter with a hint more, which stands at the pointer `at`.
+
+        Raises RequestRejected for a hint that there is not, or that its type cannot have.
+        """
+        kind = self.type
+        fits = {
+            "divisible_by_16": isinstance(kind, str) and (is_pointer(kind) or kind in INTEGERS),
+            "equal_to_1": isinstance(kind, str) and kind in INTEGERS,
+            "pointer_range_32": isinstance(kind, str) and is_pointer(kind),
+        }
+        if hint not in fits:
+            message = f"{shown(hint)} is not a hint; there are {', '.join(HINTS)}"
+            raise RequestRejected(Fault(at, message))
+        if not fits[hint]:
+            what = "a tuple" if isinstance(kind, list) else f"a parameter of type {kind}"
+            raise RequestRejected(Fault(at, f"{hint} says nothing about {what}"))
+        hints = self.hints | {hint}
+        if hints >= {"equal_to_1", "divisible_by_16"}:
+            raise RequestRejected(Fault(at, "nothing is equal to 1 and divisible by 16"))
+        return replace(self, hints=hints)
 
     def to_json(self) -> dict[str, Any]:
         """Return the canonical JSON of this parameter."""
@@ -101,213 +108,46 @@ class Specialization:
         }
 
 
-def parse_specialization(
-    signature: Any, hints: dict[str, list[str]] | None, constexprs: dict[str, Any] | None
-) -> Specialization:
-    """Bring a request's `signature`, `hints` and `constexprs` to canonical form.
-
-    Raises RequestRejected with every fault found, each with its JSON pointer.
-    """
-    _check_sizes(signature, hints or {}, constexprs or {})
-    faults: list[Fault] = []
-    named: dict[str, SpecializedParameter] = {}
-    positional: tuple[SpecializedParameter, ...] = ()
-    if isinstance(signature, str):
-        positional = _parse_positions(signature, faults)
-    elif isinstance(signature, dict | None):
-        signature = with_items(signature or {}, hints or {}, constexprs or {}, faults)
-        hints, constexprs = of_parameters(hints or {}), of_parameters(constexprs or {})
-        named = _parse_names(signature, faults)
-    else:
-        message = "must be an object of types by parameter name, or a string of types by position"
-        faults.append(Fault("/signature", message))
-    _add_hints(named, hints or {}, faults, _misread(signature, named))
-    _add_constexprs(named, constexprs or {}, faults)
-    if len(named) + len(positional) > MAX_PARAMETERS:
-        faults.append(Fault("/signature", f"more than {MAX_PARAMETERS} parameters"))
-    if faults:
-        raise RequestRejected(*faults)
-    return Specialization(named, positional)
+def with_suffix(kind: str, hints: frozenset[str]) -> str:
+    """Return a type as an item of a tuple says it: with the suffix of its hint."""
+    return ":".join([kind, *(suffix for suffix, hint in SUFFIX_HINTS.items() if hint in hints)])
 
 
-def _check_sizes(signature: Any, hints: dict[str, Any], constexprs: dict[str, Any]) -> None:
-    """Refuse what is far too large before looking at every item of it."""
-    types = signature if isinstance(signature, dict) else {}
-    for name, entries in ("signature", types), ("hints", hints), ("constexprs", constexprs):
-        if len(entries) > MAX_PARAMETERS:
-            raise RequestRejected(Fault(pointer(name), f"more than {MAX_PARAMETERS} parameters"))
-    if isinstance(signature, str) and len(signature) > _MAX_SIGNATURE_CHARS:
-        message = f"a signature of more than {_MAX_SIGNATURE_CHARS} characters"
-        raise RequestRejected(Fault("/signature", message))
+def plain_type(kind: Any) -> Any:
+    """Return a type without suffixes, `constexpr` for the items that are constants."""
+    if isinstance(kind, list):
+        return [plain_type(item) for item in kind]
+    if not isinstance(kind, str) or kind.endswith(":1"):
+        return "constexpr"
+    return kind.partition(":")[0]
 
 
-def positions(signature: str) -> list[str]:
-    """Return the entries of a signature by position. Raises RequestRejected for far too many."""
-    if signature.count(",") > _MAX_COMMAS:
-        message = f"more than {MAX_PARAMETERS} parameters"
-        raise RequestRejected(Fault("/signature", message))
-    return _SEPARATOR.split(signature) if signature.strip() else []
-
-
-def _parse_names(signature: dict[str, Any], faults: list[Fault]) -> dict[str, SpecializedParameter]:
-    named = {}
-    for name, written in signature.items():
-        if len(faults) >= MOST_FAULTS:
-            break
-        if not name.isidentifier():
-            at = pointer("signature", name)
-            faults.append(Fault(at, f"{shown(name)} is not a parameter name"))
-        elif written != "constexpr":  # as Triton writes it; the value stands in `constexprs`
-            is_short = isinstance(written, str) and len(written) <= MAX_TYPE_CHARS
-            if not (is_short and (parameter := _usual_type(written))):
-                parameter = _collect(faults, _parse_type, written, pointer("signature", name))
-            if parameter is not None:
-                named[name] = parameter
-    return named
-
-
-@lru_cache(maxsize=1024)
-def _usual_type(written: str) -> SpecializedParameter | None:
-    """Return what a right type says, and remember it; None for a wrong one."""
-    with suppress(RequestRejected):
-        return _parse_type(written, "")
-    return None
-
-
-def _parse_positions(signature: str, faults: list[Fault]) -> tuple[SpecializedParameter, ...]:
-    parameters = []
-    for index, written in enumerate(positions(signature)):
-        if len(faults) >= MOST_FAULTS:
-            break
-        try:
-            parameters.append(_parse_position(written.strip()))
-        except RequestRejected as rejected:
-            messages = [f"position {index}: {fault.message}" for fault in rejected.faults]
-            faults.extend(Fault("/signature", message) for message in messages)
-    return tuple(parameters)
-
-
-def _parse_position(written: str) -> SpecializedParameter:
-    try:
-        value = read_constant(written)
-    except ValueError:
-        return _parse_type(written, "/signature")
-    return SpecializedParameter(value=canonical_value(value, "/signature"), is_constexpr=True)
-
-
-def _parse_type(written: Any, at: str, depth: int = 0) -> SpecializedParameter:
-    if isinstance(written, list):
-        return SpecializedParameter(type=_tuple_type(written, at, depth))
-    if written == "constexpr" and depth:
-        message = 'a constant item needs its value: in `constexprs` by its path, such as "pair.1"'
-        raise RequestRejected(Fault(at, message))
-    if not isinstance(written, str):
-        raise RequestRejected(Fault(at, "a type is a string such as '*fp32:16', or a list of them"))
-    name, colon, suffix = written.partition(":")
-    try:
-        parameter = SpecializedParameter(type=canonical_type(name))
-    except UnknownType as error:
-        raise RequestRejected(Fault(at, str(error))) from None
-    if not colon:
-        return parameter
-    if suffix.strip() not in SUFFIX_HINTS:
-        message = (
-            f"{shown(suffix)} after ':' is no hint; write :16 (divisible by 16) or :1 (equal to 1)"
-        )
-        raise RequestRejected(Fault(at, message))
-    return _with_hint(parameter, SUFFIX_HINTS[suffix.strip()], at)
-
-
-def _tuple_type(items: list[Any], at: str, depth: int) -> list[Any]:
-    if len(items) > MAX_TUPLE_ITEMS or depth >= MAX_DEPTH:
-        message = f"tuples hold at most {MAX_TUPLE_ITEMS} items and nest {MAX_DEPTH} deep"
-        raise RequestRejected(Fault(at, message))
-    types: list[Any] = []
-    for index, item in enumerate(items):
-        if item is None or isinstance(item, dict):
-            types.append(_constant_item(item, pointer_below(at, index)))
-            continue
-        parameter = _parse_type(item, pointer_below(at, index), depth + 1)
-        kind = parameter.type
-        types.append(with_suffix(kind, parameter.hints) if isinstance(kind, str) else kind)
-    return types
-
-
-def _constant_item(item: Any, at: str) -> Any:
-    """Return the canonical form of an item that is a constant: null, or with its value."""
-    if item is None:
-        return None
-    if list(item) != ["constexpr"]:
-        message = 'an item is a type, a tuple of them, null, or a constant: {"constexpr": 4}'
-        raise RequestRejected(Fault(at, message))
-    value = canonical_value(item["constexpr"], pointer_below(at, "constexpr"))
-    return None if value is None else {"constexpr": value}
-
-
-def _with_hint(parameter: SpecializedParameter, hint: str, at: str) -> SpecializedParameter:
-    kind = parameter.type
-    fits = {
-        "divisible_by_16": isinstance(kind, str) and (is_pointer(kind) or kind in INTEGERS),
-        "equal_to_1": isinstance(kind, str) and kind in INTEGERS,
-        "pointer_range_32": isinstance(kind, str) and is_pointer(kind),
+def item_hints(name: str, kind: Any) -> dict[str, list[str]]:
+    """Return the hints of the items of the tuple parameter `name`, by path as in `pair.0`."""
+    return {
+        path: ["divisible_by_16"]
+        for path, item in _items(name, kind)
+        if isinstance(item, str) and item.endswith(":16")
     }
-    if hint not in fits:
-        message = f"{shown(hint)} is not a hint; there are {', '.join(HINTS)}"
-        raise RequestRejected(Fault(at, message))
-    if not fits[hint]:
-        what = "a tuple" if isinstance(kind, list) else f"a parameter of type {kind}"
-        raise RequestRejected(Fault(at, f"{hint} says nothing about {what}"))
-    hints = parameter.hints | {hint}
-    if hints >= {"equal_to_1", "divisible_by_16"}:
-        raise RequestRejected(Fault(at, "nothing is equal to 1 and divisible by 16"))
-    return SpecializedParameter(type=kind, hints=hints)
 
 
-def _misread(signature: Any, named: dict[str, SpecializedParameter]) -> set[str]:
-    """Return the parameters whose types were not understood."""
-    types = signature if isinstance(signature, dict) else {}
-    return {name for name, written in types.items() if name not in named and written != "constexpr"}
+def item_constants(name: str, kind: Any) -> dict[str, Value]:
+    """Return the values of the items that are constants, by path."""
+    values: dict[str, Value] = {}
+    for path, item in _items(name, kind):
+        if not isinstance(item, str):
+            values[path] = item and item["constexpr"]
+        elif item.endswith(":1"):
+            values[path] = ONE
+    return values
 
 
-def _add_hints(
-    named: dict[str, SpecializedParameter],
-    hints: dict[str, list[str]],
-    faults: list[Fault],
-    misread: set[str],
-) -> None:
-    for name, written in hints.items():
-        if name not in named:
-            # of a type that was not understood enough is said
-            if name not in misread:
-                message = f"{shown(name)} has no type in `signature` that a hint could belong to"
-                faults.append(Fault(pointer("hints", name), message))
-            continue
-        for index, hint in enumerate(written):
-            at = pointer("hints", name, index)
-            named[name] = _collect(faults, _with_hint, named[name], hint, at) or named[name]
-
-
-def _add_constexprs(
-    named: dict[str, SpecializedParameter], constexprs: dict[str, Any], faults: list[Fault]
-) -> None:
-    for name, raw in constexprs.items():
-        at = pointer("constexprs", name)
-        if not name.isidentifier():
-            faults.append(Fault(at, f"{shown(name)} is not a parameter name"))
-        elif name in named:
-            message = (
-                f"{shown(name)} has a type in `signature` and a value here; "
-                "leave it out of one of them (a constexpr is not passed at launch)"
-            )
-            faults.append(Fault(at, message))
+def _items(name: str, kind: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(kind, list):
+        return
+    for index, item in enumerate(kind):
+        path = f"{name}.{index}"
+        if isinstance(item, list):
+            yield from _items(path, item)
         else:
-            value = _collect(faults, canonical_value, raw, at)
-            named[name] = SpecializedParameter(value=value, is_constexpr=True)
-
-
-def _collect(faults: list[Fault], parse: Any, *arguments: Any) -> Any:
-    try:
-        return parse(*arguments)
-    except RequestRejected as rejected:
-        faults.extend(rejected.faults)
-        return None
+            yield path, item

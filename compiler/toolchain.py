@@ -1,7 +1,7 @@
 """A toolchain: one Triton with its assemblers and our pipeline, as workers describe it.
 
 Its id stands in every key, so whatever can change an artifact must change the id: Triton and its
-tools, the options, the walls around children, and our own code (see `pipeline`).
+tools, the options, the walls around children, and our own code (see `worker.code_digest`).
 """
 
 import hashlib

@@ -6,7 +6,7 @@ from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from compiler.limits import RequestLimits
-from compiler.specialization import MAX_PARAMETERS
+from compiler.signature import MAX_PARAMETERS
 
 
 class ServiceSettings(BaseSettings):

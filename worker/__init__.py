@@ -5,7 +5,7 @@ their other code: a zygote that finds the same one when it has loaded everything
 worker runs.
 """
 
-from compiler.pipeline import load_from_source, pipeline_digest
+from worker.code_digest import load_from_source, pipeline_digest
 
 load_from_source()
 PIPELINE = pipeline_digest()

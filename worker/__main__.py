@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from compiler.pipeline import ROOT
 from launch.request.launch_job import MAX_OUTPUT_BYTES
 from store.errors import StoreUnavailable
+from worker.code_digest import ROOT
 from worker.compile_worker import CompileWorker
 from worker.launch.launch_children import ENVIRONMENT, TORCH_ENVIRONMENT, Children, is_torch_here
 from worker.pool.child_outcome import Caps

@@ -19,7 +19,7 @@ from compiler.rejection import (
     pointer,
     shown,
 )
-from compiler.specialization import MAX_PARAMETERS
+from compiler.signature import MAX_PARAMETERS
 from launch.request.argument_schema import (
     BufferArgument,
     DescriptorArgument,

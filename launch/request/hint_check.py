@@ -12,8 +12,7 @@ from typing import Any
 from compiler import compilation
 from compiler.constexpr import plain_value, pointer_below
 from compiler.rejection import Fault, RequestRejected, pointer, shown
-from compiler.specialization import SpecializedParameter
-from compiler.tuple_type import SUFFIX_HINTS
+from compiler.specialization import SUFFIX_HINTS, SpecializedParameter
 from compiler.type_name import is_pointer
 from launch.request.bound_arguments import (
     Argument,

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from compiler.specialization import SpecializedParameter, Type
-from compiler.tuple_type import with_suffix
+from compiler.specialization import SpecializedParameter, Type, with_suffix
 from launch.request.bound_arguments import (
     Argument,
     BoundArguments,

@@ -32,8 +32,8 @@ from compiler.front.diagnosis import wording
 from compiler.front.stubs import version_stub
 from compiler.lines import assembly, llvm_ir, mlir, sass
 from compiler.rejection import RequestRejected
+from compiler.signature import parse_specialization
 from compiler.slice import syntax_errors
-from compiler.specialization import parse_specialization
 from compiler.target import parse_target
 from compiler.type_name import canonical_type
 from launch.buffers.npy_header import read_npy_header

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from compiler.binding import ONE, BindingFailed
+from compiler.binding import BindingFailed
 from compiler.compilation import amended
 from compiler.constexpr import Value
 from compiler.job import CompileJob
-from compiler.specialization import Specialization, SpecializedParameter
+from compiler.specialization import ONE, Specialization, SpecializedParameter
 from compiler.type_name import is_pointer
 from launch.request.bound_arguments import Argument, BoundArguments, NoValue, Scalar
 from launch.request.grid import NUM_SMS, Grid

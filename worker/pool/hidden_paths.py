@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from types import FunctionType, ModuleType
 from typing import Any
 
-from compiler.pipeline import ROOT
+from worker.code_digest import ROOT
 
 PYTHON, TRITON, OURS = "/python", "/triton", "/tritond"
 """What is shown: the interpreter with its libraries, Triton's package, and this program."""

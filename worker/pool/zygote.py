@@ -23,7 +23,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
-from compiler.pipeline import pipeline_digest
+from worker.code_digest import pipeline_digest
 from worker.pool import child, zygote_protocol
 from worker.pool.hidden_paths import HiddenPaths
 from worker.sandbox import cgroup, empty_root, landlock, libc, namespaces, outer

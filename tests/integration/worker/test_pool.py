@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from compiler.pipeline import PACKAGES
+from worker.code_digest import PACKAGES
 from worker.pool.child_outcome import Caps, Ending
 from worker.pool.pool import Outdated, Pool
 from worker.pool.zygote_client import ZygoteError, ZygoteToolchain

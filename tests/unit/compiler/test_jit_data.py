@@ -10,7 +10,7 @@ from compiler.jit_data import read_jit_data
 from compiler.rejection import RequestRejected
 from compiler.request import CompileRequest
 from compiler.resolution import resolve
-from compiler.specialization import parse_specialization
+from compiler.signature import parse_specialization
 
 HOOKED: dict[str, Any] = {
     "name": "user.add_kernel",

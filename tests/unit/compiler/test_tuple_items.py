@@ -6,7 +6,8 @@ import pytest
 
 from compiler.binding import bind
 from compiler.rejection import RequestRejected
-from compiler.specialization import Specialization, SpecializedParameter, parse_specialization
+from compiler.signature import parse_specialization
+from compiler.specialization import Specialization, SpecializedParameter
 
 PAIR = {"pair": ["*fp32", "i32", ["i64", "constexpr"]]}
 

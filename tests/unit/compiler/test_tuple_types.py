@@ -1,6 +1,6 @@
 """Types of tuples taken apart: plain types, hints and constants by path."""
 
-from compiler.tuple_type import item_constants, item_hints, plain_type, with_suffix
+from compiler.specialization import item_constants, item_hints, plain_type, with_suffix
 
 PAIR = ["*fp32:16", ["i32:1", None, "i64:16"], "fp32"]
 

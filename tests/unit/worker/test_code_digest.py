@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from compiler.pipeline import LAUNCHES_ONLY, PACKAGES, ROOT, pipeline_digest
 from tests.unit.compiler.imports import reached
+from worker.code_digest import LAUNCHES_ONLY, PACKAGES, ROOT, pipeline_digest
 
 MAKES_COMPILATIONS = [
     "compiler.front.tasks",

@@ -15,7 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from compiler.pipeline import ROOT
+from worker.code_digest import ROOT
 from worker.gpu.launcher.launcher import BOOTSTRAP
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.launcher_protocol import (

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from compiler.binding import BindingFailed
-from compiler.specialization import SpecializedParameter, parse_specialization
+from compiler.signature import parse_specialization
+from compiler.specialization import SpecializedParameter
 from launch.request.argument_binding import bind_arguments
 from launch.request.inference import Inferred, annotated_type, infer
 

@@ -7,7 +7,7 @@ import pytest
 from compiler.binding import BindingFailed
 from compiler.job import CompileJob
 from compiler.rejection import RequestRejected
-from compiler.specialization import parse_specialization
+from compiler.signature import parse_specialization
 from launch.request.argument_binding import bind_arguments
 from launch.request.bound_arguments import BoundArguments, NoValue, Scalar
 from launch.request.grid import parse_grid
