@@ -1,35 +1,24 @@
 """What a launcher gives up: privileges, networks, files, programs. Runs in launchers.
 
 No user code runs there, so these walls are behind the first one. CUDA reserves address space
-without end and starts threads, so neither is limited; and it opens files and sockets of its own
-choice while it starts, so files and calls are given up once the context is there.
-
-The system calls that a launcher gives up: programs, processes, sockets, other processes.
-
-The driver of a GPU makes calls of its own choice and starts threads, so this names what is refused
-and permits the rest: the other way round than in children that run user code.
+without end, starts threads, and opens files and sockets of its own choice while it starts: so files
+and calls are given up once the context is there, and the calls that are refused are named, where
+for children those are named that are permitted.
 """
 
 import contextlib
-import ctypes
 import errno
 import os
 import platform
 import resource
 import signal
 import socket
-import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from worker.sandbox import apply, landlock, libc, seccomp
+from worker.sandbox import apply, bpf, landlock, libc, seccomp
 
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NR, _ARCH, _FIRST_ARGUMENT = 0, 4, 16
-_KILL, _ALLOW, _ERRNO = 0x80000000, 0x7FFF0000, 0x00050000
-_X32_BIT = 0x40000000
-_SET_MODE_FILTER, _ALL_THREADS = 1, 1
 _CLONE_THREAD = 0x00010000
 
 # name: number on x86_64, on aarch64 (None: no such call there)
@@ -71,54 +60,24 @@ _OWN_PROCESS_ONLY = {"kill": (62, 129), "tgkill": (234, 131)}
 _CLONE, _CLONE3 = (56, 220), (435, 435)
 _COLUMNS = {"x86_64": 0, "aarch64": 1}
 
-Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
-
 
 def refuse(own_pid: int) -> None:
     """Give the calls up for good, in all threads. NO_NEW_PRIVS must be set. Raises OSError."""
-    program = b"".join(struct.pack("=HBBI", *step) for step in _program(own_pid))
-    buffer = ctypes.create_string_buffer(program, len(program))
-    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))
-    number = seccomp.machine().number("seccomp")
-    assert number is not None
-    libc.syscall(number, _SET_MODE_FILTER, _ALL_THREADS, ctypes.create_string_buffer(header))
-
-
-def _program(own_pid: int) -> list[Instruction]:
     target = seccomp.machine()
+    program = bpf.program_of(target, _bodies(own_pid), bpf.PERMIT)
+    bpf.install(bpf.assemble(program), target, bpf.ALL_THREADS)
+
+
+def _bodies(own_pid: int) -> list[tuple[int | None, list[bpf.Instruction]]]:
     column = _COLUMNS[platform.machine()]
-    program: list[Instruction] = [
-        (_LOAD, 0, 0, _ARCH),
-        (_EQUAL, 1, 0, target.audit_arch),
-        (_RETURN, 0, 0, _KILL),
-        (_LOAD, 0, 0, _NR),
-    ]
-    if target.has_x32:
-        program += [(_AT_LEAST, 0, 1, _X32_BIT), (_RETURN, 0, 0, _KILL)]
-    bodies = [(numbers, [_error(errno.EPERM)]) for numbers in _REFUSED.values()]
-    bodies += [(numbers, _if_own(own_pid)) for numbers in _OWN_PROCESS_ONLY.values()]
+    refused = bpf.refuse(errno.EPERM)
+    if_own = [bpf.argument(0), (bpf.EQUAL, 0, 1, own_pid), bpf.PERMIT, refused]
+    if_thread = [bpf.argument(0), (bpf.ANY_BIT, 0, 1, _CLONE_THREAD), bpf.PERMIT, refused]
+    bodies = [(numbers, [refused]) for numbers in _REFUSED.values()]
+    bodies += [(numbers, if_own) for numbers in _OWN_PROCESS_ONLY.values()]
     # the flags of clone3 are behind a pointer; the C library then makes threads with clone
-    bodies += [(_CLONE3, [_error(errno.ENOSYS)]), (_CLONE, _if_thread())]
-    for numbers, body in bodies:
-        if (number := numbers[column]) is not None:
-            program += [(_EQUAL, 0, len(body), number), *body]
-    return [*program, (_RETURN, 0, 0, _ALLOW)]
-
-
-def _if_own(own_pid: int) -> list[Instruction]:
-    permitted: Instruction = (_RETURN, 0, 0, _ALLOW)
-    load: Instruction = (_LOAD, 0, 0, _FIRST_ARGUMENT)
-    return [load, (_EQUAL, 0, 1, own_pid), permitted, _error(errno.EPERM)]
-
-
-def _if_thread() -> list[Instruction]:
-    permitted: Instruction = (_RETURN, 0, 0, _ALLOW)
-    load: Instruction = (_LOAD, 0, 0, _FIRST_ARGUMENT)
-    return [load, (_ANY_BIT, 0, 1, _CLONE_THREAD), permitted, _error(errno.EPERM)]
-
-
-def _error(code: int) -> Instruction:
-    return (_RETURN, 0, 0, _ERRNO | code)
+    bodies += [(_CLONE3, [bpf.refuse(errno.ENOSYS)]), (_CLONE, if_thread)]
+    return [(numbers[column], body) for numbers, body in bodies]
 
 
 LAYERS = (
