@@ -17,6 +17,7 @@ from store.errors import StoreUnavailable
 from store.jobs.consumer import JobConsumer
 from store.jobs.types import Claim, Heartbeat, Revocation
 from store.workers import Workers
+from worker.pauses import Pauses
 
 HEARTBEAT_S = 4.0
 SWEEP_S = 5.0
@@ -36,14 +37,13 @@ async def every(seconds: float, act: Callable[[], Awaitable[object]]) -> None:
 
 async def once_available(act: Callable[[], Awaitable[_T]]) -> _T:
     """Return what `act` does, tried until the store is there for it."""
-    pause_s = FIRST_PAUSE_S
+    pauses = Pauses(FIRST_PAUSE_S, LONGEST_PAUSE_S)
     while True:
         try:
             return await act()
         except StoreUnavailable as error:
             logger.warning("waiting for the store: %s", error)
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            await asyncio.sleep(pauses.next_s())
 
 
 async def leave(registry: Workers, name: str) -> None:
@@ -121,7 +121,7 @@ class Slots:
             self._drained.set()
 
     async def _take(self, group: asyncio.TaskGroup) -> None:
-        pause_s = STORE_PAUSE_S
+        pauses = Pauses(STORE_PAUSE_S, LONGEST_STORE_PAUSE_S)
         while True:
             await self._free.acquire()
             self._free.release()  # only a claim takes it, and only this task claims
@@ -131,11 +131,10 @@ class Slots:
                     group.create_task(self._hold_slot(claim))
                 if claim is None or not self._free.locked():
                     await self._attempts.wait_for_work(WAIT_S)
-                pause_s = STORE_PAUSE_S
+                pauses.reset()
             except StoreUnavailable as error:
                 logger.warning("no job is taken: %s", error)
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, LONGEST_STORE_PAUSE_S)
+                await asyncio.sleep(pauses.next_s())
 
     async def _claim(self) -> Claim | None:
         """Claim a job and the slot for it."""

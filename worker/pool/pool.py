@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from worker import PIPELINE
+from worker.pauses import Pauses
 from worker.pool.child_outcome import KEPT_TASKS, PATIENCE_S, Caps, ChildOutcome, Ending, ended_well
 from worker.pool.child_process import Job, MoreTime, OnStage
 from worker.pool.spares import Spares
@@ -58,7 +59,7 @@ class Pool:
         self._spares: Spares | None = None
         self._up = asyncio.Event()
         self._restart: asyncio.Task[None] | None = None
-        self._pause_s = _FIRST_PAUSE_S
+        self._pauses = Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -121,7 +122,7 @@ class Pool:
             _log.warning("a kept %s child ended: %s; trying a fresh one", profile, outcome.detail)
             left_s = max(deadline_s - (time.monotonic() - started), 0.001)
             outcome, _ = await self._run(profile, job, left_s, keep=keep, fresh=True)
-        self._pause_s = _FIRST_PAUSE_S
+        self._pauses.reset()
         return outcome
 
     async def _run(
@@ -179,8 +180,7 @@ class Pool:
     async def _start_again(self, lost: ZygoteClient) -> None:
         await lost.close()
         while not self._up.is_set():
-            await asyncio.sleep(self._pause_s)
-            self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
+            await asyncio.sleep(self._pauses.next_s())
             try:
                 await self.start()
             except Outdated as error:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from worker.pauses import Pauses
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.child_process import ChildProcess
 
@@ -37,7 +38,7 @@ class Spares:
         self._lent: Counter[str] = Counter()
         """By profile, children that will be given back."""
         self._loop = asyncio.get_running_loop()
-        self._pause_s = _FIRST_PAUSE_S
+        self._pauses = Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         self._processors = len(os.sched_getaffinity(0))
         self._running = 0
         self._preparing: ChildProcess | None = None
@@ -83,7 +84,7 @@ class Spares:
         self._running -= 1
         self._lent[profile] -= keep
         if well:
-            self._pause_s = _FIRST_PAUSE_S
+            self._pauses.reset()
         if self._waiting.get(profile):
             # a fork takes as long as all that may follow, such as an answer from the cache
             self._loop.call_later(_QUIET_S, self.refill, profile)
@@ -117,8 +118,7 @@ class Spares:
             return
         waiting.remove(child)
         _log.warning("a waiting %s child ended: %s", child.profile, outcome.result().detail)
-        self._loop.call_later(self._pause_s, self.refill, child.profile)
-        self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
+        self._loop.call_later(self._pauses.next_s(), self.refill, child.profile)
 
     def _prepare_soon(self) -> None:
         if self._running == 0 and self._timer is None and not self._closed:
