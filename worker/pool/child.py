@@ -1,8 +1,7 @@
-"""The life of one child: walls up, one job read, one task run, frames written, gone.
+"""The life of one child: it enters its sandbox, reads a job, runs the task and writes frames.
 
 Where a job says `keep`, another may follow it in the same process; nothing of the first is kept.
-
-Whatever happens in here is believed by nobody but through the frames it writes and its exit status.
+The parent believes nothing of it but its frames, once they are checked, and its exit status.
 """
 
 import gc
@@ -33,15 +32,15 @@ Task = Callable[[dict[str, Any], bytes, Callable[[dict[str, Any], bytes], None]]
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """What a new child needs.
+    """What a new child needs: its walls, its zygote's pid, its pipes.
 
-    Its walls, its zygote's pid, and its pipes (job, result, stdout, stderr).
+    The pipes are for jobs, result, stdout and stderr.
     """
 
     walls: Walls
     parent_pid: int
     descriptors: list[int]
-    veil: HiddenPaths
+    paths: HiddenPaths
 
 
 def live(birth: Birth, tasks: ModuleType) -> NoReturn:
@@ -54,7 +53,7 @@ def live(birth: Birth, tasks: ModuleType) -> NoReturn:
         _reset_signals()
         walls = _arrange(birth)
         if not walls.profile.may_run_tools:
-            birth.veil.drop()
+            birth.paths.drop()
         status = _serve(walls, birth.parent_pid, tasks)
     except BaseException:  # noqa: BLE001 - the parent sees exit status 1 and this text
         traceback.print_exc()
@@ -100,8 +99,8 @@ def _serve(walls: Walls, parent_pid: int, tasks: ModuleType) -> int:
     try:
         enter(walls, parent_pid)
     except SandboxError as error:
-        said = {"kind": "sandbox", "layer": error.layer, "message": str(error)}
-        _write(frame.encode(frame.NO_JOB, said))
+        failed = {"kind": "sandbox", "layer": error.layer, "message": str(error)}
+        _write(frame.encode(frame.NO_JOB, failed))
         return 1
     _write(frame.encode(frame.NO_JOB, {"kind": "ready"}))
     profile = walls.profile.name
@@ -115,7 +114,7 @@ def _serve(walls: Walls, parent_pid: int, tasks: ModuleType) -> int:
             break
         job = None
         _forget(tasks)
-    # the end of everything that will be said; the parent need not wait for the exit
+    # nothing else will be written; the parent need not wait for the exit
     os.close(_RESULT)
     return 0
 
@@ -147,9 +146,9 @@ def _await_job(decoder: frame.Decoder, profile: str, tasks: ModuleType) -> frame
     A frame without a nonce says that there is time to prepare.
     """
     while data := os.read(_JOB, 1 << 18):
-        for said in decoder.feed(data):
-            if said.nonce != frame.NO_JOB:
-                return said
+        for received in decoder.feed(data):
+            if received.nonce != frame.NO_JOB:
+                return received
             _touch(profile, tasks)
     return None
 
@@ -165,8 +164,8 @@ def _touch(profile: str, tasks: ModuleType) -> None:
         error = f"{type(raised).__name__}: {raised}"
     _flush()
     spent_ms = round((time.monotonic() - started) * 1000, 1)
-    said = {"kind": "touched", "ms": spent_ms, "error": error}
-    _write(frame.encode(frame.NO_JOB, said))
+    done = {"kind": "touched", "ms": spent_ms, "error": error}
+    _write(frame.encode(frame.NO_JOB, done))
 
 
 def _find(header: dict[str, Any], profile: str, tasks: ModuleType) -> Task:

@@ -1,9 +1,7 @@
-"""Which tasks share a child with others of their kind, and when such a child has done enough.
+"""How a child ended and what it left behind, and how much of it is taken.
 
-Only what reads and runs nothing of the user's may be kept: see SECURITY.md. Everything else, and
-everything that did not end as it should, costs a child of its own.
-
-How a child ended and what it left behind. Words only.
+Also which tasks share a child with others of their kind, and when such a child has done enough:
+only what reads and runs nothing of the user's may be kept (SECURITY.md).
 """
 
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ class Ending(StrEnum):
     OK = "ok"
     """A complete result, and nothing after it."""
     FAILURE = "failure"
-    """The task said, in a complete frame, why it could not be done."""
+    """A complete frame of the task names why it could not be done."""
     DEADLINE = "deadline"
     SIGNAL = "signal"
     """It crashed, or was killed by the kernel (memory, CPU time) or with its zygote."""
@@ -56,7 +54,7 @@ class Usage:
 class ChildOutcome:
     """Everything that is known of one job's child.
 
-    All of it except the ending was said by that child.
+    All of it except the ending is by that child's own account.
     """
 
     ending: Ending
@@ -73,13 +71,13 @@ class ChildOutcome:
     usage: Usage | None
     """By the kernel's account when the child died, by its own when it finished.
 
-    None when nobody knows.
+    None when it is not known.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """How much one child may say before it is ended."""
+    """How much one child may write before it is ended."""
 
     result_bytes: int = 64 << 20
     output_bytes: int = 1 << 20

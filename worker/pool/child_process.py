@@ -1,12 +1,10 @@
-"""The worker's hands on one child: its pipes, its deadline, its death.
+"""One child as the worker sees it: its job, its deadline, its death.
 
-What arrives was possibly written by hostile code, so it is counted before it is kept; what it means
-is `conversation`'s.
+Everything that arrives may have been written by hostile code, so it is counted before it is kept.
 """
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import signal
 from collections.abc import Awaitable, Callable, Collection
@@ -15,40 +13,15 @@ from typing import Any
 
 from worker.pool import frame
 from worker.pool.child_outcome import Caps, ChildOutcome, ChildUse, Ending, Stage, Usage
+from worker.pool.child_pipes import ChildPipes, Output
 from worker.pool.child_protocol import ChildProtocol
 
-_READ_BYTES = 1 << 18
-_PIPE_BYTES = 1 << 20
 _EXIT_WAIT_S = 5.0
 _WHOLE_GROUP = 4  # PIDFD_SIGNAL_PROCESS_GROUP, Linux 6.9
 
 OnStage = Callable[[Stage], None]
 MoreTime = Callable[[], Awaitable[float]]
 """Asked when a child's time is over: how many seconds it has after all, 0 for none."""
-
-
-class _Output:
-    """The first bytes of one stream."""
-
-    def __init__(self, descriptor: int, most_bytes: int) -> None:
-        self.descriptor = descriptor
-        self._kept = bytearray()
-        self._most_bytes = most_bytes
-        self._size_bytes = 0
-
-    def take(self, data: bytes) -> None:
-        self._size_bytes += len(data)
-        self._kept += data[: self._most_bytes - len(self._kept)]
-
-    def clear(self) -> None:
-        self._kept.clear()
-        self._size_bytes = 0
-
-    @property
-    def kept(self) -> bytes:
-        missing = self._size_bytes - len(self._kept)
-        said = f"\n[{missing} more bytes were not kept]\n" if missing else ""
-        return bytes(self._kept) + said.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +42,18 @@ class ChildProcess:
 
     def __init__(self, profile: str, caps: Caps) -> None:
         self.profile = profile
-        self.outcome: asyncio.Future[ChildOutcome] = asyncio.get_running_loop().create_future()
         self._loop = asyncio.get_running_loop()
+        self.outcome: asyncio.Future[ChildOutcome] = self._loop.create_future()
+        self.use = ChildUse(self._loop.time())
         self._caps = caps
         self._on_stage: OnStage | None = None
         self._more_s: MoreTime | None = None
         self._asking: asyncio.Task[None] | None = None
         self._on_touched: Callable[[], None] | None = None
-        self._said = ChildProtocol(self._after_touch, self._announce)
-        self._open_pipes()
+        self._protocol = ChildProtocol(self._after_touch, self._announce)
+        self._pipes = ChildPipes(caps.kept_output_bytes)
+        self._pipes.listen(self._read_result, self._read_output)
         self._pidfd: int | None = None
-        self._unsent = memoryview(b"")
         self._result_bytes = 0
         self._output_bytes = 0
         self._cause: tuple[Ending, str] | None = None
@@ -87,37 +61,25 @@ class ChildProcess:
         self._closed = False
         self._touching = False
         self._keep = False
-        self.service = ChildUse(self._loop.time())
 
     @property
-    def eagerness(self) -> int:
+    def readiness(self) -> int:
         """How soon it would get to a job: 2 prepared, 1 as it was forked, 0 busy preparing."""
-        return 2 if self._said.touched else 0 if self._touching else 1
+        return 2 if self._protocol.touched else 0 if self._touching else 1
+
+    def take_ends(self) -> list[int]:
+        """Return the ends of the pipes that the child gets; whoever takes them closes them."""
+        ends, self._pipes.ends_of_child = self._pipes.ends_of_child, []
+        return ends
 
     def touch(self, on_touched: Callable[[], None]) -> None:
         """Let it prepare: there is time. `on_touched` is called when it has. Not after `start`."""
         self._touching = True
         self._on_touched = on_touched
-        self._unsent = memoryview(frame.encode(frame.NO_JOB, {}))
-        self._write_job()
+        self._pipes.send(frame.encode(frame.NO_JOB, {}), is_last=False)
 
-    def _open_pipes(self) -> None:
-        job_end, self._job = os.pipe2(os.O_CLOEXEC)
-        self._result, result_end = os.pipe2(os.O_CLOEXEC)
-        stdout, stdout_end = os.pipe2(os.O_CLOEXEC)
-        stderr, stderr_end = os.pipe2(os.O_CLOEXEC)
-        self.ends_of_child = [job_end, result_end, stdout_end, stderr_end]
-        with contextlib.suppress(PermissionError):  # this user's share of pipe memory is used up
-            fcntl.fcntl(self._result, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-        self._outputs = [_Output(end, self._caps.kept_output_bytes) for end in (stdout, stderr)]
-        for descriptor in (self._job, self._result, stdout, stderr):
-            os.set_blocking(descriptor, False)
-        self._loop.add_reader(self._result, self._read_result)
-        for output in self._outputs:
-            self._loop.add_reader(output.descriptor, self._read_output, output)
-
-    def born(self, pidfd: int) -> None:
-        """Take the handle by which this child can be killed."""
+    def set_handle(self, pidfd: int) -> None:
+        """Take the handle by which this child, which was forked now, can be killed."""
         if self._closed:
             _kill_tree(pidfd)
             os.close(pidfd)
@@ -134,16 +96,15 @@ class ChildProcess:
         """
         nonce = os.urandom(frame.NONCE_BYTES)
         header = job.header | ({"keep": True} if keep else {})
-        sent = frame.encode(nonce, header, job.body)
-        self._unsent = memoryview(sent)
+        encoded = frame.encode(nonce, header, job.body)
         self._keep = keep
-        self.service.begin(len(sent), self._loop.time())
-        self._said.begin(nonce, job.stages)
+        self.use.begin(len(encoded), self._loop.time())
+        self._protocol.begin(nonce, job.stages)
         self._on_stage = job.on_stage
         self._more_s = job.more_s
         self._timers.append(self._loop.call_later(deadline_s, self._expire, deadline_s))
         if not self.outcome.done():
-            self._write_job()
+            self._pipes.send(encoded, is_last=not keep)
 
     def _expire(self, allowed_s: float) -> None:
         if self._more_s is None:
@@ -168,10 +129,10 @@ class ChildProcess:
     def renew(self) -> None:
         """Be ready for another job, with an `outcome` of its own. The last one ended well."""
         self.outcome = self._loop.create_future()
-        self._said = ChildProtocol(self._after_touch, self._announce)
-        self._said.ready = self._said.touched = True
+        self._protocol = ChildProtocol(self._after_touch, self._announce)
+        self._protocol.ready = self._protocol.touched = True
         self._result_bytes = self._output_bytes = 0
-        for output in self._outputs:
+        for output in self._pipes.outputs:
             output.clear()
         self._on_stage = None
 
@@ -185,12 +146,12 @@ class ChildProcess:
         self._cause = ending, detail
         if self._pidfd is not None:
             _kill_tree(self._pidfd)
-        self._timers.append(self._loop.call_later(_EXIT_WAIT_S, self.gone, None, None))
+        self._timers.append(self._loop.call_later(_EXIT_WAIT_S, self.set_exit, None, None))
 
-    def gone(self, status: int | None, usage: Usage | None) -> None:
-        """Take the wait status of the dead child (None.
+    def set_exit(self, status: int | None, usage: Usage | None) -> None:
+        """Settle the outcome, if it is not yet: the child is dead.
 
-        Nobody knows it) and settle the outcome, if it is not yet.
+        `status` is its wait status, None where that is not known.
         """
         while not self.outcome.done() and self._read_result():
             pass
@@ -200,25 +161,22 @@ class ChildProcess:
 
     def _settle(self, status: int | None, usage: Usage | None) -> None:
         """Make the outcome; unless the child is kept, make sure that nothing of it goes on."""
-        for output in self._outputs:
-            while self._read_output(output):
-                pass
-        ending, detail = self._cause or self._said.verdict(status)
-        last = self._said.last
-        self.service.end(self._loop.time())
-        usage = usage or self._said.usage
+        self._drain_outputs()
+        ending, detail = self._cause or self._protocol.verdict(status)
+        last = self._protocol.last
+        self.use.end(self._loop.time())
         self.outcome.set_result(
             ChildOutcome(
                 ending=ending,
                 detail=detail,
-                stages=tuple(self._said.stages),
+                stages=tuple(self._protocol.stages),
                 result=last if ending is Ending.OK else None,
                 failure=last if ending is Ending.FAILURE else None,
-                stdout=self._outputs[0].kept,
-                stderr=self._outputs[1].kept,
+                stdout=self._pipes.stdout.text,
+                stderr=self._pipes.stderr.text,
                 signal=os.WTERMSIG(status) if status and os.WIFSIGNALED(status) else None,
                 exit_status=None if status is None else os.waitstatus_to_exitcode(status),
-                usage=usage,
+                usage=usage or self._protocol.usage,
             )
         )
         if self._keep and ending in (Ending.OK, Ending.FAILURE):
@@ -226,62 +184,42 @@ class ChildProcess:
         else:
             self._close()
 
-    def _write_job(self) -> None:
-        try:
-            while self._unsent:
-                self._unsent = self._unsent[os.write(self._job, self._unsent) :]
-        except BlockingIOError:
-            self._loop.add_writer(self._job, self._write_job)
-            return
-        except BrokenPipeError:
-            self._unsent = memoryview(b"")  # it is dead; its exit status will say how
-        self._loop.remove_writer(self._job)
-        if self._said.begun and not self._keep:
-            self._close_job()
-
     def _read_result(self) -> bool:
-        data = self._read(self._result)
+        data = self._pipes.read_result()
         if data is None:
             return False
-        if not data and self._said.complete and self._cause is None and not self.outcome.done():
+        if not data and self._is_complete():
             self._settle(0, None)
         self._result_bytes += len(data)
         if self._result_bytes > self._caps.result_bytes:
             self.kill(Ending.FLOOD, f"more than {self._caps.result_bytes} bytes of result")
         if self._cause is None:
             try:
-                self._said.feed(data)
+                self._protocol.feed(data)
             except frame.FrameError as error:
                 self.kill(Ending.GARBAGE, str(error))
-        if self._keep and self._said.complete and self._cause is None and not self.outcome.done():
+        if self._keep and self._is_complete():
             self._settle(0, None)  # it stays, so its stream does not end
         return bool(data) and self._result_bytes <= self._caps.result_bytes
 
-    def _read_output(self, output: _Output) -> bool:
-        data = self._read(output.descriptor) or b""
-        output.take(data)
+    def _is_complete(self) -> bool:
+        return self._protocol.complete and self._cause is None and not self.outcome.done()
+
+    def _read_output(self, output: Output) -> bool:
+        data = self._pipes.read_output(output)
         self._output_bytes += len(data)
         if self._output_bytes > self._caps.output_bytes:
             self.kill(Ending.FLOOD, f"more than {self._caps.output_bytes} bytes of output")
         return bool(data) and self._output_bytes <= self._caps.output_bytes
 
-    def _read(self, descriptor: int) -> bytes | None:
-        """Return what is there now, None when there is nothing yet.
-
-        At the end b"", and no more listening.
-        """
-        try:
-            data = os.read(descriptor, _READ_BYTES)
-        except BlockingIOError:
-            return None
-        if not data:
-            self._loop.remove_reader(descriptor)
-        return data
-
-    def _after_touch(self) -> None:
-        for output in self._outputs:
+    def _drain_outputs(self) -> None:
+        for output in self._pipes.outputs:
             while self._read_output(output):
                 pass
+
+    def _after_touch(self) -> None:
+        self._drain_outputs()
+        for output in self._pipes.outputs:
             output.clear()
         self._output_bytes = 0
         if self._on_touched is not None:
@@ -290,12 +228,6 @@ class ChildProcess:
     def _announce(self, stage: Stage) -> None:
         if self._on_stage is not None:
             self._on_stage(stage)
-
-    def _close_job(self) -> None:
-        if self._job >= 0:
-            self._loop.remove_writer(self._job)
-            os.close(self._job)
-            self._job = -1
 
     def _cancel_timers(self) -> None:
         for timer in self._timers:
@@ -307,10 +239,7 @@ class ChildProcess:
             return
         self._closed = True
         self._cancel_timers()
-        self._close_job()
-        for descriptor in (self._result, *(output.descriptor for output in self._outputs)):
-            self._loop.remove_reader(descriptor)
-            os.close(descriptor)
+        self._pipes.close()
         if self._pidfd is not None:
             _kill_tree(self._pidfd)
             os.close(self._pidfd)

@@ -1,10 +1,8 @@
-"""What one child has said so far, and what that makes of its end.
+"""The frames of one child so far, and what they and its exit status make of its end. Pure.
 
-Pure: bytes and exit statuses in, verdicts out.
-
-The order is fixed: `ready` (or `sandbox`), maybe `touched`, then with the job's nonce each of the
+Their order is fixed: `ready` (or `sandbox`), maybe `touched`, then with the job's nonce each of the
 stages that the job makes at most once, and exactly one `result` or `failure`. Anything else is
-garbage: nobody hears of it.
+garbage, which goes no further than here.
 """
 
 import os
@@ -20,7 +18,7 @@ MOST_MS = 86_400_000.0
 MOST_CPU_S = 1e9
 MOST_RSS_BYTES = 1 << 50
 LONGEST_DETAIL = 200
-"""Of what a child said, in a log or a message."""
+"""Of a child's own words, in a log or a message."""
 
 
 class ChildProtocol:
@@ -54,15 +52,15 @@ class ChildProtocol:
 
         Raises FrameError at the first that break the protocol.
         """
-        for said in self._decoder.feed(data):
+        for received in self._decoder.feed(data):
             if self.last is not None:
                 raise frame.FrameError("a frame after the last one")
-            if said.nonce == frame.NO_JOB:
-                self._accept_before_job(said)
-            elif said.nonce != self._nonce or not self.ready:
+            if received.nonce == frame.NO_JOB:
+                self._accept_before_job(received)
+            elif received.nonce != self._nonce or not self.ready:
                 raise frame.FrameError("a frame with the nonce of no job of this child")
             else:
-                self._accept(said)
+                self._accept(received)
         if self.last is not None and self._decoder.pending_bytes:
             raise frame.FrameError("bytes after the last frame")
 
@@ -71,50 +69,48 @@ class ChildProtocol:
         """Whether the last frame is there, so that only the end of the stream may follow."""
         return self.last is not None
 
-    def _accept_before_job(self, said: frame.Frame) -> None:
-        kind = said.header.get("kind")
+    def _accept_before_job(self, received: frame.Frame) -> None:
+        kind = received.header.get("kind")
         if kind == "ready" and not self.ready and self.sandbox_error is None:
             self.ready = True
         elif kind == "sandbox" and not self.ready and self.sandbox_error is None:
-            self.sandbox_error = str(said.header.get("message"))[:LONGEST_DETAIL]
+            self.sandbox_error = str(received.header.get("message"))[:LONGEST_DETAIL]
         elif kind == "touched" and self.ready and not self.touched and not self.stages:
             self.touched = True
             self._on_touched()
         else:
             raise frame.FrameError(f"a frame of kind {_quoted(kind)} that belongs to no job")
 
-    def _accept(self, said: frame.Frame) -> None:
-        kind = said.header.get("kind")
+    def _accept(self, received: frame.Frame) -> None:
+        kind = received.header.get("kind")
         if kind == "stage":
-            stage = self._stage(said)
+            stage = self._stage(received)
             self.stages.append(stage)
             self._on_stage(stage)
         elif kind in ("result", "failure"):
-            self.usage = _usage(said.header.pop("usage", None))
+            self.usage = _usage(received.header.pop("usage", None))
             if kind == "failure":
-                _check_failure(said.header)
-            self.last = said.header
+                _check_failure(received.header)
+            self.last = received.header
         else:
             raise frame.FrameError(f"a frame of unknown kind {_quoted(kind)}")
 
-    def _stage(self, said: frame.Frame) -> Stage:
-        name, ms = said.header.get("stage"), said.header.get("ms")
+    def _stage(self, received: frame.Frame) -> Stage:
+        name, ms = received.header.get("stage"), received.header.get("ms")
         if not isinstance(name, str) or ms is None or not _is_number(ms, MOST_MS):
             raise frame.FrameError("a stage frame needs a name (`stage`) and a time (`ms`)")
-        if len(said.header) > MOST_STAGE_HEADER_MEMBERS:
+        if len(received.header) > MOST_STAGE_HEADER_MEMBERS:
             raise frame.FrameError("a stage frame has a name and a time, and nothing else")
         if name not in self._awaited:
             raise frame.FrameError(f"the stage {_quoted(name)}, which is not awaited (any more)")
         self._awaited.remove(name)
-        return Stage(name, float(ms), said.body)
+        return Stage(name, float(ms), received.body)
 
     def verdict(self, status: int | None) -> tuple[Ending, str]:
-        """Return the ending and its reason for a child that left with this wait status (None.
+        """Return how a child ended that left with this wait status, and why.
 
-        Nobody knows it).
-
-        A complete conversation whose stream has ended is a verdict before the child has
-        left: pass status 0.
+        None stands for a status that is not known. A child whose last frame is there and whose
+        stream has ended may be judged before it has left, with status 0.
         """
         if self.sandbox_error is not None:
             return Ending.SANDBOX, self.sandbox_error
@@ -134,21 +130,22 @@ class ChildProtocol:
         return (Ending.OK, "") if self.last["kind"] == "result" else (Ending.FAILURE, "")
 
 
-def _is_number(said: Any, most: float) -> bool:
-    is_number = isinstance(said, int | float) and not isinstance(said, bool)
-    return is_number and 0 <= said <= most  # which neither NaN nor an infinity is
+def _is_number(value: Any, most: float) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value <= most  # which neither NaN nor an infinity is
 
 
-def _quoted(said: object) -> str:
-    return repr(said if not isinstance(said, str) else said[:LONGEST_DETAIL])[:LONGEST_DETAIL]
+def _quoted(value: object) -> str:
+    short = value[:LONGEST_DETAIL] if isinstance(value, str) else value
+    return repr(short)[:LONGEST_DETAIL]
 
 
-def _usage(said: object) -> Usage | None:
+def _usage(value: object) -> Usage | None:
     """Return what the child says it took, or None when that makes no sense.
 
     It is for statistics only.
     """
-    match said:
+    match value:
         case {"cpu_s": float(cpu_s), "max_rss_bytes": int(max_rss_bytes)} if _is_number(
             cpu_s, MOST_CPU_S
         ) and _is_number(max_rss_bytes, MOST_RSS_BYTES):

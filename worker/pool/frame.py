@@ -1,6 +1,4 @@
-"""The one message format between the worker and its children.
-
-A fixed prefix, a JSON header, raw bytes.
+"""The one message format between the worker and its children: a prefix, a JSON header, raw bytes.
 
 Whatever arrives here may have been written by hostile code: everything is bounded and checked,
 nothing is guessed. Runs on the standard library alone, on both sides.
@@ -16,11 +14,11 @@ MAGIC = b"TRTD"
 VERSION = 1
 NONCE_BYTES = 16
 NO_JOB = bytes(NONCE_BYTES)
-"""The nonce of what a child says before it has a job."""
+"""The nonce of frames that a child sends before it has a job."""
 
 MAX_HEADER_BYTES = 4 << 20
 MAX_BODY_BYTES = 512 << 20
-"""What one frame may carry; how much a child may say in all is for its parent to bound."""
+"""What one frame may carry; how much a child may send in all is for its parent to bound."""
 
 _PREFIX = struct.Struct("<4sB16sII")
 
@@ -33,7 +31,7 @@ class FrameError(Exception):
 
 
 class Frame(NamedTuple):
-    """One message: whose job it belongs to, what it says, and bulk bytes."""
+    """One message: whose job it belongs to, a header, and bulk bytes."""
 
     nonce: bytes
     header: dict[str, Any]

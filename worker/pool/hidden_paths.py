@@ -42,7 +42,7 @@ _Change = tuple[dict[str, Any], str, Any]  # whose, which, the value that is sho
 
 
 class HiddenPaths:
-    """What is to be hidden, found out once before the forks."""
+    """The paths to hide, found once before the forks."""
 
     def __init__(self) -> None:
         self._shown = _shown_roots()

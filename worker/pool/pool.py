@@ -1,8 +1,7 @@
-"""A pool of walled-in children, single-use but for those of tasks that run nothing.
+"""A pool of sandboxed children: each job gets one, and the pool says how it ended.
 
-Gives every job a child and says how it ended.
-
-Runs in the worker, which never imports triton: that is the zygote's business.
+They are single-use but for those of tasks that run nothing of the user's. Runs in the worker, which
+never imports triton: that is the zygote's business.
 """
 
 import asyncio
@@ -55,7 +54,7 @@ class Pool:
         self._wanted = dict.fromkeys(PROFILES, 1) if spares is None else dict(spares)
         self._caps = caps or Caps()
         self._on_outdated = on_outdated
-        self._nursery: ZygoteClient | None = None
+        self._zygote: ZygoteClient | None = None
         self._spares: Spares | None = None
         self._up = asyncio.Event()
         self._restart: asyncio.Task[None] | None = None
@@ -67,12 +66,12 @@ class Pool:
 
         Python, policy, pipeline, landlock_abi, namespaces, unsafe, warm_ms; {} without one.
         """
-        return self._nursery.facts if self._nursery is not None else {}
+        return self._zygote.facts if self._zygote is not None else {}
 
     @property
     def zygote_pid(self) -> int | None:
         """Of the running zygote, or of the process that waits for it outside its namespaces."""
-        return self._nursery.pid if self._nursery is not None else None
+        return self._zygote.pid if self._zygote is not None else None
 
     async def start(self) -> None:
         """Start the zygote and order the spares.
@@ -81,13 +80,13 @@ class Pool:
         """
         if self._toolchain.unsafe:
             _log.warning("the sandbox is OFF: jobs can read files, use the network, start programs")
-        nursery = ZygoteClient(self._caps, self._on_lost)
-        await nursery.open(self._toolchain)
-        if nursery.facts["pipeline"] != PIPELINE:
-            await nursery.close()
+        zygote = ZygoteClient(self._caps, self._on_lost)
+        await zygote.open(self._toolchain)
+        if zygote.facts["pipeline"] != PIPELINE:
+            await zygote.close()
             raise Outdated
-        self._nursery = nursery
-        self._spares = Spares(self._wanted, nursery.order)
+        self._zygote = zygote
+        self._spares = Spares(self._wanted, zygote.order)
         self._up.set()
         for profile in self._wanted:
             self._spares.refill(profile)
@@ -131,7 +130,7 @@ class Pool:
         """Return how the job ended in one child, and whether it was that child's first."""
         spares = await self._wait_until_up(deadline_s)
         child = spares.take(profile, keep=keep, fresh=fresh)
-        was_fresh = child.service.jobs == 0
+        was_fresh = child.use.jobs == 0
         outcome = None
         try:
             if was_fresh:
@@ -152,10 +151,10 @@ class Pool:
         if self._restart is not None:
             self._restart.cancel()
             await asyncio.gather(self._restart, return_exceptions=True)
-        nursery, self._nursery = self._nursery, None
-        if nursery is not None:
+        zygote, self._zygote = self._zygote, None
+        if zygote is not None:
             self._let_go()
-            await nursery.close()
+            await zygote.close()
 
     async def _wait_until_up(self, deadline_s: float) -> Spares:
         try:
@@ -171,11 +170,11 @@ class Pool:
         if self._spares is not None:
             self._spares.close()
 
-    def _on_lost(self, nursery: ZygoteClient) -> None:
-        if nursery is self._nursery:
+    def _on_lost(self, zygote: ZygoteClient) -> None:
+        if zygote is self._zygote:
             _log.warning("the zygote died; starting another")
             self._let_go()
-            self._restart = asyncio.get_running_loop().create_task(self._start_again(nursery))
+            self._restart = asyncio.get_running_loop().create_task(self._start_again(zygote))
 
     async def _start_again(self, lost: ZygoteClient) -> None:
         await lost.close()

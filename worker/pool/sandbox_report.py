@@ -1,9 +1,4 @@
-"""One toolchain that a worker serves: its children, and what the walls around them are worth.
-
-What the walls around children are worth on this machine.
-
-Found by letting children try, from inside, to get through them.
-"""
+"""What the sandbox is worth on this machine, found by letting children try to get out of it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -96,7 +91,10 @@ def _bounds(group: Cgroup | str) -> dict[str, int | None] | None:
 
 @dataclass(frozen=True, slots=True)
 class ToolchainContext:
-    """A started pool, and what its self-test said; `level` is what is promised of it."""
+    """One toolchain that a worker serves: its started pool, and the report of its self-test.
+
+    `level` is what the worker publishes of it.
+    """
 
     pool: Pool
     report: SandboxReport

@@ -1,7 +1,4 @@
-"""The children that wait for jobs.
-
-How many, which one goes next, and when they may use idle time to prepare.
-"""
+"""The children that wait for jobs: how many, which is next, when they may prepare in idle time."""
 
 import asyncio
 import logging
@@ -56,10 +53,10 @@ class Spares:
         self._cancel_timer()
         waiting = self._waiting.get(profile, [])
         living = [child for child in waiting if not child.outcome.done()]
-        usable = [child for child in living if not (fresh and child.service.jobs)]
+        usable = [child for child in living if not (fresh and child.use.jobs)]
         if not usable:
             return self._order(profile)
-        best = max(usable, key=lambda child: (child.eagerness, child.service.jobs))
+        best = max(usable, key=lambda child: (child.readiness, child.use.jobs))
         waiting.remove(best)
         return best
 
@@ -68,7 +65,7 @@ class Spares:
         waiting = self._waiting.get(child.profile, [])
         is_wanted = len(waiting) < self._wanted.get(child.profile, 0) and not self._closed
         usage = child.outcome.result().usage
-        if not is_wanted or child.service.is_enough(self._loop.time(), usage):
+        if not is_wanted or child.use.is_enough(self._loop.time(), usage):
             return False
         child.renew()
         self._wait(child)
@@ -130,7 +127,7 @@ class Spares:
         if self._running or self._preparing is not None:
             return
         waiting = [child for children in self._waiting.values() for child in children]
-        self._preparing = next((child for child in waiting if child.eagerness == 1), None)
+        self._preparing = next((child for child in waiting if child.readiness == 1), None)
         if self._preparing is not None:
             self._preparing.touch(self._prepared)
 

@@ -35,9 +35,10 @@ BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from worker.pool.zygote import main; main(sys.argv[2:])"
 )
-"""What the interpreter is started with (`-c`); arguments.
+"""What the interpreter is started with (`-c`).
 
-Source root, control descriptor, settings.
+Its arguments are the folder of our source, the descriptor of the link to the worker, and the
+settings.
 """
 
 
@@ -78,9 +79,9 @@ class Settings:
 class ForkServer:
     """Forks children on order and says how they ended; kills what they leave behind."""
 
-    def __init__(self, link: socket.socket, walls: dict[str, Walls], veil: HiddenPaths) -> None:
+    def __init__(self, link: socket.socket, walls: dict[str, Walls], paths: HiddenPaths) -> None:
         self._link = link
-        self._veil = veil
+        self._paths = paths
         self._walls = walls
         self._orders: dict[int, int] = {}  # pid of a living child -> number of its order
         self._slots: dict[int, int] = {}  # pid -> which of our users it is
@@ -95,10 +96,9 @@ class ForkServer:
         self._stopping = True
 
     def serve(self) -> child.Birth | None:
-        """Answer orders.
+        """Fork a child for each order.
 
-        Returns None when the worker is gone; in every forked child, returns what it is to
-        be.
+        Returns None when the worker is gone, and in every forked child what it is to be.
         """
         poller = select.poll()
         poller.register(self._link, select.POLLIN)
@@ -122,33 +122,33 @@ class ForkServer:
         assert_single_thread()
         slot = next(free for free in itertools.count() if free not in self._slots.values())
         walls = _walls_of(self._walls[profile], slot)
-        birth = child.Birth(walls, os.getpid(), descriptors, self._veil)
+        birth = child.Birth(walls, os.getpid(), descriptors, self._paths)
         try:
             pid = os.fork()
         except OSError as error:
-            self._say({"refused": order, "reason": str(error)})
+            self._report({"refused": order, "reason": str(error)})
         else:
             if pid == 0:
                 return birth
             self._orders[pid] = order
             self._slots[pid] = slot
             pidfd = os.pidfd_open(pid)
-            self._say({"born": order}, [pidfd])
+            self._report({"born": order}, [pidfd])
             os.close(pidfd)
         for descriptor in descriptors:
             os.close(descriptor)
         return None
 
-    def _say(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
+    def _report(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
         try:
             zygote_protocol.send(self._link, message, descriptors)
         except BrokenPipeError:
             self._stopping = True  # nobody is left to serve
 
     def _reap(self) -> None:
-        """Collect the dead.
+        """Take the exit statuses of dead children.
 
-        A dead child's process group is killed while its number cannot be anyone else's.
+        The process group of each is killed while its number cannot be anyone else's.
         """
         while True:
             try:
@@ -169,7 +169,7 @@ class ForkServer:
                     "cpu_s": usage.ru_utime + usage.ru_stime,
                     "max_rss_bytes": usage.ru_maxrss << 10,
                 }
-                self._say(gone)
+                self._report(gone)
 
     def end(self) -> None:
         """Kill every child and what it started."""
@@ -251,13 +251,13 @@ def _with_outer(
             why = str(error)
     profiles = {name: one.profile for name, one in walls.items()}
     made, absent = outer.found(profiles, own_pid, root, why)
-    told = {
+    layers = {
         outer.SCORE: [name for name, one in made.items() if one.score],
         outer.ROOT: [name for name, one in made.items() if one.root is not None],
         outer.USER: [name for name, one in made.items() if one.user is not None],
     }
     with_outer = {name: replace(one, outer=made[name]) for name, one in walls.items()}
-    return with_outer, told, absent
+    return with_outer, layers, absent
 
 
 def main(arguments: list[str]) -> NoReturn:
@@ -277,15 +277,15 @@ def main(arguments: list[str]) -> NoReturn:
             walls, facts["outer"], reasons = _with_outer(walls, own_pid, isolated=isolated)
             absent |= reasons
         facts["absent"] = absent
-    except Exception:  # noqa: BLE001 - whatever it is, the worker must hear of it
+    except Exception:  # noqa: BLE001 - whatever it is, the worker must be told
         zygote_protocol.send(link, {"broken": traceback.format_exc()[-8000:]})
         os._exit(1)
-    veil = HiddenPaths()
-    veil.hide_code()
-    veil.prepare()
+    paths = HiddenPaths()
+    paths.hide_code()
+    paths.prepare()
     gc.collect()
     gc.freeze()
-    server = ForkServer(link, walls, veil)
+    server = ForkServer(link, walls, paths)
     zygote_protocol.send(link, {"ready": facts})
     birth = server.serve()
     if birth is None:

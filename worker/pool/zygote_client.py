@@ -1,7 +1,4 @@
-"""The worker's hold on one zygote.
-
-Starts it, orders children from it, hears how they ended, notices its death.
-"""
+"""The worker's side of one zygote: starts it, orders children, learns how they and it ended."""
 
 import asyncio
 import itertools
@@ -26,7 +23,7 @@ _LEAVE_S = 5.0
 
 
 class ZygoteError(Exception):
-    """The zygote did not start, or is gone; the message holds its own last words."""
+    """The zygote did not start, or is gone; the message has what it wrote last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +115,7 @@ class ZygoteClient:
         number = next(self._numbers)
         child = ChildProcess(profile, self._caps)
         self._children[number] = child
-        ends, child.ends_of_child = child.ends_of_child, []
+        ends = child.take_ends()
         try:
             zygote_protocol.send(self._link, {"order": number, "profile": profile}, ends)
         except OSError:
@@ -156,20 +153,20 @@ class ZygoteClient:
             case {"ready": facts}:
                 self.facts = facts
                 self._started.set_result(None)
-            case {"broken": words}:
-                self._started.set_exception(ZygoteError(f"the zygote did not start:\n{words}"))
+            case {"broken": traceback}:
+                self._started.set_exception(ZygoteError(f"the zygote did not start:\n{traceback}"))
             case {"born": number} if number in self._children:
-                self._children[number].born(descriptors.pop())
+                self._children[number].set_handle(descriptors.pop())
             case {"refused": number} if number in self._children:
-                self._children.pop(number).gone(None, None)
+                self._children.pop(number).set_exit(None, None)
             case {"gone": number, "status": status, "cpu_s": cpu_s, "max_rss_bytes": rss}:
                 if number in self._children:
-                    self._children.pop(number).gone(status, Usage(cpu_s, rss))
+                    self._children.pop(number).set_exit(status, Usage(cpu_s, rss))
         for descriptor in descriptors:
             os.close(descriptor)
 
     def _lose(self) -> None:
-        """Let go of the zygote; whoever waits for it or for a child hears of it."""
+        """Let go of the zygote, and tell whoever waits for it or for one of its children."""
         link, self._link = self._link, None
         if link is None:
             return
@@ -179,5 +176,5 @@ class ZygoteClient:
             self._started.set_exception(ZygoteError("the zygote ended before it was warm"))
         children, self._children = self._children, {}
         for child in children.values():
-            child.gone(None, None)
+            child.set_exit(None, None)
         self._on_lost(self)

@@ -1,7 +1,4 @@
-"""Small JSON messages, and the descriptors that go with them, between the worker and its zygote.
-
-Standard library only.
-"""
+"""JSON messages, with descriptors, between the worker and its zygote. Standard library only."""
 
 import json
 import socket

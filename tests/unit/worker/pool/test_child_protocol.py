@@ -17,12 +17,12 @@ EXITED, CRASHED, KILLED = 0, 1 << 8, 9
 
 @pytest.fixture
 def child():
-    conversation = ChildProtocol(on_touched=lambda: None, on_stage=lambda _: None)
-    conversation.begin(NONCE, ["ttir"])
-    return conversation
+    protocol = ChildProtocol(on_touched=lambda: None, on_stage=lambda _: None)
+    protocol.begin(NONCE, ["ttir"])
+    return protocol
 
 
-def test_a_whole_conversation_is_ok(child):
+def test_a_result_is_ok(child):
     child.feed(READY + TOUCHED + STAGE + RESULT)
     assert child.verdict(EXITED) == (Ending.OK, "")
     assert child.last == {"kind": "result", "answer": 42}
