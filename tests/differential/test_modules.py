@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, event, given, seed, settings
 from tests.differential.comparing import Comparison
 from tests.differential.modules import modules
 
-EXAMPLES = int(os.environ.get("TRITOND_FUZZ_MODULES", "100"))
+EXAMPLES = int(os.environ.get("TRITOND_FUZZ_MODULES", "300"))
 SEED = int(os.environ.get("TRITOND_FUZZ_SEED", "8"))
 
 
