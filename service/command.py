@@ -23,49 +23,6 @@ from store.errors import StoreError
 from store.workers import Toolchains, Workers
 
 
-def add_toolchain_commands(parser: argparse.ArgumentParser) -> None:
-    """Add list, default and forget."""
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    listing = commands.add_parser("list", help="those known; * is the default, - has no worker")
-    listing.set_defaults(run=lambda _: asyncio.run(_list()))
-    default = commands.add_parser("default", help="compile with it when a request names no Triton")
-    default.add_argument("id")
-    default.set_defaults(run=lambda arguments: asyncio.run(_set_default(arguments.id)))
-    forget = commands.add_parser("forget", help="offer it no more")
-    forget.add_argument("id")
-    forget.set_defaults(run=lambda arguments: asyncio.run(_forget(arguments.id)))
-
-
-async def _list() -> None:
-    async with connect(ServiceSettings().redis_url) as redis:
-        toolchains, default = Toolchains(redis), await Toolchains(redis).default()
-        workers = await Workers(redis).list()
-        living = {name for worker in workers for name in worker.served}
-        for name, description in (await toolchains.list()).items():
-            mark = ("*" if name == default else " ") + (" " if name in living else "-")
-            triton = Toolchain.model_validate_json(description).triton
-            print(f"{mark} {name}  Triton {triton}")  # noqa: T201
-
-
-async def _set_default(name: str) -> None:
-    async with connect(ServiceSettings().redis_url) as redis:
-        if not await Toolchains(redis).set_default(name):
-            sys.exit(_unknown(name))
-
-
-async def _forget(name: str) -> None:
-    async with connect(ServiceSettings().redis_url) as redis:
-        toolchains = Toolchains(redis)
-        if name == await toolchains.default():
-            sys.exit(f"tritond: {name} is the default; make another one the default first")
-        if not await toolchains.forget(name):
-            sys.exit(_unknown(name))
-
-
-def _unknown(name: str) -> str:
-    return f"tritond: there is no toolchain {name}; `tritond toolchain list` shows those there are"
-
-
 def main() -> None:
     """Run the command; exit status 0 when told to stop, 1 on failure, 2 on wrong usage."""
     try:
@@ -96,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     worker.set_defaults(run=_worker)
     _add_key_commands(commands.add_parser("key", help="API keys, on TRITOND_REDIS_URL"))
     toolchain = commands.add_parser("toolchain", help="what is compiled with, on TRITOND_REDIS_URL")
-    add_toolchain_commands(toolchain)
+    _add_toolchain_commands(toolchain)
     return parser
 
 
@@ -155,6 +112,49 @@ async def _revoke_key(key_id: str) -> None:
     async with connect(ServiceSettings().redis_url) as redis:
         if not await ApiKeys(redis).revoke(key_id):
             sys.exit(f"tritond: there is no API key with the id {key_id}")
+
+
+def _add_toolchain_commands(parser: argparse.ArgumentParser) -> None:
+    """Add list, default and forget."""
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    listing = commands.add_parser("list", help="those known; * is the default, - has no worker")
+    listing.set_defaults(run=lambda _: asyncio.run(_list_toolchains()))
+    default = commands.add_parser("default", help="compile with it when a request names no Triton")
+    default.add_argument("id")
+    default.set_defaults(run=lambda arguments: asyncio.run(_set_default_toolchain(arguments.id)))
+    forget = commands.add_parser("forget", help="offer it no more")
+    forget.add_argument("id")
+    forget.set_defaults(run=lambda arguments: asyncio.run(_forget_toolchain(arguments.id)))
+
+
+async def _list_toolchains() -> None:
+    async with connect(ServiceSettings().redis_url) as redis:
+        toolchains, default = Toolchains(redis), await Toolchains(redis).default()
+        workers = await Workers(redis).list()
+        living = {name for worker in workers for name in worker.served}
+        for name, description in (await toolchains.list()).items():
+            mark = ("*" if name == default else " ") + (" " if name in living else "-")
+            triton = Toolchain.model_validate_json(description).triton
+            print(f"{mark} {name}  Triton {triton}")  # noqa: T201
+
+
+async def _set_default_toolchain(name: str) -> None:
+    async with connect(ServiceSettings().redis_url) as redis:
+        if not await Toolchains(redis).set_default(name):
+            sys.exit(_unknown_toolchain(name))
+
+
+async def _forget_toolchain(name: str) -> None:
+    async with connect(ServiceSettings().redis_url) as redis:
+        toolchains = Toolchains(redis)
+        if name == await toolchains.default():
+            sys.exit(f"tritond: {name} is the default; make another one the default first")
+        if not await toolchains.forget(name):
+            sys.exit(_unknown_toolchain(name))
+
+
+def _unknown_toolchain(name: str) -> str:
+    return f"tritond: there is no toolchain {name}; `tritond toolchain list` shows those there are"
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ logger = logging.getLogger("service")
 
 
 class HttpServer(uvicorn.Server):
-    """Serves `app`, which is told of the end before the connections are."""
+    """Serves `app`, which ends its waits before its connections are closed."""
 
     def __init__(self, app: FastAPI, settings: ServiceSettings) -> None:
         bounds = ConnectionBounds(
@@ -46,7 +46,7 @@ class HttpServer(uvicorn.Server):
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let go of those who wait, then end as uvicorn does."""
+        """End all waits, then end as uvicorn does."""
         self._app.state.service.release_waiters()
         await super().shutdown(sockets)
 

@@ -21,30 +21,11 @@ from store import keys, scripts
 from store.errors import StoreUnavailable
 
 PROBE_LIFE_S: Final = 10
-
-
-async def probe(redis: Redis, within_s: float, *, writes: bool) -> None:
-    """Return when the server has done a small command.
-
-    Raises StoreUnavailable when it is away, refuses, or does not answer in time. A server that is
-    full or cannot write to its disk refuses what writes.
-    """
-    try:
-        async with asyncio.timeout(within_s):
-            if writes:
-                await redis.set(keys.PROBE, 1, ex=PROBE_LIFE_S)
-            else:
-                await redis.exists(keys.PROBE)
-    except TimeoutError as error:
-        raise StoreUnavailable(f"The store did not answer within {within_s:g} s.") from error
-
-
 ANSWER_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 5.0
 MAX_CONNECTIONS = 64
 MAX_BLOCKING_CONNECTIONS = 10_000  # redis-py allows 100 if it is not told
 RETRIES = 2
-
 _OUR_MISTAKES: Final = frozenset(
     {"ERR", "WRONGTYPE", "NOSCRIPT", "NOGROUP", "BUSYGROUP", "CROSSSLOT"}
 )
@@ -153,6 +134,22 @@ def _owning(pool: ConnectionPool) -> StoreClient:
     server = StoreClient(connection_pool=pool)
     server.auto_close_connection_pool = True
     return server
+
+
+async def probe(redis: Redis, within_s: float, *, writes: bool) -> None:
+    """Return when the server has done a small command.
+
+    Raises StoreUnavailable when it is away, refuses, or does not answer in time. A server that is
+    full or cannot write to its disk refuses what writes.
+    """
+    try:
+        async with asyncio.timeout(within_s):
+            if writes:
+                await redis.set(keys.PROBE, 1, ex=PROBE_LIFE_S)
+            else:
+                await redis.exists(keys.PROBE)
+    except TimeoutError as error:
+        raise StoreUnavailable(f"The store did not answer within {within_s:g} s.") from error
 
 
 class EssentialWrites:

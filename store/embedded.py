@@ -34,6 +34,15 @@ if os.getppid() != int(sys.argv[1]):
     sys.exit("the starting process is gone")
 os.execv(sys.argv[2], sys.argv[2:])
 """
+OLDEST: Final = 7
+_VERSION: Final = re.compile(r"v=(\d+)\.")
+START_TIMEOUT_S: Final = 60.0  # loading a large append-only file takes a while
+STOP_TIMEOUT_S: Final = 10.0
+LOCK_TIMEOUT_S: Final = (
+    2.0  # a server whose parent was just killed needs a moment to write its data
+)
+POLL_S: Final = 0.02
+LONGEST_SOCKET_PATH_BYTES: Final = 100  # sun_path of unix(7) has 108, with its zero
 
 
 def tied_to_us(*command: str) -> list[str]:
@@ -43,10 +52,6 @@ def tied_to_us(*command: str) -> list[str]:
     """
     wrapper = [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid())]
     return [*wrapper, *command]
-
-
-OLDEST: Final = 7
-_VERSION: Final = re.compile(r"v=(\d+)\.")
 
 
 def find_server() -> Path:
@@ -84,15 +89,6 @@ def _major(binary: str) -> int:
     )
     version = _VERSION.search(answer.stdout)
     return int(version[1]) if version else 0
-
-
-START_TIMEOUT_S: Final = 60.0  # loading a large append-only file takes a while
-STOP_TIMEOUT_S: Final = 10.0
-LOCK_TIMEOUT_S: Final = (
-    2.0  # a server whose parent was just killed needs a moment to write its data
-)
-POLL_S: Final = 0.02
-LONGEST_SOCKET_PATH_BYTES: Final = 100  # sun_path of unix(7) has 108, with its zero
 
 
 class EmbeddedValkey:

@@ -24,6 +24,10 @@ START: Final = "0-0"
 FINISHED: Final = "finished"
 LIFE_MS: Final = 24 * 3600 * 1000
 _ID: Final = re.compile(r"\d{1,19}(-\d{1,19})?")
+SILENCE_S: Final = 15.0
+ANSWER_S: Final = 10.0
+READ_AT_ONCE: Final = 200
+AWAY_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +89,6 @@ class Events:
             Event(entry_id.decode(), fields[b"type"].decode(), fields[b"data"])
             for entry_id, fields in entries
         ]
-
-
-SILENCE_S: Final = 15.0
-ANSWER_S: Final = 10.0
-READ_AT_ONCE: Final = 200
-AWAY_S: Final = 0.5
 
 
 class EventStream:

@@ -15,74 +15,7 @@ from redis.asyncio import Redis
 from store import keys, scripts
 
 KEY_LIFE_S: Final = 24 * 3600
-
-
-@dataclass(frozen=True, slots=True)
-class FirstUse:
-    """What a key was used for first."""
-
-    launch_id: str
-    body_digest: str
-
-    def is_same(self, body: bytes) -> bool:
-        """Whether it was used with this body."""
-        return self.body_digest == hashlib.sha256(body).hexdigest()
-
-
-class Idempotency:
-    """The idempotency keys of all callers."""
-
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-
-    async def claim(self, caller: str, key: str, launch_id: str, body: bytes) -> FirstUse:
-        """Use `key` for `launch_id`, unless it was used before; return what it stands for."""
-        digest = hashlib.sha256(body).hexdigest()
-        value = orjson.dumps({"launch_id": launch_id, "body_digest": digest})
-        first: Any = await self._redis.set(
-            _name(caller, key), value, nx=True, get=True, ex=KEY_LIFE_S
-        )
-        return FirstUse(**orjson.loads(first or value))
-
-    async def release(self, caller: str, key: str) -> None:
-        """Forget `key`: what it was used for was refused, and may be mended."""
-        await self._redis.delete(_name(caller, key))
-
-
-def _name(caller: str, key: str) -> str:
-    return f"{keys.IDEMPOTENCY}{caller}:{hashlib.sha256(key.encode()).hexdigest()}"
-
-
-LIFE_MS: Final = 60_000
-
-
-class Amendments:
-    """What comes out of jobs after their end, of attempts that this process finished.
-
-    For as long as one is expected, followers of the job's events stay. One that never comes,
-    because its worker was lost, costs them the wait and nothing else.
-    """
-
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-        self._amend = scripts.load(redis, "amend")
-
-    async def expect(self, job_id: str, life_ms: int = LIFE_MS) -> None:
-        """Have followers stay behind the end of a job, for `life_ms` at most. Before that end."""
-        await self._redis.set(keys.AMENDMENT + job_id, 1, px=life_ms)
-
-    async def amend(
-        self, job_id: str, token: int, record: bytes | None, kind: str, data: Mapping[str, Any]
-    ) -> bool:
-        """Append an event, put `record` in the place of the job's, and let followers go.
-
-        Without a record that stays as it is. False: another attempt has finished the job, or it is
-        not kept any more.
-        """
-        args: list[str | int | bytes] = [job_id, token, record or b"", kind, orjson.dumps(data)]
-        return bool(await self._amend(args=args))
-
-
+AMENDMENT_LIFE_MS: Final = 60_000
 LIFE_S: Final = 24 * 3600
 """How long a launch, its result and its outputs' names are kept."""
 
@@ -125,3 +58,66 @@ class Launches:
         pipeline.hset(keys.LAUNCH + launch_id, "outputs", orjson.dumps(outputs))
         pipeline.expire(keys.LAUNCH + launch_id, LIFE_S)
         await pipeline.execute()
+
+
+@dataclass(frozen=True, slots=True)
+class FirstUse:
+    """What a key was used for first."""
+
+    launch_id: str
+    body_digest: str
+
+    def is_same(self, body: bytes) -> bool:
+        """Whether it was used with this body."""
+        return self.body_digest == hashlib.sha256(body).hexdigest()
+
+
+class Idempotency:
+    """The idempotency keys of all callers."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def claim(self, caller: str, key: str, launch_id: str, body: bytes) -> FirstUse:
+        """Use `key` for `launch_id`, unless it was used before; return what it stands for."""
+        digest = hashlib.sha256(body).hexdigest()
+        value = orjson.dumps({"launch_id": launch_id, "body_digest": digest})
+        first: Any = await self._redis.set(
+            _name(caller, key), value, nx=True, get=True, ex=KEY_LIFE_S
+        )
+        return FirstUse(**orjson.loads(first or value))
+
+    async def release(self, caller: str, key: str) -> None:
+        """Forget `key`: what it was used for was refused, and may be mended."""
+        await self._redis.delete(_name(caller, key))
+
+
+def _name(caller: str, key: str) -> str:
+    return f"{keys.IDEMPOTENCY}{caller}:{hashlib.sha256(key.encode()).hexdigest()}"
+
+
+class Amendments:
+    """What comes out of jobs after their end, of attempts that this process finished.
+
+    For as long as one is expected, followers of the job's events stay. One that never comes,
+    because its worker was lost, costs them the wait and nothing else.
+    """
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._amend = scripts.load(redis, "amend")
+
+    async def expect(self, job_id: str, life_ms: int = AMENDMENT_LIFE_MS) -> None:
+        """Have followers stay behind the end of a job, for `life_ms` at most. Before that end."""
+        await self._redis.set(keys.AMENDMENT + job_id, 1, px=life_ms)
+
+    async def amend(
+        self, job_id: str, token: int, record: bytes | None, kind: str, data: Mapping[str, Any]
+    ) -> bool:
+        """Append an event, put `record` in the place of the job's, and let followers go.
+
+        Without a record that stays as it is. False: another attempt has finished the job, or it is
+        not kept any more.
+        """
+        args: list[str | int | bytes] = [job_id, token, record or b"", kind, orjson.dumps(data)]
+        return bool(await self._amend(args=args))

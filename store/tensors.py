@@ -1,7 +1,7 @@
 """Uploaded tensors: .npy files as blobs, each visible to the caller who uploaded it only.
 
 What is in the file is not looked at here. A file that the cache had to evict is gone; its caller
-is told so, and uploads it again.
+learns so at its next launch, and uploads it again.
 """
 
 from typing import Any, Final

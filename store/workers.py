@@ -18,6 +18,8 @@ from store.connection import EssentialWrites
 
 HEARTBEAT_LIFE_S: Final = 15
 TRIED_LIFE_S: Final = 24 * 3600
+OVERRULED: Final = "slices_overruled"
+"""Kernels that the whole text of a source made otherwise than its slice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +181,6 @@ class Toolchains:
         pipeline.zrem(keys.TOOLCHAINS_OFFERED, toolchain_id)
         removed, _ = await pipeline.execute()
         return bool(removed)
-
-
-OVERRULED: Final = "slices_overruled"
-"""Kernels that the whole text of a source made otherwise than its slice."""
 
 
 class Counters:

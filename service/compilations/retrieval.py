@@ -106,10 +106,10 @@ async def answer_unfinished(
     state: ServiceState, job: CompileJob, toolchain: Toolchain | None, cache: Cache | None
 ) -> Answer:
     """Return the answer for a job that is queued or running."""
-    standing = await state.jobs.state(job.key)
-    name: State = "running" if standing and standing.position is None else "queued"
+    status = await state.jobs.state(job.key)
+    name: State = "running" if status and status.position is None else "queued"
     record = new_compilation(job, toolchain, name).model_dump_json().encode()
-    position = standing.position if standing else None
+    position = status.position if status else None
     return Answer(job.key, name, record, cache, queue_position=position)
 
 

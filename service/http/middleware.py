@@ -15,28 +15,6 @@ from service.http.problems import ProblemRaised, problem_response
 
 IS_HEAD = "tritond.is_head"
 """In the scope of a request that came as HEAD: nothing without an end may be begun for it."""
-
-
-class HeadMiddleware:
-    """ASGI middleware that lets routes see GET."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a HEAD on as GET, and its answer on without the body."""
-        if scope["type"] != "http" or scope["method"] != "HEAD":
-            await self._app(scope, receive, send)
-            return
-
-        async def send_head(message: Message) -> None:
-            if message["type"] == "http.response.body":
-                message = {**message, "body": b""}
-            await send(message)
-
-        await self._app({**scope, "method": "GET", IS_HEAD: True}, receive, send_head)
-
-
 _SANE = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 
 
@@ -74,3 +52,23 @@ class RequestIdMiddleware:
                 raise
             raised = ProblemRaised("stopping", "The service is stopping; ask again in a moment")
             await problem_response(Request(scope), raised)(scope, receive, send_with_id)
+
+
+class HeadMiddleware:
+    """ASGI middleware that lets routes see GET."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a HEAD on as GET, and its answer on without the body."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_head(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                message = {**message, "body": b""}
+            await send(message)
+
+        await self._app({**scope, "method": "GET", IS_HEAD: True}, receive, send_head)

@@ -131,48 +131,52 @@ def faults_of(error: ValidationError, model: type[BaseModel]) -> RequestRejected
 
 def install_handlers(app: FastAPI) -> None:
     """Make every error of `app` a problem."""
-
-    async def _problem(request: Request, error: Exception) -> Response:
-        raised = as_raised(error)
-        assert raised is not None
-        return problem_response(request, raised)
-
     for kind in (ProblemRaised, RequestRejected, QueueFull, StoreUnavailable):
-        app.add_exception_handler(kind, _problem)
+        app.add_exception_handler(kind, _answer_expected)
+    app.add_exception_handler(RequestValidationError, _answer_wrong_parameter)
+    app.add_exception_handler(ClientDisconnect, _answer_nobody)
+    app.add_exception_handler(HTTPException, _answer_http_exception)
+    app.add_exception_handler(Exception, _answer_bug)
 
-    @app.exception_handler(RequestValidationError)
-    async def _invalid_parameter(request: Request, error: RequestValidationError) -> Response:
-        details = [f"{item['loc'][-1]}: {item['msg']}" for item in error.errors()]
-        parameter = str(error.errors()[0]["loc"][-1])
-        raised = ProblemRaised("invalid_request", "; ".join(details), parameter=parameter)
-        return problem_response(request, raised)
 
-    @app.exception_handler(ClientDisconnect)
-    async def _gone(_request: Request, _error: ClientDisconnect) -> Response:
-        return Response(status_code=400)  # nobody is there to read it
+async def _answer_expected(request: Request, error: Exception) -> Response:
+    raised = as_raised(error)
+    assert raised is not None
+    return problem_response(request, raised)
 
-    @app.exception_handler(HTTPException)
-    async def _http(request: Request, error: HTTPException) -> Response:
-        slug = _SLUG_OF_STATUS.get(error.status_code, "internal_error")
-        detail = f"{request.method} {request.url.path}: {error.detail}"
-        headers = dict(error.headers or {})
-        if slug == "method_not_allowed":
-            headers["Allow"] = ", ".join(_allowed_methods(request))
-            detail += f"; allowed here: {headers['Allow']}"
-        elif slug == "not_found" and request.url.path.endswith("/"):
-            detail += "; no path here ends with a slash"
-        return problem_response(request, ProblemRaised(slug, detail, headers=headers))
 
-    @app.exception_handler(Exception)
-    async def _bug(request: Request, error: Exception) -> Response:
-        # Starlette answers this outside of every middleware, so the id is added here
-        request_id = request.state.request_id
-        logger.error(
-            "request %s: unexpected error at %s", request_id, request.url.path, exc_info=error
-        )
-        detail = "This is a bug of the service; the log holds the details under the request id."
-        headers = {"X-Request-ID": request_id}
-        return problem_response(request, ProblemRaised("internal_error", detail, headers=headers))
+async def _answer_wrong_parameter(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    details = [f"{item['loc'][-1]}: {item['msg']}" for item in error.errors()]
+    parameter = str(error.errors()[0]["loc"][-1])
+    raised = ProblemRaised("invalid_request", "; ".join(details), parameter=parameter)
+    return problem_response(request, raised)
+
+
+async def _answer_nobody(_request: Request, _error: Exception) -> Response:
+    return Response(status_code=400)  # the client has hung up
+
+
+async def _answer_http_exception(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    slug = _SLUG_OF_STATUS.get(error.status_code, "internal_error")
+    detail = f"{request.method} {request.url.path}: {error.detail}"
+    headers = dict(error.headers or {})
+    if slug == "method_not_allowed":
+        headers["Allow"] = ", ".join(_allowed_methods(request))
+        detail += f"; allowed here: {headers['Allow']}"
+    elif slug == "not_found" and request.url.path.endswith("/"):
+        detail += "; no path here ends with a slash"
+    return problem_response(request, ProblemRaised(slug, detail, headers=headers))
+
+
+async def _answer_bug(request: Request, error: Exception) -> Response:
+    # Starlette answers this outside of every middleware, so the id is added here
+    request_id = request.state.request_id
+    logger.error("request %s: unexpected error at %s", request_id, request.url.path, exc_info=error)
+    detail = "This is a bug of the service; the log holds the details under the request id."
+    headers = {"X-Request-ID": request_id}
+    return problem_response(request, ProblemRaised("internal_error", detail, headers=headers))
 
 
 def _allowed_methods(request: Request) -> list[str]:

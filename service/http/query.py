@@ -15,6 +15,11 @@ from starlette.datastructures import QueryParams
 from compiler.rejection import did_you_mean
 from service.http.problems import ProblemRaised
 
+_PIECE = re.compile(r'(?:[^",;]|"[^"]*")+')
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"""[!#$%&'*+.^_`|~0-9A-Za-z-]+|"[^"]*\"""")
+_SECONDS = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+
 
 async def refuse_unknown(request: Request) -> None:
     """Raise ProblemRaised (422) for a parameter that the route of `request` does not document."""
@@ -40,12 +45,6 @@ def check_query(query: bytes, known: frozenset[str]) -> None:
         if name not in known:
             detail = f"{name[:100]!r} is no parameter here.{did_you_mean(name, known)}"
             raise ProblemRaised("invalid_request", detail, parameter=name[:100])
-
-
-_PIECE = re.compile(r'(?:[^",;]|"[^"]*")+')
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE = re.compile(r"""[!#$%&'*+.^_`|~0-9A-Za-z-]+|"[^"]*\"""")
-_SECONDS = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

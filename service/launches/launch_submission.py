@@ -94,13 +94,13 @@ async def current_launch(state: ServiceState, launch_id: str) -> bytes:
     """Return the launch as it is now. Raises ProblemRaised (404) when it is not kept any more."""
     if result := await state.jobs.result(launch_id):
         return result.record
-    payload, standing = await state.jobs.payload(launch_id), await state.jobs.state(launch_id)
-    if payload is None or standing is None:
+    payload, status = await state.jobs.payload(launch_id), await state.jobs.state(launch_id)
+    if payload is None or status is None:
         if result := await state.jobs.result(launch_id):
             return result.record
         raise ProblemRaised("not_found", f"The launch {launch_id} is not kept any more")
     job = LaunchJob.model_validate_json(payload)
-    launch = new_launch(job, standing.state.value, queue_position=standing.position)
+    launch = new_launch(job, status.state.value, queue_position=status.position)
     return launch.model_dump_json().encode()
 
 
@@ -171,7 +171,7 @@ async def _compile_job(
     compiled = await _compiled(state, key, "/compilation_key", caller)
     for case in resolved.cases:
         try:
-            check_hints(compiled.promised, case.bound)
+            check_hints(compiled.hints, case.bound)
         except RequestRejected as rejected:
             raise type(rejected)(*case.origin.placed(rejected.faults)) from None
     return compiled.job
@@ -189,25 +189,23 @@ async def _references(
         at = f"{case.reference_at}/compilation_key"
         if key not in found:
             found[key] = await _compiled(state, key, at, caller)
-        promises = found[key].promised
-        taken = {name: item for name, item in case.bound.arguments.items() if name in promises}
+        hints = found[key].hints
+        taken = {name: item for name, item in case.bound.arguments.items() if name in hints}
         try:
-            check_hints(
-                promises, BoundArguments(allocations=case.bound.allocations, arguments=taken)
-            )
+            check_hints(hints, BoundArguments(allocations=case.bound.allocations, arguments=taken))
         except RequestRejected as rejected:
-            said = "; ".join(f"{fault.pointer}: {fault.message}" for fault in rejected.faults)
-            message = f"its kernel cannot take the arguments: {said}"
+            reasons = "; ".join(f"{fault.pointer}: {fault.message}" for fault in rejected.faults)
+            message = f"its kernel cannot take the arguments: {reasons}"
             raise type(rejected)(Fault(at, message)) from None
     return {key: compiled.job for key, compiled in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    """A finished compilation: its job, and what it was promised of its run-time arguments."""
+    """A finished compilation: its job, and the hints that its run-time arguments must keep."""
 
     job: CompileJob
-    promised: dict[str, SpecializedParameter]
+    hints: dict[str, SpecializedParameter]
 
 
 async def _compiled(state: ServiceState, key: str, at: str, caller: Caller) -> _Compiled:

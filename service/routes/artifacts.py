@@ -13,21 +13,6 @@ from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
 from service.state import ServiceState, state_of
 
-
-def is_current(if_none_match: str, etag: str) -> bool:
-    """Whether `etag` is among those that the client has; weak ones are compared by their value.
-
-    `*` is not looked at here: it asks whether there is anything at all.
-    """
-    sent = (part.strip().removeprefix("W/") for part in if_none_match.split(","))
-    return etag in sent
-
-
-def wants_nothing_that_exists(if_none_match: str) -> bool:
-    """Whether the client wrote `*`: it wants no bytes if there are any."""
-    return if_none_match.strip() == "*"
-
-
 router = APIRouter(prefix="/v1", tags=["artifacts"])
 
 
@@ -123,3 +108,17 @@ def _accepts_zstd(accept_encoding: str) -> bool:
         if coding.strip().lower() == "zstd":
             return not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight, re.IGNORECASE)
     return False
+
+
+def is_current(if_none_match: str, etag: str) -> bool:
+    """Whether `etag` is among those that the client has; weak ones are compared by their value.
+
+    `*` is not looked at here: it asks whether there is anything at all.
+    """
+    sent = (part.strip().removeprefix("W/") for part in if_none_match.split(","))
+    return etag in sent
+
+
+def wants_nothing_that_exists(if_none_match: str) -> bool:
+    """Whether the client wrote `*`: it wants no bytes if there are any."""
+    return if_none_match.strip() == "*"

@@ -184,11 +184,11 @@ async def _response(
 async def _unfinished(
     state: ServiceState, id_: str, request: Request, headers: dict[str, str]
 ) -> Response:
-    standing = await state.jobs.state(id_)
-    is_running = standing is not None and standing.position is None
+    status = await state.jobs.state(id_)
+    is_running = status is not None and status.position is None
     body = {
         "state": "running" if is_running else "queued",
-        "queue_position": standing.position if standing else None,
+        "queue_position": status.position if status else None,
         "url": request.url.path,
     }
     own = {"Location": request.url.path, "Retry-After": str(RETRY_AFTER_S)}

@@ -53,8 +53,8 @@ async def post_inspection(request: Request) -> Response:
     headers = {"Cache-Status": CACHE_STATUS[cache], "Server-Timing": server_timing(started)}
     if record is not None:
         return Response(record, headers=headers | wait.headers, media_type="application/json")
-    standing = await state.jobs.state(job.key)
-    is_running = standing is not None and standing.position is None
+    status = await state.jobs.state(job.key)
+    is_running = status is not None and status.position is None
     unfinished = Inspection(state="running" if is_running else "queued")
     return Response(
         unfinished.model_dump_json(),

@@ -19,37 +19,6 @@ from store.jobs.types import compile_lane
 from store.workers import OVERRULED
 
 WITHIN_S = 3.0
-
-
-async def readiness(state: ServiceState) -> dict[str, Any]:
-    """Return what `GET /readyz` answers.
-
-    Raises ProblemRaised (503): the store of jobs refuses to write or the cache to read, or a
-    listener does not hear it.
-    """
-    listeners = {name: is_connected() for name, is_connected in state.listeners.items()}
-    faults = [f"nothing is heard of {name}" for name, hears in listeners.items() if not hears]
-    for redis in {state.redis, state.cache}:
-        try:
-            await probe(redis, WITHIN_S, writes=redis is state.redis)
-        except StoreUnavailable as error:
-            faults.insert(0, str(error) if redis is state.redis else f"The cache: {error}")
-    if faults:
-        raise ProblemRaised("store_unavailable", "; ".join(faults))
-    return {"status": "ready", "listeners": listeners, "workers": await _workers(state)}
-
-
-async def _workers(state: ServiceState) -> int | None:
-    """Return how many workers serve the default toolchain; None before there ever was one."""
-    try:
-        async with asyncio.timeout(WITHIN_S):
-            default = await state.toolchains.default()
-            workers = await state.workers.list()
-    except TimeoutError as error:
-        raise StoreUnavailable(f"The store did not answer within {WITHIN_S:g} s.") from error
-    return None if default is None else sum(default.id in worker.served for worker in workers)
-
-
 router = APIRouter(tags=["system"])
 
 
@@ -141,6 +110,35 @@ async def get_readiness(request: Request) -> dict[str, Any]:
     `workers` says how many serve the default toolchain: for information, 0 of them is ready, too.
     """
     return await readiness(state_of(request))
+
+
+async def readiness(state: ServiceState) -> dict[str, Any]:
+    """Return what `GET /readyz` answers.
+
+    Raises ProblemRaised (503): the store of jobs refuses to write or the cache to read, or a
+    listener does not hear it.
+    """
+    listeners = {name: is_connected() for name, is_connected in state.listeners.items()}
+    faults = [f"nothing is heard of {name}" for name, hears in listeners.items() if not hears]
+    for redis in {state.redis, state.cache}:
+        try:
+            await probe(redis, WITHIN_S, writes=redis is state.redis)
+        except StoreUnavailable as error:
+            faults.insert(0, str(error) if redis is state.redis else f"The cache: {error}")
+    if faults:
+        raise ProblemRaised("store_unavailable", "; ".join(faults))
+    return {"status": "ready", "listeners": listeners, "workers": await _workers(state)}
+
+
+async def _workers(state: ServiceState) -> int | None:
+    """Return how many workers serve the default toolchain; None before there ever was one."""
+    try:
+        async with asyncio.timeout(WITHIN_S):
+            default = await state.toolchains.default()
+            workers = await state.workers.list()
+    except TimeoutError as error:
+        raise StoreUnavailable(f"The store did not answer within {WITHIN_S:g} s.") from error
+    return None if default is None else sum(default.id in worker.served for worker in workers)
 
 
 @router.get(

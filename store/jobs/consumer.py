@@ -26,30 +26,11 @@ from store.jobs.types import (
 from store.launches import LIFE_S
 from store.subscription import Subscription
 
-
-class Revocations:
-    """Revocations of attempts, so that workers kill their processes at once.
-
-    `on_revoked` is called for those of other workers too and must not block. A lost revocation is
-    made up for by the next heartbeat, which gives the same answer.
-    """
-
-    def __init__(self, blocking: Redis, on_revoked: Callable[[Revocation], None]) -> None:
-        self._on_revoked = on_revoked
-        self._subscription = Subscription(blocking, keys.REVOKED, self._on_message)
-
-    async def run(self) -> None:
-        """Listen until cancelled."""
-        await self._subscription.run()
-
-    def _on_message(self, message: bytes) -> None:
-        why, token, job_id = message.decode().split(" ", 2)
-        self._on_revoked(Revocation(job_id, int(token), Heartbeat(why)))
-
-
 REAPED_AT_ONCE: Final = 100
 ANSWER_GRACE_S: Final = 5.0
 TERMS_PER_LEASE: Final = 3
+REAP_S: Final = 1.0
+logger = logging.getLogger(__name__)
 
 
 class JobConsumer:
@@ -195,11 +176,6 @@ def _text(found: bytes | None) -> str:
     return (found or b"").decode(errors="replace")
 
 
-REAP_S: Final = 1.0
-
-logger = logging.getLogger(__name__)
-
-
 async def reap_for_all(consumer: JobConsumer, record_of: Callable[[Claim], bytes]) -> None:
     """Offer to reap until cancelled; `record_of` makes the record of a dead letter."""
     while True:
@@ -220,3 +196,23 @@ async def _end(claim: Claim, consumer: JobConsumer, record: bytes) -> None:
     keep_s = LIFE_S if is_launch else KEPT_S
     await consumer.finish(claim.id, claim.token, record, reusable=is_launch, keep_s=keep_s)
     logger.info("job %s ended: %s", claim.id, claim.dead_letter)
+
+
+class Revocations:
+    """Revocations of attempts, so that workers kill their processes at once.
+
+    `on_revoked` is called for those of other workers too and must not block. A lost revocation is
+    made up for by the next heartbeat, which gives the same answer.
+    """
+
+    def __init__(self, blocking: Redis, on_revoked: Callable[[Revocation], None]) -> None:
+        self._on_revoked = on_revoked
+        self._subscription = Subscription(blocking, keys.REVOKED, self._on_message)
+
+    async def run(self) -> None:
+        """Listen until cancelled."""
+        await self._subscription.run()
+
+    def _on_message(self, message: bytes) -> None:
+        why, token, job_id = message.decode().split(" ", 2)
+        self._on_revoked(Revocation(job_id, int(token), Heartbeat(why)))

@@ -11,11 +11,11 @@ from store.events import LIFE_MS
 from store.jobs.types import (
     KEPT_S,
     Cancellation,
+    JobStatus,
     Membership,
     Priority,
     QueueLimits,
     Result,
-    Standing,
     State,
     SubmitOutcome,
     Submitted,
@@ -138,14 +138,14 @@ class JobProducer:
             args=[job_id, standing, 0, caller, timeout_ms, waiting.interest]
         )
 
-    async def state(self, job_id: str) -> Standing | None:
-        """Return where a living job stands, None when it is over or unknown."""
+    async def state(self, job_id: str) -> JobStatus | None:
+        """Return where a living job is, None when it is over or unknown."""
         answer = await self._state(args=[job_id])
         if answer is None:
             return None
         state, priority, attempt, submitted_ms, started_ms, position = answer
         running = state == b"running"
-        return Standing(
+        return JobStatus(
             state=State(state.decode()),
             priority=Priority(priority.decode()),
             attempt=int(attempt),

@@ -143,8 +143,8 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a living job stands. `position` is 1 for the next one and None when running."""
+class JobStatus:
+    """Where a living job is. `position` is 1 for the next one and None when running."""
 
     state: State
     priority: Priority

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- An attempt that finished a job tells what came out afterwards; only that attempt may.
+-- An attempt that finished a job amends its record and appends an event; only that attempt may.
 -- KEYS none. ARGV 1 id, 2 token, 3 record or "", 4 kind of the event, 5 its data (JSON).
 -- Answers 1 | 0.
 

@@ -1,7 +1,7 @@
 #!lua
--- An attempt tells how it gets on; only the attempt whose token is still the job's may.
+-- An attempt appends events of its progress; only the attempt whose token is still the job's may.
 -- KEYS none. ARGV 1 id, 2 token, 3 life of the events in ms, then kind and data (JSON) of each
--- event. Answers 1 | 0, also when the job has told more than any does.
+-- event. Answers 1 | 0, also when the job has more events than any has.
 
 local id = ARGV[1]
 if redis.call("HGET", K.JOB .. id, "token") ~= ARGV[2] then

@@ -11,7 +11,7 @@
 -- one worker, and a token that is lost with a worker costs a wait of `wait_for_work`.
 
 local GROUP = "workers"
--- One for all: who has a job is told by its lease, and a group with one consumer is cheap to ask.
+-- One for all: who has a job is known by its lease, and a group with one consumer is cheap to ask.
 local CONSUMER = "worker"
 -- Where the scores in QUEUED begin: all interactive jobs come before all batch jobs.
 local BASE = { interactive = 0, batch = 2 ^ 52 }

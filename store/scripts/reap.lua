@@ -23,7 +23,7 @@ local function claim_for_reaper(reason, id)
   claims[#claims + 1] = claimed(reason, id)
 end
 
--- A job of which nothing is left that could be told to anybody, or tried again.
+-- A job of which so little is left that it can neither be answered nor tried again.
 local function is_broken(id, job)
   if job.lane and job.priority and BASE[job.priority] then
     return false

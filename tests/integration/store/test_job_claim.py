@@ -55,9 +55,9 @@ async def test_a_claim_says_what_was_submitted(jobs, submit, worker):
     assert (claim.id, claim.lane, claim.priority) == ("vector-add", LANE, Priority.BATCH)
     assert (claim.payload, claim.attempt, claim.deliveries) == (b"\x00\xff", 1, 1)
     assert (claim.refresh, claim.dead_letter) == (False, None)
-    standing = await jobs.state("vector-add")
-    assert (standing.state, standing.position) == (State.RUNNING, None)
-    assert standing.started_at_ms == claim.started_at_ms
+    status = await jobs.state("vector-add")
+    assert (status.state, status.position) == (State.RUNNING, None)
+    assert status.started_at_ms == claim.started_at_ms
 
 
 async def test_two_callers_take_turns(jobs, submit, worker):

@@ -11,8 +11,8 @@ from store.jobs.types import Heartbeat, Priority, State, SubmitOutcome, Submitte
 async def test_a_new_job_waits_in_its_lane(jobs, submit):
     assert await submit("vector-add") == Submitted("vector-add", SubmitOutcome.MISS)
 
-    standing = await jobs.state("vector-add")
-    assert (standing.state, standing.position, standing.started_at_ms) == (State.QUEUED, 1, None)
+    status = await jobs.state("vector-add")
+    assert (status.state, status.position, status.started_at_ms) == (State.QUEUED, 1, None)
     assert await jobs.payload("vector-add") == b'{"source": "..."}'
     assert await jobs.queued("compile:triton-3.9.0") == 1
 
