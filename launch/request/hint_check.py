@@ -28,7 +28,7 @@ from launch.request.scalar import integer
 from launch.request.specialized_value import MAX_RANGE_BYTES, Rules, specialized
 
 
-def breach_of(hint: str, argument: Argument, bound: BoundArguments) -> str | None:
+def violation_of_hint(hint: str, argument: Argument, bound: BoundArguments) -> str | None:
     """Return how `argument` breaks `hint`, None when it keeps it."""
     if isinstance(argument, Buffer):
         return _of_pointer(hint, argument, bound)
@@ -69,12 +69,12 @@ class _Broken:
     is_hint: bool
 
 
-def promised_hints(parameters: Iterable[compilation.Parameter]) -> dict[str, SpecializedParameter]:
+def compiled_hints(parameters: Iterable[compilation.Parameter]) -> dict[str, SpecializedParameter]:
     """Return what a finished compilation was promised, by name."""
-    return {item.name: _promise_of(item) for item in parameters}
+    return {item.name: _hint_of(item) for item in parameters}
 
 
-def _promise_of(item: compilation.Parameter) -> SpecializedParameter:
+def _hint_of(item: compilation.Parameter) -> SpecializedParameter:
     if item.role == "constexpr":
         return SpecializedParameter(value=item.value, is_constexpr=True)
     return SpecializedParameter(item.type, frozenset(item.hints))
@@ -141,7 +141,7 @@ def _broken(
         yield _Broken(Fault(at, message), is_hint=False)
     else:
         for hint in sorted(parameter.hints):
-            if breach := breach_of(hint, argument, bound):
+            if breach := violation_of_hint(hint, argument, bound):
                 message = f"{breach}; it breaks the hint {hint} that the kernel was compiled with"
                 yield _Broken(Fault(at, message), is_hint=True)
 

@@ -16,7 +16,7 @@ from compiler.specialization import SpecializedParameter
 from launch.request.bound_arguments import BoundArguments, Buffer
 from launch.request.case import ARGUMENTS, with_seeds
 from launch.request.element import ITEM_BYTES
-from launch.request.hint_check import check_hints, promised_hints
+from launch.request.hint_check import check_hints, compiled_hints
 from launch.request.launch_job import MAX_OUTPUT_BYTES, MAX_UPLOADED_BYTES, LaunchJob, new_launch
 from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import Resolved, resolve_launch
@@ -223,6 +223,6 @@ async def _compiled(state: ServiceState, key: str, at: str, caller: Caller) -> _
     if compilation.state != "succeeded":
         message = f"the compilation {compilation.state}; see {compilation.url}"
         raise RequestRejected(Fault(at, message))
-    every = promised_hints(compilation.parameters)
+    every = compiled_hints(compilation.parameters)
     named = {name: item for name, item in every.items() if not item.is_constexpr}
     return _Compiled(job, named)

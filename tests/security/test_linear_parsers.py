@@ -163,7 +163,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ("tt.dot ", "inputPrecision = tf32", "inputPrecision"),
     ),
     "assertions on a GPU": (
-        lambda text: gpu_outcome.asserted(text, 1),
+        lambda text: gpu_outcome.find_assertion(text, 1),
         ("a:1: f: block: [0,0,0], ", "Assertion `", "` failed", "block: [1,", "a:1: "),
     ),
     "compute-sanitizer": (

@@ -28,10 +28,10 @@ from worker.launch.interpreter_run import interpret
 from worker.launch.kernel_source import KernelSources
 from worker.launch.launch_children import Children
 from worker.launch.launch_files import LaunchFiles
-from worker.launch.precision import explained
+from worker.launch.precision import explain
 from worker.launch.reference import Expected, expect, no_reference, of_kernel
 from worker.launch.run import Deadline, DeadlinePassed, PreparedRun, RunResult
-from worker.launch.run_binding import bind, bind_ir, only, with_uploads
+from worker.launch.run_binding import bind, bind_ir, select, with_uploads
 
 INTERPRETER_SMS = 1
 _SLUGS = {"invalid_request": "invalid_argument"}
@@ -98,20 +98,20 @@ class Cases:
         return _without_verdict(case, problem)
 
     async def _result(self, case: Case) -> CaseResult:
-        run = await self._bound(self._job.compile_job, case)
+        run = await self._bind(self._job.compile_job, case)
         result, expected = await _together(
-            self._run(self._job.compile_job, run), self._expected(case, run)
+            self._run(self._job.compile_job, run), self._expect(case, run)
         )
         self._files.add_stdout(result.stdout)
         if result.problem is not None:
             return _without_verdict(case, result.problem, self._compilation_key)
-        return await self._judged(case, run, result, expected)
+        return await self._judge(case, run, result, expected)
 
     @property
     def _compilation_key(self) -> str | None:
         return self.compilation.key if self.compilation is not None else None
 
-    async def _bound(self, job: CompileJob, case: Case) -> PreparedRun:
+    async def _bind(self, job: CompileJob, case: Case) -> PreparedRun:
         num_sms = self._context.num_sms
         if job.source is None:
             run = bind_ir(case.bound, case.grid, num_sms)
@@ -120,10 +120,10 @@ class Cases:
             run = bind(job, facts, case.bound, case.grid, num_sms)
         inits = [allocation.init for allocation in run.bound.allocations if allocation.init]
         digests = {init["digest"] for init in inits if init["kind"] == "tensor"}
-        files = {digest: await self._uploaded(digest) for digest in sorted(digests)}
+        files = {digest: await self._read_upload(digest) for digest in sorted(digests)}
         return with_uploads(run, files) if files else run
 
-    async def _uploaded(self, digest: str) -> bytes:
+    async def _read_upload(self, digest: str) -> bytes:
         data = await self._context.blobs.get(digest)
         if data is None:
             raise BindingFailed("evicted", f"the tensor {digest} is gone; upload it again", "init")
@@ -156,7 +156,7 @@ class Cases:
             pool, job, cut, run, timeout_s, self._deadline, checks=checks, trace=trace
         )
 
-    async def _expected(self, case: Case, run: PreparedRun) -> Expected | None:
+    async def _expect(self, case: Case, run: PreparedRun) -> Expected | None:
         reference = case.reference
         if reference is None:
             return None
@@ -173,8 +173,8 @@ class Cases:
         grid = case.grid if reference.grid is None else parse_grid(reference.grid)
         try:
             names = await self._sources.parameter_names(job)
-            bound = case.bound if names is None else only(case.bound, names)
-            run = await self._bound(job, replace(case, bound=bound, grid=grid))
+            bound = case.bound if names is None else select(case.bound, names)
+            run = await self._bind(job, replace(case, bound=bound, grid=grid))
         except (BindingFailed, RequestRejected, CompilationFailed) as error:
             return no_reference(f"the reference's kernel cannot be run: {error}")
         if self._context.gpu is None:
@@ -185,7 +185,7 @@ class Cases:
         self.compile_ms += ms
         return of_kernel(result, run)
 
-    async def _judged(
+    async def _judge(
         self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None
     ) -> CaseResult:
         outputs, matches = await self._outputs(case, run, result, expected)
@@ -205,7 +205,7 @@ class Cases:
             deterministic=result.deterministic,
             timing=result.timing,
             profile=result.profile,
-            findings=self._files.bounded(findings),
+            findings=self._files.bound_findings(findings),
             seeds=seeds_of(case.bound),
         )
 
@@ -216,18 +216,18 @@ class Cases:
         outputs: dict[str, Output] = {}
         matches: list[bool] = []
         if result.outputs:
-            returned = self._files.granted(self._request.return_, run)
+            returned = self._files.choose_returned(self._request.return_, run)
             actual = Actual(result.outputs, result.unwritten)
-            compared = await self._compared(case, run, actual, expected, returned)
+            compared = await self._compare(case, run, actual, expected, returned)
             outputs = await self._files.add_outputs(case.index, compared.outputs, compared.files)
-            outputs = await explained(outputs, run, self.compilation, self._context.blobs)
+            outputs = await explain(outputs, run, self.compilation, self._context.blobs)
             matches += compared.matches
         if result.timed_outputs:
             actual = Actual(result.timed_outputs, result.timed_unwritten)
-            matches += (await self._compared(case, run, actual, expected, {})).matches
+            matches += (await self._compare(case, run, actual, expected, {})).matches
         return outputs, matches
 
-    async def _compared(
+    async def _compare(
         self,
         case: Case,
         run: PreparedRun,

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from compiler.compilation import amended
 from compiler.messages.wire import header_of
 from launch.messages import CompareOrder, Finding, OutputOrder, Place, Tolerance
-from launch.request.launch_record import Comparison, Output
+from launch.request.launch_record import Output
 from launch.request.launch_request import ReturnMode
 from launch.request.reference_request import Reference
 from launch.request.tolerance import default_tolerance
 from worker.compile.reports import Malformed, read_report
 from worker.launch.launch_reports import ComparedOutput, CompareReport
 from worker.launch.reference import Expected
-from worker.launch.run import PreparedRun, laid_out, size_bytes
+from worker.launch.run import PreparedRun, lay_out, size_bytes
+from worker.pool.child_outcome import ChildOutcome
 from worker.pool.pool import Pool
 from worker.pool.retry import run_task
 
@@ -55,17 +56,15 @@ async def compare(
     returned: Mapping[str, ReturnMode],
 ) -> Compared:
     """Compare the outputs in `actual`. Raises NotCompared."""
-    parts = _named("actual", actual.outputs) | _named("unwritten", actual.unwritten)
+    parts = _with_prefix("actual", actual.outputs) | _with_prefix("unwritten", actual.unwritten)
     if expected is not None:
-        parts |= _named("expected", expected.outputs)
-        parts |= _named("expected_unwritten", expected.unwritten)
-    body, places = laid_out(parts)
-    order = CompareOrder(
-        outputs={
-            name: _order_of(name, run, places, expected, reference, returned)
-            for name in actual.outputs
-        }
-    )
+        parts |= _with_prefix("expected", expected.outputs)
+        parts |= _with_prefix("expected_unwritten", expected.unwritten)
+    body, places = lay_out(parts)
+    outputs = {
+        name: _order_of(name, run, places, expected, reference, returned) for name in actual.outputs
+    }
+    order = CompareOrder(outputs=outputs)
     outcome = await run_task(
         pool,
         order.profile,
@@ -74,21 +73,19 @@ async def compare(
         deadline_s=COMPARE_DEADLINE_S,
         stages={f"tensor:{name}" for name in order.outputs},
     )
+    return _compared(outcome, order, expected)
+
+
+def _compared(outcome: ChildOutcome, order: CompareOrder, expected: Expected | None) -> Compared:
     if outcome.result is None:
-        said = (outcome.failure or {}).get("message", "")
-        raise NotCompared(f"The outputs were not compared ({outcome.detail or said}).")
+        reason = outcome.detail or (outcome.failure or {}).get("message", "")
+        raise NotCompared(f"The outputs were not compared ({reason}).")
     try:
         report = read_report(CompareReport, outcome.result)
     except Malformed as error:
         raise NotCompared(f"The comparison cannot be read: {error}") from error
     outputs = {
-        name: Output(
-            summary=item.summary if returned.get(name, "summary") != "none" else None,
-            comparison=_annotated(
-                item.comparison, order.outputs[name].tolerance, _note(name, item, expected)
-            ),
-            values=item.values,
-        )
+        name: _output_of(item, order.outputs[name], _note(name, item, expected))
         for name, item in report.outputs.items()
     }
     files = {
@@ -114,31 +111,35 @@ def not_checked(outputs: Mapping[str, Output], run: PreparedRun) -> Finding:
     return Finding(kind="not_checked", message=f"Nothing was compared: {why}.")
 
 
-def _named(kind: str, parts: dict[str, bytes]) -> dict[str, bytes]:
+def _with_prefix(kind: str, parts: dict[str, bytes]) -> dict[str, bytes]:
     return {f"{kind}:{name}": data for name, data in parts.items()}
 
 
-def _annotated(
-    comparison: Comparison | None, tolerance: Tolerance, note: str | None
-) -> Comparison | None:
-    if comparison is None:
-        return None
-    return amended(comparison, rtol=tolerance.rtol, atol=tolerance.atol, note=note)
+def _output_of(reported: ComparedOutput, order: OutputOrder, note: str | None) -> Output:
+    comparison = reported.comparison
+    if comparison is not None:
+        tolerance = order.tolerance
+        comparison = amended(comparison, rtol=tolerance.rtol, atol=tolerance.atol, note=note)
+    return Output(
+        summary=reported.summary if order.returned != "none" else None,
+        comparison=comparison,
+        values=reported.values,
+    )
 
 
 def _note(name: str, output: ComparedOutput, expected: Expected | None) -> str | None:
-    """Return what a look at the numbers alone would miss."""
+    """Return what the numbers alone do not show."""
     comparison = output.comparison
     if comparison is None or expected is None:
         return None
     if comparison.unwritten:
         count = comparison.unwritten
-        said = (
+        missing = (
             "1 element that nobody wrote" if count == 1 else f"{count} elements that nobody wrote"
         )
         return (
-            f"{name} has {said}: such an element never matches. If the kernel is to leave some of "
-            f"{name} as it is, give {name} an init."
+            f"{name} has {missing}: such an element never matches. If the kernel is to leave some "
+            f"of {name} as it is, give {name} an init."
         )
     if comparison.matches and comparison.compared and name in expected.unchanged:
         return (

@@ -1,7 +1,7 @@
 """One claimed launch job: from its request to its record.
 
 Runs in the worker parent. Each thing that somebody else's code can touch happens in a child; this
-only moves what they say from one to the next, and judges.
+only moves what they report from one to the next, and judges.
 """
 
 import asyncio
@@ -144,7 +144,9 @@ class _LaunchRun:
         try:
             await self._context.events.append(self._claim.id, self._claim.token, "case", data)
         except StoreUnavailable as error:
-            logger.warning("case %d of %s not told: %s", result.index, self._claim.id, error)
+            logger.warning(
+                "followers of a launch miss case %d of %s: %s", result.index, self._claim.id, error
+            )
 
     def _on_device(self, launch: Launch) -> Launch:
         """Return `launch` with its compilation, and with the GPU that ran it."""

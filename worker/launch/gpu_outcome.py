@@ -1,7 +1,4 @@
-"""What a launcher's outcome amounts to for a launch: outputs, timing, findings. Pure.
-
-What a launcher is asked to do: one run in the words of `worker.cuda`.
-"""
+"""What a launcher is to do for one run of a launch, and what its outcome amounts to. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -40,12 +37,12 @@ def order_of(
         allocations=dumped["allocations"],
         arguments=_run_time(dumped["arguments"], compilation),
         uploads=run.uploads,
-        timing=None if plain else _timing(request.timing or TimingRequest()),
+        timing=None if plain else _timing_order(request.timing or TimingRequest()),
         determinism=not plain and "determinism" in request.checks,
     )
 
 
-def _timing(asked: TimingRequest) -> launcher.TimingOrder:
+def _timing_order(asked: TimingRequest) -> launcher.TimingOrder:
     return launcher.TimingOrder(
         warmup_repeats=asked.warmup_repeats,
         min_repeats=asked.min_repeats,
@@ -83,9 +80,9 @@ _BLOCK = re.compile(r"block: \[(\d{1,10}),(\d{1,10}),(\d{1,10})\]")
 _PLACE = re.compile(r"([^\s:]{1,1000}):(\d{1,9}): ")
 
 
-def ran_of(outcome: LaunchOutcome, request: LaunchRequest, cluster: int = 1) -> RunResult:
+def result_of(outcome: LaunchOutcome, request: LaunchRequest, cluster: int = 1) -> RunResult:
     """Return what came out of a run; a program is `cluster` blocks wide."""
-    ran = RunResult(
+    result = RunResult(
         outputs=outcome.outputs,
         unwritten=outcome.unwritten,
         timed_outputs=outcome.timed_outputs,
@@ -94,44 +91,44 @@ def ran_of(outcome: LaunchOutcome, request: LaunchRequest, cluster: int = 1) -> 
     )
     match outcome.ending:
         case LaunchEnding.OK:
-            _take_result(ran, outcome.result or {}, request)
+            _take_report(result, outcome.result or {}, request)
         case LaunchEnding.FAULT:
-            _take_fault(ran, outcome.fault or {}, cluster)
+            _take_fault(result, outcome.fault or {}, cluster)
         case LaunchEnding.DEADLINE:
             message = f"The kernel did not end within timeout_s = {request.timeout_s:g} s."
-            ran.end(RunEnding.TIMEOUT, message)
+            result.end(RunEnding.TIMEOUT, message)
         case LaunchEnding.FAILURE:
-            said = (outcome.failure or {}).get("message", "the launcher could not do it")
-            ran.fail(failure_problem("invalid_argument", said))
+            message = (outcome.failure or {}).get("message", "the launcher could not do it")
+            result.fail(failure_problem("invalid_argument", message))
         case _:
-            ran.end(RunEnding.CRASHED, f"The launcher ended unexpectedly ({outcome.detail}).")
-    return ran
+            result.end(RunEnding.CRASHED, f"The launcher ended unexpectedly ({outcome.detail}).")
+    return result
 
 
-def _take_result(ran: RunResult, result: dict[str, Any], request: LaunchRequest) -> None:
-    ran.findings = read_findings(result.get("findings") or [])
-    for name in result.get("modified_inputs") or []:
+def _take_report(result: RunResult, reported: dict[str, Any], request: LaunchRequest) -> None:
+    result.findings = read_findings(reported.get("findings") or [])
+    for name in reported.get("modified_inputs") or []:
         message = f"{name} is no output, but was changed. Mark it as an output if that is meant."
         finding = Finding(
             kind="input_modified", access="write", argument=str(name), message=message
         )
-        ran.findings.append(finding)
-    if (differing := _differing(result)) is not None:
-        ran.deterministic = not differing
-        ran.findings += [_differs(str(name)) for name in differing]
-    if timing := result.get("timing"):
-        ran.timing = _gpu_ran_timing(timing, request)
+        result.findings.append(finding)
+    if (differing := _differing(reported)) is not None:
+        result.deterministic = not differing
+        result.findings += [_differs(str(name)) for name in differing]
+    if timing := reported.get("timing"):
+        result.timing = _timing_of(timing, request)
 
 
-def _differing(result: dict[str, Any]) -> list[str] | None:
+def _differing(reported: dict[str, Any]) -> list[str] | None:
     """Return the outputs that were not the same after two runs; None where there was one run.
 
     The last timed run is a second one too.
     """
-    again: dict[str, str] | None = result.get("timed_digest")
-    if (told := result.get("differing")) is not None or again is None:
-        return told
-    return [name for name, digest in result["digest"].items() if again[name] != digest]
+    again: dict[str, str] | None = reported.get("timed_digest")
+    if (named := reported.get("differing")) is not None or again is None:
+        return named
+    return [name for name, digest in reported["digest"].items() if again[name] != digest]
 
 
 def _differs(name: str) -> Finding:
@@ -142,7 +139,7 @@ def _differs(name: str) -> Finding:
     return Finding(kind="nondeterministic", argument=name, message=message)
 
 
-def _gpu_ran_timing(measured: dict[str, Any], request: LaunchRequest) -> Timing:
+def _timing_of(measured: dict[str, Any], request: LaunchRequest) -> Timing:
     asked = request.timing or TimingRequest()
     seconds = measured["median_us"] * 1e-6
     rates = {"bytes_per_s": asked.bytes_, "flops_per_s": asked.flops}
@@ -151,28 +148,28 @@ def _gpu_ran_timing(measured: dict[str, Any], request: LaunchRequest) -> Timing:
     return Timing.model_validate(fields | per_s)
 
 
-def _take_fault(ran: RunResult, fault: dict[str, Any], cluster: int) -> None:
+def _take_fault(result: RunResult, fault: dict[str, Any], cluster: int) -> None:
     kind = str(fault.get("kind"))
-    ran.ending = _ENDINGS.get(kind, RunEnding.CRASHED)
+    result.ending = _ENDINGS.get(kind, RunEnding.CRASHED)
     finding = Finding(kind=kind, message=str(fault.get("message")))
     if kind == "assertion_failed":
-        finding = asserted(ran.stdout, cluster) or finding
-    ran.findings.append(finding)
+        finding = find_assertion(result.stdout, cluster) or finding
+    result.findings.append(finding)
 
 
-def asserted(stdout: str, cluster: int) -> Finding | None:
+def find_assertion(stdout: str, cluster: int) -> Finding | None:
     """Return the finding of the first assertion that CUDA printed, None when it printed none.
 
     A kernel may print what it likes, so every line is looked at once.
     """
     lines = (line[:_LONGEST_LINE] for line in stdout.splitlines())
-    return next((found for line in lines if (found := _assertion(line, cluster))), None)
+    return next((found for line in lines if (found := _read_assertion(line, cluster))), None)
 
 
-def _assertion(line: str, cluster: int) -> Finding | None:
+def _read_assertion(line: str, cluster: int) -> Finding | None:
     """Read "<path>:<line>: <function>: block: [x,y,z], thread: [...] Assertion `...` failed"."""
-    before, is_assertion, said = line.partition("Assertion `")
-    words, is_failed, _ = said.rpartition("` failed")
+    before, is_assertion, after = line.partition("Assertion `")
+    words, is_failed, _ = after.rpartition("` failed")
     place, block = _PLACE.match(before), _BLOCK.search(before)
     if not (is_assertion and is_failed and place and block):
         return None

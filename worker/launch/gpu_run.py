@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from compiler.problem import failure_problem
-from launch.request.hint_check import check_hints, promised_hints
+from launch.request.hint_check import check_hints, compiled_hints
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_request import LaunchRequest
 from store.blobs import Blobs
@@ -21,9 +21,9 @@ from worker.gpu.launcher import launcher_order as launcher
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts
 from worker.gpu.supervisor.launchers import Launchers
 from worker.gpu.tools.installed_tools import MEMCHECK
-from worker.launch.gpu_outcome import order_of, ran_of
+from worker.launch.gpu_outcome import order_of, result_of
 from worker.launch.run import Deadline, PreparedRun, RunResult, not_run
-from worker.launch.tool_reruns import Suspects, look_closer
+from worker.launch.tool_reruns import UnexplainedFaults, rerun_under_tools
 
 _FINAL_STAGE = "cubin"
 
@@ -38,15 +38,15 @@ class GpuContext:
     finished: ResultWaiter
     compilations: Compilations
     blobs: Blobs
-    suspects: Suspects | None = None
-    """Of the one launch that this desk is for."""
+    faults: UnexplainedFaults | None = None
+    """Of the one launch that this context is for."""
 
     @property
     def facts(self) -> LauncherFacts | None:
         """What is known of the GPU."""
         return next(d.facts for d in self.launchers.devices if d.ordinal == self.ordinal)
 
-    async def compiled(
+    async def compilation_of(
         self, job: CompileJob, launch: LaunchJob, request: LaunchRequest, deadline: Deadline
     ) -> Compilation:
         """Return the finished compilation of `job`, from the cache or by an ordinary compile job.
@@ -76,7 +76,7 @@ class GpuContext:
 
 
 async def run_on_gpu(
-    desk: GpuContext,
+    gpu: GpuContext,
     launch: LaunchJob,
     request: LaunchRequest,
     job: CompileJob,
@@ -91,35 +91,35 @@ async def run_on_gpu(
     the arguments break what the kernel was compiled for, DeadlinePassed, and DeviceDrained.
     """
     started = time.monotonic()
-    compilation = await desk.compiled(job, launch, request, deadline)
+    compilation = await gpu.compilation_of(job, launch, request, deadline)
     compile_ms = (time.monotonic() - started) * 1000
     if compilation.state != "succeeded":
         problem = compilation.problem or failure_problem("worker_lost", "it was not compiled")
         return not_run(problem), compilation, compile_ms
-    check_hints(promised_hints(compilation.parameters), run.bound)
-    cubin = await desk.blobs.get(compilation.artifacts[_FINAL_STAGE].digest)
+    check_hints(compiled_hints(compilation.parameters), run.bound)
+    cubin = await gpu.blobs.get(compilation.artifacts[_FINAL_STAGE].digest)
     if cubin is None:
         detail = "The kernel's binary left the cache before it could be launched; launch again."
         return not_run(failure_problem("worker_lost", detail)), compilation, compile_ms
     order = order_of(cubin, compilation, request, run, plain=plain)
-    ran = await _launched(desk, launch, request, order, deadline)
-    if ran.problem is None and not plain:
-        await look_closer(desk.launchers, desk.ordinal, order, request, ran, deadline)
-        if desk.suspects is not None and MEMCHECK not in request.checks:
-            await desk.suspects.note(order, ran.findings)
-    return ran, compilation, compile_ms
+    result = await _run_order(gpu, launch, request, order, deadline)
+    if result.problem is None and not plain:
+        await rerun_under_tools(gpu.launchers, gpu.ordinal, order, request, result, deadline)
+        if gpu.faults is not None and MEMCHECK not in request.checks:
+            await gpu.faults.remember(order, result.findings)
+    return result, compilation, compile_ms
 
 
-async def _launched(
-    desk: GpuContext,
+async def _run_order(
+    gpu: GpuContext,
     launch: LaunchJob,
     request: LaunchRequest,
     order: launcher.LauncherOrder,
     deadline: Deadline,
 ) -> RunResult:
     limit_s = deadline.limit_s(request.timeout_s)
-    outcome = await desk.launchers.run(
-        desk.ordinal,
+    outcome = await gpu.launchers.run(
+        gpu.ordinal,
         order,
         caller=launch.caller,
         isolation=request.isolation,
@@ -127,4 +127,4 @@ async def _launched(
     )
     if outcome.ending is LaunchEnding.DEADLINE and limit_s < request.timeout_s:
         raise deadline.passed
-    return ran_of(outcome, request, cluster=order.abi.cluster[0])
+    return result_of(outcome, request, cluster=order.abi.cluster[0])

@@ -1,11 +1,8 @@
-"""The part of a worker that does launches on the GPUs of its machine.
+"""The part of a worker that does launches on the GPUs of its machine, one station for each GPU.
 
-It stands beside the compile worker of the same process. Whatever needs compiling is an ordinary
-compile job, which any worker may do.
-
-One GPU at work: it claims launches, does them, and looks again at those that ended in a fault.
-
-It stops for good when its GPU is drained; what it has not finished goes to other workers.
+Whatever needs compiling is an ordinary compile job, which any worker may do. A launch that ended in
+a fault without a line is run once more under memcheck after it was answered. A station stops for
+good when its GPU is drained; what it has not finished goes to other workers.
 """
 
 import asyncio
@@ -33,13 +30,18 @@ from worker.gpu.tools.installed_tools import MEMCHECK
 from worker.launch.do_launch import LaunchContext, do_launch
 from worker.launch.gpu_run import GpuContext
 from worker.launch.launch_children import Children
-from worker.launch.tool_reruns import Suspect, Suspects, look_again, not_looked
+from worker.launch.tool_reruns import (
+    UnexplainedFault,
+    UnexplainedFaults,
+    explain_fault,
+    report_no_rerun,
+)
 from worker.slots import HEARTBEAT_S, Slots, every, leave
 
 SLOTS_PER_GPU = 4
 """A GPU runs one job at a time; meanwhile others compile, compute references and compare."""
-MOST_LOOKS = 2
-"""Second looks that wait or run: they take the GPU's turn, and a fault is cheap to make."""
+MOST_RERUNS = 2
+"""Reruns under memcheck that wait or run: each takes the GPU's turn, and faults are cheap."""
 GRACE_S = 10.0
 """What launches that need the drained GPU no more may take to be handed in."""
 
@@ -53,7 +55,7 @@ class StationContext:
     redis: StoreClient
     blocking: StoreClient
     children: Children
-    bench: CompileContext
+    compiling: CompileContext
     lease_s: float
 
 
@@ -61,37 +63,37 @@ class GpuStation:
     """Does the launches of one GPU, under the worker's id `name`."""
 
     def __init__(
-        self, name: str, gpu: dict[str, Any], desk: GpuContext, shop: StationContext
+        self, name: str, facts: dict[str, Any], gpu: GpuContext, context: StationContext
     ) -> None:
         self._name = name
-        self._target, self._model = gpu["target"], gpu["model"]
-        self._desk = desk
-        self._shop = shop
-        self._amendments = Amendments(shop.redis)
+        self._target, self._model = facts["target"], facts["model"]
+        self._gpu = gpu
+        self._context = context
+        self._amendments = Amendments(context.redis)
         self._working: set[int] = set()
         self._idle = asyncio.Event()
         self._idle.set()
-        self._looks: set[asyncio.Task[None]] = set()
-        self._lanes = shop.children.lanes(device_lane(self._target, self._model))
-        limits = QueueLimits(lease_ms=int(shop.lease_s * 1000))
-        attempts = JobConsumer(shop.redis, shop.blocking, name, limits)
-        self._slots = Slots(attempts, self._lanes, self._do, SLOTS_PER_GPU, shop.lease_s)
+        self._reruns: set[asyncio.Task[None]] = set()
+        self._lanes = context.children.lanes(device_lane(self._target, self._model))
+        limits = QueueLimits(lease_ms=int(context.lease_s * 1000))
+        attempts = JobConsumer(context.redis, context.blocking, name, limits)
+        self._slots = Slots(attempts, self._lanes, self._do, SLOTS_PER_GPU, context.lease_s)
 
     async def run(self) -> None:
         """Work until cancelled, or until the GPU is drained."""
-        drained = asyncio.create_task(self._desk.launchers.until_drained(self._desk.ordinal))
+        drained = asyncio.create_task(self._gpu.launchers.until_drained(self._gpu.ordinal))
         work = asyncio.create_task(self._work())
         try:
             await asyncio.wait({drained, work}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
-                logger.error("GPU %d is drained: %s", self._desk.ordinal, drained.result())
+                logger.error("GPU %d is drained: %s", self._gpu.ordinal, drained.result())
                 await self._let_finish()
         finally:
-            tasks = {drained, work, *self._looks}
+            tasks = {drained, work, *self._reruns}
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await leave(workers.Workers(self._shop.redis), self._name)
+            await leave(workers.Workers(self._context.redis), self._name)
         if not work.cancelled() and (error := work.exception()):
             raise error
 
@@ -100,16 +102,16 @@ class GpuStation:
         await self._slots.drain()
 
     async def _work(self) -> None:
-        logger.info("GPU %d: %s", self._desk.ordinal, self._lanes[0])
+        logger.info("GPU %d: %s", self._gpu.ordinal, self._lanes[0])
         async with asyncio.TaskGroup() as group:
             group.create_task(self._slots.run())
-            group.create_task(Revocations(self._shop.blocking, self._slots.revoke).run())
+            group.create_task(Revocations(self._context.blocking, self._slots.revoke).run())
             group.create_task(every(HEARTBEAT_S, self._beat))
 
     @property
     def _state(self) -> DeviceState:
-        ordinal = self._desk.ordinal
-        return next(d for d in self._desk.launchers.devices if d.ordinal == ordinal)
+        ordinal = self._gpu.ordinal
+        return next(d for d in self._gpu.launchers.devices if d.ordinal == ordinal)
 
     async def _beat(self) -> None:
         state = self._state
@@ -126,52 +128,54 @@ class GpuStation:
             slots=self._slots.count,
             busy=self._slots.busy,
             sandbox_report={"level": "launcher", "layers": list(layers), "missing": missing},
-            references=self._shop.children.languages,
+            references=self._context.children.languages,
             tools=list(state.tools),
         )
-        await workers.Workers(self._shop.redis).beat(worker)
+        await workers.Workers(self._context.redis).beat(worker)
 
     async def _do(self, claim: Claim, attempts: JobConsumer) -> None:
         """Do a launch; one that needs a drained GPU waits here until its slot gives it back."""
-        suspects = Suspects(claim.id, self._amendments) if MEMCHECK in self._state.tools else None
+        faults = (
+            UnexplainedFaults(claim.id, self._amendments) if MEMCHECK in self._state.tools else None
+        )
         self._working.add(claim.token)
         self._idle.clear()
         try:
-            await self._launch(claim, attempts, replace(self._desk, suspects=suspects))
+            await self._launch(claim, attempts, replace(self._gpu, faults=faults))
         except DeviceDrained:
             self._leave(claim)
             await asyncio.Event().wait()
         finally:
             self._leave(claim)
-        if suspects is not None and suspects.first is not None:
-            await self._look_again(claim, suspects.first)
+        if faults is not None and faults.first is not None:
+            await self._explain(claim, faults.first)
 
     def _leave(self, claim: Claim) -> None:
         self._working.discard(claim.token)
         if not self._working:
             self._idle.set()
 
-    async def _launch(self, claim: Claim, attempts: JobConsumer, desk: GpuContext) -> None:
-        state, shop = self._state, self._shop
+    async def _launch(self, claim: Claim, attempts: JobConsumer, gpu: GpuContext) -> None:
+        state, context = self._state, self._context
         if state.drained is not None:
             raise DeviceDrained(state.drained)
-        launches, events = Launches(shop.redis), Events(shop.redis)
-        bench, children = shop.bench, shop.children
-        registry = workers.Workers(shop.redis)
-        launch_desk = LaunchContext(
-            attempts, launches, events, bench.blobs, bench, children, registry, desk
+        launches, events = Launches(context.redis), Events(context.redis)
+        compiling, children = context.compiling, context.children
+        registry = workers.Workers(context.redis)
+        launch_context = LaunchContext(
+            attempts, launches, events, compiling.blobs, compiling, children, registry, gpu
         )
-        await do_launch(claim, launch_desk)
+        await do_launch(claim, launch_context)
 
-    async def _look_again(self, claim: Claim, suspect: Suspect) -> None:
-        desk = self._desk
-        if len(self._looks) >= MOST_LOOKS:
-            await not_looked(claim, suspect, desk.jobs, self._amendments)
+    async def _explain(self, claim: Claim, fault: UnexplainedFault) -> None:
+        gpu = self._gpu
+        if len(self._reruns) >= MOST_RERUNS:
+            await report_no_rerun(claim, fault, gpu.jobs, self._amendments)
             return
-        look = look_again(claim, suspect, desk.launchers, desk.ordinal, desk.jobs, self._amendments)
-        task = asyncio.create_task(_logged(look))
-        self._looks.add(task)
-        task.add_done_callback(self._looks.discard)
+        rerun = explain_fault(claim, fault, gpu.launchers, gpu.ordinal, gpu.jobs, self._amendments)
+        task = asyncio.create_task(_log_refusals(rerun))
+        self._reruns.add(task)
+        task.add_done_callback(self._reruns.discard)
 
     async def _let_finish(self) -> None:
         """Wait for the launches that are past the GPU; the others wait for us."""
@@ -180,11 +184,11 @@ class GpuStation:
                 await self._idle.wait()
 
 
-async def _logged(look: Coroutine[Any, Any, None]) -> None:
+async def _log_refusals(rerun: Coroutine[Any, Any, None]) -> None:
     try:
-        await look
+        await rerun
     except StoreUnavailable as error:
-        logger.warning("a second look was not told: %s", error)
+        logger.warning("what a rerun under memcheck found is not in the launch: %s", error)
 
 
 async def gpus_here() -> list[dict[str, Any]]:
@@ -206,12 +210,12 @@ class GpuWorker:
         redis: StoreClient,
         blocking: StoreClient,
         children: Children,
-        bench: CompileContext,
+        compiling: CompileContext,
         compilations: Compilations,
         lease_s: float,
     ) -> None:
         self._name = name
-        self._shop = StationContext(redis, blocking, children, bench, lease_s)
+        self._context = StationContext(redis, blocking, children, compiling, lease_s)
         self._compilations = compilations
         self._stations: list[GpuStation] = []
 
@@ -222,12 +226,12 @@ class GpuWorker:
 
     async def serve(self, gpus: Sequence[dict[str, Any]], launchers: Launchers) -> None:
         """Do launches on `gpus` (ordinal, target, model) until cancelled or all are drained."""
-        finished = ResultWaiter(self._shop.redis, self._shop.blocking)
+        finished = ResultWaiter(self._context.redis, self._context.blocking)
         try:
             await launchers.start()
             async with asyncio.TaskGroup() as group:
                 waking = group.create_task(finished.run())
-                self._stations = [self._station(gpu, launchers, finished) for gpu in gpus]
+                self._stations = [self._station(facts, launchers, finished) for facts in gpus]
                 await asyncio.gather(*(station.run() for station in self._stations))
                 waking.cancel()
         finally:
@@ -238,9 +242,9 @@ class GpuWorker:
         await asyncio.gather(*(station.drain() for station in self._stations))
 
     def _station(
-        self, gpu: dict[str, Any], launchers: Launchers, finished: ResultWaiter
+        self, facts: dict[str, Any], launchers: Launchers, finished: ResultWaiter
     ) -> GpuStation:
-        ordinal = gpu["ordinal"]
-        jobs, blobs = JobProducer(self._shop.redis), self._shop.bench.blobs
-        desk = GpuContext(launchers, ordinal, jobs, finished, self._compilations, blobs)
-        return GpuStation(f"{self._name}-gpu{ordinal}", gpu, desk, self._shop)
+        ordinal = facts["ordinal"]
+        jobs, blobs = JobProducer(self._context.redis), self._context.compiling.blobs
+        gpu = GpuContext(launchers, ordinal, jobs, finished, self._compilations, blobs)
+        return GpuStation(f"{self._name}-gpu{ordinal}", facts, gpu, self._context)

@@ -42,18 +42,8 @@ async def interpret(
 ) -> RunResult:
     """Run the kernel of `job`, whose slice is `cut`. Raises DeadlinePassed."""
     source = (cut.opinion or cut.slice).encode()
-    order = InterpretOrder(
-        kernel=run.kernel,
-        source=(0, len(source)),
-        files=cut.files,
-        touched=cut.touched,
-        grid=run.grid,
-        options=job.options,
-        target=job.target_name,
-        checks=checks,
-        trace=None if trace is None else TraceOrder(**trace.model_dump(mode="json")),
-        **inputs_of(run, len(source)),
-    )
+    traced = None if trace is None else TraceOrder(**trace.model_dump(mode="json"))
+    order = _order_of(job, cut, run, len(source), checks, traced)
     limit_s = deadline.limit_s(timeout_s)
     outcome = await run_task(
         pool,
@@ -65,17 +55,43 @@ async def interpret(
     )
     if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
         raise deadline.passed
-    ran = RunResult(stdout=outcome.stdout.decode(errors="replace"))
+    return _result_of(outcome, run, timeout_s)
+
+
+def _order_of(
+    job: CompileJob,
+    cut: SliceReport,
+    run: PreparedRun,
+    source_bytes: int,
+    checks: Sequence[str],
+    trace: TraceOrder | None,
+) -> InterpretOrder:
+    return InterpretOrder(
+        kernel=run.kernel,
+        source=(0, source_bytes),
+        files=cut.files,
+        touched=cut.touched,
+        grid=run.grid,
+        options=job.options,
+        target=job.target_name,
+        checks=checks,
+        trace=trace,
+        **inputs_of(run, source_bytes),
+    )
+
+
+def _result_of(outcome: ChildOutcome, run: PreparedRun, timeout_s: float) -> RunResult:
+    result = RunResult(stdout=outcome.stdout.decode(errors="replace"))
     try:
         if outcome.result is not None:
-            _take(ran, read_message(InterpretReport, outcome.result), outcome, run)
+            _take_report(result, read_message(InterpretReport, outcome.result), outcome, run)
         elif outcome.failure is not None:
-            _take_failure(ran, read_report(LaunchFailure, outcome.failure))
+            _take_failure(result, read_report(LaunchFailure, outcome.failure))
         else:
-            _take_ending(ran, outcome, timeout_s)
+            _take_ending(result, outcome, timeout_s)
     except Malformed as error:
-        ran.fail(failure_problem("sandbox_violation", misreported(str(error))))
-    return ran
+        result.fail(failure_problem("sandbox_violation", misreported(str(error))))
+    return result
 
 
 def _stages(run: PreparedRun) -> set[str]:
@@ -84,21 +100,23 @@ def _stages(run: PreparedRun) -> set[str]:
     return {"trace", *(f"{kind}:{name}" for kind in ("output", "unwritten") for name in names)}
 
 
-def _take(ran: RunResult, report: InterpretReport, outcome: ChildOutcome, run: PreparedRun) -> None:
+def _take_report(
+    result: RunResult, report: InterpretReport, outcome: ChildOutcome, run: PreparedRun
+) -> None:
     stages = {stage.name: stage.body for stage in outcome.stages}
     outputs = {
         name: _whole(stages.get(f"output:{name}"), name, output)
         for name, output in run.bound.outputs.items()
     }
-    ran.outputs = outputs
-    ran.unwritten = {
+    result.outputs = outputs
+    result.unwritten = {
         name: _bits(stages[f"unwritten:{name}"], name, output)
         for name, output in run.bound.outputs.items()
         if f"unwritten:{name}" in stages
     }
-    ran.trace = stages.get("trace")
-    ran.findings = [*report.findings, *map(finding_of, report.modified)]
-    ran.deterministic = report.deterministic
+    result.trace = stages.get("trace")
+    result.findings = [*report.findings, *map(finding_of, report.modified)]
+    result.deterministic = report.deterministic
 
 
 def _whole(data: bytes | None, name: str, output: Buffer) -> bytes:
@@ -113,39 +131,39 @@ def _bits(data: bytes, name: str, output: Buffer) -> bytes:
     return data
 
 
-def _take_failure(ran: RunResult, failure: LaunchFailure) -> None:
+def _take_failure(result: RunResult, failure: LaunchFailure) -> None:
     match failure.slug:
         case "memory_exceeded":
             message = "The run needs more memory than a process of a launch may have."
-            ran.end(RunEnding.OUT_OF_MEMORY, message)
+            result.end(RunEnding.OUT_OF_MEMORY, message)
         case "compiler_crashed":
-            _crashed(ran, failure.message)
+            _crashed(result, failure.message)
         case _:
-            ran.fail(kernel_problem(failure))
+            result.fail(kernel_problem(failure))
 
 
-def _take_ending(ran: RunResult, outcome: ChildOutcome, timeout_s: float) -> None:
+def _take_ending(result: RunResult, outcome: ChildOutcome, timeout_s: float) -> None:
     if outcome.ending is Ending.DEADLINE:
-        ran.end(RunEnding.TIMEOUT, f"The run did not end within timeout_s = {timeout_s:g} s.")
+        result.end(RunEnding.TIMEOUT, f"The run did not end within timeout_s = {timeout_s:g} s.")
     elif is_ours(outcome):
         detail = (
             f"The process that was to run the kernel was lost ({outcome.detail}); launch again."
         )
-        ran.fail(failure_problem("worker_lost", detail))
+        result.fail(failure_problem("worker_lost", detail))
     elif (violation := violation_of(outcome)) is not None:
-        ran.fail(failure_problem("sandbox_violation", violation))
+        result.fail(failure_problem("sandbox_violation", violation))
     else:
-        _crashed(ran, outcome.detail)
+        _crashed(result, outcome.detail)
 
 
 def is_ours(outcome: ChildOutcome) -> bool:
-    """Whether a child ended through no fault of what ran in it."""
+    """Whether a child ended through no fault of what result in it."""
     return outcome.ending is Ending.SANDBOX or killed_from_outside(outcome, "front")
 
 
-def _crashed(ran: RunResult, detail: str) -> None:
-    message = f"The process that ran the kernel ended unexpectedly ({detail})."
-    ran.end(RunEnding.CRASHED, message)
+def _crashed(result: RunResult, detail: str) -> None:
+    message = f"The process that result the kernel ended unexpectedly ({detail})."
+    result.end(RunEnding.CRASHED, message)
 
 
 def kernel_problem(failure: LaunchFailure) -> Problem:

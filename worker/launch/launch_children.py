@@ -1,6 +1,6 @@
-"""Whose children a launch runs in: those of kernels and NumPy, and of torch where it is.
+"""The children that launches run in: for kernels and NumPy, and for torch where it is installed.
 
-What a zygote of launch tasks needs in its environment before it imports anything.
+Also what their zygotes need in their environment before they import anything.
 """
 
 import importlib.util

@@ -47,7 +47,7 @@ class LaunchFiles:
         if len(self._stdout) < MAX_STDOUT_CHARS:
             self._stdout += clipped(text, MAX_STDOUT_CHARS - len(self._stdout))
 
-    def bounded(self, found: Sequence[Finding]) -> list[Finding]:
+    def bound_findings(self, found: Sequence[Finding]) -> list[Finding]:
         """Return the findings of one case that there is room for, and how many are left out."""
         answered: list[Finding] = []
         for number, finding in enumerate(found):
@@ -62,20 +62,20 @@ class LaunchFiles:
             answered.append(finding)
         return answered
 
-    def granted(
+    def choose_returned(
         self, returned: Mapping[str, ReturnMode], run: PreparedRun
     ) -> dict[str, ReturnMode]:
         """Return what each output of `run` is answered as: no more values than there may be."""
-        granted: dict[str, ReturnMode] = {}
+        choose_returned: dict[str, ReturnMode] = {}
         for name, output in run.bound.outputs.items():
-            granted[name] = returned.get(name, "summary")
-            if granted[name] == "values":
+            choose_returned[name] = returned.get(name, "summary")
+            if choose_returned[name] == "values":
                 elements = prod(output.shape)
                 if elements > self._values_left:
-                    granted[name] = "summary"
+                    choose_returned[name] = "summary"
                 else:
                     self._values_left -= elements
-        return granted
+        return choose_returned
 
     async def add_outputs(
         self, case: int, outputs: Mapping[str, Output], files: Mapping[str, bytes]

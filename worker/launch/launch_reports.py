@@ -29,7 +29,7 @@ _BOUNDS: dict[Any, Any] = {
     list[int]: _Indices,
     list[int] | None: _Indices | None,
 }
-"""What a text, a number and a list of numbers may be at most where nothing else is said."""
+"""What a text, a number and a list of numbers may be at most by default."""
 
 _Record = TypeVar("_Record")
 

@@ -1,6 +1,6 @@
 """The part of a worker that does launches on the CPU interpreter, for everybody.
 
-It stands beside the compile worker of the same process and uses its children for cuts.
+It stands beside the compile worker of the same process and uses its children to slice sources.
 """
 
 import asyncio
@@ -30,18 +30,18 @@ class LaunchWorker:
         redis: StoreClient,
         blocking: StoreClient,
         children: Children,
-        bench: CompileContext,
+        compiling: CompileContext,
         lease_s: float,
     ) -> None:
         self._worker = worker
-        lanes = children.lanes(interpreter_lane(bench.toolchain.id))
+        lanes = children.lanes(interpreter_lane(compiling.toolchain.id))
         limits = QueueLimits(lease_ms=int(lease_s * 1000))
         attempts = JobConsumer(redis, blocking, worker.id, limits)
         self._slots = Slots(attempts, lanes, self._do, worker.slots, lease_s, has_reserve=True)
         self._redis = redis
         self._blocking = blocking
         self._children = children
-        self._bench = bench
+        self._compiling = compiling
 
     async def run(self) -> None:
         """Do launches until cancelled."""
@@ -65,25 +65,25 @@ class LaunchWorker:
     async def _do(self, claim: Claim, attempts: JobConsumer) -> None:
         launches = Launches(self._redis)
         events = Events(self._redis)
-        bench = self._bench
+        compiling = self._compiling
         registry = workers.Workers(self._redis)
-        desk = LaunchContext(
-            attempts, launches, events, bench.blobs, bench, self._children, registry
+        context = LaunchContext(
+            attempts, launches, events, compiling.blobs, compiling, self._children, registry
         )
-        await do_launch(claim, desk)
+        await do_launch(claim, context)
 
 
 def launch_worker_of(
-    name: str, toolchain: Toolchain, branch: ToolchainContext, slots: int
+    name: str, toolchain: Toolchain, context: ToolchainContext, slots: int
 ) -> workers.Worker:
-    """Return how the interpreter's worker is registered, whose children are those of `branch`."""
+    """Return how the worker of the interpreter is registered, with the children of `context`."""
     return workers.Worker(
         id=f"{name}-launch",
         kind="launch",
         toolchain=toolchain.id,
         device=None,
-        sandbox=branch.level,
+        sandbox=context.level,
         slots=slots,
         busy=0,
-        sandbox_report=branch.report.to_dict(),
+        sandbox_report=context.report.to_dict(),
     )

@@ -18,14 +18,14 @@ _TF32_SHARE = 2.0**-8
 _DOT, _TF32 = b"tt.dot", b"inputPrecision = tf32"
 
 
-async def explained(
+async def explain(
     outputs: Mapping[str, Output], run: PreparedRun, compilation: Compilation | None, blobs: Blobs
 ) -> dict[str, Output]:
     """Return `outputs` with a note on every comparison that fails by no more than rounding."""
     failed = [one for one in outputs.values() if one.comparison and not one.comparison.matches]
     is_tf32 = bool(failed) and await _uses_tf32(compilation, blobs)
     return {
-        name: _noted(output, run.bound.outputs[name].dtype, is_tf32=is_tf32)
+        name: _annotate(output, run.bound.outputs[name].dtype, is_tf32=is_tf32)
         for name, output in outputs.items()
     }
 
@@ -48,7 +48,7 @@ def uses_tf32(ttir: bytes) -> bool:
     return False
 
 
-def _noted(output: Output, dtype: str, *, is_tf32: bool) -> Output:
+def _annotate(output: Output, dtype: str, *, is_tf32: bool) -> Output:
     comparison = output.comparison
     if comparison is None or comparison.matches or comparison.nonfinite_mismatched:
         return output

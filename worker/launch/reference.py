@@ -1,4 +1,4 @@
-"""What a launch's outputs are expected to be: from the child that runs the user's reference.
+"""What the outputs of a launch should be, from the child that runs the user's reference.
 
 That child gets the inputs and never sees what the kernel made. It can say anything of what is
 expected, as its author may anyway; it cannot make a kernel pass whose outputs it does not foresee.
@@ -68,25 +68,29 @@ async def expect(
     if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
         raise deadline.passed
     try:
-        if outcome.failure is not None:
-            failure = read_report(LaunchFailure, outcome.failure)
-            return _failed(failure, await _torch(registry) if failure.slug == _NEEDS_TORCH else "")
-        if outcome.result is None:
-            return no_reference(f"the reference did not return ({outcome.detail})")
-        return _expected(read_message(ReferenceReport, outcome.result), outcome, run)
+        return await _expected(outcome, run, registry)
     except Malformed as error:
         return no_reference(f"the reference did not report as it should: {error}")
 
 
-def of_kernel(ran: RunResult, run: PreparedRun) -> Expected:
+async def _expected(outcome: ChildOutcome, run: PreparedRun, registry: Workers) -> Expected:
+    if outcome.failure is not None:
+        failure = read_report(LaunchFailure, outcome.failure)
+        return _failed(failure, await _torch(registry) if failure.slug == _NEEDS_TORCH else "")
+    if outcome.result is None:
+        return no_reference(f"the reference did not return ({outcome.detail})")
+    return _outputs_of(read_message(ReferenceReport, outcome.result), outcome, run)
+
+
+def of_kernel(result: RunResult, run: PreparedRun) -> Expected:
     """Return what another kernel's run makes of a reference."""
-    if ran.problem is not None:
-        return no_reference(f"the reference's kernel could not be run: {ran.problem.detail}")
-    if ran.ending is not RunEnding.FINISHED or ran.findings:
-        said = ran.findings[0].message if ran.findings else "it did not end well"
-        return no_reference(f"the reference's kernel went wrong: {said}")
-    outputs = {name: ran.outputs[name] for name in run.bound.outputs}
-    return Expected(outputs, {}, unwritten=ran.unwritten)
+    if result.problem is not None:
+        return no_reference(f"the reference's kernel could not be run: {result.problem.detail}")
+    if result.ending is not RunEnding.FINISHED or result.findings:
+        reason = result.findings[0].message if result.findings else "it did not end well"
+        return no_reference(f"the reference's kernel went wrong: {reason}")
+    outputs = {name: result.outputs[name] for name in run.bound.outputs}
+    return Expected(outputs, {}, unwritten=result.unwritten)
 
 
 def no_reference(message: str, line: int | None = None) -> Expected:
@@ -120,7 +124,7 @@ def _failed(failure: LaunchFailure, advice: str) -> Expected:
     return no_reference(failure.message + advice, first.line if first else None)
 
 
-def _expected(report: ReferenceReport, outcome: ChildOutcome, run: PreparedRun) -> Expected:
+def _outputs_of(report: ReferenceReport, outcome: ChildOutcome, run: PreparedRun) -> Expected:
     stages = {stage.name: stage.body for stage in outcome.stages}
     outputs = {
         name: _whole(stages.get(f"expected:{name}"), name, described, run.bound.outputs.get(name))

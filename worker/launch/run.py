@@ -1,7 +1,4 @@
-"""One run of a kernel: what is to be run, and what came out of it, whatever ran it.
-
-The moment by which a launch must be over, however many cases it has.
-"""
+"""One run of a kernel, whatever runs it: what is to be run, by when, and what came out of it."""
 
 import time
 from collections.abc import Mapping
@@ -117,7 +114,7 @@ def bits_bytes(buffer: Buffer) -> int:
     return -(-prod(buffer.shape) // 8)
 
 
-def laid_out(parts: Mapping[str, bytes]) -> tuple[bytes, dict[str, Place]]:
+def lay_out(parts: Mapping[str, bytes]) -> tuple[bytes, dict[str, Place]]:
     """Return `parts` one behind the other, and the place of each by name."""
     places: dict[str, Place] = {}
     offset = 0

@@ -26,16 +26,16 @@ def bind(
     Raises BindingFailed for what only the source can tell, and RequestRejected for a grid that
     cannot be evaluated and arguments that a given signature forbids.
     """
-    named = _named(facts, job.specialization)
+    named = _by_name(facts, job.specialization)
     typed = {name: item for name, item in named.items() if not item.is_constexpr}
     given = {name: item for name, item in named.items() if item.is_constexpr}
     if typed:
-        check_hints(typed, only(arguments, arguments.arguments.keys() - given), complete=False)
+        check_hints(typed, select(arguments, arguments.arguments.keys() - given), complete=False)
         arguments = _with_ones(arguments, typed)
     parameters = [parameter.model_dump() for parameter in facts.parameters]
     inferred = infer(facts.name, parameters, arguments, given)
     constexprs = _constexprs(facts, inferred.specialization)
-    bound = _typed(inferred.arguments, inferred.specialization.named | typed, constexprs)
+    bound = _apply_types(inferred.arguments, inferred.specialization.named | typed, constexprs)
     values = grid_values(_constants(constexprs), bound) | {NUM_SMS: num_sms}
     return PreparedRun(
         facts.name, bound, grid.evaluate(values), constexprs, inferred.specialization
@@ -51,7 +51,7 @@ def bind_ir(arguments: BoundArguments, grid: Grid, num_sms: int) -> PreparedRun:
     return PreparedRun("", arguments, grid.evaluate(values), {}, Specialization())
 
 
-def _named(facts: KernelFacts, specialization: Specialization) -> dict[str, SpecializedParameter]:
+def _by_name(facts: KernelFacts, specialization: Specialization) -> dict[str, SpecializedParameter]:
     if len(specialization.positional) > len(facts.parameters):
         message = (
             f"the signature has {len(specialization.positional)} entries, but `{facts.name}` "
@@ -62,10 +62,10 @@ def _named(facts: KernelFacts, specialization: Specialization) -> dict[str, Spec
     return specialization.named | {known.name: item for known, item in positions}
 
 
-def only(arguments: BoundArguments, names: Collection[str]) -> BoundArguments:
+def select(arguments: BoundArguments, names: Collection[str]) -> BoundArguments:
     """Return the arguments called `names`; the others' memory stays, views may need it."""
-    kept = {name: item for name, item in arguments.arguments.items() if name in names}
-    return BoundArguments(allocations=arguments.allocations, arguments=kept)
+    selected = {name: item for name, item in arguments.arguments.items() if name in names}
+    return BoundArguments(allocations=arguments.allocations, arguments=selected)
 
 
 def _with_ones(
@@ -103,21 +103,21 @@ def _constants(constexprs: Mapping[str, Value]) -> Specialization:
     )
 
 
-def _typed(
+def _apply_types(
     bound: BoundArguments,
     named: Mapping[str, SpecializedParameter],
     constexprs: Mapping[str, Value],
 ) -> BoundArguments:
     """Return the arguments of a run: scalars have their parameters' types, constexprs are gone."""
     arguments = {
-        name: _as(argument, named.get(name))
+        name: _apply_type(argument, named.get(name))
         for name, argument in bound.arguments.items()
         if name not in constexprs or isinstance(argument, NoValue)
     }
     return BoundArguments(allocations=bound.allocations, arguments=arguments)
 
 
-def _as(argument: Argument, parameter: SpecializedParameter | None) -> Argument:
+def _apply_type(argument: Argument, parameter: SpecializedParameter | None) -> Argument:
     kind = parameter.type if parameter is not None else None
     if not isinstance(argument, Scalar) or not isinstance(kind, str) or is_pointer(kind):
         return argument

@@ -1,11 +1,8 @@
-"""A second look at a run that ended in a fault, when its launch has been answered already.
+"""Runs of a launch under a tool, each with the same inputs as the run that is compared and timed.
 
-The GPU says of an illegal access only that there was one. The same inputs under memcheck tell the
-argument and the line; they become an event of the launch, and go into its record.
-
-Runs of a launch under a tool: the checks and the profile that were asked for.
-
-Each is a run of its own with the same inputs, beside the one whose outputs are compared and timed.
+The checks and the profile that were asked for run before the launch is answered. A fault that has
+no line, since a GPU says no more than that there was one, is explained by a run under memcheck
+afterwards: its findings become an event of the launch, and go into its record.
 """
 
 import logging
@@ -35,48 +32,48 @@ _NEVER_ENDED = frozenset({RunEnding.TIMEOUT, RunEnding.OUT_OF_MEMORY, RunEnding.
 NOT_PROFILED = "not_profiled"
 
 
-async def look_closer(
+async def rerun_under_tools(
     launchers: Launchers,
     ordinal: int,
     order: LauncherOrder,
     request: LaunchRequest,
-    ran: RunResult,
+    result: RunResult,
     deadline: Deadline,
 ) -> None:
-    """Put into `ran` what the tools that `request` asks for say. Raises DeviceDrained.
+    """Add to `result` what the tools that `request` asks for find. Raises DeviceDrained.
 
-    What a tool could not find out is said too: a finding of kind `check_incomplete`, after which
-    no verdict is `passed`, or `not_profiled`.
+    What a tool could not find out is a finding too: `check_incomplete`, after which no verdict is
+    `passed`, or `not_profiled`.
     """
-    seen: list[Finding] = []
+    found: list[Finding] = []
     for check in dict.fromkeys(request.checks):
         if check in SANITIZERS:
-            examined = await _examined(launchers, ordinal, order, check, ran, deadline)
-            seen += read_findings(examined.findings)
+            examined = await _examine(launchers, ordinal, order, check, result, deadline)
+            found += read_findings(examined.findings)
             if examined.incomplete is not None:
                 message = f"{check} tells nothing of this launch: {examined.incomplete}."
-                seen.append(Finding(kind=CHECK_INCOMPLETE, message=message))
+                found.append(Finding(kind=CHECK_INCOMPLETE, message=message))
     if request.profile:
-        examined = await _examined(launchers, ordinal, order, PROFILE, ran, deadline)
+        examined = await _examine(launchers, ordinal, order, PROFILE, result, deadline)
         if examined.profile is not None:
-            ran.profile = Profile.model_validate(examined.profile)
+            result.profile = Profile.model_validate(examined.profile)
         else:
             message = f"There is no profile of this launch: {examined.incomplete}."
-            seen.append(Finding(kind=NOT_PROFILED, message=message))
-    ran.findings = seen + ran.findings
+            found.append(Finding(kind=NOT_PROFILED, message=message))
+    result.findings = found + result.findings
 
 
-async def _examined(
+async def _examine(
     launchers: Launchers,
     ordinal: int,
     order: LauncherOrder,
     tool: str,
-    ran: RunResult,
+    result: RunResult,
     deadline: Deadline,
 ) -> Examined:
-    if ran.ending in _NEVER_ENDED:
+    if result.ending in _NEVER_ENDED:
         return Examined(incomplete="the kernel alone did not get to its end")
-    if tool == PROFILE and ran.ending is not RunEnding.FINISHED:
+    if tool == PROFILE and result.ending is not RunEnding.FINISHED:
         return Examined(incomplete="the kernel alone went wrong")
     try:
         limit_s = deadline.limit_s(CHECK_S)
@@ -85,7 +82,7 @@ async def _examined(
     return await launchers.examine(ordinal, order, tool, limit_s=limit_s)
 
 
-LOOK_S = 10.0
+RERUN_S = 10.0
 EVENT = "finding"
 _FOLLOWS = "Its line follows in a few seconds, as the event `finding` and in this launch."
 _UNEXPLAINED = frozenset({"illegal_access", "misaligned_access", "out_of_bounds", "crashed"})
@@ -94,73 +91,75 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
-    """A run that went wrong: what was run, and the finding that wants an explanation."""
+class UnexplainedFault:
+    """A run that ended in a fault: what was run, and its finding that has no line."""
 
     order: LauncherOrder
     finding: Finding
 
 
 @dataclass(slots=True)
-class Suspects:
-    """The first unexplained fault of one launch; a second look at one is all that it gets."""
+class UnexplainedFaults:
+    """The first unexplained fault of one launch, which gets no more than one rerun."""
 
     launch_id: str
     amendments: Amendments
-    first: Suspect | None = field(default=None)
+    first: UnexplainedFault | None = field(default=None)
 
-    async def note(self, order: LauncherOrder, findings: list[Finding]) -> None:
-        """Remember a run if one of its findings is a fault without a line, and announce a look."""
+    async def remember(self, order: LauncherOrder, findings: list[Finding]) -> None:
+        """Remember a run if one of its findings is a fault without a line; announce its rerun."""
         for index, one in enumerate(findings):
             if self.first is not None or one.kind not in _UNEXPLAINED or one.line is not None:
                 continue
             findings[index] = replace(one, message=f"{one.message} {_FOLLOWS}")
-            self.first = Suspect(order, findings[index])
+            self.first = UnexplainedFault(order, findings[index])
             try:
                 await self.amendments.expect(self.launch_id)
             except StoreUnavailable as error:
                 logger.warning("followers of %s will not wait: %s", self.launch_id, error)
 
 
-async def look_again(
+async def explain_fault(
     claim: Claim,
-    suspect: Suspect,
+    fault: UnexplainedFault,
     launchers: Launchers,
     ordinal: int,
     jobs: JobProducer,
     amendments: Amendments,
 ) -> None:
-    """Examine a suspect whose launch is finished, and tell what came out. Raises StoreUnavailable.
+    """Run what ended in `fault` under memcheck, and amend the launch, which is finished.
 
-    That the fault did not show again is told too.
+    That the fault did not show again is a finding too. Raises StoreUnavailable.
     """
     try:
-        examined = await launchers.examine(ordinal, suspect.order, MEMCHECK, limit_s=LOOK_S)
+        examined = await launchers.examine(ordinal, fault.order, MEMCHECK, limit_s=RERUN_S)
     except DeviceDrained as drained:
         examined = Examined(incomplete=str(drained))
-    await tell(claim, suspect.finding, _findings(suspect.finding, examined), jobs, amendments)
+    await amend_launch(
+        claim, fault.finding, findings_of_rerun(fault.finding, examined), jobs, amendments
+    )
 
 
-async def not_looked(
-    claim: Claim, suspect: Suspect, jobs: JobProducer, amendments: Amendments
+async def report_no_rerun(
+    claim: Claim, fault: UnexplainedFault, jobs: JobProducer, amendments: Amendments
 ) -> None:
-    """Tell that there is no second look at a suspect. Raises StoreUnavailable."""
+    """Amend the launch by the finding that there is no rerun. Raises StoreUnavailable."""
     message = (
-        "There was no second look, since this GPU has others to do; launch again with "
+        "There was no rerun under memcheck, since this GPU has others to do; launch again with "
         '"checks": ["memcheck"] for one.'
     )
-    finding = Finding(kind=suspect.finding.kind, message=message)
-    await tell(claim, suspect.finding, [finding], jobs, amendments)
+    finding = Finding(kind=fault.finding.kind, message=message)
+    await amend_launch(claim, fault.finding, [finding], jobs, amendments)
 
 
-async def tell(
+async def amend_launch(
     claim: Claim,
     first: Finding,
     findings: Sequence[Finding],
     jobs: JobProducer,
     amendments: Amendments,
 ) -> None:
-    """Put `findings` before `first` in the launch's record, and tell its followers the first one.
+    """Put `findings` before `first` in the launch's record, and send its followers the first one.
 
     Raises StoreUnavailable.
     """
@@ -168,18 +167,19 @@ async def tell(
     case, record = None, None
     if result is not None:
         launch = Launch.model_validate_json(result.record)
-        case, launch = _amended(launch, first, findings)
+        case, launch = with_findings(launch, first, findings)
         record = launch.model_dump_json().encode()
     data = asdict(findings[0]) | {"case": case}
     await amendments.amend(claim.id, claim.token, record, EVENT, data)
 
 
-def _findings(first: Finding, examined: Examined) -> list[Finding]:
+def findings_of_rerun(first: Finding, examined: Examined) -> list[Finding]:
+    """Return what a rerun found out about the finding `first`, at least why it found nothing."""
     found = read_findings(examined.findings)
     if found:
         return found
     if examined.incomplete is not None:
-        message = f"A second look under memcheck tells nothing more: {examined.incomplete}."
+        message = f"A rerun under memcheck tells nothing more: {examined.incomplete}."
     else:
         message = (
             "The fault did not show again when the same inputs were run under memcheck, where "
@@ -189,21 +189,21 @@ def _findings(first: Finding, examined: Examined) -> list[Finding]:
     return [Finding(kind=first.kind, message=message)]
 
 
-def _amended(
+def with_findings(
     launch: Launch, first: Finding, findings: Sequence[Finding]
 ) -> tuple[int | None, Launch]:
     """Return the case that has the finding `first`, null without cases, and the new record."""
     if launch.cases is None:
-        return None, amended(launch, findings=_explained(launch.findings or [], first, findings))
+        return None, amended(launch, findings=_explain(launch.findings or [], first, findings))
     for index, case in enumerate(launch.cases):
         if first in case.findings:
             cases = list(launch.cases)
-            cases[index] = amended(case, findings=_explained(case.findings, first, findings))
+            cases[index] = amended(case, findings=_explain(case.findings, first, findings))
             return case.index, amended(launch, cases=cases)
     return None, launch
 
 
-def _explained(
+def _explain(
     known: Sequence[Finding], first: Finding, findings: Sequence[Finding]
 ) -> list[Finding]:
     """Return `findings` before what was known; nothing follows `first` any more."""

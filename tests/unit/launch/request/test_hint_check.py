@@ -8,7 +8,7 @@ from compiler import compilation
 from compiler.rejection import RequestRejected
 from compiler.signature import parse_specialization
 from launch.request.argument_binding import bind_arguments
-from launch.request.hint_check import HintViolated, check_hints, promised_hints
+from launch.request.hint_check import HintViolated, check_hints, compiled_hints
 
 X = {"shape": [32], "dtype": "fp32", "output": True}
 ODD = X | {"offset": 1}
@@ -126,7 +126,7 @@ def test_a_finished_compilation_promises_its_parameters():
     def parameter(name: str, kind: Any, role: Any, hints: list[str], value: Any) -> Any:
         return compilation.Parameter(name=name, type=kind, role=role, hints=hints, value=value)
 
-    named = promised_hints(
+    named = compiled_hints(
         [
             parameter("x", "*fp32", "runtime", ["divisible_by_16"], None),
             parameter("n", "i32", "specialized", ["equal_to_1"], 1),

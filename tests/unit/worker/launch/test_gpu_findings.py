@@ -1,4 +1,4 @@
-"""What is made of a launcher's outcome, of checks, and of a second look."""
+"""What is made of a launcher's outcome, of checks, and of a rerun under memcheck."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,10 +12,15 @@ from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.examination import Examined
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
-from worker.launch.gpu_outcome import ran_of
+from worker.launch.gpu_outcome import result_of
 from worker.launch.launch_reports import read_findings
 from worker.launch.run import Deadline, RunResult
-from worker.launch.tool_reruns import Suspects, _amended, _findings, look_closer
+from worker.launch.tool_reruns import (
+    UnexplainedFaults,
+    findings_of_rerun,
+    rerun_under_tools,
+    with_findings,
+)
 
 ABI = abi_of(Target("cuda", 90, 32), [], {"name": "k", "num_warps": 4, "shared": 0})
 JOB = LauncherOrder(b"", ABI, (1, 1, 1), [], {})
@@ -42,8 +47,8 @@ class FakeLaunchers:
         return self.answers[tool]
 
 
-class FakeSequels:
-    """Takes notes of launches whose sequel is expected; a fake."""
+class FakeAmendments:
+    """Takes notes of launches whose amendment is expected; a fake."""
 
     def __init__(self) -> None:
         self.expected: list[str] = []
@@ -52,9 +57,9 @@ class FakeSequels:
         self.expected.append(job_id)
 
 
-async def looked(ran: RunResult, answers: dict[str, Examined], **asked: Any) -> FakeLaunchers:
+async def rerun(ran: RunResult, answers: dict[str, Examined], **asked: Any) -> FakeLaunchers:
     launchers = FakeLaunchers(answers)
-    await look_closer(launchers, 0, JOB, request(**asked), ran, Deadline(60))  # type: ignore[arg-type]
+    await rerun_under_tools(launchers, 0, JOB, request(**asked), ran, Deadline(60))  # type: ignore[arg-type]
     return launchers
 
 
@@ -66,7 +71,7 @@ def test_an_assertion_has_the_line_that_cuda_prints() -> None:
     fault = {"kind": "assertion_failed", "error": "CUDA_ERROR_ASSERT", "message": "m"}
     outcome = LaunchOutcome(LaunchEnding.FAULT, fault=fault, stdout=said)
 
-    (finding,) = ran_of(outcome, request(), cluster=2).findings
+    (finding,) = result_of(outcome, request(), cluster=2).findings
 
     assert (finding.file, finding.line, finding.program) == ("user.py", 53, [3, 0, 0])
     assert finding.message == "program (3, 0, 0): x must be positive"
@@ -75,21 +80,21 @@ def test_an_assertion_has_the_line_that_cuda_prints() -> None:
 def test_outputs_of_two_runs_that_differ_are_named() -> None:
     result = {"digest": {"a": "1", "b": "2"}, "timed_digest": {"a": "1", "b": "3"}}
 
-    ran = ran_of(LaunchOutcome(LaunchEnding.OK, result=result), request())
+    ran = result_of(LaunchOutcome(LaunchEnding.OK, result=result), request())
 
     assert ran.deterministic is False
     assert [(one.kind, one.argument) for one in ran.findings] == [("nondeterministic", "b")]
 
 
 def test_of_one_run_nothing_is_said_about_determinism() -> None:
-    ran = ran_of(LaunchOutcome(LaunchEnding.OK, result={"digest": {"a": "1"}}), request())
+    ran = result_of(LaunchOutcome(LaunchEnding.OK, result={"digest": {"a": "1"}}), request())
 
     assert ran.deterministic is None
 
 
 async def test_what_a_check_finds_comes_before_what_the_run_showed() -> None:
     ran = RunResult(findings=[FAULT])
-    await looked(ran, {"memcheck": Examined([FOUND])}, checks=["memcheck"])
+    await rerun(ran, {"memcheck": Examined([FOUND])}, checks=["memcheck"])
 
     assert [one.kind for one in ran.findings] == ["out_of_bounds", "illegal_access"]
     assert ran.findings[0].line == 26
@@ -97,7 +102,7 @@ async def test_what_a_check_finds_comes_before_what_the_run_showed() -> None:
 
 async def test_each_check_is_a_run_of_its_own() -> None:
     answers = {"memcheck": Examined(), "racecheck": Examined()}
-    launchers = await looked(
+    launchers = await rerun(
         RunResult(outputs={"o": b""}), answers, checks=["racecheck", "memcheck", "determinism"]
     )
 
@@ -106,7 +111,7 @@ async def test_each_check_is_a_run_of_its_own() -> None:
 
 async def test_after_a_check_that_did_not_end_nothing_has_passed() -> None:
     ran = RunResult(outputs={"o": b""})
-    await looked(ran, {"memcheck": Examined(incomplete="it broke")}, checks=["memcheck"])
+    await rerun(ran, {"memcheck": Examined(incomplete="it broke")}, checks=["memcheck"])
 
     assert ran.findings[0].kind == "check_incomplete"
     found = frozenset(one.kind for one in ran.findings)
@@ -115,7 +120,7 @@ async def test_after_a_check_that_did_not_end_nothing_has_passed() -> None:
 
 async def test_a_kernel_that_never_ended_is_not_watched_for_ever() -> None:
     ran = RunResult(ending=RunEnding.TIMEOUT)
-    launchers = await looked(ran, {}, checks=["memcheck"], profile=True)
+    launchers = await rerun(ran, {}, checks=["memcheck"], profile=True)
 
     assert launchers.asked == []
     assert [one.kind for one in ran.findings] == ["check_incomplete", "not_profiled"]
@@ -123,62 +128,62 @@ async def test_a_kernel_that_never_ended_is_not_watched_for_ever() -> None:
 
 async def test_a_profile_that_cannot_be_made_says_why() -> None:
     ran = RunResult(outputs={"o": b""})
-    await looked(ran, {"profile": Examined(incomplete="no counters")}, profile=True)
+    await rerun(ran, {"profile": Examined(incomplete="no counters")}, profile=True)
 
     assert ran.profile is None
     assert "no counters" in ran.findings[0].message
 
 
 async def test_a_kernel_that_went_wrong_is_not_profiled() -> None:
-    launchers = await looked(RunResult(ending=RunEnding.FAULT, findings=[FAULT]), {}, profile=True)
+    launchers = await rerun(RunResult(ending=RunEnding.FAULT, findings=[FAULT]), {}, profile=True)
 
     assert launchers.asked == []
 
 
 async def test_a_kernel_without_outputs_can_be_profiled() -> None:
     ran = RunResult()
-    await looked(ran, {"profile": Examined(profile={"registers": 26})}, profile=True)
+    await rerun(ran, {"profile": Examined(profile={"registers": 26})}, profile=True)
 
     assert ran.profile is not None
     assert ran.profile.registers == 26
 
 
 async def test_only_the_first_fault_without_a_line_is_suspect() -> None:
-    sequels = FakeSequels()
-    suspects = Suspects("a-launch", sequels)  # type: ignore[arg-type]
+    amendments = FakeAmendments()
+    faults = UnexplainedFaults("a-launch", amendments)  # type: ignore[arg-type]
     findings = [Finding(kind="timeout", message="m"), FAULT, FAULT]
 
-    await suspects.note(JOB, findings)
-    await suspects.note(JOB, [FAULT])
+    await faults.remember(JOB, findings)
+    await faults.remember(JOB, [FAULT])
 
-    assert suspects.first is not None
-    assert suspects.first.finding == findings[1] != FAULT
+    assert faults.first is not None
+    assert faults.first.finding == findings[1] != FAULT
     assert "as the event `finding`" in findings[1].message
-    assert sequels.expected == ["a-launch"]
+    assert amendments.expected == ["a-launch"]
 
 
 def test_a_fault_that_does_not_show_again_is_told() -> None:
-    (finding,) = _findings(FAULT, Examined())
+    (finding,) = findings_of_rerun(FAULT, Examined())
 
     assert finding.kind == "illegal_access"
     assert "did not show again" in finding.message
 
 
-async def test_after_a_second_look_none_is_announced_any_more() -> None:
-    suspects, findings = Suspects("a-launch", FakeSequels()), [FAULT]  # type: ignore[arg-type]
-    await suspects.note(JOB, findings)
+async def test_after_a_rerun_none_is_announced_any_more() -> None:
+    faults, findings = UnexplainedFaults("a-launch", FakeAmendments()), [FAULT]  # type: ignore[arg-type]
+    await faults.remember(JOB, findings)
     launch = Launch(id="i", url="u", state="completed", findings=findings)
 
-    _, amended = _amended(launch, findings[0], [*read_findings([FOUND])])
+    _, amended = with_findings(launch, findings[0], [*read_findings([FOUND])])
 
     assert amended.findings == [*read_findings([FOUND]), FAULT]
 
 
-def test_a_second_look_goes_into_the_case_that_it_explains() -> None:
+def test_a_rerun_goes_into_the_case_that_it_explains() -> None:
     cases = [CaseResult(index=0, name=None), CaseResult(index=1, name=None, findings=[FAULT])]
     launch = Launch(id="i", url="u", state="completed", cases=cases)
 
-    case, amended = _amended(launch, FAULT, [*read_findings([FOUND])])
+    case, amended = with_findings(launch, FAULT, [*read_findings([FOUND])])
 
     assert case == 1
     assert amended.cases is not None

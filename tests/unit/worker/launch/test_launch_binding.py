@@ -14,7 +14,7 @@ from launch.request.grid import parse_grid
 from launch.request.hint_check import HintViolated
 from worker.compile.reports import KernelFacts, read_report
 from worker.launch.run import PreparedRun, inputs_of
-from worker.launch.run_binding import bind, bind_ir, only, with_uploads
+from worker.launch.run_binding import bind, bind_ir, select, with_uploads
 
 X = {"shape": [8], "dtype": "fp32", "init": {"kind": "zeros"}}
 ARGUMENTS = {"x_ptr": X, "n": 8}
@@ -178,7 +178,7 @@ def test_ir_takes_its_arguments_as_they_are() -> None:
 def test_arguments_that_another_kernel_lacks_are_left_out_but_not_their_memory() -> None:
     arguments = bound(view_ptr={"view": {"of": "x_ptr"}})
 
-    found = only(arguments, {"view_ptr"})
+    found = select(arguments, {"view_ptr"})
 
     assert found.arguments.keys() == {"view_ptr"}
     assert found.allocations == arguments.allocations

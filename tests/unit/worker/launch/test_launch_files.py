@@ -1,4 +1,4 @@
-"""Findings of all cases of a launch are bounded together; each case keeps its first."""
+"""Findings of all cases of a launch are bound_findings together; each case keeps its first."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def found(count: int, chars: int) -> list[Finding]:
 
 
 def test_ordinary_findings_are_kept_as_they_are() -> None:
-    assert files().bounded(found(3, 100)) == found(3, 100)
+    assert files().bound_findings(found(3, 100)) == found(3, 100)
 
 
 def test_a_hundred_cases_of_long_findings_are_a_small_record() -> None:
     launch = files()
 
-    cases = [launch.bounded(found(64, 4000)) for _ in range(100)]
+    cases = [launch.bound_findings(found(64, 4000)) for _ in range(100)]
 
     assert sum(len(finding.message) for case in cases for finding in case) < 512 << 10
     assert all(case[0].kind == "out_of_bounds" for case in cases)

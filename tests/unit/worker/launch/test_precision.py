@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from launch.request.launch_record import Comparison, Output, Summary
-from worker.launch.precision import explained
+from worker.launch.precision import explain
 
 TF32 = b"%acc = tt.dot %a, %b, %c, inputPrecision = tf32 : tensor<64x64xf32>"
 IEEE = TF32.replace(b"tf32", b"ieee")
@@ -32,7 +32,7 @@ async def note(error: float, ttir: bytes = TF32, dtype: str = "fp32", **changes:
     run: Any = SimpleNamespace(bound=SimpleNamespace(outputs={"c": SimpleNamespace(dtype=dtype)}))
     blobs: Any = OneBlob(ttir)
     outputs = {"c": Output(summary=summary, comparison=comparison)}
-    answered = (await explained(outputs, run, COMPILATION, blobs))["c"].comparison
+    answered = (await explain(outputs, run, COMPILATION, blobs))["c"].comparison
     assert answered is not None
     return answered.note
 
