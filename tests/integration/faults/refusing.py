@@ -1,12 +1,14 @@
 """A server that refuses, each time in another way, and takes commands again afterwards."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 from store.connection import StoreClient, connect_blocking
 from store.embedded import EmbeddedValkey
+from store.errors import StoreUnavailable
+from tests.waiting import comes_true
 
 ENDLESS = "while true do end"
 Refusal = Callable[[EmbeddedValkey, StoreClient], AbstractAsyncContextManager[None]]
@@ -18,7 +20,7 @@ async def busy(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None
     await redis.config_set("busy-reply-threshold", "20")
     client = connect_blocking(valkey.url)
     script = asyncio.create_task(client.eval(ENDLESS, 0))
-    await asyncio.sleep(0.1)
+    await comes_true(lambda: is_refused(redis.ping()))
     try:
         yield
     finally:
@@ -37,27 +39,31 @@ async def full_disk(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator
     number = max(int(file.name.split(".")[2]) for file in folder.glob("*.incr.aof")) + 1
     (folder / f"appendonly.aof.{number}.incr.aof").symlink_to("/dev/full")
     await redis.bgrewriteaof()
-    await _until(redis, "aof_rewrite_in_progress", 0)
-    while (await redis.info("persistence"))["aof_last_write_status"] == "ok":
-        try:
-            await redis.set("some", "data")
-        except Exception:  # noqa: BLE001  (that is what is waited for)
-            break
-        await asyncio.sleep(0.02)
+    await comes_true(lambda: _rewritten(redis))
+    await comes_true(lambda: is_refused(redis.set("some", "data")))
     try:
         yield
     finally:
         await redis.bgrewriteaof()
-        await _until(redis, "aof_rewrite_in_progress", 0)
-        await asyncio.sleep(1.1)  # it looks again each second
+        await comes_true(lambda: _rewritten(redis))
+        await comes_true(lambda: is_accepted(redis.set("some", "data")))
 
 
-async def _until(redis: StoreClient, name: str, value: object) -> None:
-    while True:
-        info = await redis.info("persistence")
-        if info[name] == value and not info["aof_rewrite_scheduled"]:
-            return
-        await asyncio.sleep(0.02)
+async def _rewritten(redis: StoreClient) -> bool:
+    info = await redis.info("persistence")
+    return not info["aof_rewrite_in_progress"] and not info["aof_rewrite_scheduled"]
+
+
+async def is_refused(command: Awaitable[object]) -> bool:
+    return not await is_accepted(command)
+
+
+async def is_accepted(command: Awaitable[object]) -> bool:
+    try:
+        await command
+    except StoreUnavailable:
+        return False
+    return True
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest_asyncio
 
 from tests.security.tree import descendants
+from tests.waiting import comes_true
 from worker.pool.child_outcome import Ending
 from worker.pool.pool import Pool
 from worker.pool.retry import MAX_TRIES, killed_from_outside, run_task
@@ -36,13 +37,13 @@ def cpu_ticks(pid):
 
 async def working_child(pool, known=()):
     """The child that is at its job, which takes all the time that it gets."""
-    async with asyncio.timeout(20):
-        while True:
-            before = {pid: cpu_ticks(pid) for pid in descendants(pool.zygote_pid)}
-            await asyncio.sleep(0.1)
-            for pid, ticks in before.items():
-                if cpu_ticks(pid) - ticks > 1 and pid not in known:
-                    return pid
+    first = {}
+
+    def at_work():
+        ticks = {pid: cpu_ticks(pid) for pid in descendants(pool.zygote_pid) if pid not in known}
+        return next((pid for pid in ticks if ticks[pid] - first.setdefault(pid, ticks[pid]) > 4), 0)
+
+    return await comes_true(at_work)
 
 
 async def test_the_task_of_a_killed_child_is_done_by_another(pool):

@@ -16,6 +16,7 @@ from store.jobs.types import Priority
 from store.jobs.waiting import ResultWaiter
 from store.subscription import Invalidations, invalidate
 from tests.integration.faults.refusing import REFUSALS, WRITES_REFUSED
+from tests.waiting import comes_true
 from worker.slots import Slots
 
 LANE = "compile:triton-3.9.0"
@@ -44,12 +45,6 @@ def quick_pings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subscription, "PONG_S", 0.5)
 
 
-async def comes_true(is_so, within_s=10.0):
-    async with asyncio.timeout(within_s):
-        while not is_so():
-            await asyncio.sleep(0.02)
-
-
 @pytest.mark.parametrize("refusal", REFUSALS)
 async def test_who_listens_and_waits_outlives_every_refusal(
     valkey, operator, blocking, redis, refusal
@@ -63,8 +58,8 @@ async def test_who_listens_and_waits_outlives_every_refusal(
 
     async with REFUSALS[refusal](valkey, operator):
         waiting = asyncio.create_task(finished.wait("vector-add", 20))
-        await asyncio.sleep(0.5)
-        assert not any(task.done() for task in tasks)
+        ended, _ = await asyncio.wait(tasks, timeout=0.5, return_when=asyncio.FIRST_COMPLETED)
+        assert not ended
 
     await comes_true(lambda: all(part.connected for part in parts))
     await invalidate(operator, "some key")
@@ -96,14 +91,12 @@ async def test_a_worker_that_is_refused_takes_jobs_afterwards(
     working = asyncio.create_task(slots.run())
 
     async with REFUSALS[refusal](valkey, operator):
-        await asyncio.sleep(0.3)
+        await asyncio.wait([working], timeout=0.3)
     await JobProducer(operator).submit(
         "matmul", lane=LANE, priority=Priority.BATCH, payload=b"", caller="ada", deadline_ms=60_000
     )
 
-    async with asyncio.timeout(10):
-        while not await operator.exists(keys.RESULT + "matmul"):
-            await asyncio.sleep(0.02)
+    await comes_true(lambda: operator.exists(keys.RESULT + "matmul"))
     assert not working.done()
     working.cancel()
     await asyncio.wait([working])

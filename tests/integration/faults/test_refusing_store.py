@@ -10,15 +10,17 @@ from store.jobs.types import Priority, compile_lane
 from store.workers import Toolchains
 from tests.integration.faults.refusing import REFUSALS
 from tests.integration.service import bodies
+from tests.waiting import comes_true
 
 KEY = "5" * 64
 
 
-async def until_ready(http, status, within_s=20.0):
-    async with asyncio.timeout(within_s):
-        while (answer := await http.get("/readyz")).status_code != status:
-            await asyncio.sleep(0.05)
-    return answer
+async def until_ready(http, status):
+    async def as_expected():
+        answer = await http.get("/readyz")
+        return answer if answer.status_code == status else None
+
+    return await comes_true(as_expected)
 
 
 @pytest.mark.parametrize("refusal", ["busy", "full disk", "password", "full memory"])
@@ -57,9 +59,7 @@ async def test_a_worker_waits_for_a_store_that_refuses_when_it_starts(machine, o
     machine.stop_workers()
     async with REFUSALS["full disk"](machine.store, operator):
         worker = machine.start_worker()
-        async with asyncio.timeout(60):
-            while "waiting for the store" not in machine.said():
-                await asyncio.sleep(0.05)
+        await comes_true(lambda: "waiting for the store" in machine.said())
         assert worker.still_runs()
 
     made = await http.post("/v1/compilations?wait=60", json=new_kernel("late"))
@@ -74,9 +74,7 @@ async def test_a_job_that_nobody_can_read_ends(machine, worker, operator, http):
         caller="anonymous", deadline_ms=60_000,
     )  # fmt: skip
 
-    async with asyncio.timeout(20):
-        while (result := await JobProducer(operator).result(KEY)) is None:
-            await asyncio.sleep(0.1)
+    result = await comes_true(lambda: JobProducer(operator).result(KEY))
 
     assert b'"worker_lost"' in result.record
     assert b"another version" in result.record
@@ -92,9 +90,7 @@ async def test_without_any_worker_the_service_ends_what_is_overdue(machine, oper
         caller="anonymous", deadline_ms=1,
     )  # fmt: skip
 
-    async with asyncio.timeout(20):
-        while await JobProducer(operator).result("a" * 64) is None:
-            await asyncio.sleep(0.1)
+    assert await comes_true(lambda: JobProducer(operator).result("a" * 64))
 
 
 async def test_a_job_that_the_store_lost_is_submitted_again_for_its_waiter(
@@ -104,9 +100,7 @@ async def test_a_job_that_the_store_lost_is_submitted_again_for_its_waiter(
         "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: pass"
     )
     waiting = asyncio.create_task(http.post("/v1/compilations?wait=60", json=body))
-    async with asyncio.timeout(20):
-        while not (lost := await operator.keys("tritond:job:*")):
-            await asyncio.sleep(0.05)
+    lost = await comes_true(lambda: operator.keys("tritond:job:*"))
 
     # as after a failover to a replica that had not heard of it
     key = lost[0].decode().removeprefix("tritond:job:")

@@ -7,6 +7,7 @@ import httpx
 
 from tests.integration.faults.conftest import DRAIN_S, is_registered
 from tests.integration.service import bodies
+from tests.waiting import comes_true
 
 
 def busy_for(seconds, comment):
@@ -16,9 +17,11 @@ def busy_for(seconds, comment):
 
 async def started(http, body):
     url = (await http.post("/v1/compilations", json=body)).json()["url"]
-    async with asyncio.timeout(20):
-        while (await http.get(url)).json()["state"] != "running":
-            await asyncio.sleep(0.05)
+
+    async def runs():
+        return (await http.get(url)).json()["state"] == "running"
+
+    await comes_true(runs)
     return url
 
 
@@ -54,8 +57,8 @@ async def test_a_request_that_is_still_being_sent_when_the_service_stops_is_answ
 ):
     reader, writer = await connect_to_service()
     writer.write(b"POST /v1/compilations HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n")
-    writer.write(b"Content-Type: application/json\r\n\r\n{")
-    await asyncio.sleep(0.1)
+    writer.write(b"Content-Type: application/json\r\nExpect: 100-continue\r\n\r\n{")
+    assert b" 100 " in await reader.readuntil(b"\r\n\r\n"), "the service reads the body"
 
     service.send(signal.SIGTERM)
 
