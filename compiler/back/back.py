@@ -14,7 +14,7 @@ from typing import Any
 from compiler.back import amdgcn, ir_module, locations, mlir_log, ptxas, tool, triton_api
 from compiler.diagnostic import Failure, diagnostic
 from compiler.messages.orders import BackOrder
-from compiler.messages.reports import BlockLocations
+from compiler.messages.reports import BackReport, BlockLocations, Lowered
 from compiler.messages.wire import Send
 
 SAID = (
@@ -35,13 +35,13 @@ class _Lowering:
     timings_ms: dict[str, float] = field(default_factory=dict)
     resources: dict[str, int] | None = None
     parameter_sizes_bytes: list[int] | None = None
-    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    facts: dict[str, Lowered] = field(default_factory=dict)
 
     def note(self, stage: str) -> None:
         """Keep what is known now: all that is to say of a lowering that ends with `stage`."""
         said = {name: self.metadata.get(name) for name in SAID}
         metadata = said | {"parameter_sizes_bytes": self.parameter_sizes_bytes}
-        self.facts[stage] = {"metadata": metadata, "resources": self.resources}
+        self.facts[stage] = Lowered(metadata=metadata, resources=self.resources)
 
     def lower(self, name: str, module: Any) -> Any:
         """Run one stage, send its artifact and return it. Raises `Failure`."""
@@ -79,7 +79,7 @@ class _Lowering:
         return assembled.cubin
 
 
-def back(order: BackOrder, body: bytes, send: Send) -> dict[str, Any]:
+def back(order: BackOrder, body: bytes, send: Send) -> BackReport:
     """Lower the IR text `body`, sending every artifact on the way. Raises `Failure`."""
     language, text = order.language, body.decode()
     ir_module.check_size(text, language, order.ir_bounds)
@@ -90,13 +90,10 @@ def back(order: BackOrder, body: bytes, send: Send) -> dict[str, Any]:
     return lowered(module, backend, order, send, spent_ms(started))
 
 
-def lowered(
-    module: Any, backend: Any, order: BackOrder, send: Send, parse_ms: float
-) -> dict[str, Any]:
-    """Lower a parsed module as `order` says, and return the task's result.
+def lowered(module: Any, backend: Any, order: BackOrder, send: Send, parse_ms: float) -> BackReport:
+    """Lower a parsed module as `order` says. Raises `Failure`.
 
-    Its `facts` are, by stage, the metadata and resources that ending there would have given.
-    Raises `Failure`.
+    The facts of the report are, by stage, those that ending there would have given.
     """
     language, files = order.language, order.files
     options = backend.parse_options({**order.options} | ir_module.options_of(module, language))
@@ -104,17 +101,11 @@ def lowered(
     metadata = {"target": backend.target, **vars(options)}
     lowering = _Lowering(stages, metadata, send, {f"/kernel/{path}": files[path] for path in files})
     lowering.timings_ms["parse"] = parse_ms
-    last = language
-    lowering.note(last)
-    for last in _names_of(list(stages), order):
-        module = lowering.lower(last, module)
-        lowering.note(last)
-    return {
-        "kind": "result",
-        **lowering.facts[last],
-        "facts": lowering.facts,
-        "timings_ms": lowering.timings_ms,
-    }
+    lowering.note(language)
+    for name in _names_of(list(stages), order):
+        module = lowering.lower(name, module)
+        lowering.note(name)
+    return BackReport(facts=lowering.facts, timings_ms=lowering.timings_ms)
 
 
 def parameter_sizes_bytes(ptx: str) -> list[int]:

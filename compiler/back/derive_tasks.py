@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from compiler.back import inline_assembly, mlir_log, nvdisasm
 from compiler.back.nvdisasm import NOT_DERIVABLE, disassembly
@@ -23,10 +22,11 @@ from compiler.export.python import python_module
 from compiler.export.rust import rust_module
 from compiler.lines.table import MAPS, mapped, table
 from compiler.messages.orders import ExportOrder, LinesOrder, LogOrder
+from compiler.messages.reports import LogReport
 from compiler.messages.wire import Send
 
 
-def lines(order: LinesOrder, body: bytes, send: Send) -> dict[str, Any]:
+def lines(order: LinesOrder, body: bytes, send: Send) -> None:
     """Send the line table, as JSON, of the artifacts in `body`.
 
     Of a `cubin` without its `sass` that is made too, while the others are mapped, and sent as a
@@ -45,7 +45,6 @@ def lines(order: LinesOrder, body: bytes, send: Send) -> dict[str, Any]:
         maps = mapped(texts)
     data = json.dumps({"lines": table(maps)}, separators=(",", ":")).encode()
     send({"kind": "stage", "stage": "lines", "ms": 0.0}, data)
-    return {}
 
 
 def _sass(finish: Callable[[], str]) -> str | None:
@@ -65,7 +64,7 @@ FORMATS: Mapping[str, Callable[[ExportedKernel, bytes], str]] = {
 }
 
 
-def export(order: ExportOrder, body: bytes, send: Send) -> dict[str, Any]:
+def export(order: ExportOrder, body: bytes, send: Send) -> None:
     """Send the export; `body` is the artifact that its format contains.
 
     Raises `Failure` with slug `not_derivable`.
@@ -75,13 +74,12 @@ def export(order: ExportOrder, body: bytes, send: Send) -> dict[str, Any]:
     except NotExportable as error:
         raise Failure("not_derivable", "export", str(error)) from error
     send({"kind": "stage", "stage": "export", "ms": 0.0}, text.encode())
-    return {}
 
 
-def log(order: LogOrder, body: bytes, send: Send) -> dict[str, Any]:
-    """Return the `diagnostics` that `body` contains."""
+def log(order: LogOrder, body: bytes, send: Send) -> LogReport:
+    """Return the diagnostics that `body` contains."""
     del send
     sources = {KERNEL_FOLDER + path: text for path, text in order.files.items()}
     text = body.decode(errors="replace")
     found = mlir_log.diagnostics(text, sources, order.stage)
-    return {"diagnostics": inline_assembly.located(found, order.ir, sources)}
+    return LogReport(diagnostics=inline_assembly.located(found, order.ir, sources))

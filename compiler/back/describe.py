@@ -14,6 +14,7 @@ from triton import knobs
 
 from compiler.back import triton_api
 from compiler.messages.orders import DescribeOrder
+from compiler.messages.reports import ToolchainReport
 from compiler.messages.wire import Send
 
 _NUMBERS: dict[str, tuple[int, int | None]] = {
@@ -43,7 +44,7 @@ _PUBLIC = {
 _OPTIONAL = {"maxnreg": "int", "ptx_version": "int", "min_shared_mem": "int"}
 
 
-def describe(order: DescribeOrder, body: bytes, send: Send) -> dict[str, Any]:
+def describe(order: DescribeOrder, body: bytes, send: Send) -> ToolchainReport:
     """Return the facts of this toolchain.
 
     Only options that are safe to take from anybody are listed.
@@ -53,22 +54,21 @@ def describe(order: DescribeOrder, body: bytes, send: Send) -> dict[str, Any]:
 
 
 @functools.cache
-def facts() -> dict[str, Any]:
+def facts() -> ToolchainReport:
     """Find the facts out. Reads files, so the zygote does it before children lose the right to."""
     ptxas = {
         "default": knobs.nvidia.ptxas.version,
         "blackwell": knobs.nvidia.ptxas_blackwell.version,
     }
-    return {
-        "kind": "result",
-        "triton": triton.__version__,
-        "record_digest": _record_digest(),
-        "ptxas": "/".join(dict.fromkeys(ptxas.values())),
-        "ptxas_versions": ptxas,
-        "python": platform.python_version(),
-        "host_arch": platform.machine(),
-        "options": {backend: _options(backend) for backend in _PUBLIC},
-    }
+    return ToolchainReport(
+        triton=triton.__version__,
+        record_digest=_record_digest(),
+        ptxas="/".join(dict.fromkeys(ptxas.values())),
+        ptxas_versions=ptxas,
+        python=platform.python_version(),
+        host_arch=platform.machine(),
+        options={backend: _options(backend) for backend in _PUBLIC},
+    )
 
 
 def _record_digest() -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from compiler.back import tool, triton_api
 from compiler.diagnostic import Failure
@@ -42,14 +41,13 @@ LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 """nvdisasm builds 50 MB of tables at its start; in small pages that is 14,000 page faults."""
 
 
-def sass(order: SassOrder, body: bytes, send: Send) -> dict[str, Any]:
+def sass(order: SassOrder, body: bytes, send: Send) -> None:
     """Send the SASS of a cubin, with comments for the lines of PTX and source.
 
     The parts of `body` are cubin, and ptx where there is one. Raises `Failure`.
     """
     with disassembly(split(body, order.sizes)) as finish:
         send({"kind": "stage", "stage": "sass", "ms": 0.0}, finish().encode())
-    return {}
 
 
 @contextmanager

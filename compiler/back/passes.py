@@ -163,7 +163,7 @@ class _Trace:
         ]
 
 
-def passes(order: PassesOrder, body: bytes, send: Send) -> dict[str, Any]:
+def passes(order: PassesOrder, body: bytes, send: Send) -> None:
     """Send the passes, as JSON, that lower the IR `body`.
 
     `canonicalize` says that it is the stage `source`, so that TTIR's own passes come first. A pass
@@ -187,7 +187,6 @@ def passes(order: PassesOrder, body: bytes, send: Send) -> dict[str, Any]:
                 break
     answer = _answer(trace.steps, error)
     send({"kind": "stage", "stage": "passes", "ms": 0.0}, answer)
-    return {}
 
 
 def _parsed(text: str, backend: Any, order: PassesOrder) -> Any:

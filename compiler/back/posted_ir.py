@@ -18,6 +18,7 @@ from compiler.back.back import lowered, spent_ms
 from compiler.back.ir_entry import entry_of
 from compiler.diagnostic import KERNEL_FOLDER, Diagnostic, Failure, diagnostic
 from compiler.messages.orders import PostedOrder
+from compiler.messages.reports import PostedReport
 from compiler.messages.wire import Send
 
 _ALIAS_MISSING = "location alias was never defined"
@@ -33,11 +34,8 @@ class _Module:
     notes: list[Diagnostic]
 
 
-def posted(order: PostedOrder, body: bytes, send: Send) -> dict[str, Any]:
-    """Lower the posted IR `body`; its own text comes as the first stage. Raises `Failure`.
-
-    The result adds `kernel`, `parameters` and `notes` to that of `back`.
-    """
+def posted(order: PostedOrder, body: bytes, send: Send) -> PostedReport:
+    """Lower the posted IR `body`; its own text comes as the first stage. Raises `Failure`."""
     language, text = order.language, body.decode()
     ir_module.check_size(text, language, order.ir_bounds)
     backend = triton_api.make_backend(triton_api.target_of(order.target))
@@ -49,8 +47,14 @@ def posted(order: PostedOrder, body: bytes, send: Send) -> dict[str, Any]:
     send({"kind": "stage", "stage": order.stage, "ms": parse_ms}, parsed.text.encode())
     # before the lowering, which changes what the module says of itself
     notes = [*parsed.notes, *ir_module.contradictions(parsed.module, order)]
-    result = lowered(parsed.module, backend, order, send, parse_ms)
-    return result | {"kernel": entry.name, "parameters": entry.parameters, "notes": notes}
+    report = lowered(parsed.module, backend, order, send, parse_ms)
+    return PostedReport(
+        facts=report.facts,
+        timings_ms=report.timings_ms,
+        kernel=entry.name,
+        parameters=entry.parameters,
+        notes=notes,
+    )
 
 
 def _parsed(text: str, backend: Any, language: str) -> _Module:

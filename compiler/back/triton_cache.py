@@ -91,7 +91,7 @@ LONGEST_NAME = 150
 """Of the files, as Triton truncates it."""
 
 
-def triton_cache(order: TritonCacheOrder, body: bytes, send: Send) -> dict[str, Any]:
+def triton_cache(order: TritonCacheOrder, body: bytes, send: Send) -> None:
     """Send a tar with the files of the cache entry and a program that installs them.
 
     Each of the hashes has a folder in it, with the artifacts in `body`.
@@ -112,7 +112,6 @@ def triton_cache(order: TritonCacheOrder, body: bytes, send: Send) -> dict[str, 
     program = installer(folders, name, sorted([*files, f"{name}.json"]), facts)
     packed["install.py"] = program.encode()
     send({"kind": "stage", "stage": "triton_cache", "ms": 0.0}, _tar(packed, files, folders))
-    return {}
 
 
 def _hash(source_hash: str, backend: Any, options: Any) -> str:

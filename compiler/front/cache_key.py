@@ -27,6 +27,7 @@ from compiler.front.jit_function import find
 from compiler.front.module import load
 from compiler.front.module_execution import MODULE
 from compiler.messages.orders import CacheKeyOrder
+from compiler.messages.reports import CacheKeyReport
 from compiler.messages.wire import Send
 from compiler.slice.inert import check_inert
 
@@ -66,7 +67,7 @@ _UNSPECIALIZED = ("fp", "bf", "u1", "i1", "tensordesc")
 _Path = tuple[int, ...]
 
 
-def cache_key(order: CacheKeyOrder, body: bytes, send: Send) -> dict[str, Any]:
+def cache_key(order: CacheKeyOrder, body: bytes, send: Send) -> CacheKeyReport:
     """Return the name and the hashes of the source that Triton's JIT would compile.
 
     They are several where the JIT itself has several for what is one compilation: of a parameter
@@ -96,7 +97,7 @@ def cache_key(order: CacheKeyOrder, body: bytes, send: Send) -> dict[str, Any]:
         triton_api.source_of(function, signature, specialization.constexprs, told).hash()
         for told in islice(_without_some(attrs, unsure), MOST_HASHES)
     ]
-    return {"name": function.__name__, "source_hashes": hashes}
+    return CacheKeyReport(name=function.__name__, source_hashes=hashes)
 
 
 def _without_some(attrs: dict[_Path, Any], unsure: Sequence[_Path]) -> Iterator[dict[_Path, Any]]:

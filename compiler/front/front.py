@@ -23,8 +23,8 @@ from compiler.front.module import Loaded, load
 from compiler.front.stubs import driver_stub
 from compiler.front.untold_options import Untold
 from compiler.messages.orders import FrontOrder
-from compiler.messages.reports import BlockLocations
-from compiler.messages.wire import Send, members_of
+from compiler.messages.reports import BlockLocations, FrontReport
+from compiler.messages.wire import Send
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,10 @@ class _Made:
     timings_ms: dict[str, float]
 
 
-def front(order: FrontOrder, body: bytes, send: Send) -> dict[str, Any]:
-    """Execute the slice, send the stages `source` and `ttir`, and return what the back end needs.
+def front(order: FrontOrder, body: bytes, send: Send) -> FrontReport:
+    """Execute the slice, send the stages `source` and `ttir`, and report what the back end needs.
 
-    `conclusive` in the result tells that nothing stood in for anything. Raises `Failure`, ASKED
-    where an option was read that is `untold`.
+    Raises `Failure`, ASKED where an option was read that is `untold`.
     """
     untold = Untold(order.untold)
     with untold.noticed(), warnings.catch_warnings(record=True) as caught:
@@ -57,7 +56,7 @@ def _front(
     send: Send,
     caught: list[warnings.WarningMessage],
     untold: Untold,
-) -> dict[str, Any]:
+) -> FrontReport:
     started = perf_counter()
     driver_stub.pretend(triton_api.target_of(order.target))
     texts = {USER_FILE: text, **order.files}
@@ -73,21 +72,19 @@ def _front(
     except Failure as failure:
         failure.conclusive = loaded.is_conclusive
         raise
-    return {
-        "kind": "result",
-        "kernel": function.__name__,
-        "language": "glir" if function.is_gluon() else "ttir",
-        "locations": members_of(made.locations),
-        "parameters": specialization.parameters,
-        "constexprs": {
+    return FrontReport(
+        kernel=function.__name__,
+        language="glir" if function.is_gluon() else "ttir",
+        locations=made.locations,
+        parameters=specialization.parameters,
+        constexprs={
             name: ast_source.encode(value) for name, value in specialization.filled.items()
         },
-        "metadata": {},
-        "timings_ms": {"load": load_ms, **made.timings_ms},
-        "notes": told + _remarks(loaded, caught),
-        "assumptions": loaded.assumptions.made,
-        "conclusive": loaded.is_conclusive,
-    }
+        timings_ms={"load": load_ms, **made.timings_ms},
+        notes=told + _remarks(loaded, caught),
+        assumptions=loaded.assumptions.made,
+        conclusive=loaded.is_conclusive,
+    )
 
 
 def _lower(

@@ -20,6 +20,7 @@ from compiler.front.module import Loaded, load
 from compiler.front.module_execution import MODULE
 from compiler.front.stubs import driver_stub
 from compiler.messages.orders import ParametersOrder
+from compiler.messages.reports import AskedParameter, ParametersReport
 from compiler.messages.wire import Send
 from compiler.rejection import suggestion
 
@@ -106,34 +107,33 @@ def _only(functions: dict[str, Any], loaded: Loaded) -> Any:
     raise Failure("ambiguous_kernel", "frontend", message)
 
 
-def parameters(order: ParametersOrder, body: bytes, send: Send) -> dict[str, Any]:
-    """Return the kernel's name, its line, and its parameters as `facts` describes them.
+def parameters(order: ParametersOrder, body: bytes, send: Send) -> ParametersReport:
+    """Return the kernel's name, its line, and what Triton sees in its parameters.
 
-    Annotations are those that Triton derived: a type, something with `constexpr`, or null. Raises
-    `Failure`.
+    Raises `Failure`.
     """
     del send
     driver_stub.pretend(triton_api.target_of(order.target))
     loaded = load(body.decode(), order.files, name=MODULE)
     function = find(loaded, order.kernel, order.touched)
-    return {
-        "kernel": function.__name__,
-        "line": triton_api.definition_line(function),
-        "parameters": [_described(parameter) for parameter in function.params],
-    }
+    return ParametersReport(
+        kernel=function.__name__,
+        line=triton_api.definition_line(function),
+        parameters=[_described(parameter) for parameter in function.params],
+    )
 
 
-def _described(parameter: Any) -> dict[str, Any]:
+def _described(parameter: Any) -> AskedParameter:
     fixed = "tl.constexpr" if parameter.is_constexpr else parameter.annotation_type
-    return {
-        "name": parameter.name,
-        "annotation": fixed or None,
-        "constexpr": parameter.is_constexpr,
-        "const": parameter.is_const,
-        "default": _default(parameter) if parameter.has_default else None,
-        "do_not_specialize": parameter.do_not_specialize,
-        "do_not_specialize_on_alignment": parameter.do_not_specialize_on_alignment,
-    }
+    return AskedParameter(
+        name=parameter.name,
+        annotation=fixed or None,
+        constexpr=parameter.is_constexpr,
+        const=parameter.is_const,
+        default=_default(parameter) if parameter.has_default else None,
+        do_not_specialize=parameter.do_not_specialize,
+        do_not_specialize_on_alignment=parameter.do_not_specialize_on_alignment,
+    )
 
 
 def _default(parameter: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from compiler.front.front import front
 from compiler.front.stubs import driver_stub, torch_stub, triton_modules
 from compiler.front.stubs.triton_modules import absence
 from compiler.messages.orders import BackOrder, FrontOrder, SliceOrder
-from compiler.messages.reports import BlockLocations
+from compiler.messages.reports import FrontReport
 from compiler.slice.slice import cut
 from compiler.target import Target
 
@@ -148,7 +148,7 @@ def _import_if_there(name: str) -> None:
         return  # this version of Triton has no such module: user code that asks for it is told so
 
 
-def _front(target: Target) -> tuple[dict[str, Any], bytes]:
+def _front(target: Target) -> tuple[FrontReport, bytes]:
     artifacts: dict[str, bytes] = {}
 
     def keep(header: dict[str, Any], body: bytes) -> None:
@@ -168,6 +168,7 @@ def _front(target: Target) -> tuple[dict[str, Any], bytes]:
 
 def _compile(target: Target, stop_after: str) -> None:
     made, ttir = _front(target)
-    locations = BlockLocations(**made["locations"])
-    order = BackOrder(locations=locations, options=_OPTIONS, target=target, stop_after=stop_after)
+    order = BackOrder(
+        locations=made.locations, options=_OPTIONS, target=target, stop_after=stop_after
+    )
     back(order, ttir, lambda *_: None)

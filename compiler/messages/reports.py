@@ -1,8 +1,15 @@
-"""What children report of their tasks. Standard library only."""
+"""What children report of their tasks. Standard library only.
+
+The worker reads it again with bounds (`worker/compile/reports.py`): a child that ran user code may
+report anything.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
+
+from compiler.diagnostic import Assumption, Diagnostic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,3 +21,122 @@ class BlockLocations:
 
     table: list[str]
     blocks: list[list[int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SliceReport:
+    """The slice of a kernel, and what the text says of all kernels (`facts`, by `kernels`).
+
+    `files` are those to execute beside the slice. `touched` names, by line, what of the kernel's a
+    statement certainly changes. `whole` says that nothing was cut away; `opinion` is a text to
+    execute beside the slice, if there is one. Of an inspection there are facts only.
+    """
+
+    facts: dict[str, list[dict[str, Any]]]
+    kernel: str | None = None
+    slice: str | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    touched: dict[str, list[str]] = field(default_factory=dict)
+    whole: bool = False
+    opinion: str | None = None
+    assumptions: list[Assumption] = field(default_factory=list)
+    notes: list[Diagnostic] = field(default_factory=list)
+    ms: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedParameter:
+    """What Triton sees in one parameter of a function.
+
+    `annotation` is that which Triton derived: a type, something with `constexpr`, or null.
+    """
+
+    name: str
+    annotation: str | None
+    constexpr: bool
+    const: bool
+    default: dict[str, Any] | None
+    do_not_specialize: bool
+    do_not_specialize_on_alignment: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParametersReport:
+    """A kernel's name, its line, and its parameters."""
+
+    kernel: str
+    line: int
+    parameters: list[AskedParameter]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontReport:
+    """What a front end made of a kernel, its stages apart.
+
+    `language` is what the back end begins with, `parameters` are those of the run time,
+    `constexprs` the defaults that were used. `conclusive`: nothing stood in for anything while the
+    source was executed.
+    """
+
+    kernel: str
+    language: str
+    locations: BlockLocations
+    parameters: list[dict[str, Any]]
+    constexprs: dict[str, Any]
+    timings_ms: dict[str, float]
+    notes: list[Diagnostic]
+    assumptions: list[Assumption]
+    conclusive: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lowered:
+    """What is known of a kernel at one stage: Triton's metadata, and the resources it takes."""
+
+    metadata: dict[str, Any]
+    resources: dict[str, int] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackReport:
+    """What was learnt of a kernel on its way down, by the stage to end with."""
+
+    facts: dict[str, Lowered]
+    timings_ms: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostedReport(BackReport):
+    """The same of posted IR, which says its kernel and parameters (name, type, hints) itself."""
+
+    kernel: str
+    parameters: list[dict[str, Any]]
+    notes: list[Diagnostic]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheKeyReport:
+    """The name of a kernel, and the hashes of its source that Triton's JIT may have."""
+
+    name: str
+    source_hashes: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogReport:
+    """What a compiler complained of in its log."""
+
+    diagnostics: list[Diagnostic]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolchainReport:
+    """What a toolchain is; `options` are those that anybody may set, by backend and name."""
+
+    triton: str
+    record_digest: str
+    ptxas: str
+    ptxas_versions: dict[str, str]
+    python: str
+    host_arch: str
+    options: dict[str, Any]

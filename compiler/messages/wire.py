@@ -21,14 +21,16 @@ _Order = TypeVar("_Order", bound=Order)
 _Record = TypeVar("_Record")
 
 
-def task_of(
-    kind: type[_Order], run: Callable[[_Order, bytes, Send], dict[str, Any]]
-) -> tuple[str, Task]:
-    """Return the name of the task that takes orders of this kind, and what the child runs."""
+def task_of(kind: type[_Order], run: Callable[[_Order, bytes, Send], object]) -> tuple[str, Task]:
+    """Return the name of the task that takes orders of this kind, and what the child runs.
+
+    `run` returns a report, None where all that there is to report was sent.
+    """
     read = reader_of(kind)
 
     def task(header: dict[str, Any], body: bytes, send: Send) -> dict[str, Any]:
-        return run(read(header), body, send)
+        report = run(read(header), body, send)
+        return {} if report is None else members_of(report)
 
     return kind.task, task
 

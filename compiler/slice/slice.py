@@ -11,12 +11,13 @@ from __future__ import annotations
 import ast
 import copy
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 from compiler.diagnostic import USER_FILE, Assumption, Failure, Span, diagnostic, excerpt
 from compiler.messages.orders import SliceOrder
+from compiler.messages.reports import SliceReport
 from compiler.slice import blanking, kernel_choice, posted_files, second_opinion, syntax_errors
 from compiler.slice.decorators import is_foreign_decorator
 from compiler.slice.effects import Effects
@@ -39,11 +40,9 @@ class _Source:
     effects: Effects
 
 
-def cut(order: SliceOrder, body: bytes, send: object = None) -> dict[str, Any]:
+def cut(order: SliceOrder, body: bytes, send: object = None) -> SliceReport:
     """Return the slice of the kernel that `order` names, the files it imports, and the facts.
 
-    `whole` in the result tells that the text was not cut, `opinion` the text to execute beside the
-    slice, or `null`.
     Raises `Failure`: `syntax_error`, `unknown_kernel`, `ambiguous_kernel`.
     """
     del send
@@ -58,21 +57,13 @@ def cut(order: SliceOrder, body: bytes, send: object = None) -> dict[str, Any]:
     counts = Counter(names)
     for name, known in stated.items():
         known["certain"] = counts[name] == 1 or _is_defined_plainly(name, source)
-    result: dict[str, Any] = {"kind": "result", "facts": {"kernels": list(stated.values())}}
+    report = SliceReport(facts={"kernels": list(stated.values())})
     if order.inspect:
         for name, known in stated.items():
             known["blanked"] = _blanked(source, name)
-        nothing: dict[str, Any] = {
-            "kernel": None,
-            "slice": None,
-            "files": {},
-            "touched": {},
-            "assumptions": [],
-        }
-        result |= nothing | {"whole": False, "opinion": None, "notes": []}
     else:
-        result |= _slice(source, order.kernel, order.functions, files)
-    return result | {"ms": round((perf_counter() - started) * 1000, 3)}
+        report = replace(report, **_slice(source, order.kernel, order.functions, files))
+    return replace(report, ms=round((perf_counter() - started) * 1000, 3))
 
 
 def _blanked(source: _Source, kernel: str) -> list[list[int]]:

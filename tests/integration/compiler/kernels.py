@@ -108,7 +108,7 @@ def compile_kernel(
     back = children.run(header, text)
     stages = front.stages | back.stages
     failure = _failure(back, kernel, "ttgir", stages | back.stages)
-    done = None if failure else back.result
+    done = None if failure else back.result | list(back.result["facts"].values())[-1]
     return Compiled(stages, failure, cut.result, front.result, done)
 
 

@@ -7,6 +7,7 @@ it compiles is given every specialization, and stops it there.
 import json
 import sys
 import types
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def main() -> None:
         answers.append(said(function, seen[0]))
     kernels = {launch["kernel"] for launch in request["launches"]}
     facts = {name: told(name, request, TASKS) for name in kernels}
-    json.dump({"answers": answers, "facts": facts}, sys.stdout)
+    json.dump({"answers": answers, "facts": facts}, sys.stdout, default=asdict)
 
 
 def told(kernel: str, request: dict[str, Any], tasks: Any) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ import pytest
 
 from compiler.diagnostic import Failure
 from compiler.messages.orders import SliceOrder
+from compiler.messages.wire import members_of
 from compiler.slice.slice import cut
 
 HEAD = "import triton\nimport triton.language as tl\n"
@@ -17,7 +18,7 @@ CALLER = HEAD + "@triton.jit\ndef k(x):\n    tl.store(x, double(1.0))\n"
 
 def kernels_of(text: str, files: dict[str, str] | None = None) -> list[dict[str, Any]]:
     order = SliceOrder(inspect=True, files=files or {})
-    found: list[dict[str, Any]] = cut(order, text.encode())["facts"]["kernels"]
+    found: list[dict[str, Any]] = cut(order, text.encode()).facts["kernels"]
     return found
 
 
@@ -97,7 +98,7 @@ MADE_INSIDE = {
 def test_a_kernel_made_inside_something_is_found_by_running_all(
     text: str, name: str, where: str
 ) -> None:
-    result = cut(SliceOrder(kernel=name), (HEAD + text).encode())
+    result = members_of(cut(SliceOrder(kernel=name), (HEAD + text).encode()))
 
     assert result["whole"] is True
     assert f"made inside {where}" in result["notes"][0].message

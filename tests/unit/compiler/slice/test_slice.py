@@ -8,13 +8,14 @@ import pytest
 
 from compiler.diagnostic import Failure
 from compiler.messages.orders import SliceOrder
+from compiler.messages.wire import members_of
 from compiler.slice.slice import cut
 
 HEAD = "import triton\nimport triton.language as tl\n"
 
 
 def cut_text(text: str, **header: Any) -> dict[str, Any]:
-    return cut(SliceOrder(**header), text.encode())
+    return members_of(cut(SliceOrder(**header), text.encode()))
 
 
 def kept(text: str, **header: Any) -> list[str]:
@@ -202,7 +203,7 @@ def test_any_newline_is_a_newline(newline: str) -> None:
 
 
 def test_a_byte_order_mark_is_ignored() -> None:
-    assert cut(SliceOrder(), b"\xef\xbb\xbf" + (HEAD + KERNEL).encode())["kernel"] == "k"
+    assert cut(SliceOrder(), b"\xef\xbb\xbf" + (HEAD + KERNEL).encode()).kernel == "k"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ HEAD = "import triton\nimport triton.language as tl\n"
 
 
 def kernel(text: str) -> dict[str, Any]:
-    found = cut(SliceOrder(kernel="k"), text.encode())["facts"]["kernels"]
+    found = cut(SliceOrder(kernel="k"), text.encode()).facts["kernels"]
     known: dict[str, Any] = next(one for one in found if one["name"] == "k")
     return known
 
