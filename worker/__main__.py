@@ -1,4 +1,4 @@
-"""`python -m worker`: a compile worker, until it is told to stop."""
+"""`python -m worker`: a compile worker, until a signal ends it."""
 
 import asyncio
 import logging

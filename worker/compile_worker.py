@@ -92,14 +92,16 @@ class CompileWorker:
 
         What is not done within the settings' `drain_s` is given back.
         """
-        if (benches := await self._benches(stopped)) is not None:
-            await self._work_until(stopped, benches)
+        if (contexts := await self._contexts(stopped)) is not None:
+            await self._work_until(stopped, contexts)
 
-    async def _benches(self, stopped: asyncio.Event) -> list[CompileContext] | None:
-        """Prepare for work as soon as the store is there; None when told to stop before."""
+    async def _contexts(self, stopped: asyncio.Event) -> list[CompileContext] | None:
+        """Prepare for work as soon as the store is there; None when it is to stop before."""
 
         async def prepare() -> list[CompileContext]:
-            return [await once_available(partial(self._bench, each)) for each in self._branches]
+            return [
+                await once_available(partial(self._context_of, each)) for each in self._branches
+            ]
 
         preparing = asyncio.create_task(prepare())
         stopping = asyncio.create_task(stopped.wait())
@@ -109,18 +111,18 @@ class CompileWorker:
         await asyncio.gather(preparing, stopping, return_exceptions=True)
         return None if preparing.cancelled() else preparing.result()
 
-    async def _work_until(self, stopped: asyncio.Event, benches: Sequence[CompileContext]) -> None:
-        toolchains = [bench.toolchain for bench in benches]
-        slots = self._slots(benches)
+    async def _work_until(self, stopped: asyncio.Event, contexts: Sequence[CompileContext]) -> None:
+        toolchains = [context.toolchain for context in contexts]
+        slots = self._slots(contexts)
         launches = LaunchWorker(
             launch_worker_of(self._name, toolchains[0], self._branches[0], self._slot_count),
             self._redis,
             self._blocking,
             self._children,
-            benches[0],
+            contexts[0],
             self._lease_s,
         )
-        gpus = self._gpus(benches[0])
+        gpus = self._gpus(contexts[0])
         reaper = self._attempts(f"{self._name}.reaper")
         async with asyncio.TaskGroup() as group:
             tasks = [
@@ -148,19 +150,19 @@ class CompileWorker:
         except TimeoutError:
             logger.info("jobs that are not done after %g s are given back", self._drain_s)
 
-    def _gpus(self, bench: CompileContext) -> GpuWorker:
+    def _gpus(self, context: CompileContext) -> GpuWorker:
         compilations = Compilations(self._cache, self._budget)
         return GpuWorker(
             self._name,
             self._redis,
             self._blocking,
             self._children,
-            bench,
+            context,
             compilations,
             self._lease_s,
         )
 
-    async def _bench(self, branch: ToolchainContext) -> CompileContext:
+    async def _context_of(self, branch: ToolchainContext) -> CompileContext:
         """Find out what the toolchain is, offer it, and lay out what its jobs need."""
         offered = workers.Toolchains(self._redis)
         toolchain = await identify(branch.pool, branch.level, offered)
@@ -178,7 +180,7 @@ class CompileWorker:
             ir_bounds=self._ir_bounds,
         )
 
-    def _slots(self, benches: Sequence[CompileContext]) -> Slots:
+    def _slots(self, contexts: Sequence[CompileContext]) -> Slots:
         compilations = Compilations(self._cache, self._budget)
         events, counters = Events(self._redis), Counters(self._redis)
         forget = partial(invalidate, self._redis)
@@ -186,17 +188,17 @@ class CompileWorker:
         inspections = Derived(self._cache, "inspection", self._budget)
         derivations = Derived(self._cache, "derivation", self._budget)
 
-        by_lane = {lane(bench.toolchain.id): bench for bench in benches for lane in LANES}
+        by_lane = {lane(context.toolchain.id): context for context in contexts for lane in LANES}
 
         async def do(claim: Claim, attempts: JobConsumer) -> None:
-            bench = by_lane[claim.lane]
+            context = by_lane[claim.lane]
             if kind_of(claim.lane) == "inspect":
-                await do_inspection(claim, attempts, bench.pool, inspections)
+                await do_inspection(claim, attempts, context.pool, inspections)
             elif kind_of(claim.lane) == "derive":
-                await do_derivation(claim, attempts, bench, derivations)
+                await do_derivation(claim, attempts, context, derivations)
             else:
                 await do_job(
-                    claim, JobContext(attempts, compilations, events, counters, forget, bench)
+                    claim, JobContext(attempts, compilations, events, counters, forget, context)
                 )
 
         return Slots(

@@ -30,7 +30,7 @@ class WorkerSettings(BaseSettings):
     lease_s: float = Field(default=15, ge=1, le=600)
     """How long a worker may be silent before its jobs are given to others."""
     drain_s: float = Field(default=5, ge=0, le=3600)
-    """How long jobs may go on when the worker is told to stop; then they are given back."""
+    """How long jobs may go on when the worker is to stop; then they are given back."""
     sandbox: Literal["required", "unsafe"] = "required"
     """`unsafe` lets jobs run where a sandbox layer does not hold. Never on a shared machine."""
     max_memory_bytes: int = Field(default=4 << 30, ge=1 << 29)

@@ -1,9 +1,7 @@
 """The slots of a worker: one claimer takes a job when a slot is free, and no job before.
 
 A running job is kept by renewing its lease; it is stopped when the lease is lost or nobody wants
-it any more. A store that is away is waited for: the claimer never ends by it.
-
-What a worker does beside its jobs, and how it waits for a store that is away.
+it any more. A store that is away is waited for, here and by what a worker does beside its jobs.
 """
 
 import asyncio

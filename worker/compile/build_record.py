@@ -35,7 +35,7 @@ def build_record(
     """
     progress.timings_ms["total"] = (time.monotonic() - started) * 1000
     failed = failure.diagnostics if failure else []
-    told = kept_diagnostics([*failed, *progress.diagnostics], children=CHILDREN)
+    diagnostics = kept_diagnostics([*failed, *progress.diagnostics], children=CHILDREN)
     made: dict[str, Any] = {
         "state": "failed" if failure else "succeeded",
         "kernel": progress.kernel or job.kernel,
@@ -45,7 +45,7 @@ def build_record(
         },
         "parameters": list(progress.parameters),
         "timings_ms": {name: round(ms, 3) for name, ms in progress.timings_ms.items()},
-        "diagnostics": told,
+        "diagnostics": diagnostics,
         "complete": not progress.assumptions,
         "assumptions": list(progress.assumptions),
         "stdout": clipped(progress.stdout, STDOUT_CHARS),
@@ -89,32 +89,32 @@ def _metadata(job: CompileJob, metadata: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _needs(job: CompileJob, metadata: dict[str, Any], said: dict[str, int]) -> Needs:
+def _needs(job: CompileJob, metadata: dict[str, Any], reported: dict[str, int]) -> Needs:
     return Needs(
-        registers=said.get("registers", 0),
-        shared_bytes=metadata["shared"] + said.get("static_shared_bytes", 0),
+        registers=reported.get("registers", 0),
+        shared_bytes=metadata["shared"] + reported.get("static_shared_bytes", 0),
         threads=metadata["num_warps"] * job.target.warp_size,
         tensor_columns=metadata.get("tmem_size") or 0,
-        waves_per_simd=said.get("waves_per_simd"),
+        waves_per_simd=reported.get("waves_per_simd"),
     )
 
 
-def _resources(job: CompileJob, needs: Needs, said: dict[str, int]) -> Resources:
+def _resources(job: CompileJob, needs: Needs, reported: dict[str, int]) -> Resources:
     return Resources(
         backend=job.target.backend,
-        registers=said.get("registers"),
-        spill_store_bytes=said.get("spill_store_bytes"),
-        spill_load_bytes=said.get("spill_load_bytes"),
-        stack_bytes=said.get("stack_bytes"),
+        registers=reported.get("registers"),
+        spill_store_bytes=reported.get("spill_store_bytes"),
+        spill_load_bytes=reported.get("spill_load_bytes"),
+        stack_bytes=reported.get("stack_bytes"),
         shared_bytes=needs.shared_bytes,
         shared_limit_bytes=shared_limit_bytes(job.target),
         threads=needs.threads,
         tmem_columns=needs.tensor_columns if job.target.backend == "cuda" else None,
-        vgpr=said.get("vgpr"),
-        sgpr=said.get("sgpr"),
-        agpr=said.get("agpr"),
-        vgpr_spills=said.get("vgpr_spills"),
-        sgpr_spills=said.get("sgpr_spills"),
+        vgpr=reported.get("vgpr"),
+        sgpr=reported.get("sgpr"),
+        agpr=reported.get("agpr"),
+        vgpr_spills=reported.get("vgpr_spills"),
+        sgpr_spills=reported.get("sgpr_spills"),
         occupancy=occupancy(job.target, needs) if needs.registers else None,
         fits=fits(job.target, needs),
     )

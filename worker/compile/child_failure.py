@@ -103,7 +103,7 @@ def violation_of(outcome: ChildOutcome) -> str | None:
 
 
 def misreported(detail: str) -> str:
-    """Return what is said of a child that ran the source and whose report is no report."""
+    """Return how to describe a child that ran the source and whose report is no report."""
     return f"The process that ran the source did not report as the compiler does ({detail})."
 
 

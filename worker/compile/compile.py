@@ -204,7 +204,7 @@ class CompileRun:
         at = self.job.stop_after if self.job.stop_after in report.facts else order.language
         facts = report.facts.get(at)
         if facts is None:
-            raise broken_report(order, f"nothing is said of {at}")
+            raise broken_report(order, f"nothing is reported of {at}")
         self.progress.timings_ms |= {
             name: ms for name, ms in report.timings_ms.items() if not self._is_behind(name)
         }

@@ -1,10 +1,8 @@
 """One claimed compile job: look once more, compile, hand in the record under the claim's token.
 
 Blobs first, then the fenced finish, then the record in the cache: a late worker changes nothing.
-
-Tells the followers of a job which stages were reached, in order and without holding it up.
-
-Events are news, not results: when the store is away they are dropped, and the job goes on.
+The stages that are reached are announced in order, without holding the job up: events are news, not
+results, and are dropped where the store is away.
 """
 
 import asyncio
@@ -36,34 +34,34 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def announcing(claim: Claim, events: Events) -> AsyncIterator[OnStage]:
-    """Yield what a reached stage is handed to; all are told when the context ends."""
+    """Yield what a reached stage is handed to; all are announced when the context ends."""
     stages: asyncio.Queue[Stage | None] = asyncio.Queue()
-    telling = asyncio.create_task(_tell(claim, events, stages))
+    announcements = asyncio.create_task(_announce_all(claim, events, stages))
     try:
         yield stages.put_nowait
         stages.put_nowait(None)
-        await telling
+        await announcements
     finally:
-        telling.cancel()
+        announcements.cancel()
 
 
-async def _tell(claim: Claim, events: Events, stages: asyncio.Queue[Stage | None]) -> None:
+async def _announce_all(claim: Claim, events: Events, stages: asyncio.Queue[Stage | None]) -> None:
     over = False
     while not over:
         reached = [await stages.get()]
         while not stages.empty():  # stages taken from the cache come all at once
             reached.append(stages.get_nowait())
         over = None in reached
-        told = [
+        reached_now = [
             {"stage": stage.name, "ms": stage.ms, "size_bytes": len(stage.body)}
             for stage in reached
             if stage is not None
         ]
         try:
-            if told:
-                await events.append_all(claim.id, claim.token, "stage", told)
+            if reached_now:
+                await events.append_all(claim.id, claim.token, "stage", reached_now)
         except StoreUnavailable as error:
-            logger.warning("%d stages of %s not told: %s", len(told), claim.id, error)
+            logger.warning("%d stages of %s not announced: %s", len(reached_now), claim.id, error)
 
 
 SUCCESS_KEPT_S = 60
@@ -107,7 +105,7 @@ async def do_job(claim: Claim, context: JobContext) -> None:
         await _finish(claim, context, record, reusable=reusable, keep_s=KEPT_S)
     else:
         if claim.refresh:
-            # whoever hears of the new record must not find the old one afterwards
+            # whoever learns of the new record must not find the old one afterwards
             await context.compilations.forget(job.key)
             await context.invalidate(job.key)
         if await _finish(claim, context, record, reusable=True, keep_s=SUCCESS_KEPT_S):

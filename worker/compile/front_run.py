@@ -73,17 +73,17 @@ class FrontRun:
     async def _executed(self, text: str, order: FrontOrder) -> FrontReport:
         """Execute `text` in a front child, or take what equal ones gave."""
         report = await self._without_back_options(text, order) or await self._once(text, order)
-        if report is OptionsAsked.TO_BE_TOLD:
-            raise broken_report(order, "it was told all options and asks for one")
+        if report is OptionsAsked.NOT_GIVEN:
+            raise broken_report(order, "it was given all options and asks for one")
         return report
 
     async def _without_back_options(self, text: str, order: FrontOrder) -> FrontReport | None:
-        """Return what a front end makes that is not told what only back ends read, if it can."""
+        """Return what a front end makes that is not given what only back ends read, if it can."""
         if "gluon" in text:
-            return None  # its language begins with num_warps; to be told at once saves a child
+            return None  # its language begins with num_warps; to give it at once saves a child
         told, untold = told_and_untold(order.options)
         report = await self._once(text, replace(order, options=told, untold=untold))
-        return None if report is OptionsAsked.TO_BE_TOLD else report
+        return None if report is OptionsAsked.NOT_GIVEN else report
 
     async def _once(self, text: str, order: FrontOrder) -> FrontReport | OptionsAsked:
         # all that the child sees is in its key: what the source makes of it, it gives to its like
@@ -101,7 +101,7 @@ class FrontRun:
             progress.stdout = stdout
             progress.stages.clear()
             self.results.keep_asks(key)
-            return OptionsAsked.TO_BE_TOLD
+            return OptionsAsked.NOT_GIVEN
         self.results.keep_front(key, report)
         return report
 

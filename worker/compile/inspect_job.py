@@ -1,4 +1,4 @@
-"""One claimed inspection: a child reads the syntax of a source and reports what it says.
+"""One claimed inspection: a child reads the syntax of a source and reports what it finds.
 
 No code of the user's runs for it anywhere.
 """

@@ -28,7 +28,7 @@ from worker.pool.child_outcome import ChildOutcome
 from worker.pool.child_protocol import MOST_MS
 
 OPTION_ASKED = "option_asked"
-"""The slug of a front child that must be told all options; no failure of the compilation."""
+"""The slug of a front child that must be given all options; no failure of the compilation."""
 MOST_VALUE_BYTES = 128 << 10
 """Of constexprs or metadata, as JSON."""
 MOST_HASHES = 16
@@ -199,7 +199,7 @@ class FrontReport(Report):
 
 
 class Metadata(Report):
-    """What the back end found out, in Triton's words; null where no stage has said it."""
+    """What the back end found out, in Triton's words; null where no stage has found it."""
 
     name: Name | None
     num_warps: Count | None

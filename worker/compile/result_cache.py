@@ -25,7 +25,7 @@ _BackReport = TypeVar("_BackReport", bound=BackReport)
 class OptionsAsked(Enum):
     """What is known of some front ends instead of a result."""
 
-    TO_BE_TOLD = "asks for options that it was not told"
+    NOT_GIVEN = "asks for options that it was not given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class ResultCache:
             return None
         value = json.loads(hit.record)
         if value == _ASKS:
-            return OptionsAsked.TO_BE_TOLD
+            return OptionsAsked.NOT_GIVEN
         if not self._goes_far_enough(value["language"], hit):
             return None
         report = FrontReport.model_validate_json(hit.record)
@@ -87,15 +87,15 @@ class ResultCache:
         self._keep(self.fronts, key, FrontOrder.stages, json.dumps(value).encode())
 
     def keep_asks(self, key: str) -> None:
-        """Leave word that a front end asks for options that it was not told."""
+        """Note for others that a front end asks for options that it was not given."""
         self.progress.reusable.append(Reusable(self.fronts, key, json.dumps(_ASKS).encode(), ()))
 
     async def knows_opinion(self, key: str) -> bool:
-        """Return whether executing the whole text said nothing against its slice before."""
+        """Return whether executing the whole text contradicted its slice in nothing before."""
         return not self.refresh and await self.fronts.hit(key, ()) is not None
 
     def keep_opinion(self, key: str) -> None:
-        """Leave word that executing the whole text says nothing against its slice."""
+        """Note for others that executing the whole text contradicts its slice in nothing."""
         self.progress.reusable.append(Reusable(self.fronts, key, b"{}", ()))
 
     def keep_back(self, key: str, stages: Collection[str], report: BackReport) -> None:

@@ -1,11 +1,8 @@
-"""Finding out what a toolchain is: it describes itself, and shows what it compiles for.
+"""Finding out what a toolchain is: it describes itself; small kernels show what it compiles for.
 
-Runs once when a worker starts. What a machine's trials found is kept in the store for a day, as
-they take seconds; whatever could change it is in the name that it is kept under.
-
-Trials: which targets a toolchain really compiles for, found out by compiling a small kernel.
-
-Every trial is a child, because some targets abort the process.
+Runs once when a worker starts. Each trial is a child, because some targets abort the process. What
+a machine's trials found is kept in the store for a day, as they take seconds, under a name that
+holds whatever could change it.
 """
 
 import asyncio

@@ -1,4 +1,1 @@
-"""The walls around one child.
-
-What each profile may do, and how that is made irrevocable before any job is read.
-"""
+"""The sandbox of one child: what each profile may do, made irrevocable before any job is read."""

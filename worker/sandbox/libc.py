@@ -1,7 +1,4 @@
-"""The C library as the layers use it.
-
-Raw system calls through ctypes, with errno turned into OSError.
-"""
+"""The C library as the layers use it: system calls through ctypes, errno turned into OSError."""
 
 import ctypes
 import os

@@ -1,6 +1,4 @@
-"""Optional outer walls around a whole zygote, for machines that permit them.
-
-Nothing per child, so nothing per job.
+"""Optional namespaces around a whole zygote, for machines that permit them: nothing per child.
 
 In a pid namespace whose first process is the zygote, every descendant dies with it, whatever it did
 to get away.

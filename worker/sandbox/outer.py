@@ -93,9 +93,9 @@ def _reasons(profile: SandboxProfile, wanted: Outer) -> dict[str, str]:
     os.close(says)
     os.close(hold_end)
     with os.fdopen(said_end, "rb") as pipe:
-        said = pipe.read()
+        report = pipe.read()
     try:
-        reasons: dict[str, str] = json.loads(said or "null") or dict.fromkeys(LAYERS, "it died")
+        reasons: dict[str, str] = json.loads(report or "null") or dict.fromkeys(LAYERS, "it died")
         reasons.pop("", None)
         os.kill(pid, signal.SIGKILL)
     except PermissionError:

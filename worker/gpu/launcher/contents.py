@@ -1,11 +1,8 @@
-"""What a kernel did not write of its outputs: what holds the poison of each of two runs.
+"""The bytes of buffers before a run; after it the elements of outputs, and which are unwritten.
 
-One run cannot tell a value that equals the poison from one that nobody wrote. The second run is
-only made where there is something to tell. Imported in launchers only.
-
-What buffers hold: the bytes before a run, and the elements of outputs in logical order after.
-
-Runs in launchers, on NumPy; knows no CUDA.
+What a kernel did not write shows the poison of each of two runs: one run alone cannot tell a value
+that equals the poison from one that was not written, and the second is only made where there is
+something to tell. Runs in launchers, on NumPy; knows no CUDA.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
-"""One GPU with a live context in this process. Imported in launchers only.
+"""One GPU with a live context in this process, and CUDA's driver API with errors as exceptions.
 
-CUDA's driver API with errors as exceptions. Imported in launchers only.
+Imported in launchers only.
 """
 
 from dataclasses import dataclass

@@ -44,11 +44,11 @@ CHUNK_BYTES = 16 << 20
 
 
 class DeviceRun:
-    """One job on the bench. `send` takes progress frames."""
+    """One job in a launcher. `send` takes progress frames."""
 
-    def __init__(self, bench: LauncherContext, job: LauncherOrder, send: Send) -> None:
-        self._bench = bench
-        self._memory = bench.memory
+    def __init__(self, context: LauncherContext, job: LauncherOrder, send: Send) -> None:
+        self._context = context
+        self._memory = context.memory
         self._job = job
         self._send = send
         self._timings_ms: dict[str, float] = {}
@@ -60,7 +60,7 @@ class DeviceRun:
             self._contents = Contents(self._job)
         with self._stage("load"), _faults():
             job = self._job
-            self._kernel = load(self._bench.device, job.cubin, job.abi, job.grid)
+            self._kernel = load(self._context.device, job.cubin, job.abi, job.grid)
         try:
             result = self._with_kernel(self._kernel)
         except (KernelFault, JobFailed) as error:
@@ -78,7 +78,7 @@ class DeviceRun:
 
     def _with_kernel(self, kernel: LoadedKernel) -> dict[str, Any]:
         with self._stage("write"), _faults():
-            self._buffers = Buffers(self._bench, self._job, self._contents)
+            self._buffers = Buffers(self._context, self._job, self._contents)
             self._buffers.fill()
         with self._stage("run"), _faults():
             kernel.launch(self._buffers.parameters)
@@ -117,7 +117,7 @@ class DeviceRun:
     @cached_property
     def _pristine(self) -> Pristine:
         with self._stage("restore"), _faults():
-            return Pristine(self._bench, self._contents, self._restored)
+            return Pristine(self._context, self._contents, self._restored)
 
     def _again(self, kernel: LoadedKernel, first: Digests) -> dict[str, Any]:
         """Run for determinism and timing, where asked; outputs must come out the same."""
@@ -144,10 +144,10 @@ class DeviceRun:
             if order.fresh_inputs:
                 pristine.restore(self._buffers)
                 sets = fresh_sets(
-                    self._bench, self._job, self._contents, self._buffers, order.min_repeats
+                    self._context, self._job, self._contents, self._buffers, order.min_repeats
                 )
             rotation = Rotation(kernel, pristine, sets)
-            timing = self._bench.stopwatch.time(rotation.work, order)
+            timing = self._context.stopwatch.time(rotation.work, order)
         with self._stage("timed_read"), _faults():
             outputs = dict(rotation.current.outputs())
             last = {name: digest(content) for name, content in outputs.items()}

@@ -1,8 +1,7 @@
-"""The runs that are timed: which buffers each of them gets. Imported in launchers only.
+"""The buffers of one job on the GPU, guarded, with the kernel parameters that point into them.
 
-The buffers of one job on the GPU, guarded, with the kernel parameters that point into them.
-
-A job has one set of them; fresh inputs mean several. Imported in launchers only.
+A job has one set of them; runs that are timed on fresh inputs take turns on several. Imported in
+launchers only.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -28,8 +27,8 @@ class Buffers:
     Raises CudaError, and JobFailed when arguments and ABI do not fit together.
     """
 
-    def __init__(self, bench: LauncherContext, job: LauncherOrder, contents: Contents) -> None:
-        self._memory = bench.memory
+    def __init__(self, context: LauncherContext, job: LauncherOrder, contents: Contents) -> None:
+        self._memory = context.memory
         self._job = job
         self._contents = contents
         self.blocks = [
@@ -37,7 +36,7 @@ class Buffers:
             for one, size in zip(job.allocations, contents.sizes_bytes, strict=True)
         ]
         scratch = scratch_of(job, self._take_scratch, self._memory.fill)
-        packer = Packer([block.address for block in self.blocks], scratch, bench.maps.encode)
+        packer = Packer([block.address for block in self.blocks], scratch, context.maps.encode)
         self._parameters = ParameterBlock(packer.pack(job.abi, job.arguments))
 
     @property
@@ -103,9 +102,9 @@ class Pristine:
     """
 
     def __init__(
-        self, bench: LauncherContext, contents: Contents, restored: Collection[int]
+        self, context: LauncherContext, contents: Contents, restored: Collection[int]
     ) -> None:
-        self._memory = bench.memory
+        self._memory = context.memory
         self._contents = contents
         self._kept: dict[int, Block | None] = {}
         for index in restored:
@@ -173,14 +172,14 @@ class Rotation:
 
 
 def fresh_sets(
-    bench: LauncherContext, job: LauncherOrder, contents: Contents, first: Buffers, wanted: int
+    context: LauncherContext, job: LauncherOrder, contents: Contents, first: Buffers, wanted: int
 ) -> list[Buffers]:
     """Return `wanted` sets equal to `first`, or as many as fit into half of the free memory.
 
     At most 64, and `first` is one of them. Raises KernelFault where there is no room for a second
     one, CudaError, JobFailed.
     """
-    page = bench.device.granularity_bytes
+    page = context.device.granularity_bytes
     set_bytes = sum((size // page + 1) * page for size in contents.sizes_bytes)
     free: Any = check(cu.cuMemGetInfo(), "asking for free memory")
     room = int(free[0] * _PART_OF_FREE_MEMORY) // max(1, set_bytes)
@@ -192,6 +191,6 @@ def fresh_sets(
         raise KernelFault(GpuFault.OUT_OF_MEMORY, message)
     sets = [first]
     for _ in range(max(1, min(wanted, MOST_SETS, room + 1) - 1)):
-        sets.append(Buffers(bench, job, contents))
+        sets.append(Buffers(context, job, contents))
         sets[-1].copy(first)
     return sets

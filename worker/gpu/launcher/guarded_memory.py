@@ -1,12 +1,8 @@
-"""The memory of one run: blocks that end at an unmapped page, with red zones that are checked.
+"""Memory of the GPU between unmapped addresses: an access past its end faults, at full speed.
 
-Mappings are kept between the runs of one caller, scrubbed; a launcher never serves two callers.
-Imported in launchers only.
-
-Memory of the GPU between unmapped addresses: an access past its end faults, at full speed.
-
-CUDA's virtual memory management maps memory in large pages (2 MiB) into an address range that is
-reserved much wider on both sides. Imported in launchers only.
+CUDA maps memory in large pages (2 MiB) into an address range that is reserved much wider on both
+sides; blocks end at the last page, with red zones that are checked. Mappings stay between the runs
+of one caller, scrubbed. Imported in launchers only.
 """
 
 from collections import defaultdict

@@ -1,11 +1,8 @@
-"""The memory behind the two pointers that Triton appends to every kernel. Knows no CUDA itself.
+"""Kernel parameters as bytes, in the order and widths of the kernel's ABI. Pure: knows no CUDA.
 
-Kernel parameters as bytes, in the order and widths of the kernel's ABI.
-
-Pure. Scalars become bytes as Triton's own launcher makes them, so that a kernel gets the same
-number here as there: fp16 rounds to nearest even, bf16 drops the low half of the float32.
-
-Kernel parameters where the driver wants them: aligned bytes, and an array of their addresses.
+Scalars become bytes as Triton's own launcher makes them, so that a kernel gets the same number here
+as there: fp16 rounds to nearest even, bf16 drops the low half of the float32. The driver takes an
+array of their addresses, each aligned; the last two are those of Triton's scratch memory.
 """
 
 import ctypes

@@ -1,7 +1,8 @@
 """The process that holds a GPU: opens a context, then serves launches of one caller, one at a time.
 
-Reads frames from its standard input, writes frames to the descriptor it is told, and ends after the
-first fault. Runs on the standard library, NumPy, ml_dtypes and cuda-bindings; never runs user code.
+Reads frames from its standard input, writes frames to the descriptor that it is started with, and
+ends after the first fault. Runs on the standard library, NumPy, ml_dtypes and cuda-bindings; never
+runs user code.
 """
 
 import ctypes
@@ -58,23 +59,23 @@ def _live(pipe: _Pipe, parent_pid: int, ordinal: int) -> int:
     from worker.gpu.launcher.device import open_device
     from worker.gpu.launcher.launcher_context import LauncherContext
 
-    bench = LauncherContext(open_device(ordinal))
-    bench.warm_up()
+    context = LauncherContext(open_device(ordinal))
+    context.warm_up()
     layers += launcher_walls.after_cuda()
-    facts = bench.device.facts() | {
-        "driver": bench.clocks.driver,
+    facts = context.device.facts() | {
+        "driver": context.clocks.driver,
         "sandbox": layers,
         "start_ms": round((time.monotonic() - started) * 1000, 1),
     }
     pipe.send(frame.NO_JOB, {"kind": "ready", "facts": facts})
-    return _serve(pipe, bench)
+    return _serve(pipe, context)
 
 
-def _serve(pipe: _Pipe, bench: Any) -> int:
+def _serve(pipe: _Pipe, context: Any) -> int:
     decoder = frame.Decoder()
     while data := os.read(0, _READ_BYTES):
         for order in decoder.feed(data):
-            last = _perform(pipe, bench, order)
+            last = _perform(pipe, context, order)
             _flush()
             pipe.send(order.nonce, last)
             if not last["clean"]:
@@ -82,7 +83,7 @@ def _serve(pipe: _Pipe, bench: Any) -> int:
     return 0
 
 
-def _perform(pipe: _Pipe, bench: Any, order: frame.Frame) -> dict[str, Any]:
+def _perform(pipe: _Pipe, context: Any, order: frame.Frame) -> dict[str, Any]:
     """Return the last frame's header. `clean` says whether another job may follow."""
     from worker.gpu.launcher.device import CudaError
     from worker.gpu.launcher.device_run import DeviceRun, leaves_clean
@@ -95,18 +96,18 @@ def _perform(pipe: _Pipe, bench: Any, order: frame.Frame) -> dict[str, Any]:
 
     try:
         if order.header.get("task") == "health":
-            examine(bench.device, bench.memory)
+            examine(context.device, context.memory)
             return {"kind": "result", "fault": None, "clean": True}
         job = LauncherOrder.from_frame(order.header, order.body)
         return {
             "kind": "result",
             "fault": None,
             "clean": True,
-            **DeviceRun(bench, job, send).perform(),
+            **DeviceRun(context, job, send).perform(),
         }
     except KernelFault as fault:
-        said = {"kind": fault.fault.value, "error": fault.error, "message": str(fault)}
-        return {"kind": "result", "fault": said, "clean": leaves_clean(fault)}
+        found = {"kind": fault.fault.value, "error": fault.error, "message": str(fault)}
+        return {"kind": "result", "fault": found, "clean": leaves_clean(fault)}
     except JobFailed as failed:
         return _failure(failed.slug, str(failed), clean=leaves_clean(failed))
     except CudaError as error:

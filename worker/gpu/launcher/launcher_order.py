@@ -1,6 +1,6 @@
 """One launch as the worker sends it to a launcher: a frame's header and body, and back.
 
-Whoever makes a job has checked what the user wrote; here only what could hurt the launcher is.
+The worker has checked what the user wrote; here only what could harm the launcher is.
 """
 
 from collections.abc import Mapping, Sequence

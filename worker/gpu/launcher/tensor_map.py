@@ -1,4 +1,4 @@
-"""Tensor maps: what Hopper's copy engine is told of a tensor, made as Triton's launcher makes them.
+"""Tensor maps, which describe tensors to Hopper's copy engine, as Triton's launcher makes them.
 
 After `fill_tma_descriptor_tiled` in Triton's third_party/nvidia/backend/driver.c.
 """

@@ -1,12 +1,8 @@
-"""Times a kernel with CUDA events. Imported in launchers only.
+"""Times a kernel with CUDA events, and reads the GPU's clock, which it never sets.
 
 Work is queued behind a closed gate, a word in host memory that the stream waits for, so that the
 time to launch is never measured; before every run the L2 cache is overwritten and what the kernel
-writes is restored, outside of the measured interval.
-
-The GPU's clock and why it is slowed down, where NVML tells. Imported in launchers only.
-
-Reads only: no clock is ever set.
+writes is restored, outside of the measured interval. Imported in launchers only.
 """
 
 import ctypes

@@ -32,14 +32,14 @@ async def find_devices(command: LauncherCommand, timeout_s: float = 60.0) -> lis
     )
     try:
         async with asyncio.timeout(timeout_s):
-            told, words = await process.communicate()
+            output, errors = await process.communicate()
     except TimeoutError:
         process.kill()
         await process.wait()
         raise NoDevices(f"counting GPUs took more than {timeout_s:g} s") from None
     if process.returncode != 0:
-        raise NoDevices(words.decode(errors="replace")[-2000:])
-    found: list[dict[str, Any]] = json.loads(told)
+        raise NoDevices(errors.decode(errors="replace")[-2000:])
+    found: list[dict[str, Any]] = json.loads(output)
     return found
 
 

@@ -1,4 +1,4 @@
-"""The worker's hold on one examination: a tool that watches one run, in processes of their own.
+"""One examination as the worker sees it: a tool that watches a run, in processes of their own.
 
 Runs in the worker, which never imports CUDA and never reads a tool's report itself.
 """
@@ -41,7 +41,7 @@ async def examine(
     tool: str,
     limit_s: float,
 ) -> Examined:
-    """Have `tool` watch one run of `job` on GPU `ordinal`; whatever happens to it is told.
+    """Have `tool` watch one run of `job` on GPU `ordinal`; whatever happens to it is in the result.
 
     Everything that was started is killed after `limit_s`, and when the caller is cancelled.
     """
@@ -52,10 +52,10 @@ async def examine(
     with tempfile.TemporaryDirectory(prefix="tritond-examine-") as folder:
         nonce = os.urandom(frame.NONCE_BYTES)
         encoded = frame.encode(nonce, header, body)
-        return await _conversed(command, ordinal, Path(folder), encoded, nonce, limit_s)
+        return await _run_examiner(command, ordinal, Path(folder), encoded, nonce, limit_s)
 
 
-async def _conversed(
+async def _run_examiner(
     command: LauncherCommand,
     ordinal: int,
     folder: Path,
@@ -63,7 +63,7 @@ async def _conversed(
     nonce: bytes,
     limit_s: float,
 ) -> Examined:
-    process, results = await _started(command, ordinal, folder)
+    process, results = await _start(command, ordinal, folder)
     reader = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), results
@@ -80,7 +80,7 @@ async def _conversed(
     return _read(answer, nonce, words.decode(errors="replace"))
 
 
-async def _started(
+async def _start(
     command: LauncherCommand, ordinal: int, folder: Path
 ) -> tuple[asyncio.subprocess.Process, BufferedReader]:
     """Start an examiner; also return what it answers into."""
@@ -122,5 +122,5 @@ def _read(answer: bytes, nonce: bytes, words: str) -> Examined:
         return Examined(incomplete=f"its answer cannot be read ({error})")
     if len(frames) != 1 or frames[0].nonce != nonce or frames[0].header.get("kind") != "examined":
         return Examined(incomplete=f"it broke off ({words.strip()[-_LAST_WORDS_CHARS:]})")
-    said = frames[0].header
-    return Examined(said["findings"], said["profile"], said["incomplete"])
+    found = frames[0].header
+    return Examined(found["findings"], found["profile"], found["incomplete"])

@@ -1,4 +1,4 @@
-"""The worker's hold on one launcher: started, given jobs, killed at a deadline, reaped.
+"""One launcher as the worker sees it: started, given jobs, killed at a deadline, reaped.
 
 Runs in the worker, which never imports CUDA.
 """
@@ -134,25 +134,25 @@ class LauncherProcess:
         launcher is killed.
         """
         header, body = job.to_frame()
-        return await self._converse(header, body, deadline_s)
+        return await self._run_frame(header, body, deadline_s)
 
     async def examine(self, deadline_s: float) -> LaunchOutcome:
         """Run the health kernel."""
-        return await self._converse({"task": "health"}, b"", deadline_s)
+        return await self._run_frame({"task": "health"}, b"", deadline_s)
 
-    async def _converse(
+    async def _run_frame(
         self, header: dict[str, Any], body: bytes, deadline_s: float
     ) -> LaunchOutcome:
         nonce = os.urandom(frame.NONCE_BYTES)
         encoded = frame.encode(nonce, header, body)
         self._forget_printed()
-        said = LauncherProtocol(nonce)
+        protocol = LauncherProtocol(nonce)
         ending: tuple[LaunchEnding, str] | None = None
         try:
             async with asyncio.timeout(deadline_s):
                 await self._send(encoded)
-                while said.last is None:
-                    said.take(await self._next_frame())
+                while protocol.last is None:
+                    protocol.take(await self._next_frame())
         except TimeoutError:
             ending = LaunchEnding.DEADLINE, f"still running after {deadline_s:g} s"
         except frame.FrameError as error:
@@ -164,9 +164,9 @@ class LauncherProcess:
             raise
         printed = self._printed(_OUTPUT_BYTES)
         if ending is None:
-            return said.outcome(stdout=printed)
+            return protocol.outcome(stdout=printed)
         self.kill()
-        return said.outcome(*ending, stdout=printed, signal=self._signal())
+        return protocol.outcome(*ending, stdout=printed, signal=self._signal())
 
     async def _send(self, encoded: bytes) -> None:
         stdin = self._process.stdin if self._process is not None else None
@@ -240,7 +240,7 @@ class LauncherProcess:
         return os.pread(self._output, most_bytes, 0)
 
 
-def _facts(said: frame.Frame) -> LauncherFacts:
-    if said.header.get("kind") != "ready" or said.nonce != frame.NO_JOB:
-        raise frame.FrameError(f"a first frame of kind {said.header.get('kind')!r}")
-    return LauncherFacts.from_json(said.header["facts"])
+def _facts(first: frame.Frame) -> LauncherFacts:
+    if first.header.get("kind") != "ready" or first.nonce != frame.NO_JOB:
+        raise frame.FrameError(f"a first frame of kind {first.header.get('kind')!r}")
+    return LauncherFacts.from_json(first.header["facts"])

@@ -1,7 +1,4 @@
-"""What one launcher has said of one job so far. Pure: frames in, an outcome out.
-
-How a launch in a launcher ended, and what it left behind. Words only.
-"""
+"""The frames of one launcher for one job, and the outcome that they amount to. Pure."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -24,7 +21,7 @@ class LaunchEnding(StrEnum):
     SIGNAL = "signal"
     """The launcher crashed or was killed."""
     GARBAGE = "garbage"
-    """It said what is no frame of this job, or too much."""
+    """It received what is no frame of this job, or too much."""
     SILENT = "silent"
     """It left without a last frame."""
 
@@ -101,23 +98,23 @@ class LauncherProtocol:
             kind: defaultdict(bytearray) for kind in _OUTPUTS
         }
 
-    def take(self, said: frame.Frame) -> None:
+    def take(self, received: frame.Frame) -> None:
         """Take the next frame. Raises FrameError when it breaks the protocol."""
-        if said.nonce != self._nonce or self.last is not None:
+        if received.nonce != self._nonce or self.last is not None:
             raise frame.FrameError("a frame of no job of this launcher")
-        self._left_bytes -= len(said.body)
+        self._left_bytes -= len(received.body)
         self._left_frames -= 1
         if self._left_bytes < 0 or self._left_frames < 0:
             raise frame.FrameError("more bytes of result than are taken")
-        match said.header:
+        match received.header:
             case {"kind": "stage", "stage": str(name)}:
-                self._take_stage(name, said)
+                self._take_stage(name, received)
             case {"kind": "result" | "failure", "clean": bool()}:
-                self.last = said.header
+                self.last = received.header
             case _:
                 raise frame.FrameError("a frame of unknown kind")
 
-    def _take_stage(self, name: str, said: frame.Frame) -> None:
+    def _take_stage(self, name: str, received: frame.Frame) -> None:
         if len(name) > MAX_NAME_CHARS:
             raise frame.FrameError(f"a stage with a name of {len(name)} characters")
         kind, is_output, argument = name.partition(":")
@@ -127,9 +124,9 @@ class LauncherProtocol:
             raise frame.FrameError(f"a stage of unknown kind {kind!r}")
         else:
             pieces = self._outputs[kind][argument]
-            if said.header.get("offset") != len(pieces):
+            if received.header.get("offset") != len(pieces):
                 raise frame.FrameError(f"a piece of {argument} is missing")
-            pieces += said.body
+            pieces += received.body
 
     def outcome(
         self,
@@ -145,7 +142,7 @@ class LauncherProtocol:
         if ending is None:
             ending, detail = _ending(last)
         # `clean` of a launcher that did not finish properly means nothing
-        spoken = ending in (LaunchEnding.OK, LaunchEnding.FAULT, LaunchEnding.FAILURE)
+        is_finished = ending in (LaunchEnding.OK, LaunchEnding.FAULT, LaunchEnding.FAILURE)
         return LaunchOutcome(
             ending=ending,
             detail=detail,
@@ -159,7 +156,7 @@ class LauncherProtocol:
             timed_unwritten=self._whole("timed_unwritten"),
             stdout=stdout,
             signal=signal,
-            clean=spoken and bool(last.get("clean")),
+            clean=is_finished and bool(last.get("clean")),
         )
 
     def _whole(self, kind: str) -> dict[str, bytes]:

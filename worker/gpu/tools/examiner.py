@@ -1,7 +1,7 @@
-"""The process that has a tool watch one run, and puts what the tool says into findings.
+"""The process that has a tool watch one run, and turns the tool's report into findings.
 
-Reads one job from its standard input, starts the tool with `bare_run` behind it, answers one frame
-and ends. Runs on the standard library and NumPy; imports no CUDA, never runs user Python.
+Reads one job from its standard input, starts the tool with `sanitizer_run` behind it, answers one
+frame and ends. Runs on the standard library and NumPy; imports no CUDA, never runs user Python.
 """
 
 import json
@@ -29,7 +29,7 @@ Source root, result descriptor, the worker's pid, the GPU's number, a folder of 
 _READ_BYTES = 1 << 20
 _REPORT_BYTES = 16 << 20
 _FILE_BYTES = frame.MAX_BODY_BYTES + frame.MAX_HEADER_BYTES + (1 << 20)
-_SAID = "said"
+_PRINTED = "printed"
 _LAST_WORDS_CHARS = 500
 
 
@@ -85,30 +85,30 @@ def _examined(order: frame.Frame, root: str, ordinal: str, folder: Path) -> dict
     )
     poison = "0" if tool == INITCHECK else "1"
     program = [sys.executable, "-s", "-P", "-c", sanitizer_run.BOOTSTRAP]
-    said = _run([*command, *program, root, str(folder), ordinal, poison], folder)
-    read = _profiled if tool == PROFILE else _accused
+    printed = _run([*command, *program, root, str(folder), ordinal, poison], folder)
+    read = _profiled if tool == PROFILE else _sanitized
     answer: dict[str, Any] = {
         "kind": "examined",
         "findings": [],
         "profile": None,
         "incomplete": None,
     }
-    return answer | read(order.header, folder, said)
+    return answer | read(order.header, folder, printed)
 
 
 def _run(command: list[str], folder: Path) -> str:
     """Run the tool to its end; return its last words."""
-    with (folder / _SAID).open("wb") as said:
+    with (folder / _PRINTED).open("wb") as printed:
         subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=printed,
+            stderr=printed,
             cwd=folder,
             check=False,
             preexec_fn=_die_with_us,  # this process has one thread
         )
-    text = _text(folder / _SAID)
+    text = _text(folder / _PRINTED)
     return text.strip()[-_LAST_WORDS_CHARS:]
 
 
@@ -123,7 +123,7 @@ def _text(path: Path) -> str:
         return stream.read(_REPORT_BYTES).decode(errors="replace")
 
 
-def _accused(header: dict[str, Any], folder: Path, said: str) -> dict[str, Any]:
+def _sanitized(header: dict[str, Any], folder: Path, printed: str) -> dict[str, Any]:
     from worker.gpu.tools.installed_tools import REPORT
     from worker.gpu.tools.sanitizer_findings import Map, findings_of
     from worker.gpu.tools.sanitizer_report import read
@@ -137,11 +137,11 @@ def _accused(header: dict[str, Any], folder: Path, said: str) -> dict[str, Any]:
     if found:
         return {"findings": [asdict(one) for one in found]}
     if not ended or "SUMMARY" not in report:
-        return {"incomplete": f"it broke off ({said or report.strip()[-_LAST_WORDS_CHARS:]})"}
+        return {"incomplete": f"it broke off ({printed or report.strip()[-_LAST_WORDS_CHARS:]})"}
     return {"incomplete": f"the kernel did not end well under it ({error})" if error else None}
 
 
-def _profiled(_: dict[str, Any], folder: Path, said: str) -> dict[str, Any]:
+def _profiled(_: dict[str, Any], folder: Path, printed: str) -> dict[str, Any]:
     from worker.gpu.tools.installed_tools import REPORT
     from worker.gpu.tools.profile_report import NoProfile, read
 
@@ -149,7 +149,7 @@ def _profiled(_: dict[str, Any], folder: Path, said: str) -> dict[str, Any]:
     try:
         return {"profile": read(_text(folder / REPORT))}
     except NoProfile as none:
-        return {"incomplete": str(error or none or said)}
+        return {"incomplete": str(error or none or printed)}
 
 
 def _ending(folder: Path) -> tuple[str | None, bool]:

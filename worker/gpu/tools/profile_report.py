@@ -1,4 +1,4 @@
-"""What ncu says of one launch, as the few numbers that decide what to do next. Pure: text in.
+"""The report of ncu on one launch, as the few numbers that decide what to do next. Pure: text in.
 
 A metric that a GPU or a version of ncu does not know is left out of its table, and null here.
 """

@@ -1,4 +1,4 @@
-"""From what a sanitizer accuses a kernel of to findings: which argument, which element, which line.
+"""From a sanitizer's report to findings: which argument, which element, which line.
 
 Runs in examiners: on NumPy, without CUDA. Findings are those that launches answer.
 """

@@ -1,4 +1,4 @@
-"""What compute-sanitizer says of a kernel, as data. Pure: text in, accusations out.
+"""The report of compute-sanitizer on a kernel, as data. Pure: text in, accesses out.
 
 Its text is for people and differs a little between versions, so lines that are not understood are
 passed over.

@@ -1,8 +1,8 @@
 """One run of a kernel for a tool that watches it: plain allocations of exactly the arguments' size.
 
-Started by a tool (compute-sanitizer, ncu) as its only program; ends after one launch. What the tool
-sees of addresses is told apart afterwards by the map that is written before the launch. Runs on the
-standard library, NumPy, ml_dtypes and cuda-bindings; never runs user Python.
+Started by a tool (compute-sanitizer, ncu) as its only program; ends after one launch. A map written
+before it says which allocation an address belongs to. Runs on the standard library, NumPy,
+ml_dtypes and cuda-bindings; never runs user Python.
 """
 
 import json
