@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from store.connection import connect
-from store.embedded import EmbeddedValkey, tied_to_us
+from store.embedded import EmbeddedValkey, bound_to_parent
 from store.workers import Workers
 
 ROOT = Path(__file__).parent.parent
@@ -28,7 +28,7 @@ class Server:
 
     def __init__(self, *arguments: str, port: int, environment: dict[str, str]) -> None:
         self.port = port
-        command = tied_to_us(sys.executable, *arguments)
+        command = bound_to_parent(sys.executable, *arguments)
         self._process = subprocess.Popen(command, cwd=ROOT, env=os.environ | environment)
 
     @property

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
-from store.embedded import tied_to_us
+from store.embedded import bound_to_parent
 
 
 class WarmProcess:
@@ -22,7 +22,7 @@ class WarmProcess:
 
     def __init__(self, folder: Path) -> None:
         self._process = subprocess.Popen(
-            tied_to_us(sys.executable, __file__, str(folder)),
+            bound_to_parent(sys.executable, __file__, str(folder)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -110,7 +110,7 @@ class Callers:
             raise _unauthorized("Write `Authorization: Bearer <API key>`")
         secret = secret.strip()
         address = request.client.host if request.client is not None else ""
-        self._slow_down(address, secret)
+        self._refuse_guesses(address, secret)
         caller = await self._find(secret) if len(secret) <= MAX_SECRET_CHARS else None
         if caller is None and not secret:
             raise _unauthorized("This service needs an API key")
@@ -124,7 +124,7 @@ class Callers:
         require(caller, *scopes)
         return caller
 
-    def _slow_down(self, address: str, secret: str) -> None:
+    def _refuse_guesses(self, address: str, secret: str) -> None:
         """Raise ProblemRaised (429) when `address` has failed too often to try a new key."""
         wait_s = 0.0 if not secret or secret in self._proven else self._failed.wait_s(address)
         if wait_s > 0:

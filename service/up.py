@@ -16,7 +16,7 @@ from typing import Any
 
 from service.toolchains import reconcile_default
 from store.connection import connect
-from store.embedded import EmbeddedValkey, tied_to_us
+from store.embedded import EmbeddedValkey, bound_to_parent
 from store.errors import StoreUnavailable
 from store.workers import Toolchains, Workers
 
@@ -44,7 +44,7 @@ class Part:
     async def start(self) -> None:
         """Start it, for the first time or again."""
         self._process = await asyncio.create_subprocess_exec(
-            *tied_to_us(sys.executable, "-m", self.name),
+            *bound_to_parent(sys.executable, "-m", self.name),
             env=self._environment,
             stdin=asyncio.subprocess.DEVNULL,
             # Ctrl-C in a terminal reaches us alone; we stop the parts in order

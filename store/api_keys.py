@@ -28,7 +28,7 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _parsed(value: bytes) -> ApiKey:
+def _parse(value: bytes) -> ApiKey:
     fields = orjson.loads(value)
     return ApiKey(**{**fields, "scopes": tuple(fields["scopes"])})
 
@@ -62,12 +62,12 @@ class ApiKeys:
     async def find(self, secret: str) -> ApiKey | None:
         """Return the key that `secret` opens, None for a wrong or revoked one."""
         value: Any = await self._redis.hget(keys.API_KEYS, _digest(secret))
-        return None if value is None else _parsed(value)
+        return None if value is None else _parse(value)
 
     async def revoke(self, key_id: str) -> bool:
         """Make the secret of a key worthless from now on; False when there is no such key."""
         found: Any = await self._redis.hgetall(keys.API_KEYS)
-        digests = [digest for digest, value in found.items() if _parsed(value).id == key_id]
+        digests = [digest for digest, value in found.items() if _parse(value).id == key_id]
         if not digests or not await self._redis.hdel(keys.API_KEYS, *digests):
             return False
         await self._redis.publish(keys.API_KEYS_CHANGED, b"")
@@ -76,7 +76,7 @@ class ApiKeys:
     async def list(self) -> list[ApiKey]:
         """Return all keys by name."""
         found: Any = await self._redis.hgetall(keys.API_KEYS)
-        return sorted(map(_parsed, found.values()), key=lambda key: (key.name, key.id))
+        return sorted(map(_parse, found.values()), key=lambda key: (key.name, key.id))
 
     async def any(self) -> bool:
         """Return whether there is any key at all."""

@@ -25,7 +25,7 @@ def digest_of(data: bytes) -> str:
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
-def unpacked(frame: bytes, digest: str) -> bytes | None:
+def unpack_frame(frame: bytes, digest: str) -> bytes | None:
     """Return the bytes in a zstd frame, None when they are not those that `digest` names."""
     try:
         if zstandard.frame_content_size(frame) > MAX_BLOB_BYTES:
@@ -87,7 +87,7 @@ class Blobs:
     async def get(self, digest: str) -> bytes | None:
         """Return the bytes that `digest` names, None when they are missing or damaged."""
         frame = await self.get_frame(digest)
-        return None if frame is None else await self.verified(frame, digest)
+        return None if frame is None else await self.verify(frame, digest)
 
     async def get_frame(self, digest: str) -> bytes | None:
         """Return the zstd frame of the bytes that `digest` names, as stored and not verified."""
@@ -97,9 +97,9 @@ class Blobs:
         """Return whether there is a blob of that name."""
         return bool(await self._cache.exists(keys.BLOB + digest))
 
-    async def verified(self, frame: bytes, digest: str) -> bytes | None:
+    async def verify(self, frame: bytes, digest: str) -> bytes | None:
         """Return the bytes in `frame`; when they are not those of `digest` the blob is deleted."""
-        data = unpacked(frame, digest)
+        data = unpack_frame(frame, digest)
         if data is None:
             self.mismatches += 1
             await self._drop(args=[keys.BLOB + digest])

@@ -43,7 +43,7 @@ class Budget:
         if sizes_bytes:
             await self._account(args=[part for item in sizes_bytes.items() for part in item])
 
-    def used(self, key: str) -> None:
+    def note_use(self, key: str) -> None:
         """Note a use of a record (and thereby of its blobs); written by the next `flush`."""
         self._uses.add(key)
 

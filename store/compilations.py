@@ -78,9 +78,9 @@ class Compilations:
         frame = await self._records.field(key, "request")
         return None if frame is None else zstandard.ZstdDecompressor().decompress(frame)
 
-    def used(self, key: str) -> None:
+    def note_use(self, key: str) -> None:
         """Note a hit answered from a process's own memory, so that the key is not evicted."""
-        self._records.used(key)
+        self._records.note_use(key)
 
     async def forget(self, key: str) -> None:
         """Delete the record (a purge); the blobs stay until they are evicted."""
@@ -91,7 +91,7 @@ class Derived:
     """The results of one `level`, such as "front" or "back": small values that name blobs."""
 
     def __init__(self, cache: Redis, level: str, budget: Budget | None = None) -> None:
-        self._records = Records(cache, keys.derived(level), budget)
+        self._records = Records(cache, keys.derived_prefix(level), budget)
 
     @property
     def misses(self) -> Counter[Miss]:

@@ -112,7 +112,7 @@ def connect(url: str, *, max_connections: int = MAX_CONNECTIONS) -> StoreClient:
         socket_connect_timeout=CONNECT_TIMEOUT_S,
         retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), RETRIES),
     )
-    return _owning(pool)
+    return _with_own_pool(pool)
 
 
 def connect_blocking(url: str) -> StoreClient:
@@ -127,10 +127,10 @@ def connect_blocking(url: str) -> StoreClient:
         socket_connect_timeout=CONNECT_TIMEOUT_S,
         retry=Retry(NoBackoff(), 0),
     )
-    return _owning(pool)
+    return _with_own_pool(pool)
 
 
-def _owning(pool: ConnectionPool) -> StoreClient:
+def _with_own_pool(pool: ConnectionPool) -> StoreClient:
     server = StoreClient(connection_pool=pool)
     server.auto_close_connection_pool = True
     return server

@@ -45,7 +45,7 @@ POLL_S: Final = 0.02
 LONGEST_SOCKET_PATH_BYTES: Final = 100  # sun_path of unix(7) has 108, with its zero
 
 
-def tied_to_us(*command: str) -> list[str]:
+def bound_to_parent(*command: str) -> list[str]:
     """Return `command` (an absolute path and arguments) as one that gets SIGTERM when we die.
 
     The kernel means the thread that starts it, so start it from one that lives long enough.
@@ -125,7 +125,7 @@ class EmbeddedValkey:
         finally:
             os.close(lock)  # the server holds it now: the folder is free when the *server* is gone
         try:
-            await self._answering()
+            await self._wait_until_it_answers()
         except BaseException:
             await self.stop()
             raise
@@ -195,7 +195,7 @@ class EmbeddedValkey:
         }
         arguments = [part for name, value in settings.items() for part in (f"--{name}", value)]
         self._process = subprocess.Popen(
-            tied_to_us(str(binary), *arguments),
+            bound_to_parent(str(binary), *arguments),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -204,7 +204,7 @@ class EmbeddedValkey:
             # Ctrl-C in a terminal stops the starting process, which stops this one
         )
 
-    async def _answering(self) -> None:
+    async def _wait_until_it_answers(self) -> None:
         client = connect(self.url)
         deadline = time.monotonic() + START_TIMEOUT_S
         try:

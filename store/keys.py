@@ -73,6 +73,6 @@ CACHE_SIZES: Final = "tritond:cache-sizes"  # hash cache key -> bytes
 CACHE_BYTES: Final = "tritond:cache-bytes"  # sum of CACHE_SIZES
 
 
-def derived(level: str) -> str:
+def derived_prefix(level: str) -> str:
     """Return the prefix of the records of one `level` of derived results, such as `front`."""
     return f"tritond:{level}:"

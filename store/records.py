@@ -127,18 +127,18 @@ class Records:
         included = {}
         stages = [stage for stage in blobs if stage in include]
         for stage, frame in zip(stages, frames, strict=True):
-            data = await self._blobs.verified(frame, blobs[stage])
+            data = await self._blobs.verify(frame, blobs[stage])
             if data is None:
                 self.misses[Miss.DAMAGED_BLOB] += 1
                 return None
             included[stage] = data
-        self.used(key)
+        self.note_use(key)
         return Hit(key, record, blobs, included)
 
-    def used(self, key: str) -> None:
+    def note_use(self, key: str) -> None:
         """Note a use of the record that did not come to the server."""
         if self._budget:
-            self._budget.used(self._prefix + key)
+            self._budget.note_use(self._prefix + key)
 
     async def field(self, key: str, name: str) -> bytes | None:
         """Return one field of the record, whether or not its blobs are there."""

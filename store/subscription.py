@@ -73,13 +73,13 @@ class Subscription:
                 if pause_s == RETRY_S:  # once for each time that it is away
                     logger.warning("the subscription to %s is lost: %s", self._channel, error)
             finally:
-                self._end()
+                self._disconnect()
                 with contextlib.suppress(*_LOST):  # what is closed is lost already
                     await pubsub.aclose()  # type: ignore[no-untyped-call]
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_RETRY_S)
 
-    def _end(self) -> None:
+    def _disconnect(self) -> None:
         was_connected, self._connected = self._connected, False
         if was_connected:
             self._on_loss()

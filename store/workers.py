@@ -51,7 +51,7 @@ class Worker:
         return frozenset(self.toolchains or first)
 
 
-def _parsed(value: bytes) -> Worker:
+def _parse(value: bytes) -> Worker:
     known = orjson.loads(value)  # of a worker that may be newer or older than we are
     return Worker(**{field.name: known.get(field.name) for field in fields(Worker)})
 
@@ -102,7 +102,7 @@ class Workers:
         gone = [worker_id for worker_id, value in zip(ids, found, strict=True) if value is None]
         if gone:
             await self._redis.srem(keys.WORKERS, *gone)
-        return [_parsed(value) for value in found if value is not None]
+        return [_parse(value) for value in found if value is not None]
 
     async def known_devices(self) -> Sequence[str]:
         """Return every device class that a worker ever had, as "<target> <model>"."""

@@ -111,7 +111,7 @@ async def _submit_compilations(
         items = by_key.setdefault(job.key, _CompileItems(job, Priority(request.priority)))
         items.add(index, request)
     await state.batches.create(batch_id, caller.id, "compilations", plan)
-    await each(
+    await for_each(
         by_key.values(), lambda items: _submit_compilation(state, batch_id, items, caller, known)
     )
     return known
@@ -172,11 +172,11 @@ async def _submit_launches(
         except _REFUSALS as error:
             known.refuse([index], error)
 
-    await each(range(len(requests)), submit)
+    await for_each(range(len(requests)), submit)
     return known
 
 
-async def each(items: Iterable[_Item], do: Callable[[_Item], Awaitable[None]]) -> None:
+async def for_each(items: Iterable[_Item], do: Callable[[_Item], Awaitable[None]]) -> None:
     """Do it for all items, `AT_ONCE` at a time and begun in order."""
     waiting = iter(items)
 
@@ -213,7 +213,7 @@ async def cancel_batch(state: ServiceState, batch: StoredBatch, caller: Caller) 
         if done:
             cancelled.append(job_id)
 
-    await each(sorted(open_), cancel)
+    await for_each(sorted(open_), cancel)
     return bool(cancelled)
 
 

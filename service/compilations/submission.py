@@ -56,7 +56,7 @@ async def answer_request(state: ServiceState, post: CompilePost, wait_s: float) 
     digest = request_digest(post.caller.namespace, toolchains.digest, post.body)
     if remembered := state.memory.get(digest):
         state.metrics.remembered.inc()
-        state.compilations.used(remembered.key)
+        state.compilations.note_use(remembered.key)
         return remembered
     generation = state.invalidations.generation
     answer = await _hit_of_known_request(state, digest)

@@ -37,15 +37,15 @@ class BrowserMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer 421 or 403 where nobody needs a key."""
-        if scope["type"] == "http" and (doubt := self._doubt(scope)):
+        if scope["type"] == "http" and (problem := self._origin_problem(scope)):
             request = Request(scope, receive)
-            refused = await _refused(request, doubt)
+            refused = await _refused(request, problem)
             if refused is not None:
                 await problem_response(request, refused)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    def _doubt(self, scope: Scope) -> ProblemRaised | None:
+    def _origin_problem(self, scope: Scope) -> ProblemRaised | None:
         """Return why a page of somebody else may be behind the request, None if none can."""
         sent: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
@@ -84,8 +84,8 @@ def _is_link_to_a_page(scope: Scope, sent: dict[bytes, list[bytes]]) -> bool:
     return is_link and scope["method"] in _READ and scope["path"] in PAGES
 
 
-async def _refused(request: Request, doubt: ProblemRaised) -> ProblemRaised | None:
-    """Return `doubt` where everybody is served, None where a key is needed anyway."""
+async def _refused(request: Request, problem: ProblemRaised) -> ProblemRaised | None:
+    """Return `problem` where everybody is served, None where a key is needed anyway."""
     try:
         is_open = await request.app.state.service.callers.is_open()
     except Exception as error:
@@ -93,7 +93,7 @@ async def _refused(request: Request, doubt: ProblemRaised) -> ProblemRaised | No
         if raised is None:
             raise
         return raised
-    return doubt if is_open else None
+    return problem if is_open else None
 
 
 def _unknown_host(hosts: Sequence[bytes]) -> ProblemRaised:

@@ -99,7 +99,7 @@ def as_raised(error: Exception) -> ProblemRaised | None:
         case ProblemRaised():
             return error
         case RequestRejected():
-            return rejected(error)
+            return problem_of_rejection(error)
         case CallerQueueFull():
             return ProblemRaised("too_many_requests", str(error), limit=error.limit)
         case QueueFull():
@@ -109,7 +109,7 @@ def as_raised(error: Exception) -> ProblemRaised | None:
     return None
 
 
-def rejected(error: RequestRejected) -> ProblemRaised:
+def problem_of_rejection(error: RequestRejected) -> ProblemRaised:
     """Turn faults of the request's fields into one 422 problem."""
     detail = "; ".join(f"{fault.pointer or 'the body'}: {fault.message}" for fault in error.faults)
     errors = [FieldError(pointer=fault.pointer, message=fault.message) for fault in error.faults]

@@ -21,7 +21,7 @@ async def choose_device(
     Raises RequestRejected for a device, or torch on a device, that no worker has ever had, and for
     kernels that it cannot run.
     """
-    kernels = {_of_launch(resolved): job} | {
+    kernels = {_pointer_of_kernel(resolved): job} | {
         f"{at}/compilation_key": references[reference.compilation_key]
         for at, reference in _given_references(resolved)
         if reference.compilation_key is not None
@@ -40,7 +40,7 @@ async def choose_device(
     return device, await _with_torch(state, resolved, lane, place)
 
 
-def _of_launch(resolved: Resolved) -> str:
+def _pointer_of_kernel(resolved: Resolved) -> str:
     return "/compilation_key" if resolved.specialization is None else "/compilation"
 
 

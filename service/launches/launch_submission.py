@@ -45,11 +45,11 @@ async def submit_launch(
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
     # in a thread: with many arguments this takes longer than other requests should wait
-    seeded, resolved = await asyncio.to_thread(_resolved, request)
+    seeded, resolved = await asyncio.to_thread(_resolve, request)
     _check_outputs(resolved)
     await _check_tensors(state, caller, resolved)
     compile_job = await _compile_job(state, seeded, resolved, caller)
-    references = await _references(state, resolved, caller)
+    references = await _reference_jobs(state, resolved, caller)
     device, lane = await choose_device(state, resolved, compile_job, references)
     await check_tools(state, seeded, device)
     job = LaunchJob(
@@ -74,7 +74,7 @@ async def submit_launch(
     return submitted
 
 
-def _resolved(request: LaunchRequest) -> tuple[LaunchRequest, Resolved]:
+def _resolve(request: LaunchRequest) -> tuple[LaunchRequest, Resolved]:
     seeded = with_seeds(request, random.SystemRandom())
     return seeded, resolve_launch(seeded)
 
@@ -87,10 +87,10 @@ async def wait_for_launch(state: ServiceState, launch_id: str, wait_s: float) ->
     with suppress(JobLost):
         if wait_s and (result := await state.results.wait(launch_id, wait_s)):
             return result.record
-    return await current_launch(state, launch_id)
+    return await read_launch(state, launch_id)
 
 
-async def current_launch(state: ServiceState, launch_id: str) -> bytes:
+async def read_launch(state: ServiceState, launch_id: str) -> bytes:
     """Return the launch as it is now. Raises ProblemRaised (404) when it is not kept any more."""
     if result := await state.jobs.result(launch_id):
         return result.record
@@ -168,7 +168,7 @@ async def _compile_job(
             toolchain = await state.toolchains.choose(request.compilation.triton)
             return resolve(request.compilation, toolchain, caller.namespace)
     key = request.compilation_key or ""
-    compiled = await _compiled(state, key, "/compilation_key", caller)
+    compiled = await _read_compiled(state, key, "/compilation_key", caller)
     for case in resolved.cases:
         try:
             check_hints(compiled.hints, case.bound)
@@ -177,7 +177,7 @@ async def _compile_job(
     return compiled.job
 
 
-async def _references(
+async def _reference_jobs(
     state: ServiceState, resolved: Resolved, caller: Caller
 ) -> dict[str, CompileJob]:
     """Return the kernels that references name, each checked against its cases' arguments."""
@@ -188,7 +188,7 @@ async def _references(
             continue
         at = f"{case.reference_at}/compilation_key"
         if key not in found:
-            found[key] = await _compiled(state, key, at, caller)
+            found[key] = await _read_compiled(state, key, at, caller)
         hints = found[key].hints
         taken = {name: item for name, item in case.bound.arguments.items() if name in hints}
         try:
@@ -208,7 +208,7 @@ class _Compiled:
     hints: dict[str, SpecializedParameter]
 
 
-async def _compiled(state: ServiceState, key: str, at: str, caller: Caller) -> _Compiled:
+async def _read_compiled(state: ServiceState, key: str, at: str, caller: Caller) -> _Compiled:
     message = f"there is no finished compilation {key}; post it first, or again"
     try:
         job = await read_compile_job(state, caller, key)

@@ -39,7 +39,7 @@ async def get_artifact(request: Request, key: str, stage: str) -> Response:
     compilation = orjson.loads(answer.record)
     artifact = compilation["artifacts"].get(stage)
     if artifact is None:
-        raise _lacking(stage, answer.state, parse_target(compilation["target"]))
+        raise _missing_stage(stage, answer.state, parse_target(compilation["target"]))
     headers = {"Cache-Control": "private, no-cache"} | wait.headers
     digest = artifact["digest"]
     response = await blob_response(request, state, digest, MEDIA_TYPES[stage], headers)
@@ -48,7 +48,7 @@ async def get_artifact(request: Request, key: str, stage: str) -> Response:
     return response
 
 
-def _lacking(stage: str, state: str, target: Target) -> ProblemRaised:
+def _missing_stage(stage: str, state: str, target: Target) -> ProblemRaised:
     if stage not in target.stages:
         known = ", ".join(target.stages)
         return ProblemRaised("no_such_stage", f"{target} has no stage {stage!r}; it has {known}")
@@ -93,7 +93,7 @@ async def blob_response(
     ):
         return Response(status_code=304, headers=headers)
     frame = await state.blobs.get_frame(digest)
-    data = None if frame is None else await state.blobs.verified(frame, digest)
+    data = None if frame is None else await state.blobs.verify(frame, digest)
     if data is None:
         return None
     if is_zstd:

@@ -53,7 +53,7 @@ async def post_batch(request: Request, results: Results = "all") -> Response:
     batch_id = await submit_batch(state, posted, caller)
     if wait.seconds:
         await state.results.wait(batch_id, wait.seconds)
-    batch = await _owned(state, caller, batch_id)
+    batch = await _find_owned(state, caller, batch_id)
     answer = await batch_answer(state, batch, with_results=results == "all")
     headers = {"Location": batch_url(batch_id), "Server-Timing": server_timing(started)}
     return _response(answer, 200 if answer.is_finished else 202, headers | wait.headers)
@@ -69,11 +69,11 @@ async def get_batch(request: Request, batch_id: str, results: Results = "all") -
     """Answer 200 whatever the state."""
     state = state_of(request)
     caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
-    batch = await _owned(state, caller, batch_id)
+    batch = await _find_owned(state, caller, batch_id)
     wait = requested_wait(request, state.settings.max_wait_s)
     if wait.seconds and len(batch.ended) < len(batch.items):
         await state.results.wait(batch_id, wait.seconds)
-        batch = await _owned(state, caller, batch_id)
+        batch = await _find_owned(state, caller, batch_id)
     answer = await batch_answer(state, batch, with_results=results == "all")
     return _response(answer, 200, wait.headers)
 
@@ -88,9 +88,9 @@ async def delete_batch(request: Request, batch_id: str) -> Response:
     """Answer 202, or 200 when all of it was over."""
     state = state_of(request)
     caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
-    batch = await _owned(state, caller, batch_id)
+    batch = await _find_owned(state, caller, batch_id)
     cancelled = await cancel_batch(state, batch, caller)
-    batch = await _owned(state, caller, batch_id)
+    batch = await _find_owned(state, caller, batch_id)
     answer = await batch_answer(state, batch, with_results=False)
     return _response(answer, 202 if cancelled else 200, {})
 
@@ -106,11 +106,11 @@ async def get_batch_events(request: Request, batch_id: str) -> StreamingResponse
     """Stream the events later than `Last-Event-ID`: `item` with its index and state, `finished`."""
     state = state_of(request)
     caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
-    await _owned(state, caller, batch_id)
+    await _find_owned(state, caller, batch_id)
     return await event_stream(request, state, batch_id)
 
 
-async def _owned(state: ServiceState, caller: Caller, batch_id: str) -> StoredBatch:
+async def _find_owned(state: ServiceState, caller: Caller, batch_id: str) -> StoredBatch:
     batch = await state.batches.find(batch_id, caller.id)
     if batch is None:
         raise ProblemRaised("not_found", f"You have no batch {batch_id}")

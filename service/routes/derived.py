@@ -43,7 +43,7 @@ _OPENAPI: dict[str, Any] = {"parameters": [wait_parameter()]}
 )
 async def get_sass(request: Request, key: str) -> Response:
     """Answer what nvdisasm makes of the cubin."""
-    return await _derived(request, key, "sass")
+    return await _answer_derived(request, key, "sass")
 
 
 @router.get(
@@ -54,7 +54,7 @@ async def get_sass(request: Request, key: str) -> Response:
 )
 async def get_lines(request: Request, key: str) -> Response:
     """Answer the lines, 1-based; what was inlined stands under the helper's and the call's line."""
-    return await _derived(request, key, "lines")
+    return await _answer_derived(request, key, "lines")
 
 
 @router.get(
@@ -65,7 +65,7 @@ async def get_lines(request: Request, key: str) -> Response:
 )
 async def get_passes(request: Request, key: str) -> Response:
     """Answer the passes in order, with the module before and after those that changed it."""
-    return await _derived(request, key, "passes")
+    return await _answer_derived(request, key, "passes")
 
 
 @router.get(
@@ -80,33 +80,35 @@ async def get_export(request: Request, key: str, format: str) -> Response:  # no
     if EXPORTS + format not in KINDS:
         known = ", ".join(k.removeprefix(EXPORTS) for k in KINDS if k.startswith(EXPORTS))
         raise ProblemRaised("no_such_stage", f"There is no export {format!r}; there is {known}")
-    return await _derived(request, key, EXPORTS + format)
+    return await _answer_derived(request, key, EXPORTS + format)
 
 
-async def _derived(request: Request, key: str, what: str) -> Response:
+async def _answer_derived(request: Request, key: str, what: str) -> Response:
     started = time.perf_counter()
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     wait = requested_wait(request, state.settings.max_wait_s)
-    compilation = await _finished(state, caller, key)
-    _check(compilation, what)
+    compilation = await _read_finished(state, caller, key)
+    _check_stages(compilation, what)
     id_ = key_of(compilation, what)
     headers = _headers(compilation, what) | wait.headers
     refresh = False
     for _ in range(2):
-        cache, record = await _outcome(state, compilation, what, caller, wait.seconds, refresh)
+        cache, record = await _find_or_submit(
+            state, compilation, what, caller, wait.seconds, refresh
+        )
         headers |= {"Cache-Status": CACHE_STATUS[cache], "Server-Timing": server_timing(started)}
         if record is None:
-            return await _unfinished(state, id_, request, headers)
+            return await _answer_unfinished(state, id_, request, headers)
         outcome = Derivation.model_validate_json(record)
-        response = await _response(request, state, outcome, headers)
+        response = await _answer_finished(request, state, outcome, headers)
         if response is not None:
             return response
         refresh = True  # its blob has been evicted: make it again
     raise await forget_evicted(state, key)
 
 
-async def _finished(state: ServiceState, caller: Caller, key: str) -> Compilation:
+async def _read_finished(state: ServiceState, caller: Caller, key: str) -> Compilation:
     answer = await find_compilation(state, caller, key)
     if not answer.is_finished:
         detail = f"The compilation is {answer.state}; ask again, or wait with GET {key}?wait=S"
@@ -114,7 +116,7 @@ async def _finished(state: ServiceState, caller: Caller, key: str) -> Compilatio
     return Compilation.model_validate_json(answer.record)
 
 
-def _check(compilation: Compilation, what: str) -> None:
+def _check_stages(compilation: Compilation, what: str) -> None:
     """Raise ProblemRaised (404) when the compilation lacks what is needed."""
     needs = KINDS[what].needs
     if any(stage in compilation.artifacts for stage in needs):
@@ -127,7 +129,7 @@ def _check(compilation: Compilation, what: str) -> None:
     raise ProblemRaised("stage_not_reached", detail)
 
 
-async def _outcome(
+async def _find_or_submit(
     state: ServiceState,
     compilation: Compilation,
     what: str,
@@ -144,7 +146,7 @@ async def _outcome(
         id_,
         lane=derive_lane(compilation.toolchain.id),
         priority=Priority.INTERACTIVE,
-        payload=(await _job(state, id_, compilation, what)).model_dump_json().encode(),
+        payload=(await _derive_job(state, id_, compilation, what)).model_dump_json().encode(),
         caller=caller.id,
         deadline_ms=MAX_QUEUED_MS,
         refresh=refresh,
@@ -153,7 +155,9 @@ async def _outcome(
     return submitted.outcome.value, record
 
 
-async def _job(state: ServiceState, id_: str, compilation: Compilation, what: str) -> DeriveJob:
+async def _derive_job(
+    state: ServiceState, id_: str, compilation: Compilation, what: str
+) -> DeriveJob:
     compile_job = None
     if KINDS[what].needs_request:
         key = compilation.key
@@ -164,7 +168,7 @@ async def _job(state: ServiceState, id_: str, compilation: Compilation, what: st
     return DeriveJob(key=id_, what=what, compilation=compilation, compile_job=compile_job)
 
 
-async def _response(
+async def _answer_finished(
     request: Request, state: ServiceState, outcome: Derivation, headers: dict[str, str]
 ) -> Response | None:
     """Return the response to a finished derivation, None when its blob is gone.
@@ -181,7 +185,7 @@ async def _response(
     return await blob_response(request, state, outcome.digest, media_type, headers)
 
 
-async def _unfinished(
+async def _answer_unfinished(
     state: ServiceState, id_: str, request: Request, headers: dict[str, str]
 ) -> Response:
     status = await state.jobs.state(id_)

@@ -74,7 +74,7 @@ def _streaming(request: Request, events: AsyncIterator[Event | None]) -> Streami
     if IS_HEAD in request.scope:
         events = _once(None)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(as_text(events), headers=headers, media_type="text/event-stream")
+    return StreamingResponse(render_events(events), headers=headers, media_type="text/event-stream")
 
 
 async def _once(event: Event | None) -> AsyncIterator[Event | None]:
@@ -82,11 +82,11 @@ async def _once(event: Event | None) -> AsyncIterator[Event | None]:
         yield event
 
 
-async def as_text(events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]:
+async def render_events(events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]:
     """Yield events as they are sent, and a comment for each silence."""
     async for event in events:
-        yield _KEEP_ALIVE if event is None else _rendered(event)
+        yield _KEEP_ALIVE if event is None else _render(event)
 
 
-def _rendered(event: Event) -> bytes:
+def _render(event: Event) -> bytes:
     return f"id: {event.id}\nevent: {event.kind}\ndata: {event.data.decode()}\n\n".encode()

@@ -49,7 +49,7 @@ async def post_inspection(request: Request) -> Response:
     record = await state.inspections.read(job.key)
     cache: Cache = "hit"
     if record is None:
-        cache, record = await _ask(state, job, caller, wait.seconds)
+        cache, record = await _submit_and_wait(state, job, caller, wait.seconds)
     headers = {"Cache-Status": CACHE_STATUS[cache], "Server-Timing": server_timing(started)}
     if record is not None:
         return Response(record, headers=headers | wait.headers, media_type="application/json")
@@ -64,7 +64,7 @@ async def post_inspection(request: Request) -> Response:
     )
 
 
-async def _ask(
+async def _submit_and_wait(
     state: ServiceState, job: InspectJob, caller: Caller, wait_s: float
 ) -> tuple[Cache, bytes | None]:
     """Return what the cache did, and the record if it is there in time."""

@@ -22,7 +22,7 @@ from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
 from service.launches.launch_submission import (
     cancel_launch,
-    current_launch,
+    read_launch,
     submit_launch,
     wait_for_launch,
 )
@@ -69,7 +69,7 @@ async def post_launch(request: Request) -> Response:
     )
     submitted, record = await submit_and_wait(state, submit, wait.seconds)
     if record is None:
-        record = await current_launch(state, submitted.job_id)
+        record = await read_launch(state, submitted.job_id)
     return _response(record, started, wait.headers)
 
 
@@ -150,7 +150,7 @@ async def query_launches(request: Request) -> Response:
     query = parse_body(body, LaunchQuery)
     deadline = time.monotonic() + min(query.wait_s, state.settings.max_wait_s)
     for launch_id in query.ids:
-        await _owned(state, caller, launch_id)
+        await _find_owned(state, caller, launch_id)
     records = []
     for launch_id in query.ids:
         remaining_s = max(0.0, deadline - time.monotonic())
@@ -169,7 +169,7 @@ async def get_launch(request: Request, launch_id: str) -> Response:
     """Answer 200 whatever the state."""
     state = state_of(request)
     caller = await state.callers.identify(request, "launch")
-    await _owned(state, caller, launch_id)
+    await _find_owned(state, caller, launch_id)
     wait = requested_wait(request, state.settings.max_wait_s)
     record = await wait_for_launch(state, launch_id, wait.seconds)
     return Response(record, headers=wait.headers, media_type="application/json")
@@ -185,9 +185,9 @@ async def delete_launch(request: Request, launch_id: str) -> Response:
     """Answer 202, or 200 when it was over."""
     state = state_of(request)
     caller = await state.callers.identify(request, "launch")
-    await _owned(state, caller, launch_id)
+    await _find_owned(state, caller, launch_id)
     cancelled = await cancel_launch(state, caller, launch_id)
-    record = await current_launch(state, launch_id)
+    record = await read_launch(state, launch_id)
     return Response(record, status_code=202 if cancelled else 200, media_type="application/json")
 
 
@@ -201,8 +201,8 @@ async def get_output(request: Request, launch_id: str, argument: str, case: int 
     """Answer the file of an output that was asked for as `tensor`."""
     state = state_of(request)
     caller = await state.callers.identify(request, "launch")
-    stored = await _owned(state, caller, launch_id)
-    return await _file(request, state, stored, f"{case}/{argument}", "application/x-npy")
+    stored = await _find_owned(state, caller, launch_id)
+    return await _answer_file(request, state, stored, f"{case}/{argument}", "application/x-npy")
 
 
 @router.get("/{launch_id}/trace", summary="The memory accesses of the traced programs")
@@ -210,8 +210,8 @@ async def get_trace(request: Request, launch_id: str, case: int = 0) -> Response
     """Answer `{"accesses": [...], "truncated": ...}` of an interpreter launch with `trace`."""
     state = state_of(request)
     caller = await state.callers.identify(request, "launch")
-    stored = await _owned(state, caller, launch_id)
-    return await _file(request, state, stored, f"{case}/", "application/json")
+    stored = await _find_owned(state, caller, launch_id)
+    return await _answer_file(request, state, stored, f"{case}/", "application/json")
 
 
 @router.get(
@@ -225,18 +225,18 @@ async def get_launch_events(request: Request, launch_id: str) -> StreamingRespon
     """Stream the events later than `Last-Event-ID`, until the launch is over."""
     state = state_of(request)
     caller = await state.callers.identify(request, "launch")
-    await _owned(state, caller, launch_id)
+    await _find_owned(state, caller, launch_id)
     return await event_stream(request, state, launch_id)
 
 
-async def _owned(state: ServiceState, caller: Caller, launch_id: str) -> StoredLaunch:
+async def _find_owned(state: ServiceState, caller: Caller, launch_id: str) -> StoredLaunch:
     stored = await state.launches.find(launch_id, caller.id)
     if stored is None:
         raise ProblemRaised("not_found", f"You have no launch {launch_id}")
     return stored
 
 
-async def _file(
+async def _answer_file(
     request: Request, state: ServiceState, stored: StoredLaunch, name: str, media_type: str
 ) -> Response:
     digest = stored.outputs.get(name)

@@ -85,7 +85,7 @@ class JobProducer:
                 LIFE_MS,
                 membership.batch_id if membership else "",
                 membership.indices if membership else "",
-                _standing(caller, membership),
+                _interest_of(caller, membership),
                 timeout_ms,
                 waiting.interest if waiting else "",
                 waiting.wait_ms + INTEREST_GRACE_MS if waiting else 0,
@@ -197,7 +197,7 @@ class JobProducer:
         return int(await self._redis.zcard(keys.QUEUED + lane))
 
 
-def _standing(caller: str, membership: Membership | None) -> str:
+def _interest_of(caller: str, membership: Membership | None) -> str:
     if membership is None or membership.of_batch_alone:
         return interest_of_caller(caller)
     return interest_of_batch(membership.batch_id)

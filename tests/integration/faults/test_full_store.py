@@ -121,7 +121,7 @@ async def test_the_cache_gives_way_when_the_servers_memory_is_used_up(small):
     await small.config_set("maxmemory", used_bytes - MIB // 2)  # buffers of clients may go
     with pytest.raises(StoreUnavailable):
         await blobs.put(b"more")
-    budget.used("some record")
+    budget.note_use("some record")
 
     swept = await budget.sweep()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from store.embedded import EmbeddedValkey, tied_to_us
+from store.embedded import EmbeddedValkey, bound_to_parent
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[3]
@@ -26,7 +26,7 @@ class Process:
         self.log = log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                tied_to_us(sys.executable, *arguments),
+                bound_to_parent(sys.executable, *arguments),
                 cwd=ROOT,
                 env=inherited | settings,
                 stdin=subprocess.DEVNULL,

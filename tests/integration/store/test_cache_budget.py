@@ -59,7 +59,7 @@ async def test_a_use_protects_a_record_and_its_blobs(cache, budget):
         await store_one(cache, budget, f"key-{n}")
         await age(cache, f"key-{n}", 1_000 + n)
     await compilations.hit("key-0")
-    compilations.used("key-1")
+    compilations.note_use("key-1")
 
     await budget.sweep()
 

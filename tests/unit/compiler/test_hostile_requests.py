@@ -17,7 +17,7 @@ from compiler.rejection import RequestRejected
 from compiler.request import CompileRequest
 from compiler.resolution import resolve
 from service.http.body import parse_body
-from service.http.problems import ProblemRaised, rejected
+from service.http.problems import ProblemRaised, problem_of_rejection
 
 MANY = 100_000
 FEWER = 20_000
@@ -41,7 +41,7 @@ def check(body: bytes) -> None:
             assert CompileJob.model_validate_json(job.model_dump_json()) == job
         case RequestRejected() as refusal:
             assert {fault.pointer[:1] for fault in refusal.faults} <= {"", "/"}
-            assert len(str(rejected(refusal)).encode()) < 4 * len(body) + 100_000
+            assert len(str(problem_of_rejection(refusal)).encode()) < 4 * len(body) + 100_000
         case ProblemRaised() as problem:
             assert problem.slug == "invalid_json"
 

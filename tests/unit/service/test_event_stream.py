@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from service.routes.events import as_text
+from service.routes.events import render_events
 from store.events import Event
 
 
@@ -13,7 +13,7 @@ async def told() -> AsyncIterator[Event | None]:
 
 
 async def test_an_event_has_its_id_kind_and_data_and_a_silence_is_a_comment():
-    assert [block async for block in as_text(told())] == [
+    assert [block async for block in render_events(told())] == [
         b"id: 1-0\nevent: queued\ndata: {}\n\n",
         b": still here\n\n",
         b'id: 2-0\nevent: finished\ndata: {"ending":"finished"}\n\n',

@@ -4,7 +4,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.blobs import digest_of, unpacked
+from store.blobs import digest_of, unpack_frame
 
 
 def test_the_digest_is_that_of_the_raw_bytes():
@@ -15,9 +15,9 @@ def test_the_digest_is_that_of_the_raw_bytes():
 
 @given(st.binary(max_size=4096))
 def test_what_was_packed_comes_back(data):
-    assert unpacked(zstandard.compress(data), digest_of(data)) == data
+    assert unpack_frame(zstandard.compress(data), digest_of(data)) == data
 
 
 @given(st.binary(max_size=256))
 def test_anything_else_is_refused(garbage):
-    assert unpacked(garbage, digest_of(b"the real bytes")) is None
+    assert unpack_frame(garbage, digest_of(b"the real bytes")) is None

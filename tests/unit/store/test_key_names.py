@@ -18,7 +18,7 @@ SCRIPTS = sorted(
 
 def test_every_name_is_recognisably_ours():
     assert all(value.startswith("tritond:") for value in NAMES.values())
-    assert keys.derived("front").startswith("tritond:front:")
+    assert keys.derived_prefix("front").startswith("tritond:front:")
 
 
 def test_no_name_can_be_taken_for_another():
