@@ -1,7 +1,8 @@
 """The tasks of launches that a child can run, and what their zygote does before it forks.
 
 `interpret` and `reference` execute user Python and belong into children of profile `front`;
-`compare` executes none and belongs into `cut`. Their zygote needs `environment.ENVIRONMENT`.
+`compare` executes none and belongs into `cut`. Their zygote needs
+`launch_children.ENVIRONMENT`.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
 Deterministic: whoever makes buffers from the same bound arguments has the same bytes. An allocation
 is filled through the argument that bears its name, in that argument's logical order, so that values
 do not depend on strides; what the argument does not reach, and an allocation without `init`, is
-poisoned. Without such an argument it is filled in memory order.
-
-The parts of a frame's body that its header names by `[offset, size]`.
+poisoned. Without such an argument it is filled in memory order. Uploads are parts of a frame's
+body, named by offset and size.
 """
 
 from __future__ import annotations

@@ -79,10 +79,10 @@ def out_of_bounds(
     access: Access, slot: Slot, address: int, lanes: int, place: KernelPlace
 ) -> Finding:
     """Return the finding of an access outside of its argument's memory, by `lanes` lanes in all."""
-    return missed(access, slot, address, lanes, place, Way.UNMASKED)
+    return out_of_bounds_by(access, slot, address, lanes, place, Way.UNMASKED)
 
 
-def missed(
+def out_of_bounds_by(
     access: Access, slot: Slot, address: int, lanes: int, place: KernelPlace, way: Way
 ) -> Finding:
     """Return the same with advice for the `way` in which the kernel made the access."""
@@ -108,7 +108,7 @@ def missed(
     return _finding("out_of_bounds", place, message, access, leaf.name, index)
 
 
-def nobodys(access: Access, address: int, lanes: int, place: KernelPlace) -> Finding:
+def outside_arguments(access: Access, address: int, lanes: int, place: KernelPlace) -> Finding:
     """Return the finding of an access at an address that is no argument's."""
     message = (
         f"program {place.program} {_DOES[access]} address {address:#x}, which belongs to no "

@@ -2,12 +2,8 @@
 
 The interpreter runs programs one after another, a GPU in any order and at once. So two programs
 that touch one element, one of them to change it, race unless both do so atomically, or atomic
-operations order them. Writing the value that is there already changes nothing and is no race.
-
-What comes before what among the programs of a launch: only atomic operations order them.
-
-A program that acquires at an address knows all that others had done before they released there.
-Everything else happens in no order, although the interpreter runs one program after another.
+operations order them: one that acquires at an address comes after all that others did before they
+released there. Writing the value that is there already changes nothing and is no race.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Stands between a kernel and memory: checks every access, notes it, makes its addresses real.
+"""Stands between a kernel and memory: checks every access, records it, makes its addresses real.
 
-Which bytes of poisoned memory were written, kept beside it to find reads of the others.
-
-A record of the accesses of chosen programs, bounded in accesses and in lanes.
+An access that is wrong touches nothing. The trace of chosen programs is bounded in accesses and in
+lanes.
 """
 
 from __future__ import annotations
@@ -19,41 +18,11 @@ from launch.buffers.allocation import Allocation
 from launch.buffers.element_types import Array, stored
 from launch.checks import finding
 from launch.checks.access import Access, Lanes, Touch
-from launch.checks.addresses import SLOT_BITS, AddressSpace, Slot
+from launch.checks.addresses import SLOT_BITS, AddressSpace
 from launch.checks.finding import KernelPlace, Stopped, index_of
 from launch.checks.races import Races
-from launch.checks.written_memory import Marks
+from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.messages import Finding
-
-
-class Shadow:
-    """One flag for every byte of every allocation that was not filled as a whole."""
-
-    def __init__(self, allocations: Sequence[Allocation], filled: Sequence[Array]) -> None:
-        """Take for each allocation which of its elements have initial contents."""
-        self._written = {
-            index: np.repeat(filled[index], allocation.memory.itemsize)
-            for index, allocation in enumerate(allocations)
-            if not filled[index].all()
-        }
-
-    def write(self, slot: Slot, addresses: Array, size: int) -> None:
-        """Remember a store of `size` bytes at each of `addresses`."""
-        written = self._written.get(slot.leaf.allocation)
-        if written is not None:
-            offsets = (addresses - np.uint64(slot.first)).astype(np.int64)
-            for byte in range(size):
-                written[offsets + byte] = True
-
-    def unwritten(self, slot: Slot, addresses: Array, size: int) -> int | None:
-        """Return the first of `addresses` where a load of `size` bytes meets an unwritten one."""
-        written = self._written.get(slot.leaf.allocation)
-        if written is None:
-            return None
-        offsets = (addresses - np.uint64(slot.first)).astype(np.int64)
-        missing = ~(written[offsets] & written[offsets + size - 1])
-        return int(addresses[missing][0]) if missing.any() else None
-
 
 MOST_LANES = 500_000
 """Of all accesses together: a block access counts one for each of its lanes."""
@@ -111,7 +80,7 @@ class Trace:
 MOST_FINDINGS = 20
 
 
-class OutOfPatience(BaseException):
+class TooManyAccesses(BaseException):
     """Ends a launch that makes more accesses than it is given."""
 
 
@@ -124,21 +93,21 @@ class Watch:
         allocations: Sequence[Allocation],
         program: Callable[[], tuple[int, int, int]],
         *,
-        marks: Marks | None = None,
+        written_elements: WrittenElements | None = None,
         trace: Trace | None = None,
-        shadow: Shadow | None = None,
+        written_bytes: WrittenBytes | None = None,
         races: Races | None = None,
-        patience: int | None = None,
+        max_accesses: int | None = None,
     ) -> None:
-        """Take what else is kept, and after how many accesses to raise `OutOfPatience`."""
+        """Take what else is kept, and after how many accesses to raise `TooManyAccesses`."""
         self._space = space
         self._allocations = allocations
         self._program = program
-        self._marks = marks
+        self._written_elements = written_elements
         self._trace = trace
-        self._shadow = shadow
+        self._written_bytes = written_bytes
         self._races = races
-        self._patience = patience
+        self._max_accesses = max_accesses
         self._pristine: dict[int, Array] = {}
         self._found_at: set[tuple[str, str | None, int | None]] = set()
         self.findings: list[Finding] = []
@@ -150,19 +119,19 @@ class Watch:
         Raises `Stopped` for one that is out of bounds or misaligned: nothing was touched then.
         """
         self.accesses += 1
-        self._check_patience()
+        self._check_count()
         pointers, size = touch.pointers, touch.size
         whole = mask is None or bool(mask.all())
         live = None if whole or mask is None else np.broadcast_to(mask, pointers.shape)
         active = pointers.reshape(-1) if live is None else pointers[live]
         if not active.size:
-            self._note_idle(touch, live)
+            self._trace_idle(touch, live)
             return pointers
         low, high = int(active.min()), int(active.max())
         slot = self._space.slot_of(low)
-        if slot is None or not slot.holds(low, high + size) or _odd(active, size):
+        if slot is None or not slot.holds(low, high + size) or _is_misaligned(active, size):
             return self._admit_each(touch, live)
-        self._note(Lanes(touch, slot, live))
+        self._record(Lanes(touch, slot, live))
         return pointers + np.uint64(slot.distance)
 
     def _admit_each(self, touch: Touch, live: Array | None) -> Array:
@@ -182,12 +151,12 @@ class Watch:
             bad &= ~(own & inside & (pointers % size == 0))
             distances[own] = slot.distance
             if not bad[own].any():
-                self._note(Lanes(touch, slot, own))
+                self._record(Lanes(touch, slot, own))
         if bad.any():
-            raise Stopped(self._wrong(touch, pointers[bad]))
+            raise Stopped(self._fault(touch, pointers[bad]))
         return pointers + distances
 
-    def _note_idle(self, touch: Touch, live: Array | None) -> None:
+    def _trace_idle(self, touch: Touch, live: Array | None) -> None:
         """Keep an access none of whose lanes does anything, where its pointers say whose it is."""
         if self._trace is None or not touch.pointers.size or not self._trace.wants(self._program()):
             return
@@ -195,50 +164,52 @@ class Watch:
         if slot is not None:
             self._trace.add(Lanes(touch, slot, live), self.place())
 
-    def _check_patience(self) -> None:
-        if self._patience is not None and self.accesses > self._patience:
-            raise OutOfPatience
+    def _check_count(self) -> None:
+        if self._max_accesses is not None and self.accesses > self._max_accesses:
+            raise TooManyAccesses
 
-    def _wrong(self, touch: Touch, addresses: Array) -> Finding:
+    def _fault(self, touch: Touch, addresses: Array) -> Finding:
         address, place = int(addresses[0]), self.place()
         slot = self._space.slot_of(address)
         if slot is None:
-            return finding.nobodys(touch.access, address, addresses.size, place)
+            return finding.outside_arguments(touch.access, address, addresses.size, place)
         if slot.holds(address, address + touch.size):
             return finding.misaligned(touch.access, slot, address, touch.size, place)
-        return finding.missed(touch.access, slot, address, addresses.size, place, touch.way)
+        return finding.out_of_bounds_by(
+            touch.access, slot, address, addresses.size, place, touch.way
+        )
 
-    def _note(self, lanes: Lanes) -> None:
+    def _record(self, lanes: Lanes) -> None:
         index, access = lanes.slot.leaf.allocation, lanes.touch.access
         if access is not Access.LOAD and index not in self._pristine:
             allocation = self._allocations[index]
             if not allocation.output:
                 self._pristine[index] = allocation.memory.copy()
-        if self._marks is not None and access is Access.STORE:
-            self._marks.store(lanes.slot, lanes.addresses, lanes.touch.size)
-        if self._shadow is not None:
-            self._note_in_shadow(self._shadow, lanes)
+        if self._written_elements is not None and access is Access.STORE:
+            self._written_elements.store(lanes.slot, lanes.addresses, lanes.touch.size)
+        if self._written_bytes is not None:
+            self._record_written(self._written_bytes, lanes)
         if self._races is not None:
-            self._note_in_races(self._races, lanes)
+            self._record_for_races(self._races, lanes)
         if self._trace is not None and self._trace.wants(self._program()):
             self._trace.add(lanes, self.place())
 
-    def _note_in_shadow(self, shadow: Shadow, lanes: Lanes) -> None:
+    def _record_written(self, written_bytes: WrittenBytes, lanes: Lanes) -> None:
         access, slot, size = lanes.touch.access, lanes.slot, lanes.touch.size
         if access is not Access.STORE:
-            address = shadow.unwritten(slot, lanes.addresses, size)
+            address = written_bytes.unwritten(slot, lanes.addresses, size)
             if address is not None:
-                self._find(finding.uninitialized(slot, address, self.place()))
+                self._add_finding(finding.uninitialized(slot, address, self.place()))
         if access is not Access.LOAD:
-            shadow.write(slot, lanes.addresses, size)
+            written_bytes.write(slot, lanes.addresses, size)
 
-    def _note_in_races(self, races: Races, lanes: Lanes) -> None:
+    def _record_for_races(self, races: Races, lanes: Lanes) -> None:
         place = self.place()
         conflict = races.note(lanes, place)
         if conflict is not None:
-            self._find(finding.race(lanes.touch.access, lanes.slot, conflict, place))
+            self._add_finding(finding.race(lanes.touch.access, lanes.slot, conflict, place))
 
-    def _find(self, found: Finding) -> None:
+    def _add_finding(self, found: Finding) -> None:
         """Keep a finding that does not stop the launch, once for every line."""
         where = (found.kind, found.argument, found.line)
         if where not in self._found_at and len(self.findings) < MOST_FINDINGS:
@@ -268,5 +239,5 @@ class Watch:
         return changed
 
 
-def _odd(addresses: Array, size: int) -> bool:
+def _is_misaligned(addresses: Array, size: int) -> bool:
     return bool(int(np.bitwise_or.reduce(addresses)) & (size - 1))

@@ -1,6 +1,6 @@
-"""Which elements of poisoned memory were stored to: a value alone cannot tell.
+"""What of poisoned memory was written: elements of outputs, and bytes that loads may read.
 
-A kernel may mean the very bits of the poison, so stores are remembered where there is poison.
+A value alone cannot tell, as a kernel may mean the very bits of the poison.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from launch.buffers.element_types import Array
 from launch.checks.addresses import Slot
 
 
-class Marks:
+class WrittenElements:
     """One flag for every element of each output that was not filled as a whole."""
 
     def __init__(self, allocations: Sequence[Allocation], filled: Sequence[Array]) -> None:
@@ -48,3 +48,32 @@ class Marks:
         elements = view(self._allocations[leaf.allocation].memory, leaf)
         missing = ~view(stored, leaf).reshape(-1) & poison.unwritten(elements)
         return missing if missing.any() else None
+
+
+class WrittenBytes:
+    """One flag for every byte of every allocation that was not filled as a whole."""
+
+    def __init__(self, allocations: Sequence[Allocation], filled: Sequence[Array]) -> None:
+        """Take for each allocation which of its elements have initial contents."""
+        self._written = {
+            index: np.repeat(filled[index], allocation.memory.itemsize)
+            for index, allocation in enumerate(allocations)
+            if not filled[index].all()
+        }
+
+    def write(self, slot: Slot, addresses: Array, size: int) -> None:
+        """Remember a store of `size` bytes at each of `addresses`."""
+        written = self._written.get(slot.leaf.allocation)
+        if written is not None:
+            offsets = (addresses - np.uint64(slot.first)).astype(np.int64)
+            for byte in range(size):
+                written[offsets + byte] = True
+
+    def unwritten(self, slot: Slot, addresses: Array, size: int) -> int | None:
+        """Return the first of `addresses` where a load of `size` bytes meets an unwritten one."""
+        written = self._written.get(slot.leaf.allocation)
+        if written is None:
+            return None
+        offsets = (addresses - np.uint64(slot.first)).astype(np.int64)
+        missing = ~(written[offsets] & written[offsets + size - 1])
+        return int(addresses[missing][0]) if missing.any() else None

@@ -21,7 +21,7 @@ LARGEST_CONSTANT = 4096
 """Elements of a number spread to a block that are kept for when the kernel uses it again."""
 
 
-def keep_types() -> None:
+def intern_types() -> None:
     """Change Triton's classes of types and tensors. To be called once in a process."""
     _intern_blocks()
     _share_shapes()
@@ -30,7 +30,7 @@ def keep_types() -> None:
     triton_interpreter._patch_attr = _patch_attr
 
 
-def broadcast_quickly(semantic: Any) -> None:
+def cache_broadcasts(semantic: Any) -> None:
     """Have `semantic` find the common shape of two blocks once for each pair of shapes."""
     first = type(semantic).broadcast_impl_value
     common: dict[tuple[int, int], Any] = {}
@@ -64,10 +64,10 @@ def broadcast_quickly(semantic: Any) -> None:
     semantic.broadcast_impl_value = broadcast_impl_value
 
 
-def promote_quickly(semantic: Any) -> None:
+def cache_promotions(semantic: Any) -> None:
     """Have `semantic` look once at each pair of dtypes, and spread a number once to each shape.
 
-    To be called after `broadcast_quickly`.
+    To be called after `cache_broadcasts`.
     """
     first = type(semantic).binary_op_type_checking_impl
     alike: set[tuple[Any, ...]] = set()

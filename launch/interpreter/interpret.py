@@ -1,7 +1,6 @@
 """The task that runs a kernel on Triton's CPU interpreter, every access checked.
 
-Executes user Python, so only a walled-in child may run it. There is no time in its result that says
-anything of a GPU.
+Executes user Python, so only a sandboxed child may run it. Its times say nothing of a GPU.
 """
 
 from __future__ import annotations
@@ -36,25 +35,25 @@ from launch.checks import finding
 from launch.checks.addresses import AddressSpace
 from launch.checks.finding import Stopped
 from launch.checks.races import Races
-from launch.checks.watch import OutOfPatience, Shadow, Trace, Watch
-from launch.checks.written_memory import Marks
+from launch.checks.watch import TooManyAccesses, Trace, Watch
+from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.interpreter import triton_interpreter, user_errors
 from launch.interpreter.kernel_call import find, kernel_values, ordered
 from launch.interpreter.printed import BoundedOutput
 from launch.messages import Finding, InterpretOrder, InterpretReport, ModifiedInput, TraceOrder
 
-_PATIENCE = 4
+_ACCESSES_RATIO = 4
 """How many times the accesses of a first run a second one may make."""
 
 
 @dataclass(frozen=True)
-class _How:
+class _RunOptions:
     """How to run: what to keep and to look for, and in which order."""
 
     checks: Sequence[str] = ()
     trace: Trace | None = None
     backwards: bool = False
-    patience: int | None = None
+    max_accesses: int | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class InterpretedRun:
     """One run of the whole grid, or of its programs up to a finding that stopped it."""
 
     allocations: list[Allocation]
-    marks: Marks
+    written_elements: WrittenElements
     watch: Watch
     stopped: Finding | None
 
@@ -88,12 +87,12 @@ def _interpret(order: InterpretOrder, body: bytes, send: Send) -> dict[str, Any]
     kernel = find(loaded, order.kernel, order.touched)
     checks, trace = order.checks, _trace(order.trace)
     started = perf_counter()
-    ran = _run(kernel, order, body, loaded, _How(checks, trace))
+    ran = _run(kernel, order, body, loaded, _RunOptions(checks, trace))
     run_ms = spent_ms(started)
     deterministic, differing = None, []
     if "determinism" in checks and ran.stopped is None:
-        again = _again(kernel, order, body, loaded, ran)
-        differing = _differing(order, ran, again)
+        again = _run_again(kernel, order, body, loaded, ran)
+        differing = _compare_runs(order, ran, again)
         deterministic = not differing
     sys.stdout.flush()
     _send_outputs(order, ran, run_ms, send)
@@ -112,27 +111,27 @@ def _interpret(order: InterpretOrder, body: bytes, send: Send) -> dict[str, Any]
 def _send_outputs(order: InterpretOrder, ran: InterpretedRun, run_ms: float, send: Send) -> None:
     for leaf in _outputs(order):
         send({"kind": "stage", "stage": f"output:{leaf.name}", "ms": run_ms}, _bytes(ran, leaf))
-        if (missing := ran.marks.unwritten(leaf)) is not None:
+        if (missing := ran.written_elements.unwritten(leaf)) is not None:
             bits = np.packbits(missing).tobytes()
             send({"kind": "stage", "stage": f"unwritten:{leaf.name}", "ms": 0.0}, bits)
 
 
 def _run(
-    kernel: Any, order: InterpretOrder, body: bytes, loaded: Loaded, how: _How
+    kernel: Any, order: InterpretOrder, body: bytes, loaded: Loaded, how: _RunOptions
 ) -> InterpretedRun:
-    allocations = _materialised(order, body)
+    allocations = _materialise(order, body)
     space = AddressSpace(allocations)
     found = filled(order.allocations, order.arguments)
-    marks = Marks(allocations, found)
+    written_elements = WrittenElements(allocations, found)
     watch = Watch(
         space,
         allocations,
         triton_interpreter.program,
-        marks=marks,
+        written_elements=written_elements,
         trace=how.trace,
-        shadow=Shadow(allocations, found) if "initcheck" in how.checks else None,
+        written_bytes=WrittenBytes(allocations, found) if "initcheck" in how.checks else None,
         races=Races(allocations, order.grid) if "racecheck" in how.checks else None,
-        patience=how.patience,
+        max_accesses=how.max_accesses,
     )
 
     def refuse(words: str) -> None:
@@ -147,18 +146,20 @@ def _run(
     try:
         triton_interpreter.run(kernel, order.grid, arguments, backwards=how.backwards)
     except Stopped as stopped:
-        return InterpretedRun(allocations, marks, watch, stopped.finding)
+        return InterpretedRun(allocations, written_elements, watch, stopped.finding)
     except Exception as error:
         asserted = user_errors.assertion_of(error)
         if asserted is None:
             raise user_errors.of_kernel(error, loaded) from error
         file, line, words = asserted
         place = finding.KernelPlace(file, line, triton_interpreter.program())
-        return InterpretedRun(allocations, marks, watch, finding.assertion_failed(words, place))
-    return InterpretedRun(allocations, marks, watch, None)
+        return InterpretedRun(
+            allocations, written_elements, watch, finding.assertion_failed(words, place)
+        )
+    return InterpretedRun(allocations, written_elements, watch, None)
 
 
-def _again(
+def _run_again(
     kernel: Any, order: InterpretOrder, body: bytes, loaded: Loaded, first: InterpretedRun
 ) -> InterpretedRun:
     """Return a second run, its programs in the opposite order.
@@ -166,14 +167,16 @@ def _again(
     In the same order if that has no end: a program may wait for those before it, which is no fault
     on devices that start programs in order.
     """
-    patience = _PATIENCE * first.watch.accesses + _PATIENCE
+    max_accesses = _ACCESSES_RATIO * first.watch.accesses + _ACCESSES_RATIO
     try:
-        return _run(kernel, order, body, loaded, _How(backwards=True, patience=patience))
-    except OutOfPatience:
-        return _run(kernel, order, body, loaded, _How())
+        return _run(
+            kernel, order, body, loaded, _RunOptions(backwards=True, max_accesses=max_accesses)
+        )
+    except TooManyAccesses:
+        return _run(kernel, order, body, loaded, _RunOptions())
 
 
-def _differing(
+def _compare_runs(
     order: InterpretOrder, first: InterpretedRun, second: InterpretedRun
 ) -> list[Finding]:
     """Return where outputs of two runs differ, or what stopped the second."""
@@ -191,7 +194,7 @@ def _differing(
     return found
 
 
-def _materialised(order: InterpretOrder, body: bytes) -> list[Allocation]:
+def _materialise(order: InterpretOrder, body: bytes) -> list[Allocation]:
     try:
         return materialise(order.allocations, order.arguments, body)
     except BadBuffer as error:

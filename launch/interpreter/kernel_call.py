@@ -1,7 +1,4 @@
-"""Turns bound arguments into what a kernel takes on the interpreter.
-
-The kernel of a loaded source: finds it, and puts its arguments in order.
-"""
+"""Finds the kernel of a loaded source, and turns bound arguments into what it is called with."""
 
 from __future__ import annotations
 

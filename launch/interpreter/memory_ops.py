@@ -1,6 +1,7 @@
 """Where the interpreter touches memory: four operations, of which all others are made.
 
-Atomic operations on types that the interpreter's own do not take: bf16, and exchanged floats.
+Atomic operations take the types that Triton's own interpreter refuses, too: bf16, and floats that
+are exchanged.
 """
 
 from __future__ import annotations

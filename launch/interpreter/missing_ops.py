@@ -1,9 +1,7 @@
-"""Gives the interpreter what it lacks of Triton's language, or the words to refuse it by name.
+"""Gives the interpreter operations that it lacks of Triton's language, or refuses them by name.
 
-That is libdevice, atomic operations of tensor descriptors, methods of aggregates, and the target
-that a kernel asks for.
-
-What Triton's CPU interpreter cannot do, said by the operation's own name.
+It is given libdevice, atomic operations of tensor descriptors, methods of aggregates, and the
+target that a kernel asks for.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ class NeedsGpu(NotImplementedError):
     """An operation that only a GPU has; the message is its name."""
 
 
-def is_lacking(error: BaseException) -> bool:
+def is_missing(error: BaseException) -> bool:
     """Whether Triton's interpreter says that it lacks an operation."""
     if isinstance(error, NeedsGpu):
         return True
@@ -43,7 +41,7 @@ def is_lacking(error: BaseException) -> bool:
 
 
 def words(error: BaseException) -> str:
-    """Return what to say of an error that `is_lacking`."""
+    """Return what to say of an error that `is_missing`."""
     named = str(error) if isinstance(error, NeedsGpu) else _operation(error)
     return f"{named} does not run on Triton's CPU interpreter: it needs a GPU"
 

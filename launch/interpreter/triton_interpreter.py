@@ -116,9 +116,9 @@ def improve() -> None:
     """
     low_precision.reduce_in_float32()
     missing_ops.improve(_SEMANTIC)
-    fast_paths.keep_types()
-    fast_paths.broadcast_quickly(_SEMANTIC)
-    fast_paths.promote_quickly(_SEMANTIC)
+    fast_paths.intern_types()
+    fast_paths.cache_broadcasts(_SEMANTIC)
+    fast_paths.cache_promotions(_SEMANTIC)
     first = InterpretedFunction.__call__
     seen: set[int] = set()
 

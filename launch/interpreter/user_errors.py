@@ -1,6 +1,6 @@
-"""Turns what user code raised while it ran into a failure at the user's own line.
+"""Turns what user code raised on the interpreter into a failure at the user's own line.
 
-What to do about an error of the interpreter: the advice that the compiler's front end gives.
+The advice is that of the compiler's front end, and a little that only the interpreter needs.
 """
 
 from __future__ import annotations
@@ -114,12 +114,12 @@ def of_kernel(error: Exception, loaded: Loaded) -> Failure:
 
     Raises `MemoryError` for want of memory.
     """
-    pass_on_want_of_memory(error)
+    reraise_memory_error(error)
     root = _root(error)
     if environment.was_refused(root):
-        said = refused(wording.cleaned(repr(root)))
+        said = refusal_of(wording.cleaned(repr(root)))
         return of_code(error, environment.SLUG, said, environment.HINT)
-    if missing_ops.is_lacking(root):
+    if missing_ops.is_missing(root):
         return of_code(error, "needs_gpu", missing_ops.words(root), _ADVICE)
     undefined = _UNDEFINED.match(str(root))
     for dropped in loaded.dropped:
@@ -139,12 +139,12 @@ def of_kernel(error: Exception, loaded: Loaded) -> Failure:
     return of_code(error, "compile_error", message, hint)
 
 
-def refused(message: str) -> str:
+def refusal_of(message: str) -> str:
     """Return what is said of an error (`message`) that the sandbox's refusal came as."""
     return f"the sandbox refused what this calls: {message}"
 
 
-def pass_on_want_of_memory(error: BaseException) -> None:
+def reraise_memory_error(error: BaseException) -> None:
     """Raise `MemoryError` if there was no memory: a class of the user's own says nothing of it."""
     kind = type(_root(error))
     own = kind.__module__.partition(".")[0] not in _MODULES_OF_MEMORY

@@ -2,11 +2,9 @@
 
 Floats are compared in float64: an element matches if |actual - expected| <= atol + rtol |expected|,
 if both are the same infinity, or both NaN where `equal_nan` says so. Integers are compared exactly.
-What nobody wrote matches nothing, whatever bits are there and whatever the tolerance says.
-
-What can be said of an output alone: a few numbers, or its elements where they are few.
-
-Elements are looked at piece by piece: what is between takes several times their memory.
+What nobody wrote matches nothing, whatever bits are there and whatever the tolerance says. Of an
+output alone there are a few numbers, or its elements where they are few. Elements are taken piece
+by piece, as what is computed in between takes several times their memory.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ def pieces(size: int) -> Iterator[slice]:
         yield slice(start, min(start + PIECE, size))
 
 
-def shown(elements: Array, dtype: str | None) -> Array:
+def numbers_of(elements: Array, dtype: str | None) -> Array:
     """Return elements as numbers: stored ones of a Triton type, or as they are without one."""
     return elements if dtype is None else readable(elements, dtype)
 
@@ -50,7 +48,7 @@ def summary(actual: Array, dtype: str, unwritten: Array | None = None) -> dict[s
     total = 0.0
     extremes: list[Any] = []
     for piece in pieces(flat.size):
-        numbers = shown(flat[piece], dtype)
+        numbers = numbers_of(flat[piece], dtype)
         numbers = numbers.astype(np.uint8) if numbers.dtype == np.bool_ else numbers
         finite = numbers[np.isfinite(numbers)]
         nan += int(np.isnan(numbers).sum())
@@ -75,7 +73,7 @@ def values(actual: Array, dtype: str) -> Any:
     """Return the elements as nested lists, `None` for more than are worth a JSON answer."""
     if actual.size > MOST_VALUES:
         return None
-    numbers = shown(actual, dtype)
+    numbers = numbers_of(actual, dtype)
     integers = numbers.dtype.kind in "iu"
     plain = (
         not integers
@@ -84,12 +82,12 @@ def values(actual: Array, dtype: str) -> Any:
     )
     if plain and bool(np.isfinite(numbers).all()):
         return numbers.tolist()
-    return _nested(numbers.tolist())
+    return _nest(numbers.tolist())
 
 
-def _nested(values: Any) -> Any:
+def _nest(values: Any) -> Any:
     return (
-        [_nested(value) for value in values]
+        [_nest(value) for value in values]
         if isinstance(values, Sequence)
         else written_number(values)
     )
@@ -135,7 +133,7 @@ def compare(order: CompareOrder, body: bytes, send: Send) -> dict[str, Any]:
         )
         results[name] = {
             "summary": summary(actual, output.dtype, missing.actual),
-            "comparison": _compared(actual, output, body, missing),
+            "comparison": _compare(actual, output, body, missing),
             "values": values(actual, output.dtype) if output.returned == "values" else None,
         }
         if output.returned == "tensor":
@@ -149,7 +147,7 @@ def _bits(body: bytes, place: Place | None, count: int) -> Array | None:
     return np.unpackbits(np.frombuffer(shared_part(body, place), np.uint8), count=count).view("?")
 
 
-def _compared(
+def _compare(
     actual: Array, output: OutputOrder, body: bytes, missing: Unwritten
 ) -> dict[str, Any] | None:
     if output.expected is None:
@@ -180,22 +178,22 @@ def comparison(
     relative: list[Any] = [0]
     first = None
     for piece in pieces(actual.size):
-        left, right = shown(ours[piece], dtype), shown(theirs[piece], expected_dtype)
+        left, right = numbers_of(ours[piece], dtype), numbers_of(theirs[piece], expected_dtype)
         exact = left.dtype.kind != "f" and right.dtype.kind != "f"
-        found = (_integers if exact else _floats)(left, right, tolerance)
+        difference = (_integers if exact else _floats)(left, right, tolerance)
         one, known = _written_once(missing, piece)
-        wrong = (found.mismatched | one) & known
+        wrong = (difference.mismatched | one) & known
         if first is None and wrong.any():
             place = int(wrong.argmax())
             # a boolean that nobody wrote is shown as the byte it is, not as true
             shown_as = left if not one[place] or left.dtype.kind != "b" else ours[piece]
             first = _mismatch(piece.start + place, actual.shape, shown_as[place], right[place])
         mismatched += int(wrong.sum())
-        nonfinite += int((wrong & ~found.finite).sum())
+        nonfinite += int((wrong & ~difference.finite).sum())
         unwritten += int(one.sum())
         compared += int(known.sum())
-        absolute.append(found.absolute.max(where=known, initial=0).item())
-        relative.append(found.relative.max(where=known, initial=0).item())
+        absolute.append(difference.absolute.max(where=known, initial=0).item())
+        relative.append(difference.relative.max(where=known, initial=0).item())
     within = mismatched <= tolerance.max_mismatched_ratio * compared
     return {
         "matches": nonfinite == unwritten == 0 and within,

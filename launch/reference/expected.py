@@ -1,6 +1,6 @@
-"""What a reference returned, brought to one array for every output, or refused in words.
+"""Reads what a reference function returned: one array for each output to compare, or a failure.
 
-The line of a reference that a complaint of what it returned belongs to.
+A failure points at the line of the function's `return`.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def by_output(returned: Any, outputs: Sequence[Leaf]) -> dict[str, Array]:
     output out. An array must have its output's shape, and be of whole numbers for an output of
     integers; its own type is kept. Raises `Failure`.
     """
-    named = _named(returned, outputs)
+    named = _by_name(returned, outputs)
     known = {output.name: output for output in outputs}
     for name in named:
         if name not in known:
             raise _refused(f"returned {name!r}, which is no output; there are: {_names(outputs)}")
     expected = {
-        name: _checked(value, known[name]) for name, value in named.items() if value is not None
+        name: _check(value, known[name]) for name, value in named.items() if value is not None
     }
     missing = [name for name in known if name not in named]
     if missing:
@@ -71,7 +71,7 @@ def by_output(returned: Any, outputs: Sequence[Leaf]) -> dict[str, Array]:
     return expected
 
 
-def _named(returned: Any, outputs: Sequence[Leaf]) -> Mapping[Any, Any]:
+def _by_name(returned: Any, outputs: Sequence[Leaf]) -> Mapping[Any, Any]:
     if returned is None:
         raise _refused(f"returned nothing: end it with a return of {_wanted(outputs)}")
     if isinstance(returned, dict):
@@ -83,7 +83,7 @@ def _named(returned: Any, outputs: Sequence[Leaf]) -> Mapping[Any, Any]:
     return {outputs[0].name: returned}
 
 
-def _checked(value: Any, output: Leaf) -> Array:
+def _check(value: Any, output: Leaf) -> Array:
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
@@ -95,19 +95,23 @@ def _checked(value: Any, output: Leaf) -> Array:
             "and every element is compared; give them values, as by .filled(number)"
         )
     shape = list(output.shape)
-    said = f"returned {array.dtype.name} of shape {list(array.shape)} for {output.name!r}"
+    description = f"returned {array.dtype.name} of shape {list(array.shape)} for {output.name!r}"
     if array.dtype.name.startswith(("bfloat16", "float8")):
         array = array.astype(np.float32)
     if array.dtype.kind == "O":
         raise _refused(_of_objects(array, value, output.name))
     if array.dtype.kind not in "biuf":
-        raise _refused(f"{said}: only booleans, integers and floats are compared")
+        raise _refused(f"{description}: only booleans, integers and floats are compared")
     if array.shape != output.shape:
         advice = f": return an array, such as numpy.full({shape}, number)"
-        raise _refused(f"{said}, whose shape is {shape}{advice if array.shape == () else ''}")
+        raise _refused(
+            f"{description}, whose shape is {shape}{advice if array.shape == () else ''}"
+        )
     if array.dtype.kind == "f" and not is_float(output.dtype):
         if not _is_whole(array):
-            raise _refused(f"{said}, which is {output.dtype}: return integers, as by .astype(int)")
+            raise _refused(
+                f"{description}, which is {output.dtype}: return integers, as by .astype(int)"
+            )
         return array.astype(np.int64)
     return array.astype(np.float64) if array.dtype.itemsize > 8 else array
 
@@ -123,10 +127,12 @@ def _of_objects(array: Array, value: Any, name: str) -> str:
             f"returned {_kind(value)} for {name!r}: only booleans, integers and floats are compared"
         )
     found = next((item for item in array.flat if not isinstance(item, (bool, int, float))), None)
-    said = f"returned an array of Python objects for {name!r}"
+    description = f"returned an array of Python objects for {name!r}"
     if found is None:
-        return f"{said}: make it numbers of 64 bits at most, as by .astype(numpy.float64)"
-    return f"{said}, {_kind(found)} among them: only booleans, integers and floats are compared"
+        return f"{description}: make it numbers of 64 bits at most, as by .astype(numpy.float64)"
+    return (
+        f"{description}, {_kind(found)} among them: only booleans, integers and floats are compared"
+    )
 
 
 def _kind(value: Any) -> str:

@@ -1,8 +1,7 @@
 """The task that runs a user's own reference function on the inputs of a launch.
 
-Executes user Python, so only a walled-in child may run it. It never sees what the kernel made.
-
-What a reference is written with: how it gets its inputs, and how its answers are read.
+Executes user Python, so only a sandboxed child may run it. It never sees the kernel's outputs. How
+inputs are given and answers are read depends on the language, which is NumPy or torch.
 """
 
 from __future__ import annotations
@@ -90,22 +89,22 @@ def reference(
         warnings.simplefilter("ignore")
         text = part(body, order.source).decode()
         memories = _memories(order, body)
-        returned = _called(_defined(text), _inputs(order, memories, language), language)
+        returned = _call(_define(text), _inputs(order, memories, language), language)
         outputs = [found for found in leaves(order.arguments) if found.output]
-        expected = _expected(returned, outputs, text)
+        expected = _read_answer(returned, outputs, text)
         sys.stdout.flush()
     ms = spent_ms(started)
     for name, array in expected.items():
         send({"kind": "stage", "stage": f"expected:{name}", "ms": ms}, array.tobytes())
     described = {
-        leaf.name: _described(expected[leaf.name], leaf, memories[leaf.allocation])
+        leaf.name: _describe(expected[leaf.name], leaf, memories[leaf.allocation])
         for leaf in outputs
         if leaf.name in expected
     }
     return asdict(ReferenceReport(outputs=described))
 
 
-def _described(expected: Array, leaf: Leaf, memory: Array | None) -> ExpectedOutput:
+def _describe(expected: Array, leaf: Leaf, memory: Array | None) -> ExpectedOutput:
     unchanged = False
     if memory is not None and leaf.elements:
         before = readable(view(memory, leaf), leaf.dtype)
@@ -114,7 +113,7 @@ def _described(expected: Array, leaf: Leaf, memory: Array | None) -> ExpectedOut
     return ExpectedOutput(dtype=name, shape=list(expected.shape), unchanged=unchanged)
 
 
-def _expected(returned: Any, outputs: Sequence[Leaf], text: str) -> dict[str, Array]:
+def _read_answer(returned: Any, outputs: Sequence[Leaf], text: str) -> dict[str, Array]:
     """Return an array for every output. Raises `Failure`, with the line where it returns."""
     try:
         return by_output(returned, outputs)
@@ -124,7 +123,7 @@ def _expected(returned: Any, outputs: Sequence[Leaf], text: str) -> dict[str, Ar
         raise _failure(error) from error
 
 
-def _defined(text: str) -> Callable[..., Any]:
+def _define(text: str) -> Callable[..., Any]:
     """Execute the source and return its function."""
     lines = [f"{line}\n" for line in text.split("\n")]
     linecache.cache[PATH] = (len(text), None, lines, PATH)
@@ -142,9 +141,9 @@ def _defined(text: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _called(function: Callable[..., Any], inputs: dict[str, Any], language: Language) -> Any:
+def _call(function: Callable[..., Any], inputs: dict[str, Any], language: Language) -> Any:
     try:
-        returned = language.returned(function(**_wanted(function, inputs)))
+        returned = language.returned(function(**_select_inputs(function, inputs)))
     except (Exception, SystemExit) as error:
         raise _failure(error) from error
     if message := language.misused(inputs):
@@ -152,7 +151,7 @@ def _called(function: Callable[..., Any], inputs: dict[str, Any], language: Lang
     return returned
 
 
-def _wanted(function: Callable[..., Any], inputs: dict[str, Any]) -> dict[str, Any]:
+def _select_inputs(function: Callable[..., Any], inputs: dict[str, Any]) -> dict[str, Any]:
     """Return those of `inputs` that the function names, or all of them. Raises `Failure`."""
     parameters = inspect.signature(function).parameters.values()
     named = {p.name for p in parameters if p.kind is not p.VAR_KEYWORD}
@@ -173,21 +172,21 @@ def _wanted(function: Callable[..., Any], inputs: dict[str, Any]) -> dict[str, A
 
 def _failure(error: BaseException) -> Failure:
     """Return the failure for what user code raised. Raises `MemoryError` for want of memory."""
-    user_errors.pass_on_want_of_memory(error)
+    user_errors.reraise_memory_error(error)
     if isinstance(error, Failure):
         return error
     if isinstance(error, SyntaxError) and file_in_kernel(error.filename or ""):
         return Failure(SLUG, "reference", f"line {error.lineno}: {error.msg}")
-    slug, message = _told(error)
+    slug, message = _slug_and_message(error)
     failure = user_errors.of_code(error, slug, message)
     return Failure(slug, "reference", failure.message, failure.diagnostics)
 
 
-def _told(error: BaseException) -> tuple[str, str]:
+def _slug_and_message(error: BaseException) -> tuple[str, str]:
     """Return slug and words for what a reference raised."""
     said = f"{type(error).__name__}: {error}"
     if environment.was_refused(error):
-        return SLUG, user_errors.refused(said)
+        return SLUG, user_errors.refusal_of(said)
     if not isinstance(error, ModuleNotFoundError):
         return SLUG, said
     if (error.name or "").partition(".")[0] == _TORCH:

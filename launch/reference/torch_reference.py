@@ -1,8 +1,7 @@
 """The task of references in torch, for a zygote of its own: no other child should carry torch.
 
-Its zygote needs `environment.TORCH_ENVIRONMENT`.
-
-torch tensors as inputs and answers of a reference; NumPy and torch have no bf16 in common.
+Inputs and answers are tensors; bf16 and fp8 pass as their bits, as NumPy lacks them. The zygote
+needs `launch_children.TORCH_ENVIRONMENT`.
 """
 
 from __future__ import annotations

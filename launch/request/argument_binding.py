@@ -1,9 +1,8 @@
 """From arguments as a request writes them to bound arguments: every address range checked.
 
-Dtypes of bare numbers are those that Triton gives Python's; whether they fit the kernel is for
-`inference` and `promise` to say.
-
-Host tensor descriptors: the rules that `triton.tools.tensor_descriptor` asserts.
+Dtypes of bare numbers are those that Triton gives Python's, and host tensor descriptors obey the
+rules that `triton.tools.tensor_descriptor` asserts. Whether an argument fits the kernel is for
+`inference` and `hint_check` to say.
 """
 
 from collections.abc import Mapping
@@ -48,19 +47,19 @@ MAX_BLOCK_ELEMENTS = 1_048_576  # of any Triton tensor
 
 
 def bind_descriptor(
-    written: DescriptorArgument, base: Buffer, allocation: BoundAllocation, at: str
+    described: DescriptorArgument, base: Buffer, allocation: BoundAllocation, at: str
 ) -> Descriptor:
     """Return the descriptor over `base`, which lies in `allocation`.
 
     Raises RequestRejected for what the hardware cannot describe.
     """
-    faults = [*_base_faults(base, allocation, at), *_block_faults(written, base, at)]
-    if written.padding == "nan" and not is_floating(base.dtype):
+    faults = [*_base_faults(base, allocation, at), *_block_faults(described, base, at)]
+    if described.padding == "nan" and not is_floating(base.dtype):
         message = f"padding nan needs a floating-point dtype, not {base.dtype}"
         faults.append(Fault(pointer_below(at, "padding"), message))
     if faults:
         raise RequestRejected(*faults)
-    return Descriptor(base=base, block_shape=written.block_shape, padding=written.padding)
+    return Descriptor(base=base, block_shape=described.block_shape, padding=described.padding)
 
 
 def _base_faults(base: Buffer, allocation: BoundAllocation, at: str) -> list[Fault]:
@@ -81,9 +80,9 @@ def _base_faults(base: Buffer, allocation: BoundAllocation, at: str) -> list[Fau
     return [Fault(at, message) for message in messages]
 
 
-def _block_faults(written: DescriptorArgument, base: Buffer, at: str) -> list[Fault]:
+def _block_faults(described: DescriptorArgument, base: Buffer, at: str) -> list[Fault]:
     at = pointer_below(at, "block_shape")
-    block = written.block_shape
+    block = described.block_shape
     if len(block) != len(base.shape):
         return [Fault(at, f"{len(block)} dimensions, but the base has {len(base.shape)}")]
     if any(extent < 1 or extent & (extent - 1) for extent in block):
@@ -101,7 +100,7 @@ _MOST_WAITING = 32
 def bind_arguments(
     raw: Mapping[str, Any], at: str = "/arguments", max_bytes: int = MAX_BYTES
 ) -> BoundArguments:
-    """Return the bound form of the arguments written at pointer `at`; seeds must be there.
+    """Return the bound form of the arguments described at pointer `at`; seeds must be there.
 
     Raises RequestRejected with every fault found, among them more than `max_bytes` in all.
     """
@@ -155,8 +154,8 @@ class _Binder:
             items = read(WrappedTuple, raw, at).items
             return self._tuple(name, items, pointer_below(at, "tuple"), depth)
         if "descriptor" in raw:
-            written = read(WrappedDescriptor, raw, at).descriptor
-            return self._descriptor(name, written, pointer_below(at, "descriptor"))
+            described = read(WrappedDescriptor, raw, at).descriptor
+            return self._descriptor(name, described, pointer_below(at, "descriptor"))
         return self._pointer(name, raw, at)
 
     def _tuple(self, name: str, items: list[Any], at: str, depth: int) -> TupleArgument:
@@ -169,26 +168,26 @@ class _Binder:
         return TupleArgument(items=bound)
 
     def _descriptor(self, name: str, raw: Any, at: str) -> Descriptor:
-        written = read(DescriptorArgument, raw, at)
+        described = read(DescriptorArgument, raw, at)
         base_at = pointer_below(at, "base")
-        base = self._pointer(name, written.base, base_at, DESCRIPTOR_ALIGN_BYTES)
-        return bind_descriptor(written, base, self.allocations[base.allocation], at)
+        base = self._pointer(name, described.base, base_at, DESCRIPTOR_ALIGN_BYTES)
+        return bind_descriptor(described, base, self.allocations[base.allocation], at)
 
     def _pointer(self, name: str, raw: Any, at: str, align_bytes: int = 16) -> Buffer:
         if isinstance(raw, dict) and "view" in raw:
             return self._view(read(WrappedView, raw, at).view, pointer_below(at, "view"))
         if not isinstance(raw, dict) or not raw.keys() & BufferArgument.model_fields.keys():
             raise RequestRejected(Fault(at, f"{shown(raw)} is no argument; write {_KINDS}"))
-        written = read(BufferArgument, raw, at)
+        described = read(BufferArgument, raw, at)
         index = len(self.allocations)
-        allocation, buffer = bind_buffer(name, index, written, align_bytes, at)
+        allocation, buffer = bind_buffer(name, index, described, align_bytes, at)
         self.allocations.append(allocation)
         return buffer
 
     def _view(self, raw: Any, at: str) -> Buffer:
-        written = read(ViewArgument, raw, at)
-        base = self._aliased(written.of, pointer_below(at, "of"))
-        return view_of(base, self.allocations[base.allocation], written, at)
+        described = read(ViewArgument, raw, at)
+        base = self._aliased(described.of, pointer_below(at, "of"))
+        return view_of(base, self.allocations[base.allocation], described, at)
 
     def _aliased(self, of: str, at: str) -> Buffer:
         name, *path = of.split(".")

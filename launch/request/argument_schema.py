@@ -1,4 +1,4 @@
-"""How the arguments of a launch are written in a request: shape and bounds of their fields only.
+"""The forms that an argument of a launch may have in a request: fields and their bounds only.
 
 What they mean, and whether they fit one another, is for `argument_binding` to say.
 """
@@ -95,7 +95,7 @@ class WrappedTuple(RequestPart):
 class TupleOfArguments(WrappedTuple):
     """The object around the items of a tuple, each an argument itself."""
 
-    items: list["WrittenArgument"] = Field(  # type: ignore[assignment]
+    items: list["RequestArgument"] = Field(  # type: ignore[assignment]
         alias="tuple", max_length=MAX_TUPLE_ITEMS
     )
 
@@ -118,11 +118,11 @@ _Leaf = (
     | WrappedView
     | WrappedDescriptor
 )
-WrittenArgument = TypeAliasType(
-    "WrittenArgument",
-    "_Leaf | TupleOfArguments | list[WrittenArgument]",
+RequestArgument = TypeAliasType(
+    "RequestArgument",
+    "_Leaf | TupleOfArguments | list[RequestArgument]",
 )
 """One argument, in any of the forms that a request may write."""
 
-WrittenArguments = dict[str, WrittenArgument] | list[WrittenArgument]
-ChangedArguments = dict[str, WrittenArgument | BufferChange] | list[WrittenArgument | BufferChange]
+RequestArguments = dict[str, RequestArgument] | list[RequestArgument]
+ChangedArguments = dict[str, RequestArgument | BufferChange] | list[RequestArgument | BufferChange]

@@ -1,8 +1,6 @@
-"""Buffers and views: their extents in their allocation, in exact integers against limits.
+"""Buffers and views: which elements of their allocation their shapes and strides can reach.
 
-Shapes and strides: which elements of an allocation a buffer can reach.
-
-All in elements; Python integers, so that nothing overflows before a limit is compared.
+All in elements, and in Python integers, so that nothing overflows before a limit is compared.
 """
 
 from collections.abc import Sequence
@@ -54,47 +52,47 @@ MAX_BYTES = 2 * 1024**3
 
 
 def bind_buffer(
-    name: str, index: int, written: BufferArgument, align_bytes: int, at: str
+    name: str, index: int, argument: BufferArgument, align_bytes: int, at: str
 ) -> tuple[BoundAllocation, Buffer]:
     """Return allocation number `index` and the buffer in it.
 
     `align_bytes` holds where the request says nothing. Raises RequestRejected.
     """
-    dtype = _dtype(written.dtype, pointer_below(at, "dtype"))
-    strides = _strides(written.shape, written.strides, at)
-    elements = _elements(written, strides, ITEM_BYTES[dtype], at)
-    _check_use(written, strides, at)
+    dtype = _dtype(argument.dtype, pointer_below(at, "dtype"))
+    strides = _strides(argument.shape, argument.strides, at)
+    elements = _elements(argument, strides, ITEM_BYTES[dtype], at)
+    _check_use(argument, strides, at)
     init = None
-    if written.init is not None:
-        init = bind_init(written.init, written.shape, dtype, pointer_below(at, "init"))
+    if argument.init is not None:
+        init = bind_init(argument.init, argument.shape, dtype, pointer_below(at, "init"))
     allocation = BoundAllocation(
         name=name,
         dtype=dtype,
         elements=elements,
-        align_bytes=_alignment(written.align_bytes or align_bytes, at),
+        align_bytes=_alignment(argument.align_bytes or align_bytes, at),
         init=init,
-        output=written.output,
+        output=argument.output,
     )
     return allocation, Buffer(
         allocation=index,
-        shape=written.shape,
+        shape=argument.shape,
         strides=strides,
-        offset=written.offset,
+        offset=argument.offset,
         dtype=dtype,
-        output=written.output,
+        output=argument.output,
     )
 
 
-def view_of(base: Buffer, allocation: BoundAllocation, written: ViewArgument, at: str) -> Buffer:
+def view_of(base: Buffer, allocation: BoundAllocation, argument: ViewArgument, at: str) -> Buffer:
     """Return another look at the allocation of `base`; without a shape it has that of `base`.
 
     Raises RequestRejected for a view that leaves the allocation.
     """
-    shape = base.shape if written.shape is None else written.shape
+    shape = base.shape if argument.shape is None else argument.shape
     strides = base.strides
-    if written.shape is not None or written.strides is not None:
-        strides = _strides(shape, written.strides, at)
-    offset = base.offset + written.offset
+    if argument.shape is not None or argument.strides is not None:
+        strides = _strides(shape, argument.strides, at)
+    offset = base.offset + argument.offset
     span = reached(shape, strides, offset)
     if span.start < 0 or span.stop > allocation.elements:
         message = (
@@ -124,11 +122,11 @@ def check_size(allocations: Sequence[BoundAllocation], max_bytes: int, at: str) 
         raise RequestRejected(Fault(at, message))
 
 
-def _check_use(written: BufferArgument, strides: list[int], at: str) -> None:
-    if written.init is None and not written.output:
+def _check_use(argument: BufferArgument, strides: list[int], at: str) -> None:
+    if argument.init is None and not argument.output:
         message = 'give it an `init` such as {"kind": "zeros"}, or "output": true, or both'
         raise RequestRejected(Fault(at, message))
-    if may_overlap(written.shape, strides):
+    if may_overlap(argument.shape, strides):
         message = (
             "elements could share memory with these strides; give a buffer without, "
             'and the argument as {"view": {"of": ..., "shape": [...], "strides": [...]}}'
@@ -136,9 +134,9 @@ def _check_use(written: BufferArgument, strides: list[int], at: str) -> None:
         raise RequestRejected(Fault(pointer_below(at, "strides"), message))
 
 
-def _dtype(written: str, at: str) -> str:
+def _dtype(argument: str, at: str) -> str:
     try:
-        dtype = canonical_dtype(written)
+        dtype = canonical_dtype(argument)
     except UnknownType as error:
         raise RequestRejected(Fault(at, str(error))) from None
     if dtype not in ITEM_BYTES:
@@ -155,8 +153,8 @@ def _strides(shape: list[int], strides: list[int] | None, at: str) -> list[int]:
     return strides
 
 
-def _elements(written: BufferArgument, strides: list[int], item_bytes: int, at: str) -> int:
-    span = reached(written.shape, strides, written.offset)
+def _elements(argument: BufferArgument, strides: list[int], item_bytes: int, at: str) -> int:
+    span = reached(argument.shape, strides, argument.offset)
     if span.start < 0:
         message = f"negative strides reach {-span.start} elements before the memory; raise `offset`"
         raise RequestRejected(Fault(pointer_below(at, "offset"), message))

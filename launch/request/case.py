@@ -1,6 +1,6 @@
 """Cases: what each changes, merged over what the launch says, and checked as far as JSON shows.
 
-Where a request says the arguments of a case: so that each fault points to its own cause.
+A fault of an argument points to where the request has it, in the case or in the launch.
 """
 
 import random
@@ -35,7 +35,7 @@ class Origin:
     is_list: bool = False
     is_changed_list: bool = False
 
-    def placed(self, faults: Iterable[Fault]) -> list[Fault]:
+    def relocate(self, faults: Iterable[Fault]) -> list[Fault]:
         """Return faults of bound arguments (`/arguments/x_ptr/...`) with their true pointers."""
         return [Fault(self._pointer(fault.pointer), fault.message) for fault in faults]
 
@@ -50,7 +50,7 @@ class Origin:
         return f"{self.at if is_own else ''}{ARGUMENTS}/{path}"
 
 
-MAX_WRITTEN_VALUES = 4 * MAX_VALUES
+MAX_LISTED_VALUES = 4 * MAX_VALUES
 """Of all cases together: each is read again for every case that keeps it."""
 MAX_ARGUMENTS = 10_000
 """Of all cases together, the items of tuples included."""
@@ -92,9 +92,9 @@ def cases_of(request: LaunchRequest, max_bytes: int) -> list[Case]:
         with collecting(faults):
             at = pointer("cases", index)
             cases.append(_case(request, base, index, changes, at, max_bytes))
-            written += _written_values(cases[-1].bound)
-        if written > MAX_WRITTEN_VALUES:
-            message = f"the cases write out more than {MAX_WRITTEN_VALUES} values; upload them"
+            written += _listed_values(cases[-1].bound)
+        if written > MAX_LISTED_VALUES:
+            message = f"the cases write out more than {MAX_LISTED_VALUES} values; upload them"
             faults.append(Fault(pointer("cases"), message))
             break
     if faults:
@@ -123,7 +123,7 @@ def _items(raw: Any) -> int:
     return 1 + (sum(map(_items, items)) if isinstance(items, list) else 0)
 
 
-def _written_values(bound: BoundArguments) -> int:
+def _listed_values(bound: BoundArguments) -> int:
     inits = [allocation.init for allocation in bound.allocations if allocation.init]
     return sum(len(init.get("values", ())) for init in inits)
 
@@ -147,9 +147,9 @@ def _case(
         is_changed_list=isinstance(changes.arguments, list),
     )
     try:
-        bound = bind_arguments(merged_arguments(base, changed), ARGUMENTS, max_bytes)
+        bound = bind_arguments(merge_arguments(base, changed), ARGUMENTS, max_bytes)
     except RequestRejected as rejected:
-        faults += origin.placed(rejected.faults)
+        faults += origin.relocate(rejected.faults)
     with collecting(faults):
         own = changes.grid is not None
         grid = parse_grid(changes.grid, at + "/grid") if own else parse_grid(request.grid)
@@ -179,7 +179,7 @@ def named_arguments(raw: Any, at: str) -> dict[str, Any]:
     return raw
 
 
-def merged_arguments(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def merge_arguments(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return `base` with the arguments that a case changes.
 
     An argument replaces that of the launch; a buffer that lacks its shape or dtype, and so could
@@ -208,25 +208,25 @@ def with_seeds(request: LaunchRequest, source: random.Random) -> LaunchRequest:
 
     Cases share the seeds of arguments that they do not change.
     """
-    cases = [amended(case, arguments=_seeded(case.arguments, source)) for case in request.cases]
-    arguments = _seeded(request.arguments, source)
+    cases = [amended(case, arguments=_seed(case.arguments, source)) for case in request.cases]
+    arguments = _seed(request.arguments, source)
     return amended(request, arguments=arguments, cases=cases)
 
 
-def _seeded(raw: Any, source: random.Random) -> Any:
+def _seed(raw: Any, source: random.Random) -> Any:
     if isinstance(raw, dict):
-        return {name: _seeded_argument(item, source) for name, item in raw.items()}
+        return {name: _seed_argument(item, source) for name, item in raw.items()}
     if isinstance(raw, list):
-        return [_seeded_argument(item, source) for item in raw]
+        return [_seed_argument(item, source) for item in raw]
     return raw
 
 
-def _seeded_argument(raw: Any, source: random.Random) -> Any:
+def _seed_argument(raw: Any, source: random.Random) -> Any:
     if isinstance(raw, list):
-        return [_seeded_argument(item, source) for item in raw]
+        return [_seed_argument(item, source) for item in raw]
     if not isinstance(raw, dict):
         return raw
-    seeded = {name: _seeded_argument(raw[name], source) for name in _NESTED & raw.keys()}
+    seeded = {name: _seed_argument(raw[name], source) for name in _NESTED & raw.keys()}
     if "init" in raw:
         seeded["init"] = with_seed(raw["init"], source)
     return raw | seeded

@@ -1,8 +1,6 @@
-"""Elements of buffers: their sizes in bytes, their ranges, and what a request may write for one.
+"""Elements of buffers: their sizes in bytes, their ranges, and how a request writes one, or many.
 
 Storage is as in PyTorch: a boolean takes a byte.
-
-Values that a request writes out as nested lists.
 """
 
 import math
@@ -25,7 +23,7 @@ def bind_values(values: Any, shape: list[int], dtype: str, at: str) -> list[Any]
         message = f"more than {MAX_VALUES} values; upload them with PUT /v1/tensors/{{digest}}"
         raise RequestRejected(Fault(at, message))
     leaves = _leaves(values, shape, at)
-    return [written_element(read_element(item, dtype, where)) for where, item in leaves]
+    return [element_json(read_element(item, dtype, where)) for where, item in leaves]
 
 
 def _leaves(values: Any, shape: list[int], at: str) -> Iterator[tuple[str, Any]]:
@@ -105,6 +103,6 @@ def _expected(dtype: str) -> str:
     return f"write an integer from {span.start} to {span.stop - 1}"
 
 
-def written_element(number: Number) -> Number | str:
+def element_json(number: Number) -> Number | str:
     """Return an element as JSON says it: what is not finite by its name."""
     return number if isinstance(number, int) else written_number(number)

@@ -1,9 +1,7 @@
 """Grids: one to three integers or small expressions over scalars, constexprs and NUM_SMS.
 
-The expressions are this service's own grammar, read with Python's parser and walked by hand;
-nothing is evaluated as Python.
-
-Integer formulas over names, walked node by node: what is not on the list is refused.
+The expressions are this service's own grammar: read with Python's parser and walked node by node,
+where what is not on the list is refused. Nothing is evaluated as Python.
 """
 
 import ast
@@ -166,7 +164,7 @@ class Grid:
     """One to three dimensions, parsed; `at` is where the request says them."""
 
     dimensions: tuple[ast.expr, ...] = field(compare=False, repr=False)
-    written: tuple[int | str, ...]
+    source: tuple[int | str, ...]
     at: str
 
     @property
@@ -185,7 +183,7 @@ class Grid:
             try:
                 grid[axis] = _bounded(evaluated(dimension, values), axis)
             except FormulaFailed as failed:
-                message = f"{shown(self.written[axis])}: {failed}"
+                message = f"{shown(self.source[axis])}: {failed}"
                 faults.append(Fault(pointer_below(self.at, axis), message))
         if faults:
             raise RequestRejected(*faults)

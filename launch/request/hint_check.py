@@ -1,8 +1,7 @@
-"""Arguments against what a compilation was promised of them: types, hints, constants.
+"""Arguments against the types, hints and constants that a kernel was compiled with.
 
-Code that was compiled for a size divisible by 16 is wrong, not slow, when the size is not.
-
-How an argument breaks a hint: what it is, in words that say why the hint is not true of it.
+Code that was compiled for a size divisible by 16 is wrong, not slow, when the size is not. What is
+said of a broken hint is why it is not true of this argument.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

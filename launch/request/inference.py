@@ -1,11 +1,8 @@
 """Infers a specialization from facts and arguments, exactly as Triton's JIT does when it launches.
 
-After `create_function_from_signature` in triton/runtime/jit.py and `by_value`.
-
-Annotations of parameters: the type that one fixes, read as Triton's JIT reads it.
-
-After `_normalize_ty` and `KernelParam.annotation_type` of triton/runtime/jit.py, but from text:
-an annotation is not evaluated, so a dotted name stands for its last part.
+After `create_function_from_signature` in triton/runtime/jit.py, and, for the types that annotations
+fix, after `_normalize_ty` and `KernelParam.annotation_type` there; but from text: no annotation is
+evaluated, so a dotted name stands for its last part.
 """
 
 import re

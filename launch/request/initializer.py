@@ -19,9 +19,9 @@ from launch.request.element import (
     VALUES_SCHEMA,
     Number,
     bind_values,
+    element_json,
     is_floating,
     read_element,
-    written_element,
 )
 from launch.request.request_part import RequestPart, read
 
@@ -182,7 +182,7 @@ def _constant(_kind: ConstantInit, _filled: _Filled) -> Init:
 
 
 def _full(kind: FullInit, filled: _Filled) -> Init:
-    return {"value": written_element(filled.read(kind.value, "value", filled.dtype))}
+    return {"value": element_json(filled.read(kind.value, "value", filled.dtype))}
 
 
 def _arange(kind: ArangeInit, filled: _Filled) -> Init:
@@ -191,7 +191,7 @@ def _arange(kind: ArangeInit, filled: _Filled) -> Init:
     start, step = filled.read(kind.start, "start", wide), filled.read(kind.step, "step", wide)
     last = start + step * max(0, math.prod(filled.shape) - 1)
     filled.check(min(start, last), max(start, last))
-    return {"start": written_element(start), "step": written_element(step)}
+    return {"start": element_json(start), "step": element_json(step)}
 
 
 def _uniform(kind: UniformInit, filled: _Filled) -> Init:

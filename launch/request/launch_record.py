@@ -1,8 +1,7 @@
 """The launch resource: the record that is stored under its id and answered over HTTP.
 
-Only data; who runs it and how it is kept is not known here.
-
-Numbers in answers are finite: the rest is written as strings that every JSON reader keeps.
+Only data; who runs it and how it is stored is not known here. Numbers in it are finite: the rest is
+written as strings that every JSON reader keeps.
 """
 
 from collections import Counter

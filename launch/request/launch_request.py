@@ -1,6 +1,6 @@
-"""The body of POST /v1/launches, as it is written on the wire.
+"""The body of POST /v1/launches: shape and types only.
 
-Shape and types only; what the values mean is resolved in `resolution`.
+What its values mean is for `launch_resolution` to say.
 """
 
 from typing import Annotated, Any, Literal
@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
 
 from compiler.request import EXAMPLE as COMPILATION_EXAMPLE
 from compiler.request import MAX_TIMEOUT_S, CompileRequest
-from launch.request.argument_schema import ChangedArguments, WrittenArguments
+from launch.request.argument_schema import ChangedArguments, RequestArguments
 from launch.request.grid import GRID_SCHEMA
 from launch.request.reference_request import Key, Reference
 from launch.request.request_part import ReadLater, RequestPart
@@ -50,7 +50,7 @@ class DeviceClass(RequestPart):
     model: str | None = Field(default=None, max_length=128)
 
 
-WrittenDevice = Literal["auto", "interpreter"] | DeviceClass
+RequestDevice = Literal["auto", "interpreter"] | DeviceClass
 """How a request says where to run."""
 
 
@@ -105,14 +105,14 @@ class LaunchRequest(RequestPart):
         default=None, description="as POST /v1/compilations takes it; the signature may be left out"
     )
     compilation_key: Key | None = Field(default=None, description="of a finished one, instead")
-    device: Annotated[JsonValue, ReadLater(lambda: WrittenDevice)] = Field(
+    device: Annotated[JsonValue, ReadLater(lambda: RequestDevice)] = Field(
         default="auto", description='"auto", "interpreter" or {"target": ..., "model": ...}'
     )
     grid: _Grid = Field(
         default=None,
         description="one to three integers or expressions such as cdiv(n_elements, BLOCK_SIZE)",
     )
-    arguments: Annotated[JsonValue, ReadLater(lambda: WrittenArguments)] = Field(
+    arguments: Annotated[JsonValue, ReadLater(lambda: RequestArguments)] = Field(
         default_factory=dict, description="by name; a list by position for IR"
     )
     reference: Reference | None = Field(default=None, description="what the outputs should be")

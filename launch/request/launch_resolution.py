@@ -1,4 +1,4 @@
-"""All that a launch request's JSON alone shows to be wrong, found at once.
+"""What a launch request means, or all that is wrong with it as far as its JSON alone shows.
 
 Pure: service and worker resolve the same request to the same cases.
 """
@@ -157,9 +157,9 @@ def _check_cases(resolved: Resolved) -> None:
             try:
                 check_hints(given.named, case.bound, ARGUMENTS, complete=False)
             except HintViolated as violated:
-                hints += case.origin.placed(violated.faults)
+                hints += case.origin.relocate(violated.faults)
             except RequestRejected as rejected:
-                faults += case.origin.placed(rejected.faults)
+                faults += case.origin.relocate(rejected.faults)
     if faults:
         raise RequestRejected(*dict.fromkeys(faults))
     if hints:

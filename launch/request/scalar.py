@@ -16,32 +16,32 @@ _I64 = range(-(2**63), 2**63)
 
 
 def is_scalar(raw: Any) -> bool:
-    """Whether a JSON value is written as a scalar; null is none."""
+    """Whether a JSON value is argument as a scalar; null is none."""
     if isinstance(raw, dict):
         return "value" in raw or raw.keys() == {"int"} or raw.keys() == {"float"}
     return isinstance(raw, bool | int | float)
 
 
 def bind_scalar(raw: Any, at: str) -> Scalar:
-    """Return the scalar written at `at`.
+    """Return the scalar argument at `at`.
 
     Raises RequestRejected for what does not fit its dtype, or 64 bits.
     """
     if not isinstance(raw, dict) or "value" not in raw:
         value = canonical_value(raw, at)
         return Scalar(value=value, dtype=dtype_of(value))
-    written = read(ScalarArgument, raw, at)
+    argument = read(ScalarArgument, raw, at)
     inner_at = pointer_below(at, "value")
-    if written.dtype is None:
-        if not is_scalar(written.value):
-            message = f"{shown(written.value)} is no number; say its `dtype` to write it as text"
+    if argument.dtype is None:
+        if not is_scalar(argument.value):
+            message = f"{shown(argument.value)} is no number; say its `dtype` to write it as text"
             raise RequestRejected(Fault(inner_at, message))
-        return bind_scalar(written.value, inner_at)
+        return bind_scalar(argument.value, inner_at)
     try:
-        dtype = canonical_dtype(written.dtype)
+        dtype = canonical_dtype(argument.dtype)
     except UnknownType as error:
         raise RequestRejected(Fault(pointer_below(at, "dtype"), str(error))) from None
-    number = read_element(written.value, dtype, inner_at)
+    number = read_element(argument.value, dtype, inner_at)
     return Scalar(value=tagged(number, dtype), dtype=dtype, dtype_given=True)
 
 

@@ -125,7 +125,7 @@ def _check_outputs(resolved: Resolved) -> None:
         )
         if (size := sum(sizes)) > MAX_OUTPUT_BYTES:
             message = f"the outputs take {size} bytes together, more than {MAX_OUTPUT_BYTES}"
-            faults += case.origin.placed([Fault(ARGUMENTS, message)])
+            faults += case.origin.relocate([Fault(ARGUMENTS, message)])
     if faults:
         raise RequestRejected(*faults)
 
@@ -145,11 +145,11 @@ async def _check_tensors(state: ServiceState, caller: Caller, resolved: Resolved
             if size is None:
                 message = f"you have no tensor {digest}; upload it with PUT /v1/tensors/{{digest}}"
                 fault = Fault(_pointer_of_digest(case.bound, allocation.name), message)
-                raise RequestRejected(*case.origin.placed([fault]))
+                raise RequestRejected(*case.origin.relocate([fault]))
             total += size
         if total > MAX_UPLOADED_BYTES:
             message = f"the tensors take {total} bytes together, more than {MAX_UPLOADED_BYTES}"
-            raise RequestRejected(*case.origin.placed([Fault(ARGUMENTS, message)]))
+            raise RequestRejected(*case.origin.relocate([Fault(ARGUMENTS, message)]))
 
 
 def _pointer_of_digest(bound: BoundArguments, allocation: str) -> str:
@@ -173,7 +173,7 @@ async def _compile_job(
         try:
             check_hints(compiled.hints, case.bound)
         except RequestRejected as rejected:
-            raise type(rejected)(*case.origin.placed(rejected.faults)) from None
+            raise type(rejected)(*case.origin.relocate(rejected.faults)) from None
     return compiled.job
 
 

@@ -6,7 +6,7 @@ from launch.buffers.allocation import Allocation, Leaf, filled
 from launch.buffers.element_types import stored
 from launch.buffers.poison import poisoned
 from launch.checks.addresses import Slot
-from launch.checks.written_memory import Marks
+from launch.checks.written_memory import WrittenElements
 
 
 def leaf(*shape, offset=0, dtype="i8"):
@@ -21,7 +21,7 @@ def marks_of(memory, layout, init=None, elements=None):
                   "offset": layout.offset, "allocation": 0, "dtype": layout.dtype, "output": True}
     }  # fmt: skip
     allocation = Allocation("named", layout.dtype, True, memory)
-    return Marks([allocation], filled([described], arguments))
+    return WrittenElements([allocation], filled([described], arguments))
 
 
 def slot(layout):

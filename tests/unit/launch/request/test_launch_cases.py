@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from launch_of_add import COMPILATION, LAUNCH, OUTPUT, SIGNATURE, X, faults, resolved
 
-from launch.request.case import Case, merged_arguments
+from launch.request.case import Case, merge_arguments
 from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import resolve_launch
 
@@ -35,7 +35,7 @@ def test_what_every_case_says_itself_the_launch_need_not_say():
 
     [case] = resolve_launch(LaunchRequest.model_validate(launch)).cases
 
-    assert case.grid.written == (2,)
+    assert case.grid.source == (2,)
     assert case.bound.arguments.keys() == LAUNCH["arguments"].keys()
 
 
@@ -63,7 +63,7 @@ MERGED: dict[str, tuple[Any, Any, Any]] = {
 def test_an_argument_is_replaced_and_part_of_a_buffer_merged(name: str):
     base, change, merged = MERGED[name]
 
-    assert merged_arguments({"x": base, "n": 1}, {"x": change}) == {"x": merged, "n": 1}
+    assert merge_arguments({"x": base, "n": 1}, {"x": change}) == {"x": merged, "n": 1}
 
 
 def test_a_case_may_add_an_argument():
