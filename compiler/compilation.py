@@ -175,4 +175,4 @@ def new_compilation(job: CompileJob, toolchain: Toolchain | None, state: State) 
 def cancelled_compilation(job: CompileJob, toolchain: Toolchain | None) -> Compilation:
     """Return what GET answers for ten minutes after the last interest in `job` was withdrawn."""
     problem = failure_problem("cancelled", "Everybody who asked for this compilation withdrew.")
-    return new_compilation(job, toolchain, "cancelled").model_copy(update={"problem": problem})
+    return amended(new_compilation(job, toolchain, "cancelled"), problem=problem)

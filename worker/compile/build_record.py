@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from compiler.abi import abi_of
-from compiler.compilation import Artifact, Compilation, Resources, new_compilation
+from compiler.compilation import Artifact, Compilation, Resources, amended, new_compilation
 from compiler.diagnostic import STDOUT_CHARS, clipped
 from compiler.job import CompileJob
 from compiler.occupancy import Needs, occupancy, shared_limit_bytes
@@ -36,37 +36,44 @@ def build_record(
     progress.timings_ms["total"] = (time.monotonic() - started) * 1000
     failed = failure.diagnostics if failure else []
     diagnostics = kept_diagnostics([*failed, *progress.diagnostics], children=CHILDREN)
-    made: dict[str, Any] = {
-        "state": "failed" if failure else "succeeded",
-        "kernel": progress.kernel or job.kernel,
-        "artifacts": {
+    record = amended(
+        new_compilation(job, toolchain, "failed" if failure else "succeeded"),
+        kernel=progress.kernel or job.kernel,
+        artifacts={
             stage: _artifact(job.key, stage, digest, len(progress.stages[stage]))
             for stage, digest in digests.items()
         },
-        "parameters": list(progress.parameters),
-        "timings_ms": {name: round(ms, 3) for name, ms in progress.timings_ms.items()},
-        "diagnostics": diagnostics,
-        "complete": not progress.assumptions,
-        "assumptions": list(progress.assumptions),
-        "stdout": clipped(progress.stdout, STDOUT_CHARS),
-    }
+        parameters=list(progress.parameters),
+        timings_ms={name: round(ms, 3) for name, ms in progress.timings_ms.items()},
+        diagnostics=diagnostics,
+        complete=not progress.assumptions,
+        assumptions=list(progress.assumptions),
+        stdout=clipped(progress.stdout, STDOUT_CHARS),
+    )
     if failure is not None:
-        made["problem"] = failure_problem(failure.slug, str(failure), failure.parameter)
-    elif progress.metadata is not None:
-        made["metadata"] = _metadata(job, progress.metadata)
-        # the name and the shared memory are settled with the LLVM IR: before it nothing can launch
-        if progress.metadata.get("shared") is not None:
-            made["abi"] = abi_of(
-                job.target,
-                progress.parameters,
-                progress.metadata,
-                extents_listed=job.ir is not None,
-            )
-            needs = _needs(job, progress.metadata, progress.resources or {})
-            made["resources"] = _resources(job, needs, progress.resources or {})
-            asked = CompiledWith(job.options, progress.parameters)
-            made["diagnostics"] += warnings(job.target, needs, asked)
-    return new_compilation(job, toolchain, "succeeded").model_copy(update=made)
+        problem = failure_problem(failure.slug, str(failure), failure.parameter)
+        return amended(record, problem=problem)
+    if progress.metadata is None:
+        return record
+    return _with_metadata(record, job, progress, progress.metadata)
+
+
+def _with_metadata(
+    record: Compilation, job: CompileJob, progress: Progress, metadata: dict[str, Any]
+) -> Compilation:
+    record = amended(record, metadata=_metadata(job, metadata))
+    # the name and the shared memory are settled with the LLVM IR: before it nothing can launch
+    if metadata.get("shared") is None:
+        return record
+    resources = progress.resources or {}
+    needs = _needs(job, metadata, resources)
+    asked = CompiledWith(job.options, progress.parameters)
+    return amended(
+        record,
+        abi=abi_of(job.target, progress.parameters, metadata, extents_listed=job.ir is not None),
+        resources=_resources(job, needs, resources),
+        diagnostics=[*record.diagnostics, *warnings(job.target, needs, asked)],
+    )
 
 
 def _artifact(key: str, stage: str, digest: str, size_bytes: int) -> Artifact:

@@ -5,7 +5,8 @@ from typing import Generic, TypeVar
 
 from compiler.messages.orders import Order
 from compiler.messages.wire import header_of
-from worker.compile.reports import FailureReport, Report, read_report
+from compiler.target import BINARY_STAGES
+from worker.compile.reports import FailureReport, Malformed, Report, read_report
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.child_process import MoreTime, OnStage
 from worker.pool.pool import Pool
@@ -54,3 +55,23 @@ def read_run(outcome: ChildOutcome, model: type[_Report]) -> ChildRun[_Report]:
         None if outcome.result is None else read_report(model, outcome.result),
         None if outcome.failure is None else read_report(FailureReport, outcome.failure),
     )
+
+
+def read_stages(order: Order, outcome: ChildOutcome) -> dict[str, bytes]:
+    """Return the stages of `outcome` that `order` asks for. Raises Malformed for any other."""
+    stages: dict[str, bytes] = {}
+    for stage in outcome.stages:
+        if stage.name not in order.stages:
+            raise Malformed(f"a {order.task} child does not make the stage {stage.name!r}")
+        if stage.name not in BINARY_STAGES and not _is_text(stage.body):
+            raise Malformed(f"the stage {stage.name} is not UTF-8 text")
+        stages[stage.name] = stage.body
+    return stages
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

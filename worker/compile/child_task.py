@@ -19,9 +19,9 @@ from worker.compile.child_failure import (
     stage_under_way,
     warnings_of,
 )
-from worker.compile.child_run import ChildRun, carry_out, read_run
+from worker.compile.child_run import ChildRun, carry_out, read_run, read_stages
 from worker.compile.progress import Progress
-from worker.compile.reports import BackReport, LogReport, Malformed, Report, read_stages
+from worker.compile.reports import BackReport, LogReport, Malformed, Report
 from worker.pool.child_outcome import Stage
 from worker.pool.pool import Pool
 

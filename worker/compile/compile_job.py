@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from compiler.compilation import Compilation, new_compilation
+from compiler.compilation import Compilation, amended, new_compilation
 from compiler.job import CompileJob
 from compiler.problem import failure_problem
 from compiler.toolchain import Toolchain
@@ -166,4 +166,4 @@ def mistaken_compilation(job: CompileJob, toolchain: Toolchain) -> Compilation:
     """Return the failed compilation of a job that the worker itself made a mistake with."""
     detail = "The worker made a mistake; its log holds the details under the key."
     problem = failure_problem("worker_lost", detail)
-    return new_compilation(job, toolchain, "failed").model_copy(update={"problem": problem})
+    return amended(new_compilation(job, toolchain, "failed"), problem=problem)

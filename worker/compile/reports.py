@@ -21,10 +21,7 @@ from compiler.diagnostic import MESSAGE_CHARS, Assumption, Diagnostic, clipped
 from compiler.inspection import InspectedKernel
 from compiler.json_number import LARGEST_EXACT
 from compiler.messages import reports as messages
-from compiler.messages.orders import Order
-from compiler.target import BINARY_STAGES
 from worker.compile.diagnostic_bounds import bounded_assumption, kept_diagnostics
-from worker.pool.child_outcome import ChildOutcome
 from worker.pool.child_protocol import MOST_MS
 
 OPTION_ASKED = "option_asked"
@@ -296,23 +293,3 @@ def read_report(model: type[_Report], header: dict[str, Any]) -> _Report:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise Malformed(f"{where}: {first['msg']}") from None
-
-
-def read_stages(order: Order, outcome: ChildOutcome) -> dict[str, bytes]:
-    """Return the stages of `outcome` that `order` asks for. Raises Malformed for any other."""
-    stages: dict[str, bytes] = {}
-    for stage in outcome.stages:
-        if stage.name not in order.stages:
-            raise Malformed(f"a {order.task} child does not make the stage {stage.name!r}")
-        if stage.name not in BINARY_STAGES and not _is_text(stage.body):
-            raise Malformed(f"the stage {stage.name} is not UTF-8 text")
-        stages[stage.name] = stage.body
-    return stages
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
