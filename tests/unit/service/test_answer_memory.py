@@ -7,7 +7,9 @@ from service.compilations.cache import AnswerMemory, request_digest
 
 
 def remembered(key: str, size_bytes: int = 10) -> RenderedAnswer:
-    return RenderedAnswer(key, 200, b"x" * size_bytes, {"Location": f"/v1/compilations/{key}"})
+    return RenderedAnswer(
+        key, 200, b"x" * size_bytes, [(b"location", f"/v1/compilations/{key}".encode())]
+    )
 
 
 def test_an_answer_is_found_under_its_digest():
