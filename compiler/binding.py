@@ -1,8 +1,6 @@
-"""A specialization bound to a kernel's parameters: what only the source can tell is checked here.
+"""Binds a specialization to a kernel's parameters: what only the source can tell is checked here.
 
-Works on the facts that the cut found; the source itself is not seen.
-
-What is said of a parameter that a specialization does not fit. Words only; decides nothing.
+Works on the facts that slicing found; the source itself is not seen.
 """
 
 from __future__ import annotations
@@ -140,7 +138,7 @@ class Binding:
 def bind(
     kernel: str, facts: list[dict[str, Any]], specialization: Specialization, *, sure: bool = True
 ) -> Binding:
-    """Bind `specialization` to the parameters in `facts` (see the cut's KernelFacts).
+    """Bind `specialization` to the parameters in `facts` (see KernelFacts in the worker's reports).
 
     Not `sure`: which of them are constexprs only looks so, and the front child checks it. Raises
     BindingFailed (`missing_constexpr`, `extra_argument`), which tells all that is wrong.
@@ -194,7 +192,7 @@ def with_defaults(
 ) -> tuple[compilation.Parameter, ...]:
     """Return `parameters` with the values of defaults that only executing the source could tell."""
     return tuple(
-        item.model_copy(update={"value": plain_value(defaults[item.name])})
+        compilation.amended(item, value=plain_value(defaults[item.name]))
         if item.role == "constexpr" and item.name in defaults
         else item
         for item in parameters

@@ -1,8 +1,7 @@
-"""The record of a compilation with nothing made yet: what every state starts from.
+"""The compilation resource: the record that is stored under its key and answered over HTTP.
 
-The compilation resource: the record that is stored under its key and answered over HTTP.
-
-Only data; who makes it and how it is kept is not known here.
+Only data, and the record with nothing made yet that every state starts from. Who makes it and how
+it is kept is not known here.
 """
 
 from typing import Any, Literal, TypeVar

@@ -1,14 +1,10 @@
 """Theoretical occupancy: how many blocks a multiprocessor holds, and what it runs out of.
 
-For CUDA the arithmetic is that of NVIDIA's cuda_occupancy.h. For AMD the compiler itself says how
-many waves the registers of a SIMD allow; what the workgroups share limits that further.
-
-What one multiprocessor of a target has to give to the blocks that are resident on it.
-
-CUDA: NVIDIA's CUDA C++ Programming Guide ("Technical Specifications per Compute Capability"), its
-cuda_occupancy.h and the architecture traits of its CCCL. AMD: the CDNA and RDNA instruction set
-architecture guides, and LLVM's User Guide for the AMDGPU backend with the tables behind its
-llvm-calc-occupancy. What stands in none of them is not here.
+For CUDA the arithmetic is that of NVIDIA's cuda_occupancy.h, the numbers are those of the CUDA C++
+Programming Guide ("Technical Specifications per Compute Capability") and of the architecture traits
+of its CCCL. For AMD the compiler itself says how many waves the registers of a SIMD allow; what
+workgroups share is that of the CDNA and RDNA instruction set architecture guides and of LLVM's User
+Guide for the AMDGPU backend. What stands in none of them is not here.
 """
 
 from __future__ import annotations
@@ -187,16 +183,23 @@ def _on_hip(
         fits = needs.shared_bytes <= has.lds_bytes_per_workgroup
         by_resource["shared_memory"] = has.lds_bytes // lds_bytes if fits else 0
     limited_by, blocks = min(by_resource.items(), key=lambda item: item[1])
-    found = _occupancy(blocks, waves, most_waves, limited_by)
-    return found.model_copy(update={"waves_per_simd": round(blocks * waves / has.simds, 2)})
+    resident_waves = round(blocks * waves / has.simds, 2)
+    return _occupancy(blocks, waves, most_waves, limited_by, resident_waves)
 
 
-def _occupancy(blocks: int, warps: int, most_warps: int, limited_by: str) -> Occupancy:
+def _occupancy(
+    blocks: int,
+    warps: int,
+    most_warps: int,
+    limited_by: str,
+    waves_per_simd: float | None = None,
+) -> Occupancy:
     return Occupancy(
         blocks_per_sm=blocks,
         warps_per_sm=blocks * warps,
         ratio=round(blocks * warps / most_warps, 4),
         limited_by=limited_by,
+        waves_per_simd=waves_per_simd,
     )
 
 

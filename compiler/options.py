@@ -1,11 +1,9 @@
 """Compile options checked against what a toolchain offers: a whitelist, typed, with ranges.
 
-Nothing unknown is dropped and nothing outside the table reaches the compiler.
-
-The options that a front end is not told, so that one front result serves all their values.
-
-A front end that asks for one all the same is run again and told everything: this list makes
-compilations faster, it never decides what they come to.
+Nothing unknown is dropped and nothing outside of the table reaches the compiler. A front end is not
+told the options that only back ends read, so that one result of it serves all their values; one
+that asks for them all the same is run again with all, so that list decides how fast a compilation
+is and never what it comes to.
 """
 
 import sys

@@ -1,11 +1,7 @@
-"""Makes AMD code objects the way Triton does, with memory in place of its temporary files.
+"""AMD code objects: made in memory as Triton makes them, and what the assembly reports of them.
 
-lld renames a finished file into place, which nothing permits here; to a pipe it just writes. It
-does so in a process of its own, as a pipe must be read meanwhile.
-
-What AMD assembly says of its kernel, read from the metadata at its end.
-
-Standard library only.
+lld renames a finished file into place, which nothing permits here; to a pipe it just writes, in a
+process of its own, as a pipe must be read meanwhile. Opens no file.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""The task that reads what a compiler wrote to standard error before it failed.
+"""The tasks that derive something from a compilation's texts: its log read, its lines, its exports.
 
-That text may be whatever hostile code wrote, so it is read here and not beside the store.
-
-The task that maps the lines of all artifacts back to the user's source.
-
-The task that writes a kernel down as a file of another language.
+All of it is pure text that hostile code may have worded, so it is read in a child and not beside
+the store. Runs nothing of the user's.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """Reads what Triton's C++ side wrote to stderr: MLIR errors, LLVM aborts, failed assertions.
 
-Pure text, no Triton.
-
-What a dying compiler says is not trusted: it only becomes messages, bounded in number and length.
-
-What MLIR and LLVM complain of, in the words of whoever wrote the kernel, and what to do.
-
-Pure text; a message that nothing better is known for stays as it is.
+Each complaint becomes a diagnostic in the words of whoever wrote the kernel, with what to do; one
+that nothing better is known for stays as it is. Pure text, no Triton. What a dying compiler wrote
+is not trusted: it only becomes messages, bounded in number and length.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""The task that runs the pipeline again and tells what each pass made of the module.
+"""The task that runs the pipeline again and shows what each pass made of the module.
 
-Reads MLIR's IR printing: which pass was about to run, and the module that it was given.
-
-Triton has its pass managers print before every pass when MLIR_ENABLE_DUMP is set.
-
-Watches what Triton does with LLVM itself after the last MLIR pass: translate, link, optimize.
+Triton has its pass managers print before every pass when MLIR_ENABLE_DUMP is set; what Triton does
+with LLVM itself after the last of them (translate, link, optimize) is watched here.
 """
 
 from __future__ import annotations

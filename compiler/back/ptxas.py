@@ -1,8 +1,6 @@
-"""Assembles PTX by running ptxas ourselves, without a file: all it reads and writes is memory.
+"""Assembles PTX by running ptxas without a file, and reads what it reports: resources and errors.
 
-What ptxas says, read: resources from `-v`, and errors with their lines.
-
-Standard library only.
+All that ptxas reads and writes is memory. Standard library only.
 """
 
 from __future__ import annotations

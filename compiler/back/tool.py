@@ -1,9 +1,8 @@
 """Runs one of the toolchain's programs over memory: what it reads and writes are no files.
 
-Keeps LLVM from opening files while it reads what a user wrote.
-
-Inline assembly may hold directives (`.incbin`, `.include`) that copy a file into the code. Who
-has no descriptor left opens none, however such a directive is spelled.
+Also keeps LLVM from opening files while it reads what a user wrote: inline assembly may hold
+directives (`.incbin`, `.include`) that copy a file into the code, and who has no descriptor left
+opens none, however such a directive is spelled.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The task that packs a compilation as Triton's own cache keeps it, for a hit elsewhere.
 
-The program inside the export `triton-cache`, which puts the files where Triton looks for them.
-
-Unpacking is not enough: Triton lists the files of an entry by their absolute paths.
+Unpacking is not enough, as Triton lists the files of an entry by their absolute paths: so a program
+inside of the export puts the files where Triton looks for them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The export `c`: one header with the cubin and a launcher on the CUDA driver API.
 
-What of the CUDA driver API an exported C header needs, for machines without cuda.h.
-
-Names, numbers and layouts are those of NVIDIA's public driver API documentation.
+What of that API it needs is declared in it, for machines without cuda.h; names, numbers and layouts
+are those of NVIDIA's public driver API documentation.
 """
 
 from __future__ import annotations

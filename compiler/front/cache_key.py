@@ -1,11 +1,8 @@
 """The task that hashes a kernel as Triton's own JIT does for its cache.
 
 It loads the slice, as Triton's hash follows the functions that a kernel uses, but only one that
-runs no code of its author's: what does could choose the key that others find the kernel by.
-
-Types as Triton's JIT writes them when it names a specialization, where that is not our spelling.
-
-The compiler reads both; only the hash of a source sees the difference.
+runs no code of its author's: such code could choose the key that others find the kernel by. Types
+are spelled as the JIT spells them, as the hash sees the difference that compilers do not.
 """
 
 from __future__ import annotations

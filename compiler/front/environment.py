@@ -1,13 +1,8 @@
-"""Tells what failed because this machine lacks something from what would fail on any machine.
+"""What user code lacks here: what the sandbox refuses to it, and what is assumed in its place.
 
-Recognizes what the sandbox refused to user code, in the exception that came of it.
-
-Whoever raises the same exception by hand is believed: it costs nobody but themselves the cache.
-
-What had to be assumed while user code was executed, and whether anything stood in for it.
-
-Where a module, a GPU or an answer of theirs is not here, user code is told something in its place;
-each time it decides by that, the line is noted here, so that the answer can say so.
+Where a module, a GPU or an answer of theirs is not here, user code gets something in its place, and
+each time it decides by that, the line is noted, so that the answer can say so. An exception that
+somebody raises by hand to look like a refusal is believed: it costs nobody but them the cache.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The task that asks a kernel's own `JITFunction` what Triton sees in its parameters.
+"""Finds the jit function to compile in a loaded module; asks it what Triton sees in its parameters.
 
-It executes the slice, like `front`; it is for sources whose text alone cannot tell (see `facts`).
-
-Finds the jit function to compile in a loaded module.
+The task `parameters` executes the slice, as `front` does, for sources whose text alone cannot tell
+(see `facts`).
 """
 
 from __future__ import annotations

@@ -15,13 +15,13 @@ from compiler.front.jit_function import parameters
 from compiler.front.warming import forget, touch, warm_up
 from compiler.messages import orders
 from compiler.messages.wire import Task, task_of
-from compiler.slice.slice import cut
+from compiler.slice.slice import slice_kernel
 
 __all__ = ["TASKS", "forget", "touch", "warm_up"]
 
 TASKS: dict[str, Task] = dict(
     [
-        task_of(orders.SliceOrder, cut),
+        task_of(orders.SliceOrder, slice_kernel),
         task_of(orders.FrontOrder, front),
         task_of(orders.ParametersOrder, parameters),
         task_of(orders.BackOrder, back),

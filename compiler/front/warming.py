@@ -28,7 +28,7 @@ from compiler.front.stubs import driver_stub, torch_stub, triton_modules
 from compiler.front.stubs.triton_modules import absence
 from compiler.messages.orders import BackOrder, FrontOrder, SliceOrder
 from compiler.messages.reports import FrontReport
-from compiler.slice.slice import cut
+from compiler.slice.slice import slice_kernel
 from compiler.target import Target
 
 
@@ -132,9 +132,9 @@ def warm_up() -> None:
 
 
 def touch(profile: str) -> None:
-    """Run a tiny task of `profile`'s kind (cut, front, back) to take its page faults early."""
+    """Run a tiny task of `profile`'s kind (slice, front, back) to take its page faults early."""
     if profile == "cut":
-        cut(SliceOrder(), _SOURCE)
+        slice_kernel(SliceOrder(), _SOURCE)
     elif profile == "front":
         _front(_TARGET)
     else:

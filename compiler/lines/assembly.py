@@ -1,11 +1,9 @@
 """The line map of PTX and AMD assembly: from `.loc`, which holds until the next one.
 
 Inlined calls stand in the directive itself (`inlined_at`) or in its comment (`@[ file:line:...`).
-
-Gives instructions without a line the place where the register that they write is next read.
-
-LLVM leaves the line out where it merged code of several lines, and for constants that it moved.
-Control flow is not followed: next means further down.
+LLVM leaves the line out where it merged code of several lines, and for constants that it moved:
+such instructions get the place where their register is next read, further down, as control flow is
+not followed.
 """
 
 from __future__ import annotations

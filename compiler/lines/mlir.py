@@ -1,10 +1,8 @@
 """The line map of MLIR text (TTIR, TTGIR): from the locations that its operations end with.
 
 An operation with regions has its location behind the last closing brace; its first line gets it.
-
-Reads MLIR's location attributes: aliases, inlined calls, fused and named locations.
-
-The grammar is MLIR's (mlir/lib/AsmParser/LocationParser.cpp), of which Triton prints this part.
+The grammar of locations (aliases, inlined calls, fused and named ones) is MLIR's
+(mlir/lib/AsmParser/LocationParser.cpp), of which Triton prints this part.
 """
 
 from __future__ import annotations

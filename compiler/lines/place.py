@@ -1,9 +1,8 @@
-"""Gives values that the compiler made up the place where they are first used.
+"""Where a line of an artifact comes from: places in source files, innermost inlined call first.
 
-Constants that a pass pulled together, and instructions that LLVM merged from several lines, have
-no location of their own. Who reads the user's line wants to see them there.
-
-Where a line of an artifact comes from: places in source files, innermost inlined call first.
+Constants that a pass pulled together, and instructions that LLVM merged from several lines, have no
+location of their own: they get the place where they are first used, as who reads the user's line
+wants to see them there.
 """
 
 from __future__ import annotations

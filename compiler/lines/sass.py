@@ -1,9 +1,7 @@
-"""Writes the user's lines over instructions of which nvdisasm only knows the line of PTX.
+"""The line map of SASS: comments as `nvdisasm -gi` writes them hold for the instructions below.
 
 The line table that ptxas writes for the user's file is wrong in inline assembly (see `assembly`);
-the lines of the PTX itself are not, and from there our own map leads on.
-
-The line map of SASS: comments as `nvdisasm -gi` writes them hold for the instructions below.
+the lines of the PTX are not, and from there our own map leads on to the user's.
 """
 
 from __future__ import annotations

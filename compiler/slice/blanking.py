@@ -1,4 +1,4 @@
-"""Cuts a module down to what its kernel can see; unreached lines are blanked, never removed.
+"""Reduces a module to what its kernel can see; lines out of reach are blanked, never removed.
 
 A statement is left out only when it cannot matter: docs/correctness.md states the rule.
 """

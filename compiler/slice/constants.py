@@ -1,9 +1,8 @@
-"""Which names of a source surely stand for what its text says: bound once, where all can see it.
+"""Which names of a source surely stand for what its text says; constants in it, as tagged JSON.
 
 Triton decides from the objects that a parameter's annotation and default are. The text tells them
-only where nothing else can have been put in their place; of all else this says nothing.
-
-Values written in source, as tagged JSON, without evaluating anything.
+only where a name is bound once, where all can see it; of all else this says nothing. Nothing is
+evaluated.
 """
 
 from __future__ import annotations

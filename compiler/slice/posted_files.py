@@ -1,8 +1,6 @@
-"""Jit functions that a source takes from the files beside it, as far as their texts say.
+"""Which of a request's further files a source imports, and the jit functions it takes from them.
 
-Reads syntax only, executes nothing.
-
-Which of a request's further files a slice imports, and where among them the source stands.
+As far as their texts say: reads syntax only, executes nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The task that cuts a source down to its kernel's slice and states facts.
-
-Reads syntax only, executes nothing.
+"""The task that reduces a source to the slice of its kernel, and states facts of the kernel.
 
 A slice holds everything that its kernel can see and nothing else, which is what makes it a key:
-an edit elsewhere changes nothing, and what is not in it cannot have had an influence.
+an edit elsewhere changes nothing, and what is not in it cannot have had an influence. Reads syntax
+only, executes nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class _Source:
     effects: Effects
 
 
-def cut(order: SliceOrder, body: bytes, send: object = None) -> SliceReport:
+def slice_kernel(order: SliceOrder, body: bytes, send: object = None) -> SliceReport:
     """Return the slice of the kernel that `order` names, the files it imports, and the facts.
 
     Raises `Failure`: `syntax_error`, `unknown_kernel`, `ambiguous_kernel`.

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from compiler.messages.orders import SliceOrder
-from compiler.slice.slice import cut
+from compiler.slice.slice import slice_kernel
 
 HEAD = (
     "import triton\nimport triton.language as tl\nx0 = 1\nD0 = {}\ndef g0(): return 1\n"
@@ -38,7 +38,7 @@ def seconds(line: str, count: int) -> float:
         gc.collect()
         gc.disable()  # what else this process holds is none of the cut's doing
         started = time.process_time()
-        cut(SliceOrder(kernel="k"), text)
+        slice_kernel(SliceOrder(kernel="k"), text)
         spent_s = time.process_time() - started
         gc.enable()
         return spent_s

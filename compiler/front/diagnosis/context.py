@@ -1,10 +1,7 @@
-"""What Triton's own functions were given when they raised: types, by the names they use.
+"""What is known where a front-end error happened: the node, its values, what Triton was given.
 
-Reads an exception's traceback; a version of Triton that names things otherwise tells nothing here.
-
-What is known where a front-end error happened, and what may be told of it.
-
-Read by the hints. Must not decide anything.
+Read from an exception's traceback, for the hints; a version of Triton that names things otherwise
+gives less. Must not decide anything.
 """
 
 from __future__ import annotations

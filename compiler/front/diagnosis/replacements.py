@@ -1,11 +1,8 @@
-"""What to write instead of names that other libraries have and triton.language has not.
+"""What to write instead of names that triton.language does not have, or has no more.
 
-The names are those that people bring from torch, NumPy, CUDA and Python; `x` is their tensor.
-
-Where names of triton.language that old kernels use have gone.
-
-What every release from 3.6 on lacks is looked for in libdevice; what some still have is told by
-those, so that a request may name one of them.
+They are those that people bring from torch, NumPy, CUDA and Python (`x` is their tensor), and those
+of old kernels. What every release from 3.6 on lacks is looked for in libdevice; what some still
+have is named with those releases, so that a request may choose one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Stands in for torch, so that annotations, constants and conditions can mention it.
+"""Stands in for torch where it is not installed, so that annotations and constants can mention it.
 
-Knows dtypes and which machine is compiled for. Nothing is computed with it: what would need a real
-answer raises, and is left out.
-
-torch's dtypes where torch is not installed: their names, sizes and limits, and nothing else.
+Knows dtypes (names, sizes, limits) and which machine is compiled for. Nothing is computed with it:
+what would need a real answer raises, and is left out.
 """
 
 from __future__ import annotations

@@ -1,18 +1,10 @@
-"""Lets user code execute Triton's modules once more, without reading their files.
+"""Triton's modules as user code finds them: executed once more, hidden, or passed on by packages.
 
-Packages that look for a function in several versions of Triton load its modules through their
-`spec.loader.exec_module`. Others wrap one of its functions anew, for which Triton reads its text.
-
-Hides an installed library from imports, so that every environment's zygotes are alike.
-
-With torch in one worker's environment and not in another's, what a source finds when it imports
-torch would differ between them, and so could what the same toolchain makes of it.
-
-Triton's own modules, where a package passes them on: `from package.compat import tl, triton`.
-
-Such packages probe the machine first and hand out empty stand-ins where there is no GPU; nothing
-compiles with those, so the names mean Triton's modules here. What a posted file really defines
-under such a name stays what it is. Decides nothing else.
+Packages load Triton's modules through their `spec.loader.exec_module`, or wrap one of its functions
+anew, for which Triton reads its text: neither reads a file here. Installed libraries are hidden
+from imports, so that what a source finds is the same in every worker. Packages that hand out
+empty stand-ins for Triton where there is no GPU get the real modules, and what a posted file really
+defines under such a name stays what it is.
 """
 
 from __future__ import annotations

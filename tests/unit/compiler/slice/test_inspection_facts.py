@@ -9,7 +9,7 @@ import pytest
 from compiler.diagnostic import Failure
 from compiler.messages.orders import SliceOrder
 from compiler.messages.wire import members_of
-from compiler.slice.slice import cut
+from compiler.slice.slice import slice_kernel
 
 HEAD = "import triton\nimport triton.language as tl\n"
 JIT = "@triton.jit\ndef double(x):\n    return x + x\n"
@@ -18,7 +18,7 @@ CALLER = HEAD + "@triton.jit\ndef k(x):\n    tl.store(x, double(1.0))\n"
 
 def kernels_of(text: str, files: dict[str, str] | None = None) -> list[dict[str, Any]]:
     order = SliceOrder(inspect=True, files=files or {})
-    found: list[dict[str, Any]] = cut(order, text.encode()).facts["kernels"]
+    found: list[dict[str, Any]] = slice_kernel(order, text.encode()).facts["kernels"]
     return found
 
 
@@ -98,7 +98,7 @@ MADE_INSIDE = {
 def test_a_kernel_made_inside_something_is_found_by_running_all(
     text: str, name: str, where: str
 ) -> None:
-    result = members_of(cut(SliceOrder(kernel=name), (HEAD + text).encode()))
+    result = members_of(slice_kernel(SliceOrder(kernel=name), (HEAD + text).encode()))
 
     assert result["whole"] is True
     assert f"made inside {where}" in result["notes"][0].message
@@ -108,7 +108,7 @@ def test_an_unknown_kernel_is_told_of_those_inside() -> None:
     text = HEAD + MADE_INSIDE["a class"][0]
 
     with pytest.raises(Failure) as caught:
-        cut(SliceOrder(kernel="kk"), text.encode())
+        slice_kernel(SliceOrder(kernel="kk"), text.encode())
 
     assert caught.value.slug == "unknown_kernel"
     assert "inside functions and classes there are: Ops.k" in caught.value.message

@@ -9,13 +9,13 @@ import pytest
 from compiler.diagnostic import Failure
 from compiler.messages.orders import SliceOrder
 from compiler.messages.wire import members_of
-from compiler.slice.slice import cut
+from compiler.slice.slice import slice_kernel
 
 HEAD = "import triton\nimport triton.language as tl\n"
 
 
 def cut_text(text: str, **header: Any) -> dict[str, Any]:
-    return members_of(cut(SliceOrder(**header), text.encode()))
+    return members_of(slice_kernel(SliceOrder(**header), text.encode()))
 
 
 def kept(text: str, **header: Any) -> list[str]:
@@ -203,7 +203,7 @@ def test_any_newline_is_a_newline(newline: str) -> None:
 
 
 def test_a_byte_order_mark_is_ignored() -> None:
-    assert cut(SliceOrder(), b"\xef\xbb\xbf" + (HEAD + KERNEL).encode()).kernel == "k"
+    assert slice_kernel(SliceOrder(), b"\xef\xbb\xbf" + (HEAD + KERNEL).encode()).kernel == "k"
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_a_foreign_decorator_is_told_apart_from_none() -> None:
 )
 def test_text_that_cannot_be_read_is_a_syntax_error(body: bytes) -> None:
     with pytest.raises(Failure) as caught:
-        cut(SliceOrder(), body)
+        slice_kernel(SliceOrder(), body)
 
     assert caught.value.slug == "syntax_error"
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from compiler.messages.orders import SliceOrder
-from compiler.slice.slice import cut
+from compiler.slice.slice import slice_kernel
 
 HEAD = "import triton\nimport triton.language as tl\n"
 
 
 def kernel(text: str) -> dict[str, Any]:
-    found = cut(SliceOrder(kernel="k"), text.encode()).facts["kernels"]
+    found = slice_kernel(SliceOrder(kernel="k"), text.encode()).facts["kernels"]
     known: dict[str, Any] = next(one for one in found if one["name"] == "k")
     return known
 
