@@ -183,7 +183,7 @@ def _slots(name: str, kind: Any, target: Target) -> Iterator[_Slot]:
     elif match := _DESCRIPTOR.match(kind):
         rank = len(match[1].split(","))
         has_maps = target.backend == "cuda" and int(target.arch) >= _FIRST_WITH_TENSOR_MAPS
-        yield from _tensor_map(name, rank) if has_maps else _described(name, rank)
+        yield from _tensor_map(name, rank) if has_maps else _descriptor_without_map(name, rank)
     else:
         scalar = kind.partition(":")[0]
         if scalar not in SCALAR_BYTES:
@@ -197,7 +197,7 @@ def _tensor_map(name: str, rank: int) -> Iterator[_Slot]:
     yield from _extents(name, rank)
 
 
-def _described(name: str, rank: int) -> Iterator[_Slot]:
+def _descriptor_without_map(name: str, rank: int) -> Iterator[_Slot]:
     """Without tensor maps a descriptor is a pointer with its shape, twice, and its flags."""
     yield ("pointer", f"{name}.base", 8, 8)
     for part in ("shape", "stride"):

@@ -31,7 +31,7 @@ _OF_DECORATORS = {
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """One thing that does not fit: what is said of which parameter, and what to do about it.
+    """One thing that does not fit: with which parameter, and what to do about it.
 
     `suggested` is the parameter that was probably meant.
     """
@@ -44,7 +44,7 @@ class Misfit:
 
 
 def unknown(kernel: str, given: Iterable[str], names: Sequence[str]) -> list[Misfit]:
-    """Return what is said of those of `given` that are none of the kernel's parameters, `names`."""
+    """Return a misfit for each of `given` that is none of the kernel's parameters, `names`."""
     found: list[Misfit] = []
     for name in given:
         if name in names:
@@ -59,18 +59,18 @@ def unknown(kernel: str, given: Iterable[str], names: Sequence[str]) -> list[Mis
 
 
 def without_value(kernel: str, fact: Mapping[str, Any]) -> Misfit:
-    """Return what is said of a constexpr that has neither a value nor a default."""
+    """Return the misfit of a constexpr that has neither a value nor a default."""
     name = fact["name"]
-    said = f"constexpr parameter `{name}` of `{kernel}` has no value"
+    problem = f"constexpr parameter `{name}` of `{kernel}` has no value"
     setter = fact.get("set_by")
     if setter is None:
-        return Misfit("missing_constexpr", f"{said}: add it to `constexprs`", name)
-    message = f"{said}: {_OF_DECORATORS[setter]}, so give it in `constexprs`"
+        return Misfit("missing_constexpr", f"{problem}: add it to `constexprs`", name)
+    message = f"{problem}: {_OF_DECORATORS[setter]}, so give it in `constexprs`"
     return Misfit("missing_constexpr", message, name, _hint(fact))
 
 
 def without_type(kernel: str, fact: Mapping[str, Any]) -> Misfit:
-    """Return what is said of a parameter that has neither a type nor a value."""
+    """Return the misfit of a parameter that has neither a type nor a value."""
     name = fact["name"]
     example = "*fp32:16" if name.lower().endswith("ptr") else "i32"
     message = (
@@ -97,7 +97,7 @@ def _hint(fact: Mapping[str, Any]) -> str:
     return f"Add it to `constexprs`: the first configuration has {name} = {value}."
 
 
-_MOST_TOLD = 50
+_MOST_SHOWN = 50
 
 
 class BindingFailed(Exception):
@@ -115,10 +115,10 @@ class BindingFailed(Exception):
     @classmethod
     def of(cls, misfits: Sequence[Misfit]) -> BindingFailed:
         """Return one failure for all of `misfits`, which are in the order to tell them in."""
-        first, told = misfits[0], misfits[:_MOST_TOLD]
-        said = [item.message.rstrip(".") for item in told[:-1]] + [told[-1].message]
-        failed = cls(first.slug, "; ".join(said), first.parameter)
-        failed.misfits = tuple(told)
+        first, shown = misfits[0], misfits[:_MOST_SHOWN]
+        problems = [item.message.rstrip(".") for item in shown[:-1]] + [shown[-1].message]
+        failed = cls(first.slug, "; ".join(problems), first.parameter)
+        failed.misfits = tuple(shown)
         return failed
 
 

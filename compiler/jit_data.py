@@ -135,9 +135,9 @@ def _kernel(name: Any) -> str | None:
 
 def _backend(options: Any, target: Any) -> str | None:
     """Return the backend; Triton 3.6 does not say the target, but the options name it too."""
-    for said, name in (target, "backend"), (options, "backend_name"):
-        if isinstance(said, dict) and isinstance(said.get(name), str):
-            return str(said[name])
+    for described, name in (target, "backend"), (options, "backend_name"):
+        if isinstance(described, dict) and isinstance(described.get(name), str):
+            return str(described[name])
     return None
 
 

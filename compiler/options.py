@@ -26,7 +26,7 @@ BACK_OPTIONS = frozenset(
 Not among them: `enable_fp_fusion` and `kpack`, about which reading options may give a warning."""
 
 
-def told_and_untold(options: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return the options that a front end is told, and the names of the others."""
     told = {name: value for name, value in options.items() if name not in BACK_OPTIONS}
     return told, sorted(options.keys() - told.keys())
@@ -117,7 +117,9 @@ def _article(kind: str) -> str:
 
 
 def _check_together(options: dict[str, Any], target: Target) -> None:
-    faults = [Fault(f"/options/{name}", said) for name, said in _contradictions(options, target)]
+    faults = [
+        Fault(f"/options/{name}", problem) for name, problem in _contradictions(options, target)
+    ]
     if faults:
         raise RequestRejected(*faults)
 

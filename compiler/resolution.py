@@ -36,7 +36,7 @@ def resolve(request: CompileRequest, toolchain: Toolchain, namespace: str) -> Co
     with collecting(faults):
         check_texts(request.source or "", request.files)
     with collecting(faults):
-        said = specified(request)
+        jit_data = read_specialization(request)
     with collecting(faults):
         target = _offered_target(request.target, toolchain)
         stop_after = request.stop_after or target.stages[-1]
@@ -47,21 +47,21 @@ def resolve(request: CompileRequest, toolchain: Toolchain, namespace: str) -> Co
             options = resolve_options(request.options, table, target)
     if faults:
         raise RequestRejected(*faults)
-    if inherited := said.options_for(target, table):
+    if inherited := jit_data.options_for(target, table):
         options = resolve_options(inherited | request.options, table, target)
     parts: dict[str, Any] = {
         "namespace": namespace,
         "source": request.source,
         "ir": request.ir.model_dump() if request.ir else None,
         "files": request.files,
-        "kernel": request.kernel or said.kernel,
-        "specialization_json": said.specialization.to_json(),
+        "kernel": request.kernel or jit_data.kernel,
+        "specialization_json": jit_data.specialization.to_json(),
         "options": options,
         "target_name": str(target),
         "stop_after": stop_after,
         "toolchain_id": toolchain.id,
     }
-    return _keyed(parts, request.timeout_s)
+    return _with_key(parts, request.timeout_s)
 
 
 def specialized_job(job: CompileJob, specialization: Specialization) -> CompileJob:
@@ -72,7 +72,7 @@ def specialized_job(job: CompileJob, specialization: Specialization) -> CompileJ
         for name, item in specialization.named.items()
     }
     parts["specialization_json"] = replace(specialization, named=named).to_json()
-    return _keyed(parts, job.timeout_s)
+    return _with_key(parts, job.timeout_s)
 
 
 def _spelled_as_posted(kind: Any) -> Any:
@@ -85,11 +85,11 @@ def _spelled_as_posted(kind: Any) -> Any:
     return canonical_type(name) + colon + suffix
 
 
-def _keyed(parts: dict[str, Any], timeout_s: float) -> CompileJob:
+def _with_key(parts: dict[str, Any], timeout_s: float) -> CompileJob:
     return CompileJob(key=compile_key(**parts), timeout_s=timeout_s, **parts)
 
 
-def specified(request: CompileRequest) -> JitData:
+def read_specialization(request: CompileRequest) -> JitData:
     """Return what a request says of the kernel's parameters, in either form.
 
     Raises RequestRejected.

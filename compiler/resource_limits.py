@@ -50,10 +50,10 @@ def warnings(target: Target, needs: Needs, asked: CompiledWith) -> list[Diagnost
         Diagnostic(
             severity="warning",
             stage=last,
-            message=f"The kernel cannot be launched on {target}: {said}.",
+            message=f"The kernel cannot be launched on {target}: {excess}.",
             hint=_advice(what, asked),
         )
-        for what, said in _excesses(target, needs)
+        for what, excess in _excesses(target, needs)
     ]
 
 

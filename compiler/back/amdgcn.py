@@ -43,12 +43,12 @@ def resources(amdgcn: str) -> dict[str, int]:
     `waves_per_simd`, where the compiler says it, is how many waves the registers leave room for.
     """
     found = {name: int(value) for name, value in _NUMBER.findall(_metadata(amdgcn))}
-    said = {name: found.get(field, 0) for name, field in _NAMES.items()}
+    reported = {name: found.get(field, 0) for name, field in _NAMES.items()}
     if occupancy := _OCCUPANCY.search(amdgcn):
-        said["waves_per_simd"] = int(occupancy[1])
-    spilled_bytes = said["vgpr_spills"] * _BYTES_PER_REGISTER
-    return said | {
-        "registers": said["vgpr"],
+        reported["waves_per_simd"] = int(occupancy[1])
+    spilled_bytes = reported["vgpr_spills"] * _BYTES_PER_REGISTER
+    return reported | {
+        "registers": reported["vgpr"],
         "spill_store_bytes": spilled_bytes,
         "spill_load_bytes": spilled_bytes,
     }

@@ -17,7 +17,7 @@ from compiler.messages.orders import BackOrder
 from compiler.messages.reports import BackReport, BlockLocations, Lowered
 from compiler.messages.wire import Send
 
-SAID = (
+METADATA = (
     "name", "num_warps", "num_ctas", "num_stages", "warp_size", "maxnreg", "shared", "tmem_size",
     "global_scratch_size", "global_scratch_align", "profile_scratch_size", "profile_scratch_align",
     "tensordesc_meta", "launch_cooperative_grid", "launch_pdl",
@@ -39,8 +39,8 @@ class _Lowering:
 
     def note(self, stage: str) -> None:
         """Keep what is known now: all that is to say of a lowering that ends with `stage`."""
-        said = {name: self.metadata.get(name) for name in SAID}
-        metadata = said | {"parameter_sizes_bytes": self.parameter_sizes_bytes}
+        known = {name: self.metadata.get(name) for name in METADATA}
+        metadata = known | {"parameter_sizes_bytes": self.parameter_sizes_bytes}
         self.facts[stage] = Lowered(metadata=metadata, resources=self.resources)
 
     def lower(self, name: str, module: Any) -> Any:

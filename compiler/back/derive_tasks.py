@@ -17,7 +17,7 @@ from compiler.export.cuda_inline import cuda_inline_header
 from compiler.export.exported_kernel import ExportedKernel, NotExportable, kernel_of
 from compiler.export.python import python_module
 from compiler.export.rust import rust_module
-from compiler.lines.table import MAPS, mapped, table
+from compiler.lines.table import MAPS, line_maps, table
 from compiler.messages.orders import ExportOrder, LinesOrder, LogOrder
 from compiler.messages.reports import LogReport
 from compiler.messages.wire import Send
@@ -33,13 +33,13 @@ def lines(order: LinesOrder, body: bytes, send: Send) -> None:
     texts = {stage: given[stage].decode(errors="replace") for stage in given if stage in MAPS}
     if "cubin" in given:
         with disassembly(given) as finish:
-            maps = mapped(texts)
+            maps = line_maps(texts)
             sass = _sass(finish)
         if sass is not None:
             send({"kind": "stage", "stage": "sass", "ms": 0.0}, sass.encode())
-            maps |= mapped({"sass": sass})
+            maps |= line_maps({"sass": sass})
     else:
-        maps = mapped(texts)
+        maps = line_maps(texts)
     data = json.dumps({"lines": table(maps)}, separators=(",", ":")).encode()
     send({"kind": "stage", "stage": "lines", "ms": 0.0}, data)
 
@@ -79,4 +79,4 @@ def log(order: LogOrder, body: bytes, send: Send) -> LogReport:
     sources = {KERNEL_FOLDER + path: text for path, text in order.files.items()}
     text = body.decode(errors="replace")
     found = mlir_log.diagnostics(text, sources, order.stage)
-    return LogReport(diagnostics=inline_assembly.located(found, order.ir, sources))
+    return LogReport(diagnostics=inline_assembly.with_places(found, order.ir, sources))

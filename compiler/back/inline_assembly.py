@@ -57,25 +57,25 @@ class _Assembly:
         return "output" not in message or self.outputs != 1
 
 
-def located(found: list[Diagnostic], ir: str, sources: Mapping[str, str]) -> list[Diagnostic]:
+def with_places(found: list[Diagnostic], ir: str, sources: Mapping[str, str]) -> list[Diagnostic]:
     """Return `found` with the places of those that complain of inline assembly.
 
     `ir` is the TTGIR that was being lowered; `sources` the user's texts by virtual path.
     """
-    if not any(said.line is None and _OF_ASSEMBLY.search(said.message) for said in found):
+    if not any(item.line is None and _OF_ASSEMBLY.search(item.message) for item in found):
         return found
     known = list(_assemblies(ir))
-    return [_located(said, known, sources) for said in found]
+    return [_with_place(item, known, sources) for item in found]
 
 
-def _located(said: Diagnostic, known: list[_Assembly], sources: Mapping[str, str]) -> Diagnostic:
-    if said.line is not None or not _OF_ASSEMBLY.search(said.message) or not known:
-        return said
-    meant = [assembly for assembly in known if assembly.may_be_meant_by(said.message)]
+def _with_place(item: Diagnostic, known: list[_Assembly], sources: Mapping[str, str]) -> Diagnostic:
+    if item.line is not None or not _OF_ASSEMBLY.search(item.message) or not known:
+        return item
+    meant = [assembly for assembly in known if assembly.may_be_meant_by(item.message)]
     span = (meant or known)[0].span
     text = sources.get(KERNEL_FOLDER + span.file)
     shown = excerpt(text.split("\n"), span) if text is not None else None
-    return said.at(span, shown)
+    return item.at(span, shown)
 
 
 def _assemblies(ir: str) -> Iterator[_Assembly]:

@@ -46,13 +46,13 @@ _TARGET = re.compile(r'ttg\.target"? = "([^"]*)"')
 
 def options_of(module: Any, language: str) -> dict[str, int]:
     """Return the options that TTGIR and Gluon IR carry, which win over the request's."""
-    return {} if language == "ttir" else _said(module)
+    return {} if language == "ttir" else _attributes(module)
 
 
 def check_lowerable(module: Any, target: Any, language: str) -> None:
     """Raise `Failure` (`compile_error`) for a module that cannot be lowered as it is."""
     threads = module.get_int_attr(_THREADS_PER_WARP)
-    if language == "ttgir" and "num_warps" not in _said(module):
+    if language == "ttgir" and "num_warps" not in _attributes(module):
         message = (
             f"the module does not say {_OF_OPTIONS['num_warps']}, as every TTGIR module does: "
             'if it is TTIR, post it with "language": "ttir"'
@@ -78,7 +78,7 @@ def contradictions(module: Any, order: BackOrder) -> list[Diagnostic]:
             f"the module says {_OF_OPTIONS[name]} = {value}, the options {name} = {options[name]}: "
             f"{wins}",
         )
-        for name, value in _said(module).items()
+        for name, value in _attributes(module).items()
         if options.get(name, value) != value
     ]
     # aliases of layouts stand before the module's own line
@@ -95,6 +95,6 @@ def contradictions(module: Any, order: BackOrder) -> list[Diagnostic]:
     return found
 
 
-def _said(module: Any) -> dict[str, int]:
+def _attributes(module: Any) -> dict[str, int]:
     found = {name: module.get_int_attr(attribute) for name, attribute in _OF_OPTIONS.items()}
     return {name: value for name, value in found.items() if value is not None}

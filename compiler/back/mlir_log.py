@@ -66,17 +66,17 @@ _HINTS = (
 )
 
 
-class Told(NamedTuple):
+class Reworded(NamedTuple):
     """A complaint, and what to do about it."""
 
     message: str
     hint: str | None
 
 
-def told(message: str) -> Told:
+def reworded(message: str) -> Reworded:
     """Return a complaint of MLIR or LLVM in words, with advice if there is some."""
     if message.startswith(_RETURNS):
-        return Told(
+        return Reworded(
             "the kernel returns a value",
             "A kernel returns nothing: write the value to memory with tl.store. A helper is "
             "compiled with the kernel that calls it: name that one in `kernel`.",
@@ -84,13 +84,13 @@ def told(message: str) -> Told:
     if (match := _MASK.match(message)) is not None:
         element = _ELEMENTS.get(match["element"], match["element"].replace("i", "int"))
         shape = (match["shape"] or "").rstrip("x").replace("x", ", ")
-        return Told(
+        return Reworded(
             f"the mask of tl.{match['operation']} is of type {element}"
             f"{f'[{shape}]' if shape else ''}, not a condition",
             "Compare: mask=m != 0, or mask=offsets < n.",
         )
     hint = next((text for pattern, text in _HINTS if re.search(pattern, message)), None)
-    return Told(message, hint)
+    return Reworded(message, hint)
 
 
 STAGES = frozenset(
@@ -120,7 +120,7 @@ _EMPTY = ("Failures have been detected while processing an MLIR pass pipeline",)
 _IR_DUMP = re.compile(r"see current operation: |\s*\"?[\w.]+\"?\(|module|#|//")
 
 
-class _Said(NamedTuple):
+class _Complaint(NamedTuple):
     """A line that complains: where, as written, and of what."""
 
     place: str
@@ -145,40 +145,41 @@ def diagnostics(log: str, sources: Mapping[str, str], stage: str) -> list[Diagno
     found: dict[Diagnostic, None] = {}  # in order, each once
     before = ""
     for line in log[:LONGEST_LOG].splitlines():
-        said = _read(line[:LONGEST_LINE], lines, stage)
+        complaint = _read(line[:LONGEST_LINE], lines, stage)
         if line.startswith(_UNREACHABLE):  # what it was about is on the line before
-            said = _plain("error", stage, f"LLVM: {before}")
+            complaint = _plain("error", stage, f"LLVM: {before}")
         before = line[:LONGEST_LINE]
-        if said is not None:
-            found[said] = None
+        if complaint is not None:
+            found[complaint] = None
         if len(found) >= MOST_READ:
             break
-    return _worth_telling(list(found))[:MOST_DIAGNOSTICS]
+    return _errors_first(list(found))[:MOST_DIAGNOSTICS]
 
 
 def failing_pass(log: str) -> str | None:
     """Return the name of the pass that MLIR says it was executing, the innermost of nested ones."""
-    said = log.partition(_PIPELINE)[2].partition("\n")[0]
-    said = said.partition("]")[0] if said.startswith("[") else "`".join(said.split("`")[:3])
-    names = [name for name in said.split("`")[1::2] if _is_word(name)]
+    passes = log.partition(_PIPELINE)[2].partition("\n")[0]
+    is_list = passes.startswith("[")
+    passes = passes.partition("]")[0] if is_list else "`".join(passes.split("`")[:3])
+    names = [name for name in passes.split("`")[1::2] if _is_word(name)]
     return names[-1] if names else None
 
 
-def _worth_telling(found: list[Diagnostic]) -> list[Diagnostic]:
+def _errors_first(found: list[Diagnostic]) -> list[Diagnostic]:
     """Return `found`, errors first; without what says nothing, if anything says something."""
-    if any(said.severity == "error" and _tells_something(said) for said in found):
-        found = [said for said in found if _tells_something(said)]
-    return sorted(found, key=lambda said: said.severity != "error")
+    if any(item.severity == "error" and _is_informative(item) for item in found):
+        found = [item for item in found if _is_informative(item)]
+    return sorted(found, key=lambda item: item.severity != "error")
 
 
 def _read(line: str, sources: Mapping[str, list[str]], stage: str) -> Diagnostic | None:
-    said = _said(line)
-    if said is not None:
-        if said.place in _NOWHERE:
-            return _plain(_SEVERITIES[said.kind], stage, said.message)
-        place = _place(said.place)
+    complaint = _complaint(line)
+    if complaint is not None:
+        if complaint.place in _NOWHERE:
+            return _plain(_SEVERITIES[complaint.kind], stage, complaint.message)
+        place = _position(complaint.place)
         if place is not None:
-            return _located(place, said, sources, stage)
+            return _at_position(place, complaint, sources, stage)
     if (failed := _assertion(line)) is not None:
         return _plain("error", stage, f"Triton's own check failed: {failed}")
     for start in _LLVM:
@@ -187,16 +188,16 @@ def _read(line: str, sources: Mapping[str, list[str]], stage: str) -> Diagnostic
     return None
 
 
-def _said(line: str) -> _Said | None:
+def _complaint(line: str) -> _Complaint | None:
     """Read "<place>: <kind>: <message>", at the first kind that the line names."""
     marks = [(at, kind) for kind in _SEVERITIES if (at := line.find(f": {kind}: ")) >= 0]
     if not marks:
         return None
     at, kind = min(marks)
-    return _Said(line[:at], kind, line[at + len(f": {kind}: ") :])
+    return _Complaint(line[:at], kind, line[at + len(f": {kind}: ") :])
 
 
-def _place(text: str) -> _Position | None:
+def _position(text: str) -> _Position | None:
     """Read `file:line:column`, in quotes or in `loc(...)` or both."""
     if text.startswith("loc("):
         text = text.removeprefix("loc(").removesuffix(")")
@@ -236,31 +237,33 @@ def _is_word(text: str) -> bool:
     return bool(text) and text.replace("_", "a").isalnum()
 
 
-def _located(
-    place: _Position, said: _Said, sources: Mapping[str, list[str]], stage: str
+def _at_position(
+    place: _Position, complaint: _Complaint, sources: Mapping[str, list[str]], stage: str
 ) -> Diagnostic | None:
-    if said.message.startswith(_PIPELINE):
-        name = failing_pass(said.message)
+    if complaint.message.startswith(_PIPELINE):
+        name = failing_pass(complaint.message)
         return _plain("note", stage, f"while running the pass {name}") if name else None
     file = file_in_kernel(place.file)
     if place.file == _ASSEMBLY:
-        return _plain(_SEVERITIES[said.kind], stage, f"in inline asm: {said.message}")
+        return _plain(_SEVERITIES[complaint.kind], stage, f"in inline asm: {complaint.message}")
     if file is None:
-        return _plain(_SEVERITIES[said.kind], stage, said.message)
+        return _plain(_SEVERITIES[complaint.kind], stage, complaint.message)
     text = sources.get(place.file)
     span = Span(file, place.line, max(place.column, 1))
     shown = excerpt(text, span) if text is not None else None
-    message, hint = told(said.message[:LONGEST_MESSAGE])
-    return diagnostic(_SEVERITIES[said.kind], stage, message, hint=hint, span=span, excerpt=shown)
+    message, hint = reworded(complaint.message[:LONGEST_MESSAGE])
+    return diagnostic(
+        _SEVERITIES[complaint.kind], stage, message, hint=hint, span=span, excerpt=shown
+    )
 
 
 def _plain(severity: Severity, stage: str, message: str) -> Diagnostic:
-    message, hint = told(message[:LONGEST_MESSAGE])
+    message, hint = reworded(message[:LONGEST_MESSAGE])
     return diagnostic(severity, stage, message, hint=hint)
 
 
-def _tells_something(said: Diagnostic) -> bool:
-    message = said.message
-    if said.severity == "note":
+def _is_informative(complaint: Diagnostic) -> bool:
+    message = complaint.message
+    if complaint.severity == "note":
         return _IR_DUMP.match(message) is None
     return bool(message) and message not in _EMPTY

@@ -34,7 +34,7 @@ class _Module:
     notes: list[Diagnostic]
 
 
-def posted(order: PostedOrder, body: bytes, send: Send) -> PostedReport:
+def lower_posted_ir(order: PostedOrder, body: bytes, send: Send) -> PostedReport:
     """Lower the posted IR `body`; its own text comes as the first stage. Raises `Failure`."""
     language, text = order.language, body.decode()
     ir_module.check_size(text, language, order.ir_bounds)
@@ -89,10 +89,10 @@ def _refusal(log: str, text: str, path: str, language: str) -> Failure:
     if not found:
         message = "MLIR cannot parse the text"
         return Failure("syntax_error", language, message, [diagnostic("error", language, message)])
-    said = found[0].message
-    slug = "compile_error" if _VERIFIER.match(said) else "syntax_error"
+    complaint = found[0].message
+    slug = "compile_error" if _VERIFIER.match(complaint) else "syntax_error"
     place = f"line {found[0].line}: " if found[0].line else ""
-    return Failure(slug, language, place + said, found)
+    return Failure(slug, language, place + complaint, found)
 
 
 def _at_own_lines(refused: Failure, text: str, backend: Any, language: str) -> Failure:
@@ -106,7 +106,7 @@ def _at_own_lines(refused: Failure, text: str, backend: Any, language: str) -> F
     return refused
 
 
-class _Kept:
+class _Stderr:
     """What was written to standard error meanwhile."""
 
     def __init__(self, descriptor: int) -> None:
@@ -118,12 +118,12 @@ class _Kept:
 
 
 @contextmanager
-def _stderr_kept() -> Iterator[_Kept]:
+def _stderr_kept() -> Iterator[_Stderr]:
     """Keep what C++ writes to standard error: an attempt that fails is not the user's business."""
     original, memory = os.dup(2), os.memfd_create("stderr", 0)
     os.dup2(memory, 2)
     try:
-        yield _Kept(memory)
+        yield _Stderr(memory)
     finally:
         os.dup2(original, 2)
         os.close(original)

@@ -39,7 +39,7 @@ def harmless(text: str) -> str:
     return line.replace("*/", "* /").replace("/*", "/ *")
 
 
-def promise(argument: Argument) -> str:
+def hint_text(argument: Argument) -> str:
     """Return what the caller promises of an argument, "" when nothing."""
     return ", ".join(_HINTS.get(hint, harmless(hint)) for hint in argument.hints)
 
@@ -52,7 +52,7 @@ def _parameters(kernel: ExportedKernel) -> Iterator[str]:
     for argument in kernel.given:
         kind = argument.type or "tensor map (CUtensorMap)"
         bits = ", as its 16 bits" if argument.type in {"fp16", "bf16"} else ""
-        promised = promise(argument)
+        promised = hint_text(argument)
         yield f"{argument.identifier}: {kind}{bits}" + (f"; {promised}" if promised else "")
 
 

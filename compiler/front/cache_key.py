@@ -89,7 +89,7 @@ def cache_key(order: CacheKeyOrder, body: bytes, send: Send) -> CacheKeyReport:
     backend = triton_api.make_backend(triton_api.target_of(front.target))
     attrs = dict(_attributes(function, specialization, backend))
     annotated = {(item.num,) for item in function.params if item.annotation_type}
-    unsure = [path for path, said in attrs.items() if path in annotated and not said]
+    unsure = [path for path, attribute in attrs.items() if path in annotated and not attribute]
     hashes = [
         triton_api.source_of(function, signature, specialization.constexprs, told).hash()
         for told in islice(_without_some(attrs, unsure), MOST_HASHES)
@@ -102,7 +102,7 @@ def _without_some(attrs: dict[_Path, Any], unsure: Sequence[_Path]) -> Iterator[
     some = (combinations(unsure, count) for count in range(1, len(unsure)))
     most: list[tuple[_Path, ...]] = [(), tuple(unsure)] if unsure else [()]
     for left_out in chain(most, *some):
-        yield {path: said for path, said in attrs.items() if path not in left_out}
+        yield {path: attribute for path, attribute in attrs.items() if path not in left_out}
 
 
 def _give_first_lines(sources: Mapping[str, str]) -> None:
@@ -133,8 +133,8 @@ def _attributes(
         for path, leaf in _leaves((index,), kind):
             value = specialization.constexprs.get(path)
             if leaf == "constexpr":
-                for place, said in triton_api.attributes_of_constexpr(path, value):
-                    yield place, backend.parse_attr(said)
+                for place, attribute in triton_api.attributes_of_constexpr(path, value):
+                    yield place, backend.parse_attr(attribute)
             elif leaf.startswith(_UNSPECIALIZED):
                 continue
             elif len(path) > 1 or not parameter.do_not_specialize:  # the items of a tuple always

@@ -64,7 +64,7 @@ class Assumptions:
     def assume(self, message: str) -> None:
         """Note what user code was told, at its own line."""
         self.touches += 1
-        place = asking()
+        place = executing_line()
         if place is not None:
             self.add(Assumption(*place, message))
 
@@ -74,7 +74,7 @@ class Assumptions:
             self.made.append(assumption)
 
 
-def asking() -> tuple[str, int] | None:
+def executing_line() -> tuple[str, int] | None:
     """Return the user's file and line that is being executed, the innermost one."""
     frame = sys._getframe(1)
     while frame is not None:
@@ -130,7 +130,7 @@ def notice_attempts(assumptions: Assumptions) -> None:
     """
 
     def notice(event: str, _: tuple[Any, ...]) -> None:
-        if event in _ATTEMPTS and asking() is not None:
+        if event in _ATTEMPTS and executing_line() is not None:
             assumptions.touch()
 
     sys.addaudithook(notice)

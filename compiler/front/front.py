@@ -28,7 +28,7 @@ from compiler.messages.wire import Send
 
 
 @dataclass(frozen=True)
-class _Made:
+class _FrontRun:
     """What the front end made of a kernel."""
 
     locations: BlockLocations
@@ -81,7 +81,7 @@ def _front(
             name: ast_source.encode(value) for name, value in specialization.filled.items()
         },
         timings_ms={"load": load_ms, **made.timings_ms},
-        notes=told + _remarks(loaded, caught),
+        notes=told + _warnings(loaded, caught),
         assumptions=loaded.assumptions.made,
         conclusive=loaded.is_conclusive,
     )
@@ -94,7 +94,7 @@ def _lower(
     send: Send,
     loaded: Loaded,
     untold: Untold,
-) -> _Made:
+) -> _FrontRun:
     backend = triton_api.make_backend(triton_api.target_of(order.target))
     parsed = backend.parse_options(dict(order.options))
     options = untold.hidden(parsed)
@@ -114,7 +114,7 @@ def _lower(
         ttir = triton_api.virtual_paths(str(module)).encode()
         timings_ms["ttir"] = spent_ms(started)
         send({"kind": "stage", "stage": "ttir", "ms": timings_ms["ttir"]}, ttir)
-    return _Made(locations.collect(module), timings_ms)
+    return _FrontRun(locations.collect(module), timings_ms)
 
 
 def _make_ir(
@@ -147,5 +147,5 @@ def _make_ttir(lower: Callable[..., Any], module: Any, metadata: dict[str, Any])
         raise Failure("lowering_failed", "ttir", message) from error
 
 
-def _remarks(loaded: Loaded, caught: list[warnings.WarningMessage]) -> list[Diagnostic]:
+def _warnings(loaded: Loaded, caught: list[warnings.WarningMessage]) -> list[Diagnostic]:
     return module_errors.of_assumptions(loaded) + front_errors.of_warnings(caught)

@@ -118,11 +118,11 @@ def parameters(order: ParametersOrder, body: bytes, send: Send) -> ParametersRep
     return ParametersReport(
         kernel=function.__name__,
         line=triton_api.definition_line(function),
-        parameters=[_described(parameter) for parameter in function.params],
+        parameters=[_parameter_facts(parameter) for parameter in function.params],
     )
 
 
-def _described(parameter: Any) -> AskedParameter:
+def _parameter_facts(parameter: Any) -> AskedParameter:
     fixed = "tl.constexpr" if parameter.is_constexpr else parameter.annotation_type
     return AskedParameter(
         name=parameter.name,
@@ -150,5 +150,5 @@ def _is_plain(value: Any) -> bool:
     """Return whether tagged JSON says all there is to a value."""
     if type(value) is tuple:
         return all(_is_plain(item) for item in value)
-    said = (type(None), bool, int, float, str)
-    return type(value) in said or isinstance(value, (tl.dtype, triton_api.JITFunction))
+    plain_types = (type(None), bool, int, float, str)
+    return type(value) in plain_types or isinstance(value, (tl.dtype, triton_api.JITFunction))

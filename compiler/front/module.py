@@ -135,7 +135,10 @@ def load(
     failed = None
     launchable = (*triton_api.LAUNCHABLE, *interpreted)
     notice_attempts(assumptions)
-    with driver_stub.telling(assumptions), launching_nothing(launchable, assumptions.touch):
+    with (
+        driver_stub.noting_assumptions(assumptions),
+        launching_nothing(launchable, assumptions.touch),
+    ):
         try:
             execution.run(module, finder.get_data(path), path)
         except StatementFailed as failure:

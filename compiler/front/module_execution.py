@@ -179,12 +179,12 @@ def _future_flags(tree: ast.Module) -> int:
 def _dropped(
     path: str, statement: ast.stmt, error: BaseException, loses: Collection[str] | None
 ) -> Dropped:
-    kept = _speakable(error).with_traceback(error.__traceback__)
+    kept = _with_text(error).with_traceback(error.__traceback__)
     names = stored([statement]) if loses is None else loses
     return Dropped(path, statement.lineno, frozenset(names), kept)
 
 
-def _speakable(error: BaseException) -> Exception:
+def _with_text(error: BaseException) -> Exception:
     """Return `error`, or one that says the same where it is none that can be told of."""
     try:
         words = str(error)

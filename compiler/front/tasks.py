@@ -7,7 +7,7 @@ from compiler.back.derive_tasks import export, lines, log
 from compiler.back.describe import describe
 from compiler.back.nvdisasm import sass
 from compiler.back.passes import passes
-from compiler.back.posted_ir import posted
+from compiler.back.posted_ir import lower_posted_ir
 from compiler.back.triton_cache import triton_cache
 from compiler.front.cache_key import cache_key
 from compiler.front.front import front
@@ -25,7 +25,7 @@ TASKS: dict[str, Task] = dict(
         task_of(orders.FrontOrder, front),
         task_of(orders.ParametersOrder, parameters),
         task_of(orders.BackOrder, back),
-        task_of(orders.PostedOrder, posted),
+        task_of(orders.PostedOrder, lower_posted_ir),
         task_of(orders.DescribeOrder, describe),
         task_of(orders.SassOrder, sass),
         task_of(orders.LinesOrder, lines),

@@ -1,8 +1,8 @@
 """What Triton's back end reads besides its input: knobs, variables, its own functions.
 
 A source that changes these changes what `triton.compile` makes in its process. Here the back end
-runs in another process, for any source with equal TTIR, so that such a change is said, and refused
-where it would make other code: a compilation depends on its request alone.
+runs in another process, for any source with equal TTIR, so that such a change is reported, and
+refused where it would make other code: a compilation depends on its request alone.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ _ABSENT = object()
 @cache
 def pristine() -> State:
     """Return what all of it is before any source ran in this process: call it in time."""
-    return {owner: dict(values) for owner, values in _now().items()}
+    return {owner: dict(values) for owner, values in _current_state().items()}
 
 
-def _now() -> State:
+def _current_state() -> State:
     return {**_knobs(), "os.environ": _variables(), **_functions()}
 
 
@@ -66,10 +66,10 @@ def check(texts: Mapping[str, str]) -> list[Diagnostic]:
     """
     changed = [
         f"{owner}.{name}"
-        for owner, now in _now().items()
+        for owner, now in _current_state().items()
         for name in _changed(owner, pristine().get(owner, {}), now)
     ]
-    told = [_told(name, texts) for name in sorted(changed) if not _is_harmless(name)]
+    told = [_diagnostic_of(name, texts) for name in sorted(changed) if not _is_harmless(name)]
     wrong = [found for found in told if found.severity == "error"]
     if wrong:
         raise Failure("compile_error", "frontend", wrong[0].message, told)
@@ -148,7 +148,7 @@ def _is_harmless(name: str) -> bool:
     return _CHANGES_NO_CODE.fullmatch(name.removeprefix(_KNOBS)) is not None
 
 
-def _told(name: str, texts: Mapping[str, str]) -> Diagnostic:
+def _diagnostic_of(name: str, texts: Mapping[str, str]) -> Diagnostic:
     knob = name.removeprefix(_KNOBS)
     option = _OPTIONS.get(knob)
     instead = f'; write "options": {{"{option}": ...}} in the request' if option else ""
@@ -169,11 +169,11 @@ def _told(name: str, texts: Mapping[str, str]) -> Diagnostic:
 def _place(name: str, texts: Mapping[str, str]) -> tuple[Span | None, str | None]:
     """Return the first line that says the name, or the variable of the knob."""
     words = {name.rpartition(".")[2], _variable_of(name)} - {None}
-    said = re.compile(r"\b(?:" + "|".join(re.escape(str(word)) for word in words) + r")\b")
+    mention = re.compile(r"\b(?:" + "|".join(re.escape(str(word)) for word in words) + r")\b")
     for path, text in texts.items():
         lines = text.split("\n")
         for number, line in enumerate(lines, 1):
-            if found := said.search(line.partition("#")[0]):
+            if found := mention.search(line.partition("#")[0]):
                 span = Span(path, number, found.start() + 1, number, found.end() + 1)
                 return span, excerpt(lines, span)
     return None, None

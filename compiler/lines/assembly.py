@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from compiler.lines.place import Chain, Mapped, Place
+from compiler.lines.place import Chain, LineMap, Place
 
 _INSTRUCTION = re.compile(
     r"\s+(?:\{\s*)?(?P<guard>@!?%\w+\s+)?(?P<name>[a-z][\w.:]*)\s*(?P<operands>.*)"
@@ -85,7 +85,7 @@ _ASM_END = re.compile(r"\s*(?:// end inline asm|;;?#ASMEND|; end inline asm)")
 Position = tuple[str, str, str]  # number of the file, line and column, as they are written
 
 
-def map_assembly(text: str) -> Mapped:
+def map_assembly(text: str) -> LineMap:
     """Return the line map of `text`."""
     files = _files(text)
     chains: dict[int, Chain] = {}
@@ -103,7 +103,7 @@ def map_assembly(text: str) -> Mapped:
             if chain:
                 chains[number] = chain
     known = frozenset(operations)
-    return Mapped(with_next_reads(text.splitlines(), chains, known), known)
+    return LineMap(with_next_reads(text.splitlines(), chains, known), known)
 
 
 def misleading_locations(lines: Sequence[str]) -> Iterator[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from compiler.lines.place import Chain, Mapped, Place, with_first_uses
+from compiler.lines.place import Chain, LineMap, Place, with_first_uses
 
 _METADATA = re.compile(r"^!(\d+) = (?:distinct )?!(DI\w+)\((.*)\)$")
 _FIELD = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|!\d+|\d+)')
@@ -54,7 +54,7 @@ class _Metadata:
         return None
 
 
-def map_llvm_ir(text: str) -> Mapped:
+def map_llvm_ir(text: str) -> LineMap:
     """Return the line map of `text`."""
     metadata = _Metadata(text)
     chains: dict[int, Chain] = {}
@@ -72,4 +72,4 @@ def map_llvm_ir(text: str) -> Mapped:
             if chain:
                 chains[number] = chain
     known = frozenset(operations)
-    return Mapped(with_first_uses(text.splitlines(), chains, known), known)
+    return LineMap(with_first_uses(text.splitlines(), chains, known), known)

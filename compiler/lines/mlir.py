@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from compiler.lines.place import Chain, Mapped, Place, with_first_uses
+from compiler.lines.place import Chain, LineMap, Place, with_first_uses
 
 _ALIAS = re.compile(r"^(#loc\w*) = loc\((.*)\)$")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -57,7 +57,7 @@ class MlirLocations:
         return self.resolve(_inside(rest), depth + 1) if rest.startswith("(") else ()
 
 
-def trailing(line: str) -> str | None:
+def trailing_location(line: str) -> str | None:
     """Return the inside of the `loc(...)` that ends `line`, None where there is none."""
     line = line.rstrip()
     if not line.endswith(")"):
@@ -106,7 +106,7 @@ def _depths(words: str) -> Iterator[tuple[int, int]]:
 _NO_OPERATION = re.compile(r"\s*(?:#|//|\^|\}|module\b|\{-#|$)")
 
 
-def map_mlir(text: str) -> Mapped:
+def map_mlir(text: str) -> LineMap:
     """Return the line map of `text`, which was printed with locations."""
     locations = MlirLocations(text)
     chains: dict[int, Chain] = {}
@@ -115,7 +115,7 @@ def map_mlir(text: str) -> Mapped:
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("#"):
             continue
-        words = trailing(line)
+        words = trailing_location(line)
         chain = locations.resolve(words) if words is not None else ()
         if not _NO_OPERATION.match(line):
             operations.add(number)
@@ -127,4 +127,4 @@ def map_mlir(text: str) -> Mapped:
             if opener is not None:
                 chains.setdefault(opener, chain)
     known = frozenset(operations)
-    return Mapped(with_first_uses(text.splitlines(), chains, known), known)
+    return LineMap(with_first_uses(text.splitlines(), chains, known), known)

@@ -24,7 +24,7 @@ Chain = tuple[Place, ...]
 
 
 @dataclass(frozen=True)
-class Mapped:
+class LineMap:
     """What one artifact tells: a chain for each line that has one, and which lines hold code.
 
     Lines are 1-based lines of the artifact. `operations` are those that could have a chain.

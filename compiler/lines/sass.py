@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 
 from compiler.lines.assembly import map_assembly
-from compiler.lines.place import Chain, Mapped, Place
+from compiler.lines.place import Chain, LineMap, Place
 
 _COMMENT = re.compile(r"\s*//## ")
 _PLACE = re.compile(r'"([^"]+)", line (\d+)')
 _INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+\S")
 
 
-def map_sass(text: str) -> Mapped:
+def map_sass(text: str) -> LineMap:
     """Return the line map of `text`. Consecutive comments tell one chain, innermost first."""
     chains: dict[int, Chain] = {}
     operations: set[int] = set()
@@ -25,9 +25,9 @@ def map_sass(text: str) -> Mapped:
     for number, line in enumerate(text.splitlines(), 1):
         if _COMMENT.match(line):
             places = places if collecting else []
-            said = [Place(file, int(at)) for file, at in _PLACE.findall(line) if int(at)]
+            named = [Place(file, int(at)) for file, at in _PLACE.findall(line) if int(at)]
             # each comment of a group begins where the one before it was inlined
-            places += [place for place in said if place not in places]
+            places += [place for place in named if place not in places]
             collecting = True
             continue
         collecting = False
@@ -37,7 +37,7 @@ def map_sass(text: str) -> Mapped:
             operations.add(number)
             if places:
                 chains[number] = tuple(places)
-    return Mapped(chains, frozenset(operations))
+    return LineMap(chains, frozenset(operations))
 
 
 _PTX_LINE = re.compile(r'\s*//## File "\.nv_debug_ptx_txt", line (\d+)')
@@ -63,7 +63,7 @@ def with_source_lines(sass: str, ptx: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _entry_chain(mapped: Mapped) -> Chain:
+def _entry_chain(mapped: LineMap) -> Chain:
     """Return the place of the prologue: where the kernel begins, so the first that there is."""
     return mapped.chains[min(mapped.chains)] if mapped.chains else ()
 

@@ -12,11 +12,11 @@ from typing import Any
 from compiler.lines.assembly import map_assembly
 from compiler.lines.llvm_ir import map_llvm_ir
 from compiler.lines.mlir import map_mlir
-from compiler.lines.place import Chain, Mapped
+from compiler.lines.place import Chain, LineMap
 from compiler.lines.sass import map_sass
 
 USER_FOLDER = "/kernel/"
-MAPS: Mapping[str, Callable[[str], Mapped]] = {
+MAPS: Mapping[str, Callable[[str], LineMap]] = {
     "ttir": map_mlir,
     "ttgir": map_mlir,
     "llir": map_llvm_ir,
@@ -27,12 +27,12 @@ MAPS: Mapping[str, Callable[[str], Mapped]] = {
 """The artifacts that are mapped, in the order of the pipeline."""
 
 
-def mapped(artifacts: Mapping[str, str]) -> dict[str, Mapped]:
+def line_maps(artifacts: Mapping[str, str]) -> dict[str, LineMap]:
     """Return the line maps of those of `artifacts`, texts by stage, that are mapped."""
     return {stage: MAPS[stage](text) for stage, text in artifacts.items() if stage in MAPS}
 
 
-def table(maps: Mapping[str, Mapped]) -> list[dict[str, Any]]:
+def table(maps: Mapping[str, LineMap]) -> list[dict[str, Any]]:
     """Return one entry per line of the user's that some artifact stems from.
 
     `maps` are those of the artifacts by stage. Files are named as the user named them, without a

@@ -63,7 +63,7 @@ def foreign_stars(units: Sequence[Unit], effects: Effects) -> list[tuple[Unit, s
     return [(u, m) for u, m in found if effects.is_foreign(Imported(m.split(".")[0], (), m))]
 
 
-def sliced(lines: Sequence[str], units: Sequence[Unit]) -> list[str] | None:
+def blank(lines: Sequence[str], units: Sequence[Unit]) -> list[str] | None:
     """Return `lines` with all blanked but `units`; `None` if these would not be read as they were.
 
     A line that declares the encoding stays.
@@ -84,7 +84,7 @@ def without(lines: Sequence[str], ranges: Iterable[tuple[int, int]]) -> list[str
 
 
 def blanked_ranges(lines: Sequence[str], kept: Sequence[str]) -> list[list[int]]:
-    """Return the ranges of lines that said something and were blanked, as `[first, last]`."""
+    """Return the ranges of lines that held something and were blanked, as `[first, last]`."""
     ranges: list[list[int]] = []
     for number, (before, after) in enumerate(zip(lines, kept, strict=True), 1):
         if before.strip() and not after.strip():

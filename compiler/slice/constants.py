@@ -46,7 +46,7 @@ def tagged(node: ast.expr, aliases: Aliases) -> Any:
     raise _no_literal(node)
 
 
-def described(node: ast.expr | None, aliases: Aliases) -> dict[str, Any] | None:
+def constant_json(node: ast.expr | None, aliases: Aliases) -> dict[str, Any] | None:
     """Return `{"literal": tagged}`, else `{"expression": text}`; `None` for nothing.
 
     `"constexpr": True` stands beside the value of `tl.constexpr(value)`.
@@ -96,12 +96,12 @@ _BUILTINS = frozenset({"int", "float", "bool"})
 _MOST_STEPS = 8
 
 
-def meant(node: ast.expr, aliases: Aliases) -> str | None:
+def imported_as(node: ast.expr, aliases: Aliases) -> str | None:
     """Return what `node` surely is: `triton.language.int32`, `int`, ...; None where code decides.
 
     Follows imports and `C = tl.constexpr`.
     """
-    return _meant(node, aliases, 0)
+    return _imported_as(node, aliases, 0)
 
 
 def is_certain(name: str, aliases: Aliases) -> bool:
@@ -110,9 +110,9 @@ def is_certain(name: str, aliases: Aliases) -> bool:
     return known is not None and known.count[name] == 1
 
 
-def _meant(node: ast.expr, aliases: Aliases, steps: int) -> str | None:
+def _imported_as(node: ast.expr, aliases: Aliases, steps: int) -> str | None:
     if isinstance(node, ast.Attribute):
-        owner = _meant(node.value, aliases, steps)
+        owner = _imported_as(node.value, aliases, steps)
         return f"{owner}.{node.attr}" if owner and owner not in _BUILTINS else None
     if not isinstance(node, ast.Name) or steps == _MOST_STEPS:
         return None
@@ -122,7 +122,7 @@ def _meant(node: ast.expr, aliases: Aliases, steps: int) -> str | None:
     if node.id in known.imported:
         return aliases.dotted(node)
     if node.id in known.assigned:
-        return _meant(known.assigned[node.id], aliases, steps + 1)
+        return _imported_as(known.assigned[node.id], aliases, steps + 1)
     return node.id if node.id in _BUILTINS and not known.count[node.id] else None
 
 

@@ -1,7 +1,7 @@
 """Decorators above `@triton.jit`: which may be left out, since the kernel under them is the same.
 
 Autotuning and heuristics act when a kernel is launched. What a module that is not here does to a
-kernel cannot be known: it is left out too, and said.
+kernel cannot be known: it is left out too, and a warning names it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.slice.jit_decorator import Aliases
-from compiler.slice.posted_files import holds, is_passed_on_from_elsewhere
+from compiler.slice.posted_files import has_module, is_passed_on_from_elsewhere
 from compiler.slice.scopes import Imported, imports, stored
 
 _AT_LAUNCH = frozenset(
@@ -75,7 +75,7 @@ def is_foreign_decorator(tree: ast.Module, files: Mapping[str, str]) -> Callable
 def _is_here(meant: Imported, files: Mapping[str, str]) -> bool:
     ours = meant.root == "triton" or meant.root in sys.stdlib_module_names
     name = meant.path[-1] if meant.path else ""
-    if ours or not holds(files, meant.module, name):
+    if ours or not has_module(files, meant.module, name):
         return ours
     return not is_passed_on_from_elsewhere(meant.module, name, files)
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from compiler.slice.jit_decorator import Aliases
 from compiler.slice.kinds import DTYPES, Kind, Kinds
 from compiler.slice.outline import Outline, Unit
-from compiler.slice.posted_files import holds
+from compiler.slice.posted_files import has_module
 from compiler.slice.scopes import Imported, Mention
 
 OPAQUE_NAMES = frozenset(
@@ -81,11 +81,11 @@ class Effects:
 
     def is_posted(self, known: Imported) -> bool:
         """Return whether a module is one of the request's further files."""
-        return holds(self._files, known.module, known.path[-1] if known.path else "")
+        return has_module(self._files, known.module, known.path[-1] if known.path else "")
 
     def imports_posted(self, mention: Mention) -> bool:
         """Return whether an import leads to one of the request's further files."""
-        return holds(self._files, *mention.path)
+        return has_module(self._files, *mention.path)
 
     def run_by(self, unit: Unit) -> list[Mention]:
         """Return what running a unit mentions itself, what it defines only if that may be run."""

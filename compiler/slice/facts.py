@@ -103,7 +103,7 @@ def _parameters(function: JitFunction, aliases: Aliases) -> list[dict[str, Any]]
                 "column": argument.col_offset + 1,
                 "annotation": annotation,
                 "constexpr": constexpr,
-                "default": constants.described(defaults.get(argument.arg), aliases),
+                "default": constants.constant_json(defaults.get(argument.arg), aliases),
                 "do_not_specialize": argument.arg in plain or index in plain,
                 "do_not_specialize_on_alignment": argument.arg in unaligned or index in unaligned,
                 "const": not constexpr and _is_const(annotation or ""),
@@ -118,7 +118,7 @@ def _annotation(node: ast.expr | None, aliases: Aliases) -> str | None:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     text = ast.unparse(node)
-    known = _LANGUAGE.fullmatch(constants.meant(node, aliases) or "")
+    known = _LANGUAGE.fullmatch(constants.imported_as(node, aliases) or "")
     if known is None or text.rpartition(".")[2] == known[1]:
         return text
     return f"tl.{known[1]}"
@@ -165,18 +165,18 @@ def _is_sure_of(annotation: ast.expr, aliases: Aliases) -> bool:
         text = annotation.value
         return isinstance(text, str) and _PLAIN_STRING.fullmatch(text) is not None
     if isinstance(annotation, ast.Call) and not annotation.keywords and len(annotation.args) == 1:
-        pointer = constants.meant(annotation.func, aliases) or ""
+        pointer = constants.imported_as(annotation.func, aliases) or ""
         return pointer.endswith(".pointer_type") and _is_sure_of(annotation.args[0], aliases)
-    name = constants.meant(annotation, aliases) or ""
+    name = constants.imported_as(annotation, aliases) or ""
     return name in {"int", "float", "bool"} or _LANGUAGE.fullmatch(name) is not None
 
 
 def _is_sure_of_default(default: ast.expr, aliases: Aliases) -> bool:
     """Return whether a default is a value of the text, plain or wrapped by Triton's constexpr."""
-    found = constants.described(default, aliases) or {}
+    found = constants.constant_json(default, aliases) or {}
     if found.get("constexpr"):
         assert isinstance(default, ast.Call)
-        name = constants.meant(default.func, aliases)
+        name = constants.imported_as(default.func, aliases)
         return name in constants.CONSTEXPR and constants.is_plain(default.args[0])
     return "literal" in found and constants.is_plain(default)
 
@@ -209,7 +209,7 @@ def _config(node: ast.expr, aliases: Aliases) -> dict[str, Any]:
     given = next((k.value for k in node.keywords if k.arg == "kwargs"), None)
     mapping = node.args[0] if node.args else given
     constexprs = {
-        name: constants.described(value, aliases) for name, value in _pairs(mapping).items()
+        name: constants.constant_json(value, aliases) for name, value in _pairs(mapping).items()
     }
     positional = dict(
         zip(("num_warps", "num_stages", "num_ctas", "maxnreg"), node.args[1:], strict=False)
@@ -217,7 +217,9 @@ def _config(node: ast.expr, aliases: Aliases) -> dict[str, Any]:
     options = positional | {k.arg: k.value for k in node.keywords if k.arg and k.arg != "kwargs"}
     return {
         "constexprs": constexprs,
-        "options": {name: constants.described(value, aliases) for name, value in options.items()},
+        "options": {
+            name: constants.constant_json(value, aliases) for name, value in options.items()
+        },
     }
 
 

@@ -134,8 +134,8 @@ def _wrong_call(call: ast.Call) -> Iterator[str]:
     elif called in _JIT:
         unknown = {str(keyword.arg) for keyword in call.keywords} - _JIT_KEYWORDS
         if unknown:
-            said = ", ".join(sorted(unknown))
-            yield f"`{called}` is given {said}, which Triton's hash leaves out"
+            names = ", ".join(sorted(unknown))
+            yield f"`{called}` is given {names}, which Triton's hash leaves out"
 
 
 def _refusal(path: str, line: int, why: str) -> Failure:

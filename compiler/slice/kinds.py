@@ -67,12 +67,12 @@ class Kinds:
         """What each name was imported as, for names that nothing else binds."""
         found: dict[str, Imported | None] = {}
         for unit in self._outline.units:
-            said: dict[str, set[Imported]] = {}
+            origins: dict[str, set[Imported]] = {}
             for name, origin in imports(unit.nodes):
-                said.setdefault(name, set()).add(origin)
-            others = stored(unit.nodes, imports=False) if said else unit.binds
+                origins.setdefault(name, set()).add(origin)
+            others = stored(unit.nodes, imports=False) if origins else unit.binds
             for name in unit.binds:
-                meanings = said.get(name, set())
+                meanings = origins.get(name, set())
                 meant = next(iter(meanings)) if len(meanings) == 1 and name not in others else None
                 found[name] = meant if found.get(name, meant) == meant else None
         return {n: v for n, v in found.items() if v is not None and n not in self._rebound}

@@ -28,7 +28,7 @@ def reached_files(text: str, files: Mapping[str, str]) -> dict[str, str]:
     All of them when a text that is reached may import by names that it computes.
     """
     reached: dict[str, str] = {}
-    waiting = [(standing(text, files), text)] if files else []
+    waiting = [(source_folder(text, files), text)] if files else []
     while waiting:
         folder, source = waiting.pop()
         if any(word in source for word in _BY_NAME):
@@ -41,7 +41,7 @@ def reached_files(text: str, files: Mapping[str, str]) -> dict[str, str]:
     return dict(sorted(reached.items()))
 
 
-def standing(text: str, files: Mapping[str, str]) -> tuple[str, ...]:
+def source_folder(text: str, files: Mapping[str, str]) -> tuple[str, ...]:
     """Return the folder that `text` must stand in for its relative imports to find `files`.
 
     The source is posted without a path; `from ..words import f` finds `package/words.py` from any
@@ -57,7 +57,7 @@ def standing(text: str, files: Mapping[str, str]) -> tuple[str, ...]:
     return min(candidates, key=lambda folder: (-found[folder], len(folder), folder))
 
 
-def holds(files: Collection[str], module: str, name: str = "") -> bool:
+def has_module(files: Collection[str], module: str, name: str = "") -> bool:
     """Return whether importing a module, or `name` from it, leads to one of `files`.
 
     `module` is dotted; leading dots make it relative to a folder that is not known.
@@ -91,7 +91,7 @@ def package_of(text: str, files: Mapping[str, str], root: str = PACKAGE) -> str:
     climb = max((node.level for node in _import_froms(text)), default=0)
     if not climb:
         return ""
-    folder = standing(text, files)
+    folder = source_folder(text, files)
     return ".".join(folder if 0 < climb <= len(folder) else (root, *folder))
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from compiler.diagnostic import USER_FILE, Assumption, Failure, Span, diagnostic, excerpt
 from compiler.messages.orders import SliceOrder
 from compiler.messages.reports import SliceReport
-from compiler.slice import blanking, kernel_choice, posted_files, second_opinion, syntax_errors
+from compiler.slice import blanking, kernel_choice, posted_files, syntax_errors, whole_text
 from compiler.slice.decorators import is_foreign_decorator
 from compiler.slice.effects import Effects
 from compiler.slice.facts import JitFunction, facts
@@ -69,7 +69,7 @@ def _blanked(source: _Source, kernel: str) -> list[list[int]]:
     found = blanking.reach(source.outline, source.effects, [kernel])
     if found.opaque:
         return []
-    kept = blanking.sliced(source.lines, found.units) or source.lines
+    kept = blanking.blank(source.lines, found.units) or source.lines
     kept = blanking.without(kept, _left_out(found.units))
     return blanking.blanked_ranges(source.lines, kept)
 
@@ -148,11 +148,11 @@ def _slice(
             )
         return _whole(kernel, source, files, why)
     found = blanking.reach(source.outline, source.effects, [str(kernel), *passed])
-    kept = None if found.opaque else blanking.sliced(source.lines, found.units)
+    kept = None if found.opaque else blanking.blank(source.lines, found.units)
     if kept is None:
-        return _whole(kernel, source, files, _why_whole(found), found)
+        return _whole(kernel, source, files, _reason_for_whole(found), found)
     text = "\n".join(blanking.without(kept, _left_out(found.units)))
-    wanted = kept != source.lines and second_opinion.is_wanted(source.outline, source.effects)
+    wanted = kept != source.lines and whole_text.is_wanted(source.outline, source.effects)
     return {
         "kernel": kernel,
         "slice": text,
@@ -160,11 +160,11 @@ def _slice(
         "touched": _touched(found),
         "whole": False,
         "opinion": "\n".join(source.lines) if wanted else None,
-        **_assumed(source, found, found.units),
+        **_assumption_report(source, found, found.units),
     }
 
 
-def _why_whole(found: blanking.Reach) -> str:
+def _reason_for_whole(found: blanking.Reach) -> str:
     if found.opaque:
         return f"it uses {', '.join(sorted(found.opaque))}, which can see every name"
     return "its lines cannot be told apart"
@@ -181,7 +181,7 @@ def _touched(found: blanking.Reach) -> dict[str, list[str]]:
     return dict(sorted(changed.items()))
 
 
-def _assumed(
+def _assumption_report(
     source: _Source, found: blanking.Reach | None, units: list[Unit]
 ) -> dict[str, list[Any]]:
     """Return the assumptions of what is left out, and a warning for each."""
@@ -269,7 +269,7 @@ def _whole(
     units = source.outline.units
     matters = found is not None and blanking.DECORATOR in found.opaque
     blanked = _left_out(units, foreign_only=matters)
-    assumed = _assumed(source, found, units)
+    assumed = _assumption_report(source, found, units)
     return {
         "kernel": kernel,
         "slice": "\n".join(blanking.without(source.lines, blanked)),

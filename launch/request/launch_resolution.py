@@ -11,7 +11,7 @@ from typing import Any
 from compiler.constexpr import Value, plain_value
 from compiler.rejection import Fault, RequestRejected, collecting, pointer, shown
 from compiler.request import CompileRequest
-from compiler.resolution import specified
+from compiler.resolution import read_specialization
 from compiler.specialization import Specialization
 from compiler.target import parse_target
 from launch.request.bound_arguments import BoundArguments, Scalar
@@ -129,7 +129,7 @@ def _specialization(compilation: CompileRequest) -> Specialization:
     specialization = Specialization()
     if compilation.ir is None:  # whose types are its own; what else is said of it gets refused
         with collecting(faults):
-            specialization = specified(compilation).specialization
+            specialization = read_specialization(compilation).specialization
     if faults:
         raise RequestRejected(*faults)
     return specialization

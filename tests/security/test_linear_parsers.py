@@ -78,11 +78,11 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ("/kernel/user.py:1:1: error: ", "Assertion `", "' failed", "LLVM ERROR: ", 'loc("a":1:1)'),
     ),
     "MLIR's words": (
-        mlir_log.told,
+        mlir_log.reworded,
         ("'tt.load' op operand #1 must be 1-bit signless integer ", "but got 'tensor<1x", "1x"),
     ),
     "places of inline assembly": (
-        lambda text: inline_assembly.located(
+        lambda text: inline_assembly.with_places(
             [diagnostic("error", "llir", "inline asm")], text, {"/kernel/user.py": text}
         ),
         (

@@ -10,7 +10,7 @@ from typing import Any
 from compiler.key import front_key, second_opinion_key
 from compiler.messages.orders import FrontOrder
 from compiler.messages.wire import members_of
-from compiler.options import told_and_untold
+from compiler.options import split_options
 from worker.compile import second_opinion
 from worker.compile.child_failure import broken_report
 from worker.compile.child_task import ChildTasks
@@ -81,7 +81,7 @@ class FrontRun:
         """Return what a front end makes that is not given what only back ends read, if it can."""
         if "gluon" in text:
             return None  # its language begins with num_warps; to give it at once saves a child
-        told, untold = told_and_untold(order.options)
+        told, untold = split_options(order.options)
         report = await self._once(text, replace(order, options=told, untold=untold))
         return None if report is OptionsAsked.NOT_GIVEN else report
 

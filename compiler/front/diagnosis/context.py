@@ -19,7 +19,7 @@ import triton.language as tl
 from compiler.front.diagnosis import wording
 
 Match = re.Match[str]
-_LONGEST_SAID = 60
+_LONGEST_SOURCE_TEXT = 60
 
 
 @dataclass(frozen=True)
@@ -62,17 +62,17 @@ Advice = Callable[[Match, Context], str | None]
 
 
 @dataclass(frozen=True)
-class Retold:
+class Rewording:
     """What went wrong and what to do about it, in words for whoever wrote the kernel."""
 
     message: str
     hint: str | None
 
 
-def said(node: ast.AST) -> str:
+def source_text(node: ast.AST) -> str:
     """Return the text of an expression, on one line and cut where it is long."""
     text = " ".join(ast.unparse(node).split())
-    return text if len(text) <= _LONGEST_SAID else f"{text[:_LONGEST_SAID]}..."
+    return text if len(text) <= _LONGEST_SOURCE_TEXT else f"{text[:_LONGEST_SOURCE_TEXT]}..."
 
 
 _LANGUAGE = "triton.language."

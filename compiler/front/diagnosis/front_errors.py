@@ -14,9 +14,9 @@ from compiler.diagnostic import Diagnostic, Failure, Span, diagnostic, excerpt, 
 from compiler.front import environment
 from compiler.front.ast_source import CompleteSpecialization
 from compiler.front.diagnosis import hints, module_errors, source_places, wording
-from compiler.front.diagnosis.context import Context, Retold, operands, said
+from compiler.front.diagnosis.context import Context, Rewording, operands, source_text
 from compiler.front.diagnosis.hints import CONSTRUCTS
-from compiler.front.diagnosis.internal_errors import retold
+from compiler.front.diagnosis.internal_errors import reworded
 from compiler.front.diagnosis.source_places import CallFrame
 from compiler.front.module import Loaded
 from compiler.front.module_execution import Dropped
@@ -34,10 +34,12 @@ def of_compilation(
     Raises `MemoryError` if that is at its root.
     """
     found, root = source_places.chain(error)
-    if isinstance(root, MemoryError) or any("MemoryError" in (f.said or "")[:12] for f in found):
+    if isinstance(root, MemoryError) or any(
+        "MemoryError" in (f.error_message or "")[:12] for f in found
+    ):
         raise MemoryError
     if not found:
-        message = wording.told(error)
+        message = wording.words_of(error)
         return Failure(
             "compile_error", "frontend", message, [diagnostic("error", "frontend", message)]
         )
@@ -61,19 +63,19 @@ def _without_rounds(found: list[CallFrame], root: BaseException | None) -> list[
         return found
     for index, frame in enumerate(found[1:], 1):
         if frame.function is not None and any(frame.function is f.function for f in found[:index]):
-            called = dataclasses.replace(found[index - 1], said=_RECURSION)
+            called = dataclasses.replace(found[index - 1], error_message=_RECURSION)
             return [*found[: index - 1], called]
     return found
 
 
 def _is_recursion(found: list[CallFrame], root: BaseException | None) -> bool:
-    return isinstance(root, RecursionError) or str(found[-1].said).startswith(_RECURSION)
+    return isinstance(root, RecursionError) or str(found[-1].error_message).startswith(_RECURSION)
 
 
 def _refused(message: str, shown: CallFrame, found: list[CallFrame]) -> Failure:
-    said = f"the sandbox refused what this calls: {message}"
-    error = shown.diagnostic("error", said, hint=environment.HINT)
-    return Failure(environment.SLUG, "frontend", said, [error, *_calls(found, shown)])
+    detail = f"the sandbox refused what this calls: {message}"
+    error = shown.diagnostic("error", detail, hint=environment.HINT)
+    return Failure(environment.SLUG, "frontend", detail, [error, *_calls(found, shown)])
 
 
 def _failure(
@@ -91,10 +93,10 @@ def _failure(
     by_name = {function.arg_names[index]: value for index, value in values.items()}
     context = Context(message, shown.node, shown.function, by_name, types, operands(root))
     node = source_places.closer(shown.node, message)
-    told = retold(context) or Retold(_worded(message), hints.hint(context))
+    told = reworded(context) or Rewording(_worded(message), hints.hint(context))
     if told.hint is None and _is_static_assert(found[-1].node) and not found[-1].is_users:
         demanding = getattr(found[-1].function, "__name__", "the function")
-        told = Retold(told.message, f"{demanding} of Triton's library demands it.")
+        told = Rewording(told.message, f"{demanding} of Triton's library demands it.")
     error = shown.diagnostic("error", told.message, hint=told.hint, node=node)
     notes = [
         shown.diagnostic("note", remark, node=place)
@@ -116,11 +118,11 @@ def of_warnings(caught: Sequence[warnings.WarningMessage]) -> list[Diagnostic]:
         file = file_in_kernel(warning.filename)
         span = Span(file, warning.lineno) if file and warning.lineno else None
         shown = excerpt(linecache.getlines(warning.filename), span) if span else None
-        said = diagnostic(
+        note = diagnostic(
             "warning", "frontend", str(warning.message)[:500], span=span, excerpt=shown
         )
-        if said not in found:
-            found.append(said)
+        if note not in found:
+            found.append(note)
     return found
 
 
@@ -130,17 +132,17 @@ def _message(found: list[CallFrame], root: BaseException | None, error: BaseExce
         if isinstance(node, ast.Call) and found[-1].is_users:
             return f"KeyError: {ast.unparse(node.func)}__"
         return _RECURSION
-    words = next((frame.said for frame in reversed(found) if frame.said), None)
+    words = next((frame.error_message for frame in reversed(found) if frame.error_message), None)
     if words is None or (words.startswith("at ") and root is not None):
         words = str(root) if root is not None else str(error)
     if type(error).__name__ == "CompileTimeAssertionFailure" or _is_static_assert(found[-1].node):
-        words = wording.of_assertion(found[-1].said) or _asserted(found[-1].node)
+        words = wording.of_assertion(found[-1].error_message) or _asserted(found[-1].node)
         return f"static assertion failed: {words}" if words else "static assertion failed"
     return wording.cleaned(words)
 
 
 def _asserted(node: ast.AST) -> str:
-    return said(node.args[0]) if isinstance(node, ast.Call) and node.args else ""
+    return source_text(node.args[0]) if isinstance(node, ast.Call) and node.args else ""
 
 
 def _is_static_assert(node: ast.AST) -> bool:
@@ -163,9 +165,9 @@ def _calls(found: list[CallFrame], shown: CallFrame) -> list[Diagnostic]:
         if frame.is_users:
             span = frame.span()
             where = f"{span.file}:{span.line}" if span else "?"
-            said = frame.diagnostic("note", f"called from {frame.function.__name__} at {where}")
-            if said not in notes:
-                notes.append(said)
+            note = frame.diagnostic("note", f"called from {frame.function.__name__} at {where}")
+            if note not in notes:
+                notes.append(note)
     return notes[:_MOST_NOTES]
 
 

@@ -28,7 +28,7 @@ def missing_module(place: Span, module: str) -> str:
     if module.split(".", maxsplit=1)[0] == _TRITON:
         return _of_triton(module)
     node = _import_at(place)
-    wanted = (_asked(node, module) if node is not None else module).replace(".", "/")
+    wanted = (_import_text(node, module) if node is not None else module).replace(".", "/")
     if isinstance(node, ast.ImportFrom) and _is_used_as_module(node.names[0], place):
         wanted = f"{wanted}/{node.names[0].name}"
     return f'Post its file in `files` as "{wanted}.py", or put what is needed into the source.'
@@ -89,7 +89,7 @@ def _of_installed(module: str, name: str) -> str:
     return f"There is no {module}.{name} in the version that is installed here."
 
 
-def _asked(node: ast.Import | ast.ImportFrom, module: str) -> str:
+def _import_text(node: ast.Import | ast.ImportFrom, module: str) -> str:
     """Return the whole module that the import asks for, from the top of what was posted.
 
     `module` is the first part of it that is not there.

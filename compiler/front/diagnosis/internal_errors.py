@@ -10,17 +10,17 @@ import re
 from collections.abc import Callable
 
 from compiler.front.diagnosis import value_errors
-from compiler.front.diagnosis.context import Context, Match, Retold, said
+from compiler.front.diagnosis.context import Context, Match, Rewording, source_text
 
 _OF_HOST = {
     "cdiv": "Write tl.cdiv(a, b).",
     "next_power_of_2": "Compute it on the host, and pass it as a tl.constexpr parameter.",
 }
 
-Teller = Callable[[Match, Context], "Retold | None"]
+Teller = Callable[[Match, Context], "Rewording | None"]
 
 
-def retold(context: Context) -> Retold | None:
+def reworded(context: Context) -> Rewording | None:
     """Return a better telling of an error, `None` where Triton's own is good enough."""
     for pattern, teller in _TELLERS:
         match = re.search(pattern, context.message)
@@ -30,63 +30,64 @@ def retold(context: Context) -> Retold | None:
     return None
 
 
-def _recursion(match: Match, _: Context) -> Retold:
-    return Retold(
+def _recursion(match: Match, _: Context) -> Rewording:
+    return Rewording(
         f"a jit function cannot call itself: this call leads back into {match[1]}",
         "Use a loop. A recursion can be compiled only where tl.constexpr values end it, with its "
         "call in one branch of an `if` and its end in the other.",
     )
 
 
-def _too_deep(_: Match, __: Context) -> Retold:
-    return Retold(
+def _too_deep(_: Match, __: Context) -> Rewording:
+    return Rewording(
         "this is nested too deeply to be compiled",
         "Split long expressions and chains of calls into steps with names.",
     )
 
 
-def _else(_: Match, context: Context) -> Retold | None:
+def _else(_: Match, context: Context) -> Rewording | None:
     node = context.node
     if not (isinstance(node, (ast.While, ast.For)) and node.orelse):
         return None
     kind = "while" if isinstance(node, ast.While) else "for"
-    return Retold(
+    return Rewording(
         f"`else` after a `{kind}` is not supported inside a kernel",
         "There is no `break` that could skip it: put its statements after the loop.",
     )
 
 
-def _endless(_: Match, context: Context) -> Retold | None:
+def _endless(_: Match, context: Context) -> Rewording | None:
     if not isinstance(context.node, ast.While):
         return None
-    return Retold(
-        f"`while {said(context.node.test)}` is decided at compile time, so the loop could not end",
+    return Rewording(
+        f"`while {source_text(context.node.test)}` is decided at compile time, so the loop could "
+        "not end",
         "Test a value that changes while the kernel runs, such as `while n > 0:`; there is no "
         "`break`. For a known number of rounds use `for i in tl.static_range(...)`.",
     )
 
 
-def _outside(match: Match, context: Context) -> Retold | None:
+def _outside(match: Match, context: Context) -> Rewording | None:
     node = context.node
     if isinstance(node, ast.Subscript):
         return value_errors.indexed(match, context)
     if not isinstance(node, ast.Call):
         return None
-    name = said(node.func)
+    name = source_text(node.func)
     if str(getattr(context.value_of(node.func), "__module__", "")).startswith("triton.language"):
-        return Retold(
+        return Rewording(
             f"{name} was given a value of the running kernel where it needs a constant",
             "Give it tl.constexpr values there: block shapes, axes, and the last stride of a "
             "descriptor, which is 1.",
         )
     advice = _OF_HOST.get(name.rsplit(".", 1)[-1])
-    return Retold(
+    return Rewording(
         f"{name} runs on the host: it takes no values of a running kernel",
         advice or "Use a function of triton.language, or one with @triton.jit above it.",
     )
 
 
-def _loop_over(_: Match, context: Context) -> Retold | None:
+def _loop_over(_: Match, context: Context) -> Rewording | None:
     node = context.node
     if not isinstance(node, ast.For):
         return None
@@ -98,74 +99,74 @@ def _loop_over(_: Match, context: Context) -> Retold | None:
         advice = (
             f"Give the tuple a name, and index it in `for i in tl.static_range({len(over.elts)}):`."
         )
-    return Retold(f"a kernel's `for` cannot run over {said(over)}", advice)
+    return Rewording(f"a kernel's `for` cannot run over {source_text(over)}", advice)
 
 
-def _launched_inside(_: Match, context: Context) -> Retold | None:
+def _launched_inside(_: Match, context: Context) -> Rewording | None:
     node = context.node
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)):
         return None
-    name = said(node.func.value)
-    return Retold(
+    name = source_text(node.func.value)
+    return Rewording(
         "a kernel cannot be launched from inside a kernel",
         f"Call it as a function, without a grid: {name}(...).",
     )
 
 
-def _assigned_at_once(_: Match, context: Context) -> Retold | None:
+def _assigned_at_once(_: Match, context: Context) -> Rewording | None:
     node = context.node
     if not (isinstance(node, ast.Assign) and len(node.targets) > 1):
         return None
-    names = " = ".join(map(said, node.targets))
-    return Retold(
+    names = " = ".join(map(source_text, node.targets))
+    return Rewording(
         f"`{names} = ...` assigns several names at once, which is not supported inside a kernel",
         "Assign one name after the other.",
     )
 
 
-def _combine_function(match: Match, context: Context) -> Retold | None:
+def _combine_function(match: Match, context: Context) -> Rewording | None:
     node = context.node
-    if not (isinstance(node, ast.Call) and said(node.func).endswith(("reduce", "scan"))):
+    if not (isinstance(node, ast.Call) and source_text(node.func).endswith(("reduce", "scan"))):
         return None
     if "arg_names" in match[0]:
-        return Retold(
-            f"{said(node.func)} combines with a function that is not Triton's",
+        return Rewording(
+            f"{source_text(node.func)} combines with a function that is not Triton's",
             "Write one with @triton.jit above it, that takes two values and returns one.",
         )
-    return Retold(
-        f"{said(node.func)} cannot use what the function that combines returns",
+    return Rewording(
+        f"{source_text(node.func)} cannot use what the function that combines returns",
         "It takes two values for each tensor that is combined, and returns one for each.",
     )
 
 
-def _several_axes(_: Match, context: Context) -> Retold | None:
+def _several_axes(_: Match, context: Context) -> Rewording | None:
     node = context.node
     if not isinstance(node, ast.Call):
         return None
-    return Retold(
-        f"{said(node.func)} takes one axis, an integer",
+    return Rewording(
+        f"{source_text(node.func)} takes one axis, an integer",
         "Reduce one axis after the other, or leave out `axis` to reduce all of them.",
     )
 
 
-def _greatest(_: Match, context: Context) -> Retold | None:
+def _greatest(_: Match, context: Context) -> Rewording | None:
     node = context.node
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
         return None
-    name, given = node.func.id, said(node.args[0])
+    name, given = node.func.id, source_text(node.args[0])
     of_all = "greatest" if name == "max" else "least"
-    return Retold(
+    return Rewording(
         f"{name} compares two or more values", f"For the {of_all} element write tl.{name}({given})."
     )
 
 
-def _matrix_product(_: Match, context: Context) -> Retold | None:
+def _matrix_product(_: Match, context: Context) -> Rewording | None:
     node = context.node
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)):
         return None
-    return Retold(
+    return Rewording(
         "`@` is not supported inside a kernel",
-        f"Write tl.dot({said(node.left)}, {said(node.right)}).",
+        f"Write tl.dot({source_text(node.left)}, {source_text(node.right)}).",
     )
 
 

@@ -51,13 +51,13 @@ def of_definition(dropped: Dropped, name: str, others: Sequence[Dropped] = ()) -
         text = "".join(linecache.getlines(KERNEL_FOLDER + unread))
         return syntax_errors.failure_of(error, text, unread)
     missing = missing_module(error)
-    message = _told(cause)
+    message = _explanation(cause)
     slug = "slice_incomplete" if missing and missing not in HOST_LIBRARIES else "compile_error"
     slug = environment.SLUG if environment.was_refused(error) else slug
     found = _at_module_level(cause, "error", message, _definition_hint(cause))
     notes = [_at_module_level(d, "note", f"so {n!r} is missing", None) for d, n in followed]
-    said = f"line {found.line}: {message} (so {wanted!r} is missing)"
-    return Failure(slug, "frontend", said, [found, *reversed(notes)])
+    detail = f"line {found.line}: {message} (so {wanted!r} is missing)"
+    return Failure(slug, "frontend", detail, [found, *reversed(notes)])
 
 
 def _chain_of_definitions(
@@ -104,8 +104,8 @@ def check_executed(loaded: Loaded, touched: Mapping[str, Sequence[str]] | None) 
 def _of_unchanged(dropped: Dropped, names: Sequence[str]) -> Failure:
     """Return the failure for a statement that would have changed what the kernel sees."""
     failure = of_definition(dropped, names[0])
-    said = failure.message.removesuffix(f" (so {names[0]!r} is missing)")
-    message = f"{said} (so {', '.join(names)} is not what the kernel would see)"
+    detail = failure.message.removesuffix(f" (so {names[0]!r} is missing)")
+    message = f"{detail} (so {', '.join(names)} is not what the kernel would see)"
     return Failure(failure.slug, failure.stage, message, failure.diagnostics)
 
 
@@ -121,14 +121,14 @@ def of_assumptions(loaded: Loaded) -> list[Diagnostic]:
     return warned
 
 
-def _told(dropped: Dropped) -> str:
+def _explanation(dropped: Dropped) -> str:
     """Return what a statement raised, in words that do not mislead."""
     if re.search(OUTSIDE, str(dropped.error)):
         span = _span(dropped)
         line = linecache.getline(KERNEL_FOLDER + span.file, span.line)
         called = line[span.column - 1 : (span.end_column or 0) - 1] if span.column else ""
         return f"{called or 'triton.language'} is called outside of a kernel"
-    return wording.told(dropped.error)
+    return wording.words_of(dropped.error)
 
 
 def missing_module(error: Exception) -> str | None:

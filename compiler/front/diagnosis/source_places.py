@@ -22,7 +22,7 @@ class CallFrame:
 
     function: Any
     node: ast.AST
-    said: str | None
+    error_message: str | None
 
     @property
     def path(self) -> str | None:

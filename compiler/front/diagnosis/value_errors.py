@@ -13,7 +13,7 @@ import triton.language as tl
 
 from compiler.back.triton_api import JITFunction
 from compiler.front.diagnosis import replacements
-from compiler.front.diagnosis.context import Context, Match, Retold, said
+from compiler.front.diagnosis.context import Context, Match, Rewording, source_text
 
 OUTSIDE = r"Did you forget to add @triton.jit|`_(?:semantic|builder|generator)` argument must be"
 """What Triton says when its builtins are called without a kernel under way."""
@@ -24,59 +24,59 @@ _OF_FUNCTIONS = {
 }
 
 
-def indexed(_: Match, context: Context) -> Retold | None:
+def indexed(_: Match, context: Context) -> Rewording | None:
     """Tell of `x_ptr[i]` and `x[i]`."""
     node = context.node
     if not isinstance(node, ast.Subscript):
         return None
-    base, index = said(node.value), said(node.slice)
+    base, index = source_text(node.value), source_text(node.slice)
     if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-        return Retold(
+        return Rewording(
             f"{base} is no dictionary: it cannot be indexed with {index}",
             "Give the kernel a parameter for each value, as tl.constexpr where it is a constant.",
         )
     if _is_pointer(node.value, context):
         address = f"{base} + {index}" if not isinstance(node.slice, ast.Tuple) else "address"
-        return Retold(
+        return Rewording(
             f"{base} is a pointer, which cannot be indexed",
             f"Read with tl.load({address}), write with tl.store({address}, value).",
         )
     if re.search(OUTSIDE, context.message) is None:
         return None
-    return Retold(
+    return Rewording(
         f"the tensor {base} cannot be indexed with {index}",
         "Indices are None and : only, which add dimensions. Pick elements with tl.gather(x, "
         "index, axis) or masks (tl.where), or load them by their addresses.",
     )
 
 
-def shape_of_pointer(_: Match, context: Context) -> Retold | None:
+def shape_of_pointer(_: Match, context: Context) -> Rewording | None:
     """Tell of `x_ptr.shape[0]`."""
     node = context.node
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
         owner = node.value.value
         if _is_pointer(owner, context):
-            return Retold(
-                f"{said(owner)} is a pointer, which has no shape",
+            return Rewording(
+                f"{source_text(owner)} is a pointer, which has no shape",
                 "Pass the sizes as parameters of the kernel.",
             )
     return None
 
 
-def item_assignment(_: Match, context: Context) -> Retold | None:
+def item_assignment(_: Match, context: Context) -> Rewording | None:
     """Tell of `x_ptr[i] = 1.0`."""
     targets = getattr(context.node, "targets", [])
     target = targets[0] if targets else getattr(context.node, "target", None)
     if not (isinstance(target, ast.Subscript) and _is_pointer(target.value, context)):
         return None
-    base, index = said(target.value), said(target.slice)
-    return Retold(
+    base, index = source_text(target.value), source_text(target.slice)
+    return Rewording(
         f"{base} is a pointer, whose elements cannot be assigned to",
         f"Write with tl.store({base} + {index}, value).",
     )
 
 
-def dtype(_: Match, context: Context) -> Retold | None:
+def dtype(_: Match, context: Context) -> Rewording | None:
     """Tell of `x.to('float32')`, `x.to(torch.float16)` and strings in constexprs."""
     node = context.node
     if not isinstance(node, ast.Call):
@@ -85,12 +85,12 @@ def dtype(_: Match, context: Context) -> Retold | None:
         wanted = _no_dtype(argument, context)
         if wanted is None:
             continue
-        shown, name = said(argument), replacements.dtype(wanted)
+        shown, name = source_text(argument), replacements.dtype(wanted)
         if isinstance(argument, ast.Name) and argument.id in context.values:
             message = f'{shown} is "{wanted}", a string and no dtype'
             hint = f'Give it as {{"dtype": "{name or "fp32"}"}} in `constexprs`.'
-            return Retold(message, hint)
-        return Retold(
+            return Rewording(message, hint)
+        return Rewording(
             f"{shown} is not one of Triton's dtypes", f"Write tl.{name or 'float32'} or the like."
         )
     return None
@@ -101,46 +101,46 @@ def _no_dtype(argument: ast.expr, context: Context) -> str | None:
     value = context.value_of(argument)
     value = getattr(value, "value", value)
     if isinstance(value, str) or (value is not None and type(value).__module__ == "torch"):
-        return str(value) if isinstance(value, str) else said(argument)
+        return str(value) if isinstance(value, str) else source_text(argument)
     if isinstance(argument, ast.Name) and argument.id in {"float", "int", "bool"}:
         return argument.id
-    if isinstance(argument, ast.Attribute) and said(argument).startswith(("torch.", "np.")):
+    if isinstance(argument, ast.Attribute) and source_text(argument).startswith(("torch.", "np.")):
         return argument.attr
     return None
 
 
-def cast(match: Match, context: Context) -> Retold | None:
+def cast(match: Match, context: Context) -> Rewording | None:
     """Tell of `float(x)`."""
     node = context.node
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
         return None
     kind = replacements.dtype(node.func.id) or "float32"
-    return Retold(
+    return Rewording(
         f"{match[1]}() makes numbers of the host, not of a running kernel",
         f"Write {_operand(node.args[0])}.to(tl.{kind}).",
     )
 
 
-def length(_: Match, context: Context) -> Retold | None:
+def length(_: Match, context: Context) -> Rewording | None:
     """Tell of `len(x)`."""
     node = context.node
     if not (isinstance(node, ast.Call) and node.args):
         return None
     if _is_pointer(node.args[0], context):
-        return Retold(
-            f"{said(node.args[0])} is a pointer, which has no length",
+        return Rewording(
+            f"{source_text(node.args[0])} is a pointer, which has no length",
             "Pass the number of elements as a parameter of the kernel.",
         )
-    return Retold("a tensor has no len()", f"Write {_operand(node.args[0])}.shape[0].")
+    return Rewording("a tensor has no len()", f"Write {_operand(node.args[0])}.shape[0].")
 
 
-def of_math(_: Match, context: Context) -> Retold | None:
+def of_math(_: Match, context: Context) -> Rewording | None:
     """Tell of `math.exp(x)`."""
     node = context.node
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
         return None
     name = node.func.attr
-    arguments = ", ".join(map(said, node.args))
+    arguments = ", ".join(map(source_text, node.args))
     if hasattr(tl, name):
         advice = (
             f"Write tl.{name}({arguments}); it takes floats: convert integers with .to(tl.float32)."
@@ -150,79 +150,81 @@ def of_math(_: Match, context: Context) -> Retold | None:
             "`from triton.language.extra import libdevice` and call "
             f"libdevice.{name}({arguments}), if it is there."
         )
-    return Retold(f"{said(node.func)} runs on the host: it takes no tensors", advice)
+    return Rewording(f"{source_text(node.func)} runs on the host: it takes no tensors", advice)
 
 
-def prefix(_: Match, context: Context) -> Retold | None:
+def prefix(_: Match, context: Context) -> Rewording | None:
     """Tell of `print(x)`."""
     node = context.node
     if not (isinstance(node, ast.Call) and node.args):
         return None
-    name, values = said(node.func), ", ".join(map(said, node.args))
-    return Retold(
+    name, values = source_text(node.func), ", ".join(map(source_text, node.args))
+    return Rewording(
         f"the first argument of {name} is the text to print before the values",
-        f'Write {name}("{said(node.args[0])}: ", {values}).'.replace('""', '"'),
+        f'Write {name}("{source_text(node.args[0])}: ", {values}).'.replace('""', '"'),
     )
 
 
-def not_callable(_: Match, context: Context) -> Retold | None:
+def not_callable(_: Match, context: Context) -> Rewording | None:
     """Tell of `x.numel()` and of two parentheses with nothing between them."""
     node = context.node
     if not isinstance(node, ast.Call):
         return None
-    called = said(node.func)
+    called = source_text(node.func)
     if isinstance(node.func, ast.Attribute) and _is_pointer(node.func.value, context):
-        return Retold(
-            f"{said(node.func.value)} is a pointer, which knows no {node.func.attr}",
+        return Rewording(
+            f"{source_text(node.func.value)} is a pointer, which knows no {node.func.attr}",
             "Pass the sizes as parameters of the kernel.",
         )
     if isinstance(node.func, ast.Attribute):
-        return Retold(f"{called} is no method but a value", f"Leave out the parentheses: {called}.")
-    return Retold(
+        return Rewording(
+            f"{called} is no method but a value", f"Leave out the parentheses: {called}."
+        )
+    return Rewording(
         f"{called} is called like a function",
         "Is a comma or an operator missing before the parenthesis?",
     )
 
 
-def shape_needed(_: Match, context: Context) -> Retold | None:
+def shape_needed(_: Match, context: Context) -> Rewording | None:
     """Tell of `tl.zeros(BLOCK, ...)`."""
     node = context.node
-    if not (isinstance(node, ast.Call) and said(node.func).startswith("tl.")):
+    if not (isinstance(node, ast.Call) and source_text(node.func).startswith("tl.")):
         return None
     given = [k.value for k in node.keywords if k.arg == "shape"] or node.args[:1]
     if not given:
         return None
-    return Retold(
-        f"the shape is a tuple, and {said(given[0])} is a number",
-        f"Write ({said(given[0])},) with a comma.",
+    return Rewording(
+        f"the shape is a tuple, and {source_text(given[0])} is a number",
+        f"Write ({source_text(given[0])},) with a comma.",
     )
 
 
-def none(_: Match, context: Context) -> Retold | None:
+def none(_: Match, context: Context) -> Rewording | None:
     """Tell of parameters that are None, and of functions that return nothing."""
     if isinstance(context.node, ast.Compare) and isinstance(
         context.node.ops[0], ast.Eq | ast.NotEq
     ):
-        return Retold(
+        return Rewording(
             "a tensor is compared with None by value",
-            f"Write `{said(context.node.left)} is None`, which is decided at compile time.",
+            f"Write `{source_text(context.node.left)} is None`, which is decided at compile time.",
         )
     for inner in ast.walk(context.node):
         if isinstance(inner, ast.Name) and context.values.get(inner.id, 0) is None:
-            return Retold(
+            return Rewording(
                 f"{inner.id} is None here (null in `constexprs`)",
                 f"Give it a type in `signature`, or guard this with `if {inner.id} is not None:`, "
                 "which is decided at compile time.",
             )
         if isinstance(inner, ast.Call) and isinstance(context.value_of(inner.func), JITFunction):
-            return Retold(
-                f"{said(inner.func)}(...) gives no value: it returns None",
-                f"End {said(inner.func)} with `return <value>`.",
+            return Rewording(
+                f"{source_text(inner.func)}(...) gives no value: it returns None",
+                f"End {source_text(inner.func)} with `return <value>`.",
             )
     return None
 
 
-def no_number(match: Match, context: Context) -> Retold | None:
+def no_number(match: Match, context: Context) -> Rewording | None:
     """Tell of what is neither a tensor nor a number, but is computed with."""
     kind = match[1]
     if kind in {"tensor", "NoneType", "constexpr", "tuple", "Dtype"}:
@@ -232,21 +234,21 @@ def no_number(match: Match, context: Context) -> Retold | None:
         value = getattr(value, "value", value)
         if value is not None and type(value).__name__ == kind:
             if kind == "Absent":
-                return Retold(
-                    f"{said(inner)} is {str(value).strip('<>')} here",
+                return Rewording(
+                    f"{source_text(inner)} is {str(value).strip('<>')} here",
                     "Write its value into the source, or pass it in `constexprs`.",
                 )
             is_function = "unction" in kind
             what = "a string" if kind == "str" else "a function" if is_function else f"a {kind}"
-            return Retold(
-                f"{said(inner)} is {what}: a kernel cannot compute with it",
+            return Rewording(
+                f"{source_text(inner)} is {what}: a kernel cannot compute with it",
                 _OF_FUNCTIONS.get(kind, "Use numbers, tensors and tl.constexpr."),
             )
     return None
 
 
 def _operand(node: ast.expr) -> str:
-    text = said(node)
+    text = source_text(node)
     return f"({text})" if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare)) else text
 
 

@@ -35,7 +35,7 @@ _PLAIN = frozenset({"AssertionError", "ValueError", "TypeError", "NameError", "A
                     "NotImplementedError", "RuntimeError"})  # fmt: skip
 
 
-def told(error: BaseException) -> str:
+def words_of(error: BaseException) -> str:
     """Return the kind and words of an exception, without where Python lies on this machine."""
     return without_addresses(f"{type(error).__name__}: {_INSTALLED.sub('', str(error))}")
 
@@ -57,9 +57,9 @@ def cleaned(message: str | None) -> str:
     )
 
 
-def of_assertion(said: str | None) -> str:
+def of_assertion(message: str | None) -> str:
     """Return the message of a static assertion, or why it has none, without `repr` marks."""
-    text = _unwrapped(said or "")
+    text = _unwrapped(message or "")
     if not text.startswith(_NO_MESSAGE):
         return cleaned(text)
     _, found, inner = text.rpartition(">, '")  # after the source and the node: another `repr`

@@ -64,7 +64,7 @@ def pretend(target: Any) -> None:
 
 
 @contextmanager
-def telling(assumptions: Assumptions) -> Iterator[None]:
+def noting_assumptions(assumptions: Assumptions) -> Iterator[None]:
     """Note in `assumptions` what is asked of the device in the block."""
     device = getattr(driver, "_active", None)
     if not isinstance(device, Driver):
@@ -107,10 +107,10 @@ def answers() -> dict[str, Any]:
         "get_device_capability": _capability(target),
         "get_device_name": name,
     }
-    return {question: _telling(answer) for question, answer in known.items()}
+    return {question: _noting(answer) for question, answer in known.items()}
 
 
-def _telling(answer: Any) -> Callable[..., Any]:
+def _noting(answer: Any) -> Callable[..., Any]:
     def asked(*_: Any, **__: Any) -> Any:
         device = getattr(driver, "_active", None)
         if isinstance(device, Driver):

@@ -76,7 +76,7 @@ def _is_usable(value: object) -> bool:
     return isinstance(value, (*triton_api.USABLE, types.FunctionType))
 
 
-class Again(importlib.abc.Loader):
+class ReexecutingLoader(importlib.abc.Loader):
     """Gives a new module the names that its first execution made."""
 
     def __init__(self, first: types.ModuleType) -> None:
@@ -93,7 +93,7 @@ def keep(package: str) -> None:
     for name, module in list(sys.modules.items()):
         spec = getattr(module, "__spec__", None)
         if name.partition(".")[0] == package and spec is not None and spec.name == name:
-            spec.loader = Again(module)
+            spec.loader = ReexecutingLoader(module)
 
 
 def keep_texts(package: str) -> None:

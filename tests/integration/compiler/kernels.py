@@ -118,7 +118,7 @@ def _failure(
     sources = {"/kernel/user.py": kernel.text}
     found = mlir_log.diagnostics(ended.stderr, sources, stage)
     ttgir = stages.get("ttgir", b"").decode()
-    found = [asdict(item) for item in inline_assembly.located(found, ttgir, sources)]
+    found = [asdict(item) for item in inline_assembly.with_places(found, ttgir, sources)]
     if ended.signal is not None:
         return {"slug": "compiler_crashed", "message": "", "stage": stage, "diagnostics": found}
     if ended.last is None or ended.last["kind"] == "result":

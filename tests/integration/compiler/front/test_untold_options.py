@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compiler.options import BACK_OPTIONS, told_and_untold
+from compiler.options import BACK_OPTIONS, split_options
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import KERNELS, all_in, read
 
@@ -60,7 +60,7 @@ def test_a_front_end_that_is_not_told_makes_the_same(
     children: Children, name: str, backend: str
 ) -> None:
     options = options_of(children, backend)
-    told, untold = told_and_untold(options)
+    told, untold = split_options(options)
 
     without = front_stages(children, name, backend, options=told, untold=untold)
     everything = front_stages(

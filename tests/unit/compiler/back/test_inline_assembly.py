@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from compiler.back.inline_assembly import located
+from compiler.back.inline_assembly import with_places
 from compiler.diagnostic import Diagnostic, diagnostic
 
 SOURCE = {"/kernel/user.py": "\n".join(f"line {number}" for number in range(1, 20))}
@@ -36,7 +36,7 @@ def llvm(message: str) -> Diagnostic:
     ],
 )
 def test_the_one_that_is_meant_is_found(message: str, line: int, column: int) -> None:
-    (said,) = located([llvm(message)], IR, SOURCE)
+    (said,) = with_places([llvm(message)], IR, SOURCE)
 
     assert (said.file, said.line, said.column) == ("user.py", line, column)
     assert said.excerpt.startswith(f"line {line}\n")
@@ -45,12 +45,12 @@ def test_the_one_that_is_meant_is_found(message: str, line: int, column: int) ->
 def test_other_complaints_and_known_places_stay_as_they_are() -> None:
     found = [llvm("Cannot select: intrinsic"), replace(llvm("bad constraint"), line=3)]
 
-    assert located(found, IR, SOURCE) == found
+    assert with_places(found, IR, SOURCE) == found
 
 
 def test_locations_that_name_themselves_end() -> None:
     ir = IR.replace('#loc4 = loc("/kernel/user.py":8:9)', "#loc4 = loc(fused[#loc11, #loc4])")
 
-    (said,) = located([llvm("invalid operand in inline asm: 'add.f32 $0")], ir, SOURCE)
+    (said,) = with_places([llvm("invalid operand in inline asm: 'add.f32 $0")], ir, SOURCE)
 
     assert said.line == 9

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.back.mlir_log import diagnostics, told
+from compiler.back.mlir_log import diagnostics, reworded
 
 
 def test_a_kernel_that_returns_a_value_is_told_of_helpers() -> None:
-    message, hint = told("failed to legalize operation 'tt.return' that was explicitly marked")
+    message, hint = reworded("failed to legalize operation 'tt.return' that was explicitly marked")
 
     assert message == "the kernel returns a value"
     assert hint is not None
@@ -20,7 +20,7 @@ def test_a_kernel_that_returns_a_value_is_told_of_helpers() -> None:
     [("tensor<64xf32>", "fp32[64]"), ("tensor<2x4xi32>", "int32[2, 4]"), ("f32", "fp32")],
 )
 def test_a_mask_that_is_no_condition_is_told_with_its_type(kind: str, said: str) -> None:
-    message, _ = told(
+    message, _ = reworded(
         "'tt.load' op operand #1 must be 1-bit signless integer or ranked tensor of 1-bit signless "
         f"integer values, but got '{kind}'"
     )
@@ -29,7 +29,7 @@ def test_a_mask_that_is_no_condition_is_told_with_its_type(kind: str, said: str)
 
 
 def test_a_message_that_nothing_better_is_known_for_stays() -> None:
-    assert told("'tt.dot' op expects equal types") == ("'tt.dot' op expects equal types", None)
+    assert reworded("'tt.dot' op expects equal types") == ("'tt.dot' op expects equal types", None)
 
 
 def test_what_llvm_says_before_it_gives_up_is_told() -> None:

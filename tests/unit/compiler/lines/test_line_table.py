@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.lines.table import MAPS, mapped, table
+from compiler.lines.table import MAPS, line_maps, table
 
 TTIR = """\
 %a = x.one loc(#loc1)
@@ -23,7 +23,7 @@ def row(file: str, line: int, **lines: list[int]) -> dict[str, object]:
 
 
 def test_lines_stand_under_every_line_of_the_user_on_their_way() -> None:
-    assert table(mapped({"ttir": TTIR})) == [
+    assert table(line_maps({"ttir": TTIR})) == [
         row("lib/helper.py", 2, ttir=[3]),
         row("user.py", 12, ttir=[1, 2, 3]),
         row("user.py", 30, ttir=[2]),
@@ -33,13 +33,13 @@ def test_lines_stand_under_every_line_of_the_user_on_their_way() -> None:
 def test_every_stage_is_always_there() -> None:
     sass = '	//## File "/kernel/user.py", line 3\n        /*0000*/                   EXIT ;\n'
 
-    assert table(mapped({"sass": sass})) == [row("user.py", 3, sass=[2])]
+    assert table(line_maps({"sass": sass})) == [row("user.py", 3, sass=[2])]
 
 
 def test_nothing_gives_nothing() -> None:
-    assert table(mapped({})) == []
+    assert table(line_maps({})) == []
     assert (
-        table(mapped({"ttir": "", "llir": "not LLVM IR at all", "ptx": "\0\n", "sass": "//##"}))
+        table(line_maps({"ttir": "", "llir": "not LLVM IR at all", "ptx": "\0\n", "sass": "//##"}))
         == []
     )
 
@@ -47,4 +47,4 @@ def test_nothing_gives_nothing() -> None:
 def test_a_place_met_twice_on_the_way_stands_once() -> None:
     twice = '%a = x.one loc(callsite("/kernel/user.py":5:1 at "/kernel/user.py":5:9))\n'
 
-    assert table(mapped({"ttir": twice})) == [row("user.py", 5, ttir=[1])]
+    assert table(line_maps({"ttir": twice})) == [row("user.py", 5, ttir=[1])]

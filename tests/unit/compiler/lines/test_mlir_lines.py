@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.lines.mlir import MlirLocations, map_mlir, trailing
+from compiler.lines.mlir import MlirLocations, map_mlir, trailing_location
 from compiler.lines.place import Place
 
 USER = "/kernel/user.py"
@@ -94,6 +94,6 @@ def test_a_location_that_names_itself_ends() -> None:
 
 
 def test_only_the_location_at_the_end_counts() -> None:
-    assert trailing('  x loc("a":1:1) {') is None
-    assert trailing('  x {s = "loc(" } loc("a b":1:1)') == '"a b":1:1'
-    assert trailing("  x : (i32)") is None
+    assert trailing_location('  x loc("a":1:1) {') is None
+    assert trailing_location('  x {s = "loc(" } loc("a b":1:1)') == '"a b":1:1'
+    assert trailing_location("  x : (i32)") is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.slice.posted_files import package_of, reached_files, standing
+from compiler.slice.posted_files import package_of, reached_files, source_folder
 
 PACKAGE = {
     "package/__init__.py": "",
@@ -32,7 +32,7 @@ PACKAGE = {
 def test_a_source_stands_where_its_relative_imports_find_files(
     text: str, files: dict[str, str], folder: tuple[str, ...], package: str
 ) -> None:
-    assert standing(text, files) == folder
+    assert source_folder(text, files) == folder
     assert package_of(text, files) == package
 
 
@@ -47,4 +47,4 @@ def test_files_are_reached_through_imports_that_climb() -> None:
 def test_the_files_that_are_reached_tell_the_same_folder() -> None:
     text = "from ..words import f\nfrom .beside import g\n"
 
-    assert standing(text, reached_files(text, PACKAGE)) == standing(text, PACKAGE)
+    assert source_folder(text, reached_files(text, PACKAGE)) == source_folder(text, PACKAGE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.front.diagnosis.wording import cleaned, told
+from compiler.front.diagnosis.wording import cleaned, words_of
 
 IMPORT = "cannot import name 'nope' from "
 
@@ -18,7 +18,7 @@ IMPORT = "cannot import name 'nope' from "
     ],
 )  # fmt: skip
 def test_where_a_module_lies_on_this_machine_is_not_told(said: str, words: str) -> None:
-    assert told(ImportError(said)) == f"ImportError: {IMPORT}{words}"
+    assert words_of(ImportError(said)) == f"ImportError: {IMPORT}{words}"
 
 
 def test_a_function_without_a_form_for_its_arguments_is_named_as_such() -> None:
