@@ -40,9 +40,8 @@ def received(order: Order, **more: Any) -> list[Order]:
     """Return what the task of an order's kind is given of it, after a frame."""
     found: list[Order] = []
 
-    def run(taken: Order, body: bytes, send: object) -> dict[str, Any]:
+    def run(taken: Order, body: bytes, send: object) -> None:
         found.append(taken)
-        return {}
 
     name, task = task_of(type(order), run)
     header = json.loads(json.dumps(header_of(order)))
