@@ -91,7 +91,7 @@ class ChildTasks:
             run = read_run(outcome, model)
         except Malformed as error:
             raise broken_report(order, str(error)) from None
-        logged = await self._logged(order, run)
+        logged = await self._read_log(order, run)
         if isinstance(run.report, BackReport) and logged:
             return run.report.with_warnings(warnings_of(logged))
         if run.report is not None:
@@ -101,7 +101,7 @@ class ChildTasks:
         stages, limit_s = self.progress.stages, self.limit.limit_s
         raise failure_of(order, outcome, self.job, stages, limit_s, logged)
 
-    async def _logged(self, order: Order, run: ChildRun[_Report]) -> list[Diagnostic]:
+    async def _read_log(self, order: Order, run: ChildRun[_Report]) -> list[Diagnostic]:
         """Return what the log complains of, read in a child: its author may be hostile."""
         if not run.outcome.stderr.strip() or not explains_itself_in_log(order, run.outcome):
             return []

@@ -81,7 +81,7 @@ async def compile_kernel(
     tasks = context.tasks_of(job, progress, limit, on_stage)
     run = context.run_of(tasks, refresh=refresh)
     if job.ir is not None:
-        await run.posted(job.ir)
+        await run.lower_posted(job.ir)
         return
     sliced = await slice_source(tasks)
     front = await run.front(sliced, run.bind(sliced))
@@ -173,7 +173,7 @@ class CompileRun:
             self.results.keep_back(key, order.stages, report)
         self._take(order, report)
 
-    async def posted(self, ir: IrText) -> None:
+    async def lower_posted(self, ir: IrText) -> None:
         """Lower posted IR. Raises CompilationFailed."""
         text = ir.text.encode()
         order = PostedOrder(

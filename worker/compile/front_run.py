@@ -33,25 +33,25 @@ class FrontRun:
         Raises CompilationFailed.
         """
         if whole is None:
-            return await self._executed(part, order)
+            return await self._execute(part, order)
         inputs = _key_inputs(order, "untold")
         key = second_opinion_key(part=part, whole=whole, **inputs, **self.sharing.key_inputs)
         if await self.results.knows_opinion(key):
-            return await self._executed(part, order)
-        return await self._compared(part, whole, order, key)
+            return await self._execute(part, order)
+        return await self._compare(part, whole, order, key)
 
-    async def _compared(self, part: str, whole: str, order: FrontOrder, key: str) -> FrontReport:
+    async def _compare(self, part: str, whole: str, order: FrontOrder, key: str) -> FrontReport:
         """Return what the slice gave, or the whole text where that decides and differs."""
         progress, other = self.tasks.progress, self._beside()
         whole_run = second_opinion.outcome(
-            other._executed(whole, order), other.tasks.progress.stages
+            other._execute(whole, order), other.tasks.progress.stages
         )
         second = asyncio.create_task(whole_run)
         try:
-            first = await second_opinion.outcome(self._executed(part, order), progress.stages)
+            first = await second_opinion.outcome(self._execute(part, order), progress.stages)
             opinion = await second_opinion.in_time(second)
         finally:
-            await second_opinion.ended(second)
+            await second_opinion.cancel(second)
         if opinion is None:
             progress.assumptions.append(second_opinion.UNFINISHED)
         elif not opinion.is_conclusive or second_opinion.agree(first, opinion):
@@ -70,7 +70,7 @@ class FrontRun:
         results = replace(self.results, progress=progress, on_stage=tasks.on_stage)
         return replace(self, tasks=tasks, results=results)
 
-    async def _executed(self, text: str, order: FrontOrder) -> FrontReport:
+    async def _execute(self, text: str, order: FrontOrder) -> FrontReport:
         """Execute `text` in a front child, or take what equal ones gave."""
         report = await self._without_back_options(text, order) or await self._once(text, order)
         if report is OptionsAsked.NOT_GIVEN:

@@ -50,11 +50,11 @@ async def in_time(whole: "asyncio.Task[Opinion]") -> Opinion | None:
     done, _ = await asyncio.wait({whole}, timeout=PATIENCE_S)
     if done:
         return whole.result()
-    await ended(whole)
+    await cancel(whole)
     return None
 
 
-async def ended(whole: "asyncio.Task[Opinion]") -> None:
+async def cancel(whole: "asyncio.Task[Opinion]") -> None:
     """End the child of a whole text that nobody waits for."""
     whole.cancel()
     with suppress(asyncio.CancelledError):

@@ -77,7 +77,7 @@ async def identify(pool: Pool, sandbox: str, known: Toolchains) -> Toolchain:
         raise RuntimeError(f"the toolchain does not describe itself: {described.detail}")
     facts = {name: value for name, value in described.result.items() if name != "kind"}
     facts |= {name: pool.facts[name] for name in ("policy", "pipeline")}
-    what = _named(facts)
+    what = _trials_name(facts)
     targets = [*(await known.tried(what) or await compiling_targets(pool, facts["options"]))]
     if not targets:
         raise RuntimeError("the toolchain compiles for no target at all")
@@ -99,7 +99,7 @@ async def identify(pool: Pool, sandbox: str, known: Toolchains) -> Toolchain:
     )
 
 
-def _named(facts: dict[str, Any]) -> str:
+def _trials_name(facts: dict[str, Any]) -> str:
     """Return a name for this toolchain, these candidates and walls, on this machine."""
     tried = [CANDIDATES, platform.uname(), facts]
     return hashlib.sha256(json.dumps(tried, sort_keys=True).encode()).hexdigest()

@@ -137,13 +137,13 @@ class Pool:
                 child.start(job, deadline_s, keep=keep)
             else:
                 child.start(replace(job, more_s=None), min(deadline_s, PATIENCE_S), keep=keep)
-            spares.job_started(profile)
+            spares.start_job(profile)
             outcome = await asyncio.shield(child.outcome)
         finally:
             well = outcome is not None and ended_well(outcome)
             if not (keep and well and spares.give_back(child)):
                 child.kill(Ending.SIGNAL, "nobody waits for it any more")
-            spares.job_ended(profile, keep=keep, well=well)
+            spares.end_job(profile, keep=keep, well=well)
         return outcome, was_fresh
 
     async def close(self) -> None:

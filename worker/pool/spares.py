@@ -71,12 +71,12 @@ class Spares:
         self._wait(child)
         return True
 
-    def job_started(self, profile: str) -> None:
+    def start_job(self, profile: str) -> None:
         """Replace the child that was taken now, if that keeps no job from a processor."""
         if self._running < self._processors - 1:
             self.refill(profile)
 
-    def job_ended(self, profile: str, *, keep: bool, well: bool) -> None:
+    def end_job(self, profile: str, *, keep: bool, well: bool) -> None:
         """Count one job less; when none is left, waiting children prepare a moment later."""
         self._running -= 1
         self._lent[profile] -= keep
@@ -98,7 +98,7 @@ class Spares:
 
     def _wait(self, child: ChildProcess) -> None:
         self._waiting[child.profile].append(child)
-        child.outcome.add_done_callback(partial(self._ended, child))
+        child.outcome.add_done_callback(partial(self._replace, child))
 
     def close(self) -> None:
         """Forget all; nothing is ordered any more."""
@@ -106,7 +106,7 @@ class Spares:
         self._cancel_timer()
         self._waiting.clear()
 
-    def _ended(self, child: ChildProcess, outcome: asyncio.Future[ChildOutcome]) -> None:
+    def _replace(self, child: ChildProcess, outcome: asyncio.Future[ChildOutcome]) -> None:
         """Replace a child that ended before it had a job, each time later."""
         waiting = self._waiting.get(child.profile, [])
         if self._preparing is child:
@@ -129,9 +129,9 @@ class Spares:
         waiting = [child for children in self._waiting.values() for child in children]
         self._preparing = next((child for child in waiting if child.readiness == 1), None)
         if self._preparing is not None:
-            self._preparing.touch(self._prepared)
+            self._preparing.touch(self._prepare_next)
 
-    def _prepared(self) -> None:
+    def _prepare_next(self) -> None:
         self._preparing = None
         self._loop.call_soon(self._prepare_one)
 

@@ -49,11 +49,11 @@ class Cgroup:
     def remove(self) -> None:
         """End what is still in the group and remove it; one that does not empty stays behind."""
         until = time.monotonic() + _EMPTY_S
-        while any(not _removed(folder) for folder in self.folders) and time.monotonic() < until:
+        while any(not _try_remove(folder) for folder in self.folders) and time.monotonic() < until:
             time.sleep(_PAUSE_S)
 
 
-def _removed(folder: Path) -> bool:
+def _try_remove(folder: Path) -> bool:
     try:
         for pid in _words(folder / "cgroup.procs"):
             with contextlib.suppress(ProcessLookupError):
@@ -83,10 +83,10 @@ def make(memory_bytes: int, processes: int, root: Path = Path("/")) -> Cgroup:
         parent = hierarchies.get("")
         here = _words(parent / "cgroup.controllers") & _CONTROLLERS if parent is not None else set()
         if parent is not None and here:
-            return _unified(parent, here, name, memory_bytes, processes)
+            return _make_unified(parent, here, name, memory_bytes, processes)
         if not hierarchies.keys() & _CONTROLLERS:
             raise NoCgroup("the cgroup of this process has neither memory nor pids")
-        return _divided(hierarchies, name, memory_bytes, processes)
+        return _make_divided(hierarchies, name, memory_bytes, processes)
     except OSError as error:
         raise NoCgroup(f"{error.filename}: {error.strerror}") from error
 
@@ -124,7 +124,9 @@ def _words(file: Path) -> set[str]:
     return set(file.read_text(encoding="utf-8").split())
 
 
-def _unified(parent: Path, here: set[str], name: str, memory_bytes: int, processes: int) -> Cgroup:
+def _make_unified(
+    parent: Path, here: set[str], name: str, memory_bytes: int, processes: int
+) -> Cgroup:
     if not here <= _words(parent / "cgroup.subtree_control"):
         _hand_down(parent, here)
     folder = _made(parent, name)
@@ -134,10 +136,10 @@ def _unified(parent: Path, here: set[str], name: str, memory_bytes: int, process
             _write(folder / "memory.swap.max", 0)
     if "pids" in here:
         _write(folder / "pids.max", processes)
-    return _bounded((folder,), here, memory_bytes, processes)
+    return _make_bounded((folder,), here, memory_bytes, processes)
 
 
-def _bounded(
+def _make_bounded(
     folders: tuple[Path, ...], here: set[str], memory_bytes: int, processes: int
 ) -> Cgroup:
     return Cgroup(
@@ -157,7 +159,9 @@ def _hand_down(parent: Path, controllers: set[str]) -> None:
         (parent / "cgroup.subtree_control").write_text(wanted, encoding="utf-8")
 
 
-def _divided(hierarchies: dict[str, Path], name: str, memory_bytes: int, processes: int) -> Cgroup:
+def _make_divided(
+    hierarchies: dict[str, Path], name: str, memory_bytes: int, processes: int
+) -> Cgroup:
     here = sorted(hierarchies.keys() & _CONTROLLERS)
     folders = {controller: _made(hierarchies[controller], name) for controller in here}
     if memory := folders.get("memory"):
@@ -166,7 +170,7 @@ def _divided(hierarchies: dict[str, Path], name: str, memory_bytes: int, process
             _write(memory / "memory.memsw.limit_in_bytes", memory_bytes)
     if pids := folders.get("pids"):
         _write(pids / "pids.max", processes)
-    return _bounded(tuple(folders.values()), set(here), memory_bytes, processes)
+    return _make_bounded(tuple(folders.values()), set(here), memory_bytes, processes)
 
 
 def _made(parent: Path, name: str) -> Path:

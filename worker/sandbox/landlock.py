@@ -33,7 +33,7 @@ def abi() -> int:
     return syscall(_CREATE_RULESET, None, 0, _VERSION_FLAG)
 
 
-def _handled(version: int) -> tuple[int, int, int]:
+def _handled_rights(version: int) -> tuple[int, int, int]:
     """Return everything that `version` can deny: file rights, network rights, scopes."""
     files = _ALL_OF_ABI_1
     for bit, since in ((1 << 13, 2), (_TRUNCATE, 3), (_IOCTL_DEV, 5)):
@@ -48,7 +48,7 @@ def build(rules: Iterable[tuple[str, int]]) -> int:
     Raises OSError.
     """
     version = abi()
-    handled = _handled(version)
+    handled = _handled_rights(version)
     size = 8 if version < 4 else 16 if version < 6 else 24
     attributes = ctypes.create_string_buffer(struct.pack("=QQQ", *handled), 24)
     ruleset = syscall(_CREATE_RULESET, attributes, size, 0)

@@ -89,7 +89,7 @@ def _reasons(profile: SandboxProfile, wanted: Outer) -> dict[str, str]:
     hold_end, hold = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _be_tried(profile, wanted, says, hold_end, (said_end, hold))
+        _try_in_child(profile, wanted, says, hold_end, (said_end, hold))
     os.close(says)
     os.close(hold_end)
     with os.fdopen(said_end, "rb") as pipe:
@@ -106,7 +106,7 @@ def _reasons(profile: SandboxProfile, wanted: Outer) -> dict[str, str]:
     return reasons
 
 
-def _be_tried(
+def _try_in_child(
     profile: SandboxProfile, wanted: Outer, says: int, hold: int, others: tuple[int, int]
 ) -> None:
     """Enter what is wanted, say what did not work, and wait for the end. Never returns."""

@@ -20,9 +20,11 @@ REQUEST = SimpleNamespace(deadline_s=30.0, priority="interactive")
 async def test_a_launch_waits_for_its_kernel_with_an_interest_of_its_own(redis, blocking):
     jobs = JobProducer(redis)
     nothing = cast("Any", None)
-    desk = GpuContext(nothing, 0, jobs, ResultWaiter(redis, blocking), Compilations(redis), nothing)
+    gpu = GpuContext(nothing, 0, jobs, ResultWaiter(redis, blocking), Compilations(redis), nothing)
     compiling = asyncio.create_task(
-        desk.compiled(cast("Any", JOB), cast("Any", LAUNCH), cast("Any", REQUEST), Deadline(30))
+        gpu.compilation_of(
+            cast("Any", JOB), cast("Any", LAUNCH), cast("Any", REQUEST), Deadline(30)
+        )
     )
     while await jobs.state(JOB.key) is None:
         await asyncio.sleep(0.01)

@@ -132,10 +132,10 @@ class DeviceRun:
                 again = digests_of(self._buffers)
                 found["differing"] = [name for name in first if again[name] != first[name]]
         if self._job.timing is not None and not kernel.empty:
-            found |= self._timed(kernel, pristine, self._job.timing, first)
+            found |= self._time(kernel, pristine, self._job.timing, first)
         return found
 
-    def _timed(
+    def _time(
         self, kernel: LoadedKernel, pristine: Pristine, order: TimingOrder, first: Digests
     ) -> dict[str, Any]:
         """Time the kernel, and look at what its last run made."""

@@ -11,6 +11,10 @@ from compiler.abi import Abi
 from worker.gpu.launcher.fault import JobFailed
 
 MAX_ALLOCATIONS = 1024
+_MEMBERS = {"abi", "grid", "allocations", "arguments", "timing", "determinism", "cubin"} | {
+    "task",  # that it is a launch, which the launcher has read
+    "examine",  # the tool of an examination, which the examiner has read
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +67,13 @@ class LauncherOrder:
     @classmethod
     def from_frame(cls, header: Mapping[str, Any], body: bytes) -> "LauncherOrder":
         """Return the job of a frame. Raises JobFailed when it is none."""
+        if unknown := header.keys() - _MEMBERS:
+            names = ", ".join(sorted(unknown))
+            raise JobFailed("malformed_job", f"the launch has members that are not known: {names}")
         try:
             offset, size = header["cubin"]
             x, y, z = (int(extent) for extent in header["grid"])
-            timing = header.get("timing")
+            timing = header["timing"]
             job = cls(
                 cubin=body[offset : offset + size],
                 abi=Abi.from_json(header["abi"]),
@@ -75,7 +82,7 @@ class LauncherOrder:
                 arguments=header["arguments"],
                 uploads=body[:offset],
                 timing=TimingOrder(**timing) if timing else None,
-                determinism=bool(header.get("determinism")),
+                determinism=bool(header["determinism"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise JobFailed("malformed_job", f"the launch cannot be read: {error!r}") from error

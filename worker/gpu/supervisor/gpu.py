@@ -83,7 +83,7 @@ class Gpu:
         launcher = None
         outcome = None
         try:
-            launcher = await self._taken(caller, single_use)
+            launcher = await self._take_launcher(caller, single_use)
             outcome = await launcher.run(job, deadline_s)
             return outcome
         finally:
@@ -134,7 +134,7 @@ class Gpu:
             raise
         return launcher
 
-    async def _taken(self, caller: str, single_use: bool) -> LauncherProcess:
+    async def _take_launcher(self, caller: str, single_use: bool) -> LauncherProcess:
         """Return a launcher for `caller`; a GPU on which none starts is drained.
 
         Raises DeviceDrained.
@@ -150,18 +150,18 @@ class Gpu:
         """Return the caller's own launcher, or one that nobody has used."""
         if not single_use and (own := self._bound.pop(caller, None)) is not None:
             if own.alive:
-                return self._assigned(own, caller)
+                return self._assign(own, caller)
             await self._retire(own)
         while self._spares:
             spare = self._spares.pop(0)
             if spare.alive:
-                return self._assigned(spare, caller)
+                return self._assign(spare, caller)
             await self._retire(spare)
         await self._make_room()
-        return self._assigned(await self._new(), caller)
+        return self._assign(await self._new(), caller)
 
     @staticmethod
-    def _assigned(launcher: LauncherProcess, caller: str) -> LauncherProcess:
+    def _assign(launcher: LauncherProcess, caller: str) -> LauncherProcess:
         assert launcher.caller in (None, caller)
         launcher.caller = caller
         launcher.runs += 1

@@ -94,7 +94,7 @@ class LauncherProcess:
             async with asyncio.timeout(self._command.start_s):
                 self.facts = _facts(await self._next_frame())
         except (TimeoutError, EOFError, OSError, frame.FrameError, KeyError) as error:
-            words = self._printed(_LAST_WORDS_BYTES).decode(errors="replace")
+            words = self._read_printed(_LAST_WORDS_BYTES).decode(errors="replace")
             await self.close()
             raise LauncherError(f"the launcher did not start ({error!r}):\n{words}") from error
         except asyncio.CancelledError:
@@ -162,7 +162,7 @@ class LauncherProcess:
         except asyncio.CancelledError:
             self.kill()
             raise
-        printed = self._printed(_OUTPUT_BYTES)
+        printed = self._read_printed(_OUTPUT_BYTES)
         if ending is None:
             return protocol.outcome(stdout=printed)
         self.kill()
@@ -236,7 +236,7 @@ class LauncherProcess:
         os.ftruncate(self._output, 0)
         os.lseek(self._output, 0, os.SEEK_SET)  # the launcher writes through the same offset
 
-    def _printed(self, most_bytes: int) -> bytes:
+    def _read_printed(self, most_bytes: int) -> bytes:
         return os.pread(self._output, most_bytes, 0)
 
 

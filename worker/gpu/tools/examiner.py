@@ -41,7 +41,7 @@ def main(root: str, descriptor: str, parent_pid: str, ordinal: str, folder: str)
 
         launcher_walls.before_cuda(int(parent_pid), file_bytes=_FILE_BYTES)
         order = _read_order()
-        answer = _examined(order, root, ordinal, Path(folder))
+        answer = _examine(order, root, ordinal, Path(folder))
         _send(int(descriptor), frame.encode(order.nonce, answer))
         status = 0
     except BaseException:  # noqa: BLE001 - the worker sees exit status 1 and this text
@@ -65,7 +65,7 @@ def _send(descriptor: int, encoded: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _examined(order: frame.Frame, root: str, ordinal: str, folder: Path) -> dict[str, Any]:
+def _examine(order: frame.Frame, root: str, ordinal: str, folder: Path) -> dict[str, Any]:
     """Return the answer's header: findings, profile, and why the tool did not get to the end."""
     from worker.gpu.tools import sanitizer_run
     from worker.gpu.tools.installed_tools import INITCHECK, PROFILE, Tools, command_of
@@ -86,7 +86,7 @@ def _examined(order: frame.Frame, root: str, ordinal: str, folder: Path) -> dict
     poison = "0" if tool == INITCHECK else "1"
     program = [sys.executable, "-s", "-P", "-c", sanitizer_run.BOOTSTRAP]
     printed = _run([*command, *program, root, str(folder), ordinal, poison], folder)
-    read = _profiled if tool == PROFILE else _sanitized
+    read = _read_profiler if tool == PROFILE else _read_sanitizer
     answer: dict[str, Any] = {
         "kind": "examined",
         "findings": [],
@@ -123,7 +123,7 @@ def _text(path: Path) -> str:
         return stream.read(_REPORT_BYTES).decode(errors="replace")
 
 
-def _sanitized(header: dict[str, Any], folder: Path, printed: str) -> dict[str, Any]:
+def _read_sanitizer(header: dict[str, Any], folder: Path, printed: str) -> dict[str, Any]:
     from worker.gpu.tools.installed_tools import REPORT
     from worker.gpu.tools.sanitizer_findings import Map, findings_of
     from worker.gpu.tools.sanitizer_report import read
@@ -141,7 +141,7 @@ def _sanitized(header: dict[str, Any], folder: Path, printed: str) -> dict[str, 
     return {"incomplete": f"the kernel did not end well under it ({error})" if error else None}
 
 
-def _profiled(_: dict[str, Any], folder: Path, printed: str) -> dict[str, Any]:
+def _read_profiler(_: dict[str, Any], folder: Path, printed: str) -> dict[str, Any]:
     from worker.gpu.tools.installed_tools import REPORT
     from worker.gpu.tools.profile_report import NoProfile, read
 

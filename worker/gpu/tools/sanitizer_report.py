@@ -66,16 +66,16 @@ def _accusation(record: list[str]) -> Accusation | None:
         if match := _INVALID.search(line):
             space, access, size = match.groups()
             plain = Accusation("out_of_bounds", _access(access), space, _number(size))
-            return _placed(plain, rest)
+            return _with_place(plain, rest)
         if match := _UNINITIALIZED.search(line):
             space, size = match.groups()
-            return _placed(Accusation("uninitialized", "read", space, _number(size)), rest)
+            return _with_place(Accusation("uninitialized", "read", space, _number(size)), rest)
         if match := _RACE.search(line):
             return _race(match.group(1), match.group(2), rest)
     return None
 
 
-def _placed(accusation: Accusation, lines: list[str]) -> Accusation:
+def _with_place(accusation: Accusation, lines: list[str]) -> Accusation:
     for line in lines:
         if line.startswith("at ") and (match := _AT.search(line)):
             accusation = replace(accusation, path=match.group(1), line=int(match.group(2)))

@@ -50,7 +50,7 @@ def _run(folder: Path, ordinal: int, *, poison: bool) -> int:
 
     try:
         device = open_device(ordinal)
-        kernel, parameters = _prepared(folder, device, poison=poison)
+        kernel, parameters = _prepare(folder, device, poison=poison)
         kernel.launch(parameters.address)
         check(cu.cuStreamSynchronize(device.stream), "waiting for the kernel")
     except (CudaError, KernelFault, JobFailed) as error:
@@ -60,7 +60,7 @@ def _run(folder: Path, ordinal: int, *, poison: bool) -> int:
     return 0
 
 
-def _prepared(folder: Path, device: Any, *, poison: bool) -> tuple[Any, Any]:
+def _prepare(folder: Path, device: Any, *, poison: bool) -> tuple[Any, Any]:
     """Return the loaded kernel and its parameters, everything in place."""
     from worker.gpu.launcher.contents import Contents
     from worker.gpu.launcher.launcher_order import LauncherOrder

@@ -39,12 +39,22 @@ def test_uploads_lie_where_allocations_say():
     assert body[offset : offset + size] == b"abc"
 
 
-@pytest.mark.parametrize("missing", ["cubin", "abi", "grid", "allocations", "arguments"])
+@pytest.mark.parametrize(
+    "missing", ["cubin", "abi", "grid", "allocations", "arguments", "timing", "determinism"]
+)
 def test_a_frame_that_is_no_job_is_refused(missing):
     header, body = JOB.to_frame()
     del header[missing]
 
     with pytest.raises(JobFailed, match="the launch cannot be read"):
+        LauncherOrder.from_frame(header, body)
+
+
+def test_a_member_that_no_launcher_knows_is_refused():
+    header, body = JOB.to_frame()
+    header["speed"] = 2
+
+    with pytest.raises(JobFailed, match="not known: speed"):
         LauncherOrder.from_frame(header, body)
 
 
