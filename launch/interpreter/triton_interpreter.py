@@ -95,7 +95,7 @@ def watch_accesses(admit: Admit) -> None:
 
 
 def watch_assertions(refuse: Refuse) -> None:
-    """Have `refuse` hear of every `tl.device_assert` and `tl.assume` that does not hold."""
+    """Have `refuse` called for every `tl.device_assert` and `tl.assume` that does not hold."""
 
     def check(condition: Any, message: Any, *_: Any) -> None:
         if not condition.data.all():

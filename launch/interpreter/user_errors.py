@@ -117,8 +117,8 @@ def of_kernel(error: Exception, loaded: Loaded) -> Failure:
     reraise_memory_error(error)
     root = _root(error)
     if environment.was_refused(root):
-        said = refusal_of(wording.cleaned(repr(root)))
-        return of_code(error, environment.SLUG, said, environment.HINT)
+        message = refusal_of(wording.cleaned(repr(root)))
+        return of_code(error, environment.SLUG, message, environment.HINT)
     if missing_ops.is_missing(root):
         return of_code(error, "needs_gpu", missing_ops.words(root), _ADVICE)
     undefined = _UNDEFINED.match(str(root))

@@ -184,14 +184,14 @@ def _failure(error: BaseException) -> Failure:
 
 def _slug_and_message(error: BaseException) -> tuple[str, str]:
     """Return slug and words for what a reference raised."""
-    said = f"{type(error).__name__}: {error}"
+    message = f"{type(error).__name__}: {error}"
     if environment.was_refused(error):
-        return SLUG, user_errors.refusal_of(said)
+        return SLUG, user_errors.refusal_of(message)
     if not isinstance(error, ModuleNotFoundError):
-        return SLUG, said
+        return SLUG, message
     if (error.name or "").partition(".")[0] == _TORCH:
-        return NEEDS_TORCH, said
-    return SLUG, f"{said}; there are NumPy and Python's standard library"
+        return NEEDS_TORCH, message
+    return SLUG, f"{message}; there are NumPy and Python's standard library"
 
 
 def _memories(order: ReferenceOrder, body: bytes) -> list[Array | None]:

@@ -113,12 +113,12 @@ def read_message(kind: type[_Record], header: dict[str, Any]) -> _Record:
 _FINDINGS = TypeAdapter(list[Finding])
 
 
-def read_findings(said: list[dict[str, Any]]) -> list[Finding]:
+def read_findings(reported: list[dict[str, Any]]) -> list[Finding]:
     """Return the findings of a launcher or a tool, which run no user Python.
 
     Raises ValidationError.
     """
-    return _FINDINGS.validate_python(said)
+    return _FINDINGS.validate_python(reported)
 
 
 def finding_of(modified: ModifiedInput) -> Finding:
