@@ -166,3 +166,19 @@ class ReferenceReport:
     """What a reference expects of each output that it does not leave out."""
 
     outputs: dict[str, ExpectedOutput]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedOutput:
+    """One output in numbers, and against what was expected, as the record of a launch has them."""
+
+    summary: dict[str, Any]
+    comparison: dict[str, Any] | None
+    values: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareReport:
+    """What is to be known of each output."""
+
+    outputs: dict[str, ComparedOutput]

@@ -50,6 +50,8 @@ def _plain(value: Any) -> Any:
         return members_of(value)
     if isinstance(value, dict) and any(map(is_dataclass, value.values())):
         return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list) and any(map(is_dataclass, value)):
+        return [_plain(item) for item in value]
     return value
 
 

@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -66,18 +66,18 @@ class InterpretedRun:
     stopped: Finding | None
 
 
-def interpret(order: InterpretOrder, body: bytes, send: Send) -> dict[str, Any]:
+def interpret(order: InterpretOrder, body: bytes, send: Send) -> InterpretReport:
     """Run the kernel; send `output:<name>` for every output, and `trace` when one was asked for.
 
     `unwritten:<name>` follows an output with elements that nobody wrote: a bit for each in C order.
-    The result is an InterpretReport. Raises `Failure`.
+    Raises `Failure`.
     """
     with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
         warnings.simplefilter("ignore")
         return _interpret(order, body, send)
 
 
-def _interpret(order: InterpretOrder, body: bytes, send: Send) -> dict[str, Any]:
+def _interpret(order: InterpretOrder, body: bytes, send: Send) -> InterpretReport:
     loaded = load(
         part(body, order.source).decode(),
         order.files,
@@ -99,13 +99,12 @@ def _interpret(order: InterpretOrder, body: bytes, send: Send) -> dict[str, Any]
     if trace is not None:
         send({"kind": "stage", "stage": "trace", "ms": run_ms}, trace.to_json())
     findings = [*ran.watch.findings, *([ran.stopped] if ran.stopped else []), *differing]
-    report = InterpretReport(
+    return InterpretReport(
         findings=findings,
         modified=_modified(ran, order),
         deterministic=deterministic,
         finished=ran.stopped is None,
     )
-    return asdict(report)
 
 
 def _send_outputs(order: InterpretOrder, ran: InterpretedRun, run_ms: float, send: Send) -> None:

@@ -20,7 +20,14 @@ from compiler.messages.wire import Send
 from launch.buffers import npy
 from launch.buffers.allocation import shared_part
 from launch.buffers.element_types import Array, readable, stored
-from launch.messages import CompareOrder, OutputOrder, Place, Tolerance
+from launch.messages import (
+    ComparedOutput,
+    CompareOrder,
+    CompareReport,
+    OutputOrder,
+    Place,
+    Tolerance,
+)
 
 MOST_VALUES = 65_536
 PIECE = 1 << 20
@@ -118,7 +125,7 @@ class Difference:
     mismatched: Array
 
 
-def compare(order: CompareOrder, body: bytes, send: Send) -> dict[str, Any]:
+def compare(order: CompareOrder, body: bytes, send: Send) -> CompareReport:
     """Return a summary of every output, and a comparison of those with expected elements.
 
     Sends `tensor:<name>`, a `.npy` file, of those that are to be returned as tensors.
@@ -131,14 +138,14 @@ def compare(order: CompareOrder, body: bytes, send: Send) -> dict[str, Any]:
             _bits(body, output.unwritten, actual.size),
             _bits(body, output.expected_unwritten, actual.size),
         )
-        results[name] = {
-            "summary": summary(actual, output.dtype, missing.actual),
-            "comparison": _compare(actual, output, body, missing),
-            "values": values(actual, output.dtype) if output.returned == "values" else None,
-        }
+        results[name] = ComparedOutput(
+            summary=summary(actual, output.dtype, missing.actual),
+            comparison=_compare(actual, output, body, missing),
+            values=values(actual, output.dtype) if output.returned == "values" else None,
+        )
         if output.returned == "tensor":
             send({"kind": "stage", "stage": f"tensor:{name}", "ms": 0.0}, npy.write(actual))
-    return {"outputs": results}
+    return CompareReport(outputs=results)
 
 
 def _bits(body: bytes, place: Place | None, count: int) -> Array | None:

@@ -13,7 +13,7 @@ import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, cast
 
@@ -73,7 +73,7 @@ NEEDS_TORCH = "needs_torch"
 
 def reference(
     order: ReferenceOrder, body: bytes, send: Send, language: Language = NUMPY
-) -> dict[str, Any]:
+) -> ReferenceReport:
     """Call `reference(**inputs)` and send `expected:<name>` for every output, in C order.
 
     Inputs are read-only arrays in their own shape: bf16 and fp8 as float32 of the same values, `i1`
@@ -82,7 +82,7 @@ def reference(
     constexprs are Python values. A function without `**` gets what it names. It
     returns a dict by output, or the array of the only output.
 
-    The result is a ReferenceReport. Raises `Failure`, mostly `invalid_reference`.
+    Raises `Failure`, mostly `invalid_reference`.
     """
     started = perf_counter()
     with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
@@ -101,7 +101,7 @@ def reference(
         for leaf in outputs
         if leaf.name in expected
     }
-    return asdict(ReferenceReport(outputs=described))
+    return ReferenceReport(outputs=described)
 
 
 def _describe(expected: Array, leaf: Leaf, memory: Array | None) -> ExpectedOutput:
