@@ -39,6 +39,7 @@ KINDS: Mapping[str, DerivationKind] = {
     "passes": DerivationKind(
         "application/json", "passes.json", ("source", "ttir", "ttgir"), needs_request=True
     ),
+    "numpy": DerivationKind("text/x-python", "py", ("source", "ttir"), needs_request=True),
     EXPORTS + "c": DerivationKind("text/x-c", "h", ("cubin",)),
     EXPORTS + "cuda-inline": DerivationKind("text/x-cuda", "cuh", ("ptx",)),
     EXPORTS + "rust": DerivationKind("text/rust", "rs", ("cubin",)),
@@ -47,7 +48,8 @@ KINDS: Mapping[str, DerivationKind] = {
         "application/x-tar", "tar", ("cubin",), needs_request=True
     ),
 }
-"""By name, which is also the path behind that of the compilation (`sass` is an artifact)."""
+"""By name, which is also the path behind that of the compilation; those without a folder of their
+own, `sass` and `numpy`, are artifacts."""
 
 
 class DeriveJob(BaseModel):

@@ -15,6 +15,7 @@ from compiler.front.jit_function import parameters
 from compiler.front.warming import forget, touch, warm_up
 from compiler.messages import orders
 from compiler.messages.wire import Task, task_of
+from compiler.numpy_module.task import numpy
 from compiler.slice.slice import slice_kernel
 
 __all__ = ["TASKS", "forget", "touch", "warm_up"]
@@ -31,6 +32,7 @@ TASKS: dict[str, Task] = dict(
         task_of(orders.LinesOrder, lines),
         task_of(orders.LogOrder, log),
         task_of(orders.PassesOrder, passes),
+        task_of(orders.NumpyOrder, numpy),
         task_of(orders.ExportOrder, export),
         task_of(orders.CacheKeyOrder, cache_key),
         task_of(orders.TritonCacheOrder, triton_cache),

@@ -140,6 +140,24 @@ class PassesOrder(BackOrder):
 
 
 @dataclass(frozen=True, kw_only=True)
+class NumpyOrder(Order):
+    """Tell the IR of `stage` in NumPy.
+
+    `files` are the user's texts by path, for comments; `parameters` the names of those that the
+    kernel is launched with.
+    """
+
+    task = "numpy"
+    profile = "back"
+    stages = frozenset({"numpy"})
+    stage: str
+    target: Target
+    files: dict[str, str]
+    parameters: Sequence[str]
+    ir_bounds: IrBounds = IrBounds()
+
+
+@dataclass(frozen=True, kw_only=True)
 class LogOrder(Order):
     """Find the diagnostics in what a compiler wrote to standard error at `stage`.
 

@@ -28,7 +28,8 @@ async def get_artifact(request: Request, key: str, stage: str) -> Response:
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     if stage not in MEDIA_TYPES:
-        detail = f"There is no stage {stage!r}; there is {', '.join([*MEDIA_TYPES, 'sass'])}"
+        known = ", ".join([*MEDIA_TYPES, "sass", "numpy"])
+        detail = f"There is no stage {stage!r}; there is {known}"
         raise ProblemRaised("no_such_stage", detail)
     wait = requested_wait(request, state.settings.max_wait_s)
     is_gone = request.is_disconnected

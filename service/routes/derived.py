@@ -47,6 +47,18 @@ async def get_sass(request: Request, key: str) -> Response:
 
 
 @router.get(
+    "/artifacts/numpy",
+    summary="The kernel as a Python module on NumPy, line by line beside the source",
+    response_class=Response,
+    responses=bytes_as(KINDS["numpy"].media_type) | _UNFINISHED,
+    openapi_extra=_OPENAPI,
+)
+async def get_numpy(request: Request, key: str) -> Response:
+    """Answer what the compiler understood of the kernel; it runs with NumPy alone."""
+    return await _answer_derived(request, key, "numpy")
+
+
+@router.get(
     "/lines",
     summary="Which lines of every artifact each line of the source became",
     responses=_UNFINISHED,

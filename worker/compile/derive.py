@@ -16,6 +16,7 @@ from compiler.messages.orders import (
     ExportOrder,
     FrontOrder,
     LinesOrder,
+    NumpyOrder,
     Order,
     PassesOrder,
     SassOrder,
@@ -65,6 +66,8 @@ async def derive(job: DeriveJob, context: CompileContext, kept: Derived) -> byte
             return await work.lines()
         case "passes":
             return await work.passes()
+        case "numpy":
+            return await work.numpy()
         case "exports/triton-cache":
             return await work.triton_cache()
     return await work.export(job.what.removeprefix(EXPORTS))
@@ -115,6 +118,19 @@ class _Derivation:
             front, text = await self._source(request)
             order = replace(order, language=front.language, locations=front.locations.as_message())
         return await self._made(order, {"ir": text})
+
+    async def numpy(self) -> bytes:
+        """Return the kernel in NumPy, of the stage before any pass: nothing is folded away yet."""
+        stage = "source" if self._has("source") else "ttir"
+        known = self.compilation.parameters
+        order = NumpyOrder(
+            stage=stage,
+            target=parse_target(self.compilation.target),
+            files=self._request().texts,
+            parameters=[parameter.name for parameter in known if parameter.role == "runtime"],
+            ir_bounds=self.context.ir_bounds,
+        )
+        return await self._made(order, await self._artifacts([stage]))
 
     async def export(self, form: str) -> bytes:
         parts = await self._artifacts([_NEEDS_OF_EXPORT[form]])

@@ -162,6 +162,10 @@ class Client:
         """Return the machine code disassembled, with the source lines that it stems from."""
         return (self._derived(key, "artifacts/sass", wait_s)).text
 
+    def numpy(self, key: str, *, wait_s: float = 60) -> str:
+        """Return the kernel as a Python module that runs with NumPy alone."""
+        return (self._derived(key, "artifacts/numpy", wait_s)).text
+
     def lines(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
         """Return, for each line of the source, the lines of every stage that stem from it."""
         return read(dict[str, Any], self._derived(key, "lines", wait_s))

@@ -11,7 +11,7 @@ from tritonc.compilation import Compilation
 from tritonc.diagnostic import printable, render_all
 from tritonc.service_errors import WaitExpired
 
-ON_DEMAND = frozenset({"sass"})  # made when first asked for, so never part of the answer
+ON_DEMAND = frozenset({"sass", "numpy"})  # made when first asked for, so never part of the answer
 
 
 def run(given: Namespace, client: Client) -> None:

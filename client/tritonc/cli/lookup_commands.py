@@ -40,8 +40,8 @@ def run_on_key(given: Namespace, client: Client) -> None:
             write_json(client.get(given.key, wait_s=given.wait_s).raw)
         case "artifact":
             write(client.artifact(given.key, given.stage, wait_s=given.wait_s), STANDARD)
-        case "sass":
-            write(client.sass(given.key, wait_s=given.wait_s), STANDARD)
+        case "sass" | "numpy" as made:
+            write(getattr(client, made)(given.key, wait_s=given.wait_s), STANDARD)
         case "lines":
             write_json(client.lines(given.key, wait_s=given.wait_s))
         case "passes":

@@ -113,6 +113,7 @@ def _add_kept(commands: Any) -> None:
     export.add_argument("format", metavar="FORMAT", help=formats)
     made = {
         "sass": "write the disassembled machine code to stdout",
+        "numpy": "write the kernel as a Python module on NumPy to stdout",
         "lines": "show what each line of the source became, as JSON",
         "passes": "show what each compiler pass did, as JSON",
     }

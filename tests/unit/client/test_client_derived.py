@@ -16,6 +16,13 @@ def test_sass_is_text(client: Client, tritond: FakeTritond):
     assert [r.url.path for r in tritond.requests] == [f"{BELOW}/artifacts/sass"] * 2
 
 
+def test_the_kernel_in_numpy_is_text(client: Client, tritond: FakeTritond):
+    tritond.will_send(b"def add_kernel(x_ptr):", content_type="text/x-python; charset=utf-8")
+
+    assert client.numpy(KEY) == "def add_kernel(x_ptr):"
+    assert tritond.requests[0].url.path == f"{BELOW}/artifacts/numpy"
+
+
 def test_lines_passes_and_request_are_documents(client: Client, tritond: FakeTritond):
     tritond.will_answer({"lines": []})
     tritond.will_answer({"passes": []})

@@ -219,18 +219,20 @@ def test_what_is_derived_goes_to_standard_output(
     tritond: FakeTritond, capfdbinary: pytest.CaptureFixture[bytes]
 ):
     tritond.will_send(b"MOV R1\n")
+    tritond.will_send(b"import numpy as np\n")
     tritond.will_send(b"/* c */\n")
     tritond.will_answer({"lines": []})
     tritond.will_answer({"devices": []})
 
     codes = [
         run(tritond, "sass", KEY),
+        run(tritond, "numpy", KEY),
         run(tritond, "export", KEY, "c"),
         run(tritond, "lines", KEY),
         run(tritond, "devices"),
     ]
 
-    assert codes == [0, 0, 0, 0]
+    assert codes == [0, 0, 0, 0, 0]
     out = capfdbinary.readouterr().out
-    assert out.startswith(b"MOV R1\n/* c */\n")
+    assert out.startswith(b"MOV R1\nimport numpy as np\n/* c */\n")
     assert b'"lines": []' in out

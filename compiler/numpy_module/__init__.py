@@ -1,0 +1,1 @@
+"""Triton IR as a readable Python module on NumPy."""

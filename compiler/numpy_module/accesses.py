@@ -1,0 +1,185 @@
+"""Pointers, loads, stores, atomics, descriptors; what a program asks about itself, and tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from compiler.numpy_module import mlir_types
+from compiler.numpy_module.expression import Expression
+from compiler.numpy_module.ir import Operation, Value
+from compiler.numpy_module.refusal import Untranslatable
+from compiler.numpy_module.scope import Scope, results_of
+
+_ATOMICS = {
+    1: "and", 2: "or", 3: "xor", 4: "add", 5: "add", 6: "max", 7: "min", 8: "umax", 9: "umin",
+    10: "xchg",
+}  # fmt: skip
+"""By Triton's number of the operation; 5 is the addition of floats."""
+_REDUCTIONS = {
+    0: "add",
+    1: "add",
+    2: "min",
+    3: "max",
+    4: "inc",
+    5: "dec",
+    6: "and",
+    7: "or",
+    8: "xor",
+}
+
+
+def program(scope: Scope, operation: Operation) -> Expression:
+    """Return `tl.program_id` or `tl.num_programs`."""
+    function = "program_id" if operation.name == "tt.get_program_id" else "num_programs"
+    return Expression(f"{function}({operation.integer('axis')})")
+
+
+def add_pointer(scope: Scope, operation: Operation) -> Expression:
+    """Return a pointer some elements further on."""
+    return scope.operator(operation, "{} + {}")
+
+
+def address(scope: Scope, operation: Operation) -> Expression:
+    """Return `tt.ptr_to_int`."""
+    return scope.operator(operation, "{}.address", atom=True)
+
+
+def pointer(scope: Scope, operation: Operation) -> Expression:
+    """Return `tt.int_to_ptr`."""
+    pointee = mlir_types.pointee_of(operation.results[0].type) or ""
+    return scope.call(operation, f"Pointer({{}}, {mlir_types.dtype_of(pointee)})", typed=True)
+
+
+def load(scope: Scope, operation: Operation) -> None:
+    """Write `tt.load`: pointer, mask and other, of which the last two may be missing."""
+    sizes = operation.integers("operandSegmentSizes") or [1] * len(operation.operands)
+    names = [name for name, size in zip(("", "mask=", "other="), sizes, strict=False) if size]
+    parts = [
+        name + (scope.value(operand).text if name else _pointer(scope, operand, operation))
+        for name, operand in zip(names, operation.operands, strict=True)
+    ]
+    text = f"load({', '.join(parts)})"
+    scope.emit(f"{results_of(scope, operation)}{text}", operation)
+
+
+def _pointer(scope: Scope, value: Value, operation: Operation) -> str:
+    """Return a pointer's text, in the full shape of what is loaded where the others are smaller."""
+    shapes = [scope.value(operand).shape for operand in operation.operands]
+    wanted = mlir_types.shape_of(value.type)
+    return scope.value(value).text if wanted in shapes else scope.exact(value)
+
+
+def store(scope: Scope, operation: Operation) -> None:
+    """Write `tt.store`: pointer, value, and perhaps a mask."""
+    first, value, *mask = operation.operands
+    parts = [_pointer(scope, first, operation), scope.value(value).text]
+    parts += [f"mask={scope.value(operand).text}" for operand in mask]
+    scope.emit(f"store({', '.join(parts)})", operation)
+
+
+def atomic(scope: Scope, operation: Operation) -> None:
+    """Write `tt.atomic_rmw`. Every order holds, as programs run one after the other."""
+    kind = _ATOMICS[operation.integer("atomic_rmw_op")]
+    place, value, *mask = operation.operands
+    shape = mlir_types.shape_of(place.type)
+    lanes = scope.value(mask[0]).text if mask else "True"
+    parts = [repr(kind), scope.value(place).text, scope.typed(value).text, lanes, str(shape)]
+    scope.emit(f"{_used(scope, operation)}atomic({', '.join(parts)})", operation)
+
+
+def compare_and_swap(scope: Scope, operation: Operation) -> None:
+    """Write `tt.atomic_cas`."""
+    parts = [scope.typed(operand).text for operand in operation.operands]
+    shape = mlir_types.shape_of(operation.operands[0].type)
+    text = f"compare_and_swap({', '.join(parts)}, {shape})"
+    scope.emit(_used(scope, operation) + text, operation)
+
+
+def _used(scope: Scope, operation: Operation) -> str:
+    is_used = any(result in scope.analysis.uses for result in operation.results)
+    return results_of(scope, operation) if is_used else ""
+
+
+def make_descriptor(scope: Scope, operation: Operation) -> None:
+    """Write `tt.make_tensor_descriptor`: base, then as many sizes as strides."""
+    base, *rest = operation.operands
+    known = mlir_types.descriptor_of(operation.results[0].type)
+    if known is None:
+        message = f"a descriptor of type {operation.results[0].type[:80]}"
+        raise Untranslatable(message)
+    texts = [scope.typed(value).text for value in rest]
+    half = len(texts) // 2
+    shape, strides = ", ".join(texts[:half]), ", ".join(texts[half:])
+    padding = ", nan=True" if operation.integer("padding", 1) == 2 else ""
+    text = (
+        f"TensorDescriptor({scope.value(base).text}, [{shape}], [{strides}], {known[0]}{padding})"
+    )
+    scope.emit(f"{results_of(scope, operation)}{text}", operation)
+
+
+def descriptor_access(scope: Scope, operation: Operation) -> None:
+    """Write a load, store or reduction of a block, or a gather or scatter of rows."""
+    texts = [scope.typed(operand).text for operand in operation.operands]
+    function = operation.name.removeprefix("tt.").removeprefix("experimental_")
+    match function:
+        case "descriptor_load":
+            shape = mlir_types.shape_of(operation.results[0].type)
+            arguments = f"{texts[0]}, [{', '.join(texts[1:])}], {shape}"
+        case "descriptor_store":
+            value = scope.exact(operation.operands[1])
+            arguments = f"{texts[0]}, {value}, [{', '.join(texts[2:])}]"
+        case "descriptor_reduce":
+            value = scope.exact(operation.operands[1])
+            kind = _REDUCTIONS[operation.integer("kind")]
+            arguments = f"{kind!r}, {texts[0]}, {value}, [{', '.join(texts[2:])}]"
+        case "descriptor_gather":
+            arguments = f"{', '.join(texts)}, {mlir_types.shape_of(operation.results[0].type)}"
+        case _:
+            value = scope.exact(operation.operands[-1])
+            arguments = f"{texts[0]}, {value}, {', '.join(texts[1:-1])}"
+    scope.emit(f"{results_of(scope, operation)}{function}({arguments})", operation)
+
+
+def print_(scope: Scope, operation: Operation) -> None:
+    """Write `tt.print`."""
+    texts = [scope.exact(operand) for operand in operation.operands]
+    is_hexadecimal = operation.attributes.get("hex", "false").startswith("true")
+    arguments = ", ".join([repr(operation.text("prefix")), str(is_hexadecimal), *texts])
+    scope.emit(f"show({arguments})", operation)
+
+
+def assert_(scope: Scope, operation: Operation) -> None:
+    """Write `tt.assert`."""
+    message = operation.text("message") or operation.text("msg")
+    scope.emit(f"check({scope.value(operation.operands[0]).text}, {message!r})", operation)
+
+
+def nothing(scope: Scope, operation: Operation) -> None:
+    """Write nothing: programs run one after the other, so there is nobody to wait for."""
+
+
+EXPRESSIONS: Mapping[str, Callable[[Scope, Operation], Expression]] = {
+    "tt.get_program_id": program,
+    "tt.get_num_programs": program,
+    "tt.addptr": add_pointer,
+    "tt.ptr_to_int": address,
+    "tt.int_to_ptr": pointer,
+}
+_DESCRIPTORS = ("load", "store", "reduce", "gather", "scatter")
+STATEMENTS: Mapping[str, Callable[[Scope, Operation], None]] = {
+    "tt.load": load,
+    "tt.store": store,
+    "tt.atomic_rmw": atomic,
+    "tt.atomic_cas": compare_and_swap,
+    "tt.make_tensor_descriptor": make_descriptor,
+    **{f"tt.descriptor_{kind}": descriptor_access for kind in _DESCRIPTORS},
+    **{f"tt.experimental_descriptor_{kind}": descriptor_access for kind in _DESCRIPTORS},
+    "tt.print": print_,
+    "tt.assert": assert_,
+    "cf.assert": assert_,
+    "ttg.barrier": nothing,
+    "gpu.barrier": nothing,
+    "tt.grid_dependency_wait": nothing,
+    "tt.grid_dependency_launch_dependents": nothing,
+}
+"""By the operation's name."""

@@ -1,0 +1,91 @@
+"""The functions of a module: what each is called, and which of them decide by a value."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from functools import cached_property
+
+from compiler.numpy_module import support_text
+from compiler.numpy_module.ir import Operation, inside, unquoted
+
+_MANGLED = re.compile(r"(_*.+?)__")
+_NOT_OF_NAMES = re.compile(r"\W", re.ASCII)
+
+
+_BUILTIN = frozenset(dir(builtins))
+
+
+class Functions:
+    """`reserved` are names of the support text. Symbols are as MLIR writes them: `@f`."""
+
+    def __init__(self, module: Operation, reserved: frozenset[str], kernel: str) -> None:
+        found = [o for o in module.regions[0][0].operations if o.name == "tt.func"]
+        self.by_symbol = {f"@{operation.text('sym_name')}": operation for operation in found}
+        self.reserved = reserved | set(keyword.kwlist) | {"bytes"}
+        self._names: dict[str, str] = {}
+        self._kernel = f"@{kernel}"
+        self._given: set[str] = set()
+        self._next: dict[str, int] = {}
+        for symbol, operation in sorted(
+            self.by_symbol.items(), key=lambda item: item[0] != self._kernel
+        ):
+            self._names[symbol] = self._named(symbol, operation)
+
+    def name_of(self, callee: str) -> str:
+        """Return the name of the function that a call's `callee` names."""
+        return self._names[self._symbol(callee)]
+
+    def decides(self, callee: str) -> bool:
+        """Tell whether the function, or one that it calls, branches or loops."""
+        return self._symbol(callee) in self._deciding
+
+    @property
+    def names(self) -> set[str]:
+        """Return the names of all functions."""
+        return set(self._names.values())
+
+    @staticmethod
+    def _symbol(callee: str) -> str:
+        return "@" + unquoted(callee[1:]) if callee.startswith('@"') else callee
+
+    def _named(self, symbol: str, operation: Operation) -> str:
+        """Return a name like the user's: a helper's symbol holds its module and its types, too."""
+        name = symbol[1:]
+        if "private" in operation.attributes.get("sym_visibility", ""):
+            module, _, name = name.rpartition(".")
+            match = _MANGLED.match(name)
+            name = match[1] if match else name
+            name = f"tl_{name.strip('_')}" if module.startswith("triton.language") else name
+        name = _NOT_OF_NAMES.sub("_", name)[:80]
+        name = name if name and not name[0].isdigit() else f"f{name}"
+        is_kernel = symbol == self._kernel
+        taken = support_text.never() if is_kernel else self.reserved | _BUILTIN
+        wanted, number = name, self._next.get(name, 0)
+        while name in taken or name in self._given:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._next[wanted] = number
+        self._given.add(name)
+        return name
+
+    @cached_property
+    def _deciding(self) -> set[str]:
+        callers: dict[str, set[str]] = {}
+        pending = []
+        for symbol, function in self.by_symbol.items():
+            operations = list(inside(function))
+            if any(o.name.startswith("scf.") or o.name == "cf.cond_br" for o in operations):
+                pending.append(symbol)
+            for operation in operations:
+                if operation.name == "tt.call":
+                    called = self._symbol(operation.attributes["callee"])
+                    callers.setdefault(called, set()).add(symbol)
+        found = set[str]()
+        while pending:
+            symbol = pending.pop()
+            if symbol not in found:
+                found.add(symbol)
+                pending += callers.get(symbol, ())
+        return found

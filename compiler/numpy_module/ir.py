@@ -1,0 +1,104 @@
+"""A module of Triton IR as plain records: operations, blocks, values. Knows nothing of its text.
+
+Every value is one object, so that names which repeat in sibling regions cannot be confused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from compiler.lines.place import Chain
+
+
+@dataclass(eq=False)
+class Value:
+    """A result of an operation or an argument of a block; `name` is the user's where MLIR kept it.
+
+    `type` is MLIR's text of its type; `made_by` is None for block arguments.
+    """
+
+    name: str
+    type: str = ""
+    made_by: Operation | None = None
+
+
+@dataclass(eq=False)
+class Operation:
+    """One operation; `attributes` are MLIR's texts by name, `successors` blocks with arguments."""
+
+    name: str
+    operands: list[Value]
+    results: list[Value] = field(default_factory=list)
+    attributes: dict[str, str] = field(default_factory=dict)
+    regions: list[list[IrBlock]] = field(default_factory=list)
+    successors: list[tuple[str, list[Value]]] = field(default_factory=list)
+    chain: Chain = ()
+
+    def integer(self, name: str, default: int = 0) -> int:
+        """Return an integer attribute (`3 : i32` is 3), `default` where there is none."""
+        text = self.attributes.get(name)
+        return default if text is None else int(text.split(" ", 1)[0])
+
+    def text(self, name: str) -> str:
+        """Return a string attribute without its quotes; "" where there is none."""
+        return unquoted(self.attributes.get(name, '""'))
+
+    def integers(self, name: str) -> list[int]:
+        """Return an array attribute (`array<i32: 1, 0>` is [1, 0])."""
+        inside = self.attributes.get(name, "").partition(":")[2].rstrip(">")
+        return [int(part) for part in inside.split(",") if part.strip()]
+
+
+@dataclass(eq=False)
+class IrBlock:
+    """Operations that run one after the other; the last one says where it goes on."""
+
+    label: str
+    arguments: list[Value] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+
+    @property
+    def end(self) -> Operation:
+        """Return the terminator."""
+        return self.operations[-1]
+
+
+def inside(operation: Operation) -> Iterator[Operation]:
+    """Yield the operations of all regions of `operation`, outer before inner."""
+    pending = [operation]
+    while pending:
+        for region in pending.pop().regions:
+            for block in region:
+                for inner in block.operations:
+                    yield inner
+                    if inner.regions:
+                        pending.append(inner)
+
+
+def unquoted(text: str) -> str:
+    r"""Return what a string of MLIR says: `"a\0Ab\22"` is `a`, a line feed, `b"`."""
+    text = text.strip()
+    if not text.startswith('"'):
+        return text
+    parts = text[1:-1].split("\\")
+    found = bytearray(parts[0].encode())
+    index = 1
+    while index < len(parts):
+        part = parts[index]
+        if part == "" and index + 1 < len(parts):  # an escaped backslash
+            found += b"\\" + parts[index + 1].encode()
+            index += 2
+            continue
+        found += _escaped(part)
+        index += 1
+    return found.decode(errors="replace")
+
+
+def _escaped(part: str) -> bytes:
+    """Return the bytes of what follows a backslash."""
+    try:
+        return bytes([int(part[:2], 16)]) + part[2:].encode()
+    except ValueError:
+        known = {"n": b"\n", "t": b"\t"}
+        return known.get(part[:1], part[:1].encode()) + part[1:].encode()

@@ -1,0 +1,165 @@
+"""Puts a module together: its functions with the user's lines beside them, and its support."""
+
+from __future__ import annotations
+
+import re
+import tokenize
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from compiler.diagnostic import KERNEL_FOLDER
+from compiler.lines.place import Place
+from compiler.numpy_module import support_text
+from compiler.numpy_module.function_text import function_text
+from compiler.numpy_module.functions import Functions
+from compiler.numpy_module.ir import Operation
+from compiler.numpy_module.refusal import Untranslatable
+from compiler.numpy_module.scope import INDENT, Line
+
+_COLUMN = 68
+_LONGEST_QUOTE = 90
+MOST_BYTES = 32 << 20
+_SUPPORT = "support_"
+_LINE = "# " + "-" * 94
+_RULE = f"{_LINE}\n# What the kernel stands on; nothing below is of this kernel alone.\n{_LINE}"
+_PARAMETER = re.compile(r'(\w+): "')
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What is told: a public function of a module, and which artifact that module is.
+
+    `parameters` are the user's names; one that went through a tuple has none.
+    """
+
+    symbol: str
+    stage: str
+    parameters: Sequence[str]
+
+
+def module_text(module: Operation, kernel: Kernel, files: Mapping[str, str]) -> str:
+    """Return the text of `kernel`; `files` are the user's, by path, for the comments.
+
+    Raises `Untranslatable`.
+    """
+    functions = Functions(module, support_text.names(), kernel.symbol)
+    entry = functions.by_symbol.get(f"@{kernel.symbol}")
+    if entry is None or not entry.regions:
+        message = f"there is no function {kernel.symbol[:80]!r}"
+        raise Untranslatable(message)
+    _name_parameters(entry, kernel)
+    places = _Places(files)
+    written = _written(functions, entry, places)
+    support = support_text.needed({line.text for lines in written for line in lines})
+    body = "\n\n\n".join("\n".join(_with_comments(lines, places)) for lines in written)
+    name = functions.name_of(f"@{kernel.symbol}")
+    if name in support_text.names():
+        body = _renamed(body, name, is_kernel=True)
+        support = _renamed(support, name, is_kernel=False)
+    title = _title(name, kernel.stage, _PARAMETER.findall(written[-1][0].text))
+    imports = support_text.imports(body + support)
+    parts = [title, "from __future__ import annotations", "", imports, "", "", body, "", "", _RULE]
+    return "\n".join([*parts, "", "", support])
+
+
+def _name_parameters(entry: Operation, kernel: Kernel) -> None:
+    arguments = entry.regions[0][0].arguments
+    if len(arguments) == len(kernel.parameters):
+        for argument, known in zip(arguments, kernel.parameters, strict=True):
+            argument.name = known
+
+
+def _written(functions: Functions, entry: Operation, places: _Places) -> list[list[Line]]:
+    """Return the lines of every function: helpers first, the kernel last."""
+    found, size = [], 0
+    others = [function for function in functions.by_symbol.values() if function is not entry]
+    for function in (*reversed(others), entry):
+        is_kernel = function is entry
+        found.append(function_text(function, functions, is_kernel, places.words_of))
+        size += sum(len(line.text) + _COLUMN for line in found[-1])
+        if size > MOST_BYTES:
+            message = f"its text is longer than {MOST_BYTES:,} bytes"
+            raise Untranslatable(message)
+    return found
+
+
+def _title(name: str, stage: str, parameters: Sequence[str]) -> str:
+    """Return the text's own docstring."""
+    launch = "launch" if name != "launch" else f"{_SUPPORT}launch"
+    return (
+        f'"""The kernel `{name}` in NumPy, made from the stage `{stage}` of its Triton IR.\n\n'
+        "Needs NumPy 2. Every function is one of the kernel's; the number at the end of a line is\n"
+        "that of the line it was made from. To run it:\n\n"
+        f"    {launch}({', '.join([name, 'grid', *parameters])})\n\n"
+        "with `grid` as a tuple and contiguous arrays for the pointers, which it changes.\n"
+        '"""\n'
+    )
+
+
+def _renamed(text: str, name: str, *, is_kernel: bool) -> str:
+    """Return `text` with the support's function `name` called otherwise: that name is the kernel's.
+
+    In the text of the kernel, which `is_kernel`, only its definition has the name for itself.
+    """
+    lines = text.splitlines(keepends=True)
+    found, previous = [], ""
+    for token in tokenize.generate_tokens(iter(lines).__next__):
+        is_name = token.type == tokenize.NAME and token.string == name
+        if is_name and not (is_kernel and previous == "def"):
+            found.append(token.start)
+        previous = token.string
+    for row, column in reversed(found):
+        line = lines[row - 1]
+        lines[row - 1] = f"{line[:column]}{_SUPPORT}{line[column:]}"
+    return "".join(lines)
+
+
+def _with_comments(lines: list[Line], places: _Places) -> list[str]:
+    """Return the lines, each with the user's line where it is another one than before."""
+    found, last = [], ""
+    for line in lines:
+        text = INDENT * line.depth + line.text
+        comment = places.comment_on(line.operation) if line.operation is not None else ""
+        if comment and comment != last:
+            text = f"{text:<{_COLUMN}}  # {comment}"
+            last = comment
+        found.append(text)
+    return found
+
+
+class _Places:
+    """Words for where an operation stands in the user's files."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self._lines = {KERNEL_FOLDER + path: text.splitlines() for path, text in files.items()}
+
+    def comment_on(self, operation: Operation) -> str:
+        """Return `12: x = tl.load(x_ptr + offsets)`, or file and line of what is not the user's."""
+        place = self._place_of(operation)
+        if place is None:
+            return ""
+        quoted = self._quoted(place)
+        file = place.file.rpartition("/")[2]
+        where = f"{place.line}" if quoted and file == "user.py" else f"{file}:{place.line}"
+        return _printable(f"{where}: {quoted}" if quoted else where)
+
+    def words_of(self, operation: Operation) -> str:
+        """Return where an operation stands, for a message."""
+        place = self._place_of(operation)
+        if place is None:
+            return ""
+        return _printable(f"{place.file.removeprefix(KERNEL_FOLDER)}, line {place.line}")
+
+    def _place_of(self, operation: Operation) -> Place | None:
+        chain = operation.chain
+        return next(
+            (place for place in chain if place.file in self._lines), chain[0] if chain else None
+        )
+
+    def _quoted(self, place: Place) -> str:
+        lines = self._lines.get(place.file, [])
+        return lines[place.line - 1].strip()[:_LONGEST_QUOTE] if place.line <= len(lines) else ""
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text)

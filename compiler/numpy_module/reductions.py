@@ -1,0 +1,90 @@
+"""Operations that run a region of their own for pairs of elements, and products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from compiler.numpy_module.ir import Operation, inside
+from compiler.numpy_module.refusal import Untranslatable
+from compiler.numpy_module.scope import Scope, results_of
+
+Body = Callable[[Scope, Operation], None]
+_PRECISIONS = {0: "tf32", 1: "tf32x3", 2: "ieee", 3: "bf16x3", 4: "bf16x6"}
+_DECIDES = ("scf.", "cf.")
+
+
+def reduction(scope: Scope, operation: Operation, body: Body) -> None:
+    """Write `tt.reduce` or `tt.scan`: the region is a function of its own."""
+    combine = _combination(scope, operation, body)
+    texts = [scope.exact(operand) for operand in operation.operands]
+    function = operation.name.removeprefix("tt.")
+    parts = [combine, str(operation.integer("axis")), *texts]
+    if function == "scan":
+        is_reverse = operation.attributes.get("reverse", "false").startswith("true")
+        parts.insert(2, str(is_reverse))
+    text = f"{function}({', '.join(parts)})"
+    scope.emit(f"{results_of(scope, operation)}{text}", operation)
+
+
+def map_elementwise(scope: Scope, operation: Operation, body: Body) -> None:
+    """Write `tl.map_elementwise`: a function of scalars, for every element."""
+    if operation.integer("pack", 1) != 1:
+        message = "map_elementwise of several elements at once"
+        raise Untranslatable(message)
+    name = _function(scope, operation, body)
+    texts = ", ".join(scope.exact(operand) for operand in operation.operands)
+    scope.emit(f"{results_of(scope, operation)}elementwise({name})({texts})", operation)
+
+
+def _combination(scope: Scope, operation: Operation, body: Body) -> str:
+    """Return what combines two elements: a helper by its name, or a function written here."""
+    block = operation.regions[0][0]
+    name = _called(scope, operation) or _function(scope, operation, body)
+    decides = any(o.name.startswith(_DECIDES) for o in inside(operation)) or any(
+        scope.functions.decides(o.attributes["callee"])
+        for o in block.operations
+        if o.name == "tt.call"
+    )
+    return f"elementwise({name})" if decides else name
+
+
+def _called(scope: Scope, operation: Operation) -> str | None:
+    """Return the helper that the region does nothing but call, with its arguments in order."""
+    block = operation.regions[0][0]
+    live = [o for o in block.operations if o in scope.analysis.live]
+    if len(live) != 2 or live[0].name != "tt.call":
+        return None
+    call, end = live
+    if call.operands != block.arguments or end.operands != call.results:
+        return None
+    return scope.functions.name_of(call.attributes["callee"])
+
+
+def _function(scope: Scope, operation: Operation, body: Body) -> str:
+    """Write the region as a function inside of this one, and return its name."""
+    block = operation.regions[0][0]
+    name = scope.fresh("combine")
+    arguments = ", ".join(scope.name_for(argument) for argument in block.arguments)
+    scope.emit(f"def {name}({arguments}):", operation)
+    scope.depth += 1
+    body(scope, operation)
+    scope.depth -= 1
+    return name
+
+
+def dot(scope: Scope, operation: Operation) -> None:
+    """Write `tt.dot`."""
+    first, second, third = operation.operands
+    precision = _PRECISIONS.get(operation.integer("inputPrecision"), "ieee")
+    is_fp32 = "xf32>" in first.type
+    texts = [scope.exact(first), scope.exact(second), scope.typed(third).text]
+    last = f', "{precision}"' if is_fp32 and precision == "tf32" else ""
+    scope.emit(f"{results_of(scope, operation)}dot({', '.join(texts)}{last})", operation)
+
+
+STATEMENTS: Mapping[str, Callable[[Scope, Operation], None]] = {"tt.dot": dot}
+WITH_REGIONS: Mapping[str, Callable[[Scope, Operation, Body], None]] = {
+    "tt.reduce": reduction,
+    "tt.scan": reduction,
+    "tt.map_elementwise": map_elementwise,
+}

@@ -1,0 +1,131 @@
+"""Operations on whole tensors: shapes, reductions, scans, products of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from compiler.numpy_module.support.memory import over_addresses
+
+
+def full(value: Any, *shape: int) -> Any:
+    """Return `value` in every place of `shape`."""
+    return over_addresses(lambda array: np.broadcast_to(array, shape), value)
+
+
+def reshape(value: Any, *shape: int) -> Any:
+    """Return the same elements in another shape, in row-major order."""
+    return over_addresses(lambda array: np.reshape(array, shape), value)
+
+
+def transpose(value: Any, *order: int) -> Any:
+    """Return the tensor with its axes in another order."""
+    return over_addresses(lambda array: np.transpose(array, order), value)
+
+
+def select(condition: Any, a: Any, b: Any) -> Any:
+    """Return `a` where `condition` is true, else `b`; also of pointers."""
+    return over_addresses(lambda x, y: np.where(condition, x, y)[()], a, b)
+
+
+def reduce(combine: Any, axis: int, *tensors: Any) -> Any:
+    """Return the tensors combined along `axis`: halves with halves, as the threads of a warp do."""
+    parts = [np.moveaxis(np.asarray(tensor), axis, 0) for tensor in tensors]
+    while (size := len(parts[0])) > 1:
+        half = size // 2
+        made = combine(*[part[:half] for part in parts], *[part[half : 2 * half] for part in parts])
+        made = made if isinstance(made, tuple) else (made,)
+        shape = parts[0][:half].shape
+        parts = [
+            np.concatenate([np.broadcast_to(new, shape), part[2 * half :]])
+            for new, part in zip(made, parts)
+        ]
+    found = tuple(part[0][()] for part in parts)
+    return found if len(found) > 1 else found[0]
+
+
+def scan(combine: Any, axis: int, reverse: bool, *tensors: Any) -> Any:
+    """Return what combining all elements up to each one gives, along `axis`, in doubling steps."""
+    parts = [np.array(np.moveaxis(np.asarray(tensor), axis, 0)) for tensor in tensors]
+    parts = [part[::-1] for part in parts] if reverse else parts
+    distance, size = 1, len(parts[0])
+    while distance < size:
+        made = combine(*[part[:-distance] for part in parts], *[part[distance:] for part in parts])
+        made = made if isinstance(made, tuple) else (made,)
+        for part, new in zip(parts, made):
+            part[distance:] = np.array(new)
+        distance *= 2
+    parts = [part[::-1] for part in parts] if reverse else parts
+    found = tuple(np.moveaxis(part, 0, axis) for part in parts)
+    return found if len(found) > 1 else found[0]
+
+
+def elementwise(function: Any) -> Any:
+    """Return `function`, which decides by its scalars, for arrays: element by element."""
+
+    def over_elements(*tensors: Any) -> Any:
+        arrays = np.broadcast_arrays(*tensors)
+        if not arrays[0].shape:
+            return function(*[array[()] for array in arrays])
+        rows = [function(*[a[at] for a in arrays]) for at in np.ndindex(*arrays[0].shape)]
+        if not isinstance(rows[0], tuple):
+            return np.array(rows).reshape(arrays[0].shape)
+        return tuple(np.array(column).reshape(arrays[0].shape) for column in zip(*rows))
+
+    return over_elements
+
+
+def dot(a: Any, b: Any, c: Any, precision: str = "ieee") -> Any:
+    """Return `a @ b + c` in the type of `c`; inputs of `tf32` are rounded to it first."""
+    c = np.asarray(c)
+    if np.asarray(a).dtype.kind in "iu":
+        return (np.matmul(a.astype(np.int64), b.astype(np.int64)) + c).astype(c.dtype)
+    if a.dtype == np.float32 and precision == "tf32":
+        a, b = to_tf32(a), to_tf32(b)
+    wide = np.float64 if a.dtype == np.float64 else np.float32
+    return (np.matmul(a.astype(wide), b.astype(wide)) + c.astype(wide)).astype(c.dtype)
+
+
+def to_tf32(value: Any) -> Any:
+    """Return fp32 with the ten bits of mantissa that TF32 has, rounded to nearest even."""
+    word = np.ascontiguousarray(value).view(np.uint32)
+    rounded_up = word + np.uint32(0xFFF) + ((word >> np.uint32(13)) & np.uint32(1))
+    return np.where(
+        np.isfinite(value), (rounded_up & np.uint32(0xFFFFE000)).view(np.float32), value
+    )
+
+
+def histogram(value: Any, size: int, mask: Any = True) -> Any:
+    """Return how often each of the numbers below `size` occurs where `mask` is true."""
+    chosen = np.asarray(value)[np.broadcast_to(mask, np.shape(value))]
+    counted = chosen[(chosen >= 0) & (chosen < size)]
+    return np.bincount(counted, minlength=size).astype(np.int32)
+
+
+def join(a: Any, b: Any) -> Any:
+    """Return the two tensors side by side along a new last axis."""
+    return over_addresses(lambda x, y: np.stack([x, y], -1), a, b)
+
+
+def concatenate(a: Any, b: Any) -> Any:
+    """Return the elements of `a`, then those of `b`."""
+    return over_addresses(lambda x, y: np.concatenate([x, y]), a, b)
+
+
+def loop(start: Any, end: Any, step: Any, dtype: Any = np.int32) -> Any:
+    """Yield the numbers from `start` to before `end`, as integers of the kernel's type."""
+    for number in range(int(start), int(end), int(step)):
+        yield dtype(number)
+
+
+def check(condition: Any, message: str) -> None:
+    """Raise AssertionError unless `condition` holds for every element."""
+    if not np.all(condition):
+        raise AssertionError(message)
+
+
+def show(prefix: str, hexadecimal: bool, *values: Any) -> None:
+    """Print values as a kernel does."""
+    shown = [np.vectorize(hex)(value) if hexadecimal else value for value in values]
+    print(prefix, *shown)
