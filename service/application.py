@@ -20,11 +20,10 @@ from service.routes import (
     batches,
     compilations,
     derived,
-    documentation,
     events,
     inspect,
     launches,
-    page,
+    pages,
     system,
     tensors,
 )
@@ -58,7 +57,6 @@ ROUTES = (
     batches,
     system,
 )
-PAGES = (page, documentation)
 BODIES: tuple[type[BaseModel], ...] = (
     CompileRequest,
     InspectRequest,
@@ -77,7 +75,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         description=DESCRIPTION,
         openapi_tags=TAGS,
         lifespan=lifespan(settings),
-        docs_url=None,  # both come from elsewhere on the net; `routes.documentation` does not
+        docs_url=None,  # both come from elsewhere on the net; `routes.pages` does not
         redoc_url=None,
         # each would be looked up for every request; GET /metrics is ours
         telemetry={"tracing": False, "metrics": False, "logs": False},
@@ -91,7 +89,6 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     app.router.routes.append(compilations.plain_route)
     for routes in ROUTES:
         app.include_router(routes.router, dependencies=[Depends(refuse_unknown)])
-    for pages in PAGES:
-        app.include_router(pages.router)
+    app.include_router(pages.router)
     describe_bodies(app, BODIES)
     return app

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from service.application import create_app
-from service.routes.page import MEDIA_TYPES
+from service.routes.pages import PAGE_FILES
 from service.settings import ServiceSettings
 
 
@@ -47,7 +47,7 @@ async def test_the_script_never_makes_markup_of_text():
 async def test_other_files_are_not_served():
     assert (await get("/page/..%2fsettings.py")).status_code == 404
     assert (await get("/page/__init__.py")).status_code == 404
-    assert set(MEDIA_TYPES) == {"index.html", "style.css", "script.js"}
+    assert set(PAGE_FILES) == {"index.html", "style.css", "script.js"}
 
 
 DOCUMENTATION = ["/docs", "/redoc"]
