@@ -199,7 +199,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ("{'descr': '<f4', ", "(1, ", "[", "1,"),
     ),
     "content types": (body._JSON_TYPE.fullmatch, ("application/json", ";", "charset=", "+json")),
-    "Prefer": (lambda text: query._preferred([text]), ("wait=", ",", ";", "wait=1", ".1")),
+    "Prefer": (lambda text: query._wait_in_prefer([text]), ("wait=", ",", ";", "wait=1", ".1")),
     "Accept-Encoding": (artifacts._accepts_zstd, ("zstd;q=0", ",", ".0", "zstd;q=")),
     "control characters": (printable, ("\x00", "\x9f")),
     "repairs of IR": (
