@@ -27,9 +27,9 @@ Not among them: `enable_fp_fusion` and `kpack`, about which reading options may 
 
 
 def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the options that a front end is told, and the names of the others."""
-    told = {name: value for name, value in options.items() if name not in BACK_OPTIONS}
-    return told, sorted(options.keys() - told.keys())
+    """Return the options that a front end is given, and the names of the others."""
+    given = {name: value for name, value in options.items() if name not in BACK_OPTIONS}
+    return given, sorted(options.keys() - given.keys())
 
 
 MAX_THREADS_PER_BLOCK = 1024

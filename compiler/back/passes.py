@@ -232,13 +232,13 @@ def _run(
 
 
 def _answer(steps: list[_Step], error: dict[str, str] | None) -> bytes:
-    told, left_bytes = [], MOST_BYTES
+    entries, left_bytes = [], MOST_BYTES
     for step in steps:
         changed = step.before != step.after
         size = len(step.before) + len(step.after) if changed else 0
         left_bytes -= size
         shown = changed and left_bytes >= 0
-        told.append(
+        entries.append(
             {
                 "stage": step.stage,
                 "name": step.name,
@@ -249,5 +249,5 @@ def _answer(steps: list[_Step], error: dict[str, str] | None) -> bytes:
                 "after": step.after if shown else None,
             }
         )
-    answer = {"passes": told, "truncated": left_bytes < 0, "error": error}
+    answer = {"passes": entries, "truncated": left_bytes < 0, "error": error}
     return json.dumps(answer, separators=(",", ":")).encode()

@@ -221,12 +221,12 @@ def assemble(ptx: str, make_cubin: Callable[..., Any], sources: dict[str, str]) 
 
 
 def _failure(status: int, words: str, ptx: str, sources: dict[str, str]) -> Failure:
-    told = diagnostics(words, ptx, sources)
+    complaints = diagnostics(words, ptx, sources)
     if status < 0:
         message = f"ptxas died of {signal.Signals(-status).name}"
-    elif told:
-        message = f"ptxas: {told[0].message}"
+    elif complaints:
+        message = f"ptxas: {complaints[0].message}"
     else:
         message = f"ptxas ended with status {status}: {words.strip()[:500]}"
-    found = told or [diagnostic("error", "cubin", message)]
+    found = complaints or [diagnostic("error", "cubin", message)]
     return Failure(slug_of(status, words), "cubin", message, found)

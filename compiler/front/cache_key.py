@@ -91,8 +91,8 @@ def cache_key(order: CacheKeyOrder, body: bytes, send: Send) -> CacheKeyReport:
     annotated = {(item.num,) for item in function.params if item.annotation_type}
     unsure = [path for path, attribute in attrs.items() if path in annotated and not attribute]
     hashes = [
-        triton_api.source_of(function, signature, specialization.constexprs, told).hash()
-        for told in islice(_without_some(attrs, unsure), MOST_HASHES)
+        triton_api.source_of(function, signature, specialization.constexprs, some).hash()
+        for some in islice(_without_some(attrs, unsure), MOST_HASHES)
     ]
     return CacheKeyReport(name=function.__name__, source_hashes=hashes)
 

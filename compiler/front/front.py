@@ -68,7 +68,7 @@ def _front(
         function = find(loaded, order.kernel, order.touched)
         specialization = specialize(function, order, loaded)
         made = _lower(function, specialization, order, send, loaded, untold)
-        told = triton_knobs.check(texts)  # code may have run while the kernel was compiled
+        altered = triton_knobs.check(texts)  # code may have run while the kernel was compiled
     except Failure as failure:
         failure.conclusive = loaded.is_conclusive
         raise
@@ -81,7 +81,7 @@ def _front(
             name: ast_source.encode(value) for name, value in specialization.filled.items()
         },
         timings_ms={"load": load_ms, **made.timings_ms},
-        notes=told + _warnings(loaded, caught),
+        notes=altered + _warnings(loaded, caught),
         assumptions=loaded.assumptions.made,
         conclusive=loaded.is_conclusive,
     )

@@ -69,11 +69,11 @@ def check(texts: Mapping[str, str]) -> list[Diagnostic]:
         for owner, now in _current_state().items()
         for name in _changed(owner, pristine().get(owner, {}), now)
     ]
-    told = [_diagnostic_of(name, texts) for name in sorted(changed) if not _is_harmless(name)]
-    wrong = [found for found in told if found.severity == "error"]
+    found = [_diagnostic_of(name, texts) for name in sorted(changed) if not _is_harmless(name)]
+    wrong = [item for item in found if item.severity == "error"]
     if wrong:
-        raise Failure("compile_error", "frontend", wrong[0].message, told)
-    return told
+        raise Failure("compile_error", "frontend", wrong[0].message, found)
+    return found
 
 
 def _knobs() -> dict[str, dict[str, Any]]:

@@ -93,11 +93,11 @@ def _failure(
     by_name = {function.arg_names[index]: value for index, value in values.items()}
     context = Context(message, shown.node, shown.function, by_name, types, operands(root))
     node = source_places.closer(shown.node, message)
-    told = reworded(context) or Rewording(_worded(message), hints.hint(context))
-    if told.hint is None and _is_static_assert(found[-1].node) and not found[-1].is_users:
+    rewording = reworded(context) or Rewording(_worded(message), hints.hint(context))
+    if rewording.hint is None and _is_static_assert(found[-1].node) and not found[-1].is_users:
         demanding = getattr(found[-1].function, "__name__", "the function")
-        told = Rewording(told.message, f"{demanding} of Triton's library demands it.")
-    error = shown.diagnostic("error", told.message, hint=told.hint, node=node)
+        rewording = Rewording(rewording.message, f"{demanding} of Triton's library demands it.")
+    error = shown.diagnostic("error", rewording.message, hint=rewording.hint, node=node)
     notes = [
         shown.diagnostic("note", remark, node=place)
         for place, remark in source_places.related(context.tree, shown.node, message)
@@ -106,7 +106,7 @@ def _failure(
     return Failure(
         "compile_error",
         "frontend",
-        place + told.message,
+        place + rewording.message,
         [error, *notes, *_calls(found, shown)],
     )
 

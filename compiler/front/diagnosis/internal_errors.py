@@ -24,9 +24,9 @@ def reworded(context: Context) -> Rewording | None:
     """Return a better telling of an error, `None` where Triton's own is good enough."""
     for pattern, teller in _TELLERS:
         match = re.search(pattern, context.message)
-        told = teller(match, context) if match is not None else None
-        if told is not None:
-            return told
+        rewording = teller(match, context) if match is not None else None
+        if rewording is not None:
+            return rewording
     return None
 
 

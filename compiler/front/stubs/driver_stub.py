@@ -26,15 +26,15 @@ class Driver:
 
     def get_current_target(self) -> Any:
         """Return the `GPUTarget` that is compiled for."""
-        self.told()
+        self.note_question()
         return self.target
 
     def get_current_device(self) -> int:
         """Return the only device's number."""
-        self.told()
+        self.note_question()
         return 0
 
-    def told(self) -> None:
+    def note_question(self) -> None:
         """Note that user code was told of the device, while it is being loaded."""
         if self.assumptions is not None:
             kind, arch = self.target.backend, self.target.arch
@@ -111,13 +111,13 @@ def answers() -> dict[str, Any]:
 
 
 def _noting(answer: Any) -> Callable[..., Any]:
-    def asked(*_: Any, **__: Any) -> Any:
+    def answered(*_: Any, **__: Any) -> Any:
         device = getattr(driver, "_active", None)
         if isinstance(device, Driver):
-            device.told()
+            device.note_question()
         return answer
 
-    return asked
+    return answered
 
 
 def has_triton() -> dict[str, Any]:
