@@ -31,6 +31,8 @@ from compiler.export.ptx import read_entry
 from compiler.front.diagnosis import wording
 from compiler.front.stubs import version_stub
 from compiler.lines import assembly, llvm_ir, mlir, sass
+from compiler.numpy_module import generic_form
+from compiler.numpy_module.refusal import Untranslatable
 from compiler.rejection import RequestRejected
 from compiler.signature import parse_specialization
 from compiler.slice import syntax_errors
@@ -54,6 +56,7 @@ MOST_GROWTH = 3.3
 TOO_SHORT_TO_TELL_S = 0.004
 REFUSALS = (
     RequestRejected,
+    Untranslatable,
     profile_report.NoProfile,
     NotExportable,
     ValueError,
@@ -76,6 +79,17 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "MLIR's log": (
         lambda text: mlir_log.diagnostics(text, {"/kernel/user.py": text}, "ttgir"),
         ("/kernel/user.py:1:1: error: ", "Assertion `", "' failed", "LLVM ERROR: ", 'loc("a":1:1)'),
+    ),
+    "MLIR in generic form": (
+        lambda text: generic_form.module_of(f'"builtin.module"() ({{{text}}}) : () -> ()'),
+        (
+            '"a"() <{b = [1, "c"]}> : () -> () loc(#loc)\n',
+            '%a, %b:2 = "a"(%a)[^b, ^c] : (i1, ',
+            '#loc1 = loc("a"(#loc2))\n',
+            "^a(%a: i1, ",
+            '"a"() ({',
+            '"a"() <{b = "\\',
+        ),
     ),
     "MLIR's words": (
         mlir_log.reworded,
