@@ -101,7 +101,7 @@ def test_a_kernel_made_inside_something_is_found_by_running_all(
     result = members_of(slice_kernel(SliceOrder(kernel=name), (HEAD + text).encode()))
 
     assert result["whole"] is True
-    assert f"made inside {where}" in result["notes"][0].message
+    assert f"made inside {where}" in result["notes"][0]["message"]
 
 
 def test_an_unknown_kernel_is_told_of_those_inside() -> None:
