@@ -78,6 +78,26 @@ def over_addresses(function: Any, *values: Any) -> Any:
     return Pointer(function(*[v.address if isinstance(v, Pointer) else v for v in values]), found)
 
 
+def elements(what: str, name: str, array: Any, offset: Any) -> Any:
+    """Return which elements of `array` begin at the bytes `offset`.
+
+    Raises IndexError for what the argument `name` does not have.
+    """
+    index, rest = np.divmod(offset, array.itemsize)
+    bad = (index < 0) | (index >= array.size)
+    if bad.any():
+        raise IndexError(
+            f"{what}: element {int(index[bad][0])} of {name}, which has {array.size}, "
+            f"in program {memory.program}"
+        )
+    if rest.any():
+        raise IndexError(
+            f"{what}: byte {int(offset[rest != 0][0])} of {name} begins no element of "
+            f"{array.itemsize} bytes, in program {memory.program}"
+        )
+    return index
+
+
 def places(pointer: Pointer, mask: Any, what: str) -> Any:
     """Yield `(array, index, lanes)` for each array that `pointer` points into where `mask` is true.
 
@@ -99,13 +119,7 @@ def places(pointer: Pointer, mask: Any, what: str) -> Any:
             )
         array = memory.view(int(one), pointer.dtype)
         mine = which == one
-        index, rest = np.divmod(offset[mine], pointer.dtype.itemsize)
-        bad = (index < 0) | (index >= array.size) | (rest != 0)
-        if bad.any():
-            raise IndexError(
-                f"{what}: element {int(index[bad][0])} of {memory.names[int(one)]}, which has "
-                f"{array.size}, in program {memory.program}"
-            )
+        index = elements(what, memory.names[int(one)], array, offset[mine])
         if mine.all():
             yield array, index, lanes
         else:

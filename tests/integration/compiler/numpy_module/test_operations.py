@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.integration.compiler.children import Children
-from tests.integration.compiler.numpy_module.translated import FLOATS, both, normal, told
+from tests.integration.compiler.numpy_module.translated import FLOATS, both, normal, of_ir, told
 
 B, C = 16, 32
 
@@ -205,6 +205,22 @@ def test_an_access_outside_names_argument_index_and_program(children: Children) 
 
     with pytest.raises(IndexError, match=r"load: element 32 of x, which has 32, in program \(2"):
         kernel.run((3,), normal(2 * B), 3)
+
+
+def test_an_address_between_two_elements_is_refused(children: Children) -> None:
+    ir = (
+        "module { tt.func public @k(%p: !tt.ptr<i32>, %a: i64) {\n"
+        "%x = tt.ptr_to_int %p : !tt.ptr<i32> -> i64\n%y = arith.addi %x, %a : i64\n"
+        "%q = tt.int_to_ptr %y : i64 -> !tt.ptr<i32>\n%v = tt.load %q : !tt.ptr<i32>\n"
+        "tt.store %p, %v : !tt.ptr<i32>\ntt.return\n} }"
+    )
+    kernel, memory = of_ir(children, ir.encode(), "ttir", "k"), np.arange(4, dtype=np.int32)
+
+    kernel.run((1,), memory, 8)
+    with pytest.raises(IndexError, match="byte 6 of arg0 begins no element of 4 bytes"):
+        kernel.run((1,), memory, 6)
+
+    assert list(memory) == [2, 1, 2, 3]
 
 
 def test_prints_and_assertions(children: Children, capsys: pytest.CaptureFixture[str]) -> None:
