@@ -1,12 +1,12 @@
 """An own user, an empty root, dying first: told from outside, of children that live."""
 
-import asyncio
 import os
 from pathlib import Path
 
 import pytest
 
 from tests.security.tree import descendants, zygote_of
+from tests.waiting import comes_true
 from worker.pool.child_outcome import Ending
 from worker.pool.pool import Pool
 from worker.pool.sandbox_report import self_test
@@ -30,13 +30,13 @@ def names_in_root(pid):
 async def children_of(pool):
     """Wait until the spares are there; return their pids."""
     zygotes = zygote_of(pool)
-    for _ in range(200):
+
+    def both_ready():
         found = descendants(zygotes[0]) - set(zygotes)
         ready = [pid for pid in found if field(pid, "Seccomp") == ["2"]]
-        if len(ready) == 2:
-            return ready
-        await asyncio.sleep(0.02)
-    raise AssertionError("no children")
+        return ready if len(ready) == 2 else None
+
+    return await comes_true(both_ready)
 
 
 @pytest.fixture

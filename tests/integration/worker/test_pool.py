@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.waiting import comes_true
 from worker.code_digest import PACKAGES
 from worker.pool.child_outcome import Caps, Ending
 from worker.pool.pool import Outdated, Pool
@@ -138,13 +139,12 @@ async def test_nothing_is_left_open_by_jobs_of_every_ending(pool):
         await run(pool, "echo")
         await run(pool, "refuse")
         await run(pool, "wait", deadline_s=0.05)
-        await asyncio.sleep(0.2)
 
     await all_endings()
     before = open_descriptors()
     await all_endings()
     await all_endings()
-    assert open_descriptors() <= before
+    await comes_true(lambda: open_descriptors() <= before)
 
 
 @pytest.mark.parametrize(

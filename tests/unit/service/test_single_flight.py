@@ -6,6 +6,7 @@ import pytest
 
 from service.compilations.answer import Answer
 from service.compilations.cache import SingleFlight
+from tests.waiting import comes_true
 
 DONE = Answer("k", "succeeded", b"{}", "miss")
 
@@ -30,7 +31,7 @@ class Asking:
 async def three(asking: Asking, *, wait_s: float = 5) -> list[Answer | BaseException]:
     flights = SingleFlight()
     equal = [asyncio.create_task(flights.share("equal", wait_s, asking)) for _ in range(3)]
-    await asyncio.sleep(0.01)
+    await comes_true(lambda: asking.waits_s)
     asking.go.set()
     return await asyncio.gather(*equal, return_exceptions=True)
 
@@ -60,7 +61,7 @@ async def test_when_the_first_is_cancelled_the_others_ask_for_themselves():
     flights, asking = SingleFlight(), Asking(DONE, DONE)
     first = asyncio.create_task(flights.share("equal", 5, asking))
     second = asyncio.create_task(flights.share("equal", 5, asking))
-    await asyncio.sleep(0.01)
+    await comes_true(lambda: asking.waits_s)
 
     first.cancel()
     asking.go.set()
@@ -75,7 +76,7 @@ async def test_who_is_less_patient_asks_with_the_time_that_is_left():
     unfinished = Asking(Answer("k", "running", b"{}", "join"))
     unfinished.go.set()
     first = asyncio.create_task(flights.share("equal", 60, patient))
-    await asyncio.sleep(0.01)
+    await comes_true(lambda: patient.waits_s)
 
     answer = await flights.share("equal", 0.01, unfinished)
 
