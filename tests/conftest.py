@@ -1,7 +1,9 @@
 """Marks every test by the folder it lives in, so that no marker can be forgotten."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import coverage
 import pytest
 
 TESTS = Path(__file__).parent
@@ -11,3 +13,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
         item.add_marker(getattr(pytest.mark, folder))
+
+
+@pytest.fixture
+def unmeasured() -> Iterator[None]:
+    """For tests that measure time: nobody counts the branches meanwhile."""
+    counting = coverage.Coverage.current()
+    if counting is not None:
+        counting.stop()
+    yield
+    if counting is not None:
+        counting.start()

@@ -46,6 +46,7 @@ def seconds(line: str, count: int) -> float:
     return min(once() for _ in range(3))
 
 
+@pytest.mark.usefixtures("unmeasured")
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 def test_twice_the_statements_take_twice_the_time(line: str) -> None:
     times = [seconds(line, FIRST << doubling) for doubling in range(DOUBLINGS)]

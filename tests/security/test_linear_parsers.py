@@ -308,7 +308,7 @@ def _assert_linear(parse: Callable[[str], object], make: Callable[[int], str]) -
 
 
 @pytest.fixture(autouse=True)
-def without_the_collector_of_garbage() -> Iterator[None]:
+def without_the_collector_of_garbage(unmeasured: None) -> Iterator[None]:
     """It looks at all that lives again and again, which is no doing of a parser."""
     gc.disable()
     yield

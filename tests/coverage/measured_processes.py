@@ -1,0 +1,185 @@
+"""A plugin of coverage.py that has processes measured which can neither be told so nor write files.
+
+A zygote starts with an empty environment: whoever starts it lends it the name of the configuration,
+which it takes out of its own environment again. A sandboxed child opens nothing: it writes what it
+ran into memory that it shares with the process it was forked from, each time before it says
+something and before it exits, and that process counts it as its own. Nothing of the product knows
+of this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import marshal
+import mmap
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import coverage
+import coverage.files
+from coverage.disposition import disposition_init
+from coverage.inorout import InOrOut
+
+ROOT = Path(__file__).parents[2]
+SHOWN = "/tritond"
+"""What code of ours is called in zygotes and their children (`worker.pool.hidden_paths`)."""
+START, LENT = "COVERAGE_PROCESS_START", "COVERAGE_LENT"
+ZYGOTES = ("worker.pool.zygote", "tests/integration/compiler/children.py")
+"""What is in the commands of the processes that run code of ours in an environment of their own."""
+NOT_OF_A_ZYGOTE = {"sqlite3", "_sqlite3"}
+"""What coverage.py imports, and user code must not find because of that."""
+
+_HALF_BYTES = 2 << 20
+_HEAD = struct.Struct("<II")  # which half holds the last whole text, and its size
+
+
+class _Sources(coverage.CoveragePlugin):
+    """Measures this checkout from whatever folder a process runs in."""
+
+    def configure(self, config: Any) -> None:
+        folders = [str(ROOT / name) for name in config.get_option("run:source")]
+        config.set_option("run:source", folders)
+        config.set_option("run:data_file", str(ROOT / config.get_option("run:data_file")))
+
+
+class _Forks:
+    """Has forked children tell what they ran, and those that forked them listen."""
+
+    def __init__(self) -> None:
+        self._fork, self._exit, self._write = os.fork, os._exit, os.write
+        self._memories: dict[int, mmap.mmap] = {}  # of living children, by pid
+        self._told: mmap.mmap | None = None  # of this process, where it is such a child
+        self._half = 0
+        self._count = 0
+
+    def install(self) -> None:
+        os.fork, os._exit = self.fork, self.exit  # type: ignore[assignment]
+        os.waitpid = self._listening(os.waitpid)  # type: ignore[assignment]
+        os.wait4 = self._listening(os.wait4)  # type: ignore[assignment]
+
+    def fork(self) -> int:
+        memory = mmap.mmap(-1, _HEAD.size + 2 * _HALF_BYTES)
+        pid = self._fork()
+        if pid:
+            self._memories[pid] = memory
+            return pid
+        self._memories, self._told = {}, memory
+        self._half, self._count = 0, 0
+        for lines in _ran().values():
+            lines.clear()
+        _forget_paths()
+        os.write = self.write  # type: ignore[assignment]
+        return 0
+
+    def write(self, descriptor: int, data: Any) -> int:
+        self._tell()
+        return self._write(descriptor, data)
+
+    def exit(self, status: int) -> NoReturn:
+        if self._told is not None:
+            self._tell()
+        else:
+            for memory in self._memories.values():
+                _hear(memory)
+            with contextlib.suppress(Exception):  # a launcher behind its walls writes no file
+                coverage.Coverage.current().save()
+        self._exit(status)
+
+    def _tell(self) -> None:
+        """Write what this child has run so far into the half that does not hold the last of it."""
+        ran = {name: tuple(lines) for name, lines in _ran().items() if lines}
+        count = sum(map(len, ran.values()))
+        if self._told is None or count == self._count:
+            return
+        text = marshal.dumps(ran)
+        if len(text) <= _HALF_BYTES:
+            self._half, self._count = 1 - self._half, count
+            at = _HEAD.size + self._half * _HALF_BYTES
+            self._told[at : at + len(text)] = text
+            self._told[: _HEAD.size] = _HEAD.pack(self._half, len(text))
+
+    def _listening(self, wait: Callable[..., Any]) -> Callable[..., Any]:
+        def waited(*arguments: Any) -> Any:
+            ended = wait(*arguments)
+            memory = self._memories.pop(ended[0], None)
+            if memory is not None:
+                _hear(memory)
+                memory.close()
+            return ended
+
+        return waited
+
+
+def _hear(memory: mmap.mmap) -> None:
+    """Count what a child ran as run by this process."""
+    half, size = _HEAD.unpack_from(memory)
+    at = _HEAD.size + half * _HALF_BYTES
+    ran = _ran()
+    for name, lines in marshal.loads(memory[at : at + size]).items() if size else ():
+        ran.setdefault(name, set()).update(lines)
+
+
+def _ran() -> dict[str, set[int]]:
+    """Return what this process ran, as coverage.py's tracer keeps it: packed arcs by file."""
+    running = coverage.Coverage.current()
+    return running._collector.data if running is not None else {}
+
+
+def _forget_paths() -> None:
+    """Empty what modules remember of files: user code shall find no real path in any module."""
+    coverage.files.CANONICAL_FILENAME_CACHE.clear()
+    inspect.modulesbyfile.clear()
+
+
+def _by_either_name(should_trace: Callable[..., Any]) -> Callable[..., Any]:
+    """Have code measured by its real name where it goes by that which user code is shown."""
+    root = str(ROOT)  # a local one: those of modules are hidden in children
+    ours = tuple(f"{SHOWN}/{path.parent.name}/" for path in ROOT.glob("*/__init__.py"))
+
+    def traced(self: InOrOut, filename: str, frame: Any = None) -> Any:
+        if not filename.startswith(ours):
+            return should_trace(self, filename, frame)
+        _forget_paths()
+        found = disposition_init(self.disp_class, filename)
+        found.trace, found.source_filename = True, filename.replace(SHOWN, root, 1)
+        return found
+
+    return traced
+
+
+def _lend(start: Callable[..., None]) -> Callable[..., None]:
+    """Have Pythons that are started with an environment of their own measured too."""
+
+    def lending(self: object, args: Any, *others: Any, **named: Any) -> None:
+        environment = named.get("env")
+        if environment is not None and START not in environment and _is_ours(args):
+            named["env"] = {**environment, START: os.environ[START], LENT: "1"}
+        start(self, args, *others, **named)
+
+    return lending
+
+
+def _is_ours(command: Any) -> bool:
+    words = map(str, command) if isinstance(command, list | tuple) else ()
+    return any(name in word for word in words for name in ZYGOTES)
+
+
+def coverage_init(registry: Any, _options: object) -> None:
+    """Called by coverage.py in every process that it measures, and where it reports."""
+    registry.add_configurer(_Sources())
+    if START not in os.environ:
+        return  # it only writes a report
+    InOrOut.should_trace = _by_either_name(InOrOut.should_trace)  # type: ignore[method-assign]
+    _Forks().install()
+    if os.environ.pop(LENT, None):
+        del os.environ[START]
+        for name in [name for name in sys.modules if name.partition(".")[0] in NOT_OF_A_ZYGOTE]:
+            del sys.modules[name]
+    else:
+        subprocess.Popen.__init__ = _lend(subprocess.Popen.__init__)  # type: ignore[method-assign]
