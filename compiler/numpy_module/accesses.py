@@ -8,7 +8,7 @@ from compiler.numpy_module import mlir_types
 from compiler.numpy_module.expression import Expression
 from compiler.numpy_module.ir import Operation, Value
 from compiler.numpy_module.refusal import Untranslatable
-from compiler.numpy_module.scope import Scope, results_of
+from compiler.numpy_module.scope import NameScope, results_of
 
 _ATOMICS = {
     1: "and", 2: "or", 3: "xor", 4: "add", 5: "add", 6: "max", 7: "min", 8: "umax", 9: "umin",
@@ -28,29 +28,29 @@ _REDUCTIONS = {
 }
 
 
-def program(scope: Scope, operation: Operation) -> Expression:
+def program(scope: NameScope, operation: Operation) -> Expression:
     """Return `tl.program_id` or `tl.num_programs`."""
     function = "program_id" if operation.name == "tt.get_program_id" else "num_programs"
     return Expression(f"{function}({operation.integer('axis')})")
 
 
-def add_pointer(scope: Scope, operation: Operation) -> Expression:
+def add_pointer(scope: NameScope, operation: Operation) -> Expression:
     """Return a pointer some elements further on."""
     return scope.operator(operation, "{} + {}")
 
 
-def address(scope: Scope, operation: Operation) -> Expression:
+def address(scope: NameScope, operation: Operation) -> Expression:
     """Return `tt.ptr_to_int`."""
     return scope.operator(operation, "{}.address", atom=True)
 
 
-def pointer(scope: Scope, operation: Operation) -> Expression:
+def pointer(scope: NameScope, operation: Operation) -> Expression:
     """Return `tt.int_to_ptr`."""
     pointee = mlir_types.pointee_of(operation.results[0].type) or ""
     return scope.call(operation, f"Pointer({{}}, {mlir_types.dtype_of(pointee)})", typed=True)
 
 
-def load(scope: Scope, operation: Operation) -> None:
+def load(scope: NameScope, operation: Operation) -> None:
     """Write `tt.load`: pointer, mask and other, of which the last two may be missing."""
     sizes = operation.integers("operandSegmentSizes") or [1] * len(operation.operands)
     names = [name for name, size in zip(("", "mask=", "other="), sizes, strict=False) if size]
@@ -62,14 +62,14 @@ def load(scope: Scope, operation: Operation) -> None:
     scope.emit(f"{results_of(scope, operation)}{text}", operation)
 
 
-def _pointer(scope: Scope, value: Value, operation: Operation) -> str:
+def _pointer(scope: NameScope, value: Value, operation: Operation) -> str:
     """Return a pointer's text, in the full shape of what is loaded where the others are smaller."""
     shapes = [scope.value(operand).shape for operand in operation.operands]
     wanted = mlir_types.shape_of(value.type)
     return scope.value(value).text if wanted in shapes else scope.exact(value)
 
 
-def store(scope: Scope, operation: Operation) -> None:
+def store(scope: NameScope, operation: Operation) -> None:
     """Write `tt.store`: pointer, value, and perhaps a mask."""
     first, value, *mask = operation.operands
     parts = [_pointer(scope, first, operation), scope.value(value).text]
@@ -77,7 +77,7 @@ def store(scope: Scope, operation: Operation) -> None:
     scope.emit(f"store({', '.join(parts)})", operation)
 
 
-def atomic(scope: Scope, operation: Operation) -> None:
+def atomic(scope: NameScope, operation: Operation) -> None:
     """Write `tt.atomic_rmw`. Every order holds, as programs run one after the other."""
     kind = _ATOMICS[operation.integer("atomic_rmw_op")]
     place, value, *mask = operation.operands
@@ -87,7 +87,7 @@ def atomic(scope: Scope, operation: Operation) -> None:
     scope.emit(f"{_used(scope, operation)}atomic({', '.join(parts)})", operation)
 
 
-def compare_and_swap(scope: Scope, operation: Operation) -> None:
+def compare_and_swap(scope: NameScope, operation: Operation) -> None:
     """Write `tt.atomic_cas`."""
     parts = [scope.typed(operand).text for operand in operation.operands]
     shape = mlir_types.shape_of(operation.operands[0].type)
@@ -95,12 +95,12 @@ def compare_and_swap(scope: Scope, operation: Operation) -> None:
     scope.emit(_used(scope, operation) + text, operation)
 
 
-def _used(scope: Scope, operation: Operation) -> str:
+def _used(scope: NameScope, operation: Operation) -> str:
     is_used = any(result in scope.analysis.uses for result in operation.results)
     return results_of(scope, operation) if is_used else ""
 
 
-def make_descriptor(scope: Scope, operation: Operation) -> None:
+def make_descriptor(scope: NameScope, operation: Operation) -> None:
     """Write `tt.make_tensor_descriptor`: base, then as many sizes as strides."""
     base, *rest = operation.operands
     known = mlir_types.descriptor_of(operation.results[0].type)
@@ -117,7 +117,7 @@ def make_descriptor(scope: Scope, operation: Operation) -> None:
     scope.emit(f"{results_of(scope, operation)}{text}", operation)
 
 
-def descriptor_access(scope: Scope, operation: Operation) -> None:
+def descriptor_access(scope: NameScope, operation: Operation) -> None:
     """Write a load, store or reduction of a block, or a gather or scatter of rows."""
     texts = [scope.typed(operand).text for operand in operation.operands]
     function = operation.name.removeprefix("tt.").removeprefix("experimental_")
@@ -140,7 +140,7 @@ def descriptor_access(scope: Scope, operation: Operation) -> None:
     scope.emit(f"{results_of(scope, operation)}{function}({arguments})", operation)
 
 
-def print_(scope: Scope, operation: Operation) -> None:
+def print_(scope: NameScope, operation: Operation) -> None:
     """Write `tt.print`."""
     texts = [scope.exact(operand) for operand in operation.operands]
     is_hexadecimal = operation.attributes.get("hex", "false").startswith("true")
@@ -148,17 +148,17 @@ def print_(scope: Scope, operation: Operation) -> None:
     scope.emit(f"show({arguments})", operation)
 
 
-def assert_(scope: Scope, operation: Operation) -> None:
+def assert_(scope: NameScope, operation: Operation) -> None:
     """Write `tt.assert`."""
     message = operation.text("message") or operation.text("msg")
     scope.emit(f"check({scope.value(operation.operands[0]).text}, {message!r})", operation)
 
 
-def nothing(scope: Scope, operation: Operation) -> None:
+def nothing(scope: NameScope, operation: Operation) -> None:
     """Write nothing: programs run one after the other, so there is nobody to wait for."""
 
 
-EXPRESSIONS: Mapping[str, Callable[[Scope, Operation], Expression]] = {
+EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], Expression]] = {
     "tt.get_program_id": program,
     "tt.get_num_programs": program,
     "tt.addptr": add_pointer,
@@ -166,7 +166,7 @@ EXPRESSIONS: Mapping[str, Callable[[Scope, Operation], Expression]] = {
     "tt.int_to_ptr": pointer,
 }
 _DESCRIPTORS = ("load", "store", "reduce", "gather", "scatter")
-STATEMENTS: Mapping[str, Callable[[Scope, Operation], None]] = {
+STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {
     "tt.load": load,
     "tt.store": store,
     "tt.atomic_rmw": atomic,

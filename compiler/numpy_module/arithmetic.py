@@ -8,7 +8,7 @@ from compiler.numpy_module import mlir_types
 from compiler.numpy_module.expression import Expression
 from compiler.numpy_module.ir import Operation
 from compiler.numpy_module.refusal import Untranslatable
-from compiler.numpy_module.scope import Scope
+from compiler.numpy_module.scope import NameScope
 
 _OPERATORS: Mapping[str, str] = {
     "arith.addi": "{} + {}", "arith.subi": "{} - {}", "arith.muli": "{} * {}",
@@ -50,7 +50,7 @@ _OF_FLOATS: Mapping[int, str] = {
 """By MLIR's number of the predicate: ordered ones, then those that hold for NaN."""
 
 
-def elementwise(scope: Scope, operation: Operation) -> Expression:
+def elementwise(scope: NameScope, operation: Operation) -> Expression:
     """Return an operator or function of operands that NumPy broadcasts."""
     name = operation.name
     element = mlir_types.element_of(operation.operands[0].type)
@@ -67,7 +67,7 @@ def elementwise(scope: Scope, operation: Operation) -> Expression:
     return scope.call(operation, f"{_FUNCTIONS[name]}({places})", typed=typed)
 
 
-def compared(scope: Scope, operation: Operation) -> Expression:
+def compared(scope: NameScope, operation: Operation) -> Expression:
     """Return `arith.cmpi`: predicates from 6 on are of unsigned integers."""
     predicate = operation.integer("predicate")
     sign = _COMPARED[predicate if predicate < 6 else predicate - 4]
@@ -80,7 +80,7 @@ def compared(scope: Scope, operation: Operation) -> Expression:
     return scope.operator(operation, f"{{}} {sign} {{}}")
 
 
-def compared_floats(scope: Scope, operation: Operation) -> Expression:
+def compared_floats(scope: NameScope, operation: Operation) -> Expression:
     """Return `arith.cmpf`."""
     predicate = operation.integer("predicate")
     if predicate in {0, 15}:
@@ -88,7 +88,7 @@ def compared_floats(scope: Scope, operation: Operation) -> Expression:
     return scope.operator(operation, _OF_FLOATS[predicate])
 
 
-def selected(scope: Scope, operation: Operation) -> Expression:
+def selected(scope: NameScope, operation: Operation) -> Expression:
     """Return `arith.select`."""
     _, first, second = operation.operands
     if mlir_types.pointee_of(first.type) is not None:
@@ -97,7 +97,7 @@ def selected(scope: Scope, operation: Operation) -> Expression:
     return scope.call(operation, "np.where({}, {}, {})[()]", typed=both)
 
 
-def converted(scope: Scope, operation: Operation) -> Expression:
+def converted(scope: NameScope, operation: Operation) -> Expression:
     """Return a conversion between integers, or from integers to floats."""
     [value] = operation.operands
     element, wanted = (
@@ -114,7 +114,7 @@ def converted(scope: Scope, operation: Operation) -> Expression:
     return scope.operator(operation, f"{{}}.astype({dtype})", atom=True)
 
 
-def to_integer(scope: Scope, operation: Operation) -> Expression:
+def to_integer(scope: NameScope, operation: Operation) -> Expression:
     """Return floats as integers, signed or not."""
     dtype = mlir_types.dtype_of(operation.results[0].type)
     if operation.name == "arith.fptosi":
@@ -127,7 +127,7 @@ def to_integer(scope: Scope, operation: Operation) -> Expression:
 _RTZ = 0
 
 
-def to_float(scope: Scope, operation: Operation) -> Expression:
+def to_float(scope: NameScope, operation: Operation) -> Expression:
     """Return floats as floats of another type; `rounding` may ask for towards zero."""
     element = mlir_types.element_of(operation.results[0].type)
     dtype = mlir_types.dtype_of(element)
@@ -144,7 +144,7 @@ def to_float(scope: Scope, operation: Operation) -> Expression:
     return scope.operator(operation, f"{{}}.astype({dtype})", atom=True)
 
 
-def bitcast(scope: Scope, operation: Operation) -> Expression:
+def bitcast(scope: NameScope, operation: Operation) -> Expression:
     """Return the same bits as another type; of pointers, the same addresses."""
     [value] = operation.operands
     result = operation.results[0]
@@ -156,12 +156,12 @@ def bitcast(scope: Scope, operation: Operation) -> Expression:
     return scope.call(operation, f"bits({{}}, {mlir_types.dtype_of(result.type)})", typed=True)
 
 
-def reciprocal_root(scope: Scope, operation: Operation) -> Expression:
+def reciprocal_root(scope: NameScope, operation: Operation) -> Expression:
     """Return `math.rsqrt`."""
     return scope.call(operation, "1 / np.sqrt({})", typed=True, atom=False)
 
 
-def clamped(scope: Scope, operation: Operation) -> Expression:
+def clamped(scope: NameScope, operation: Operation) -> Expression:
     """Return `tt.clampf`; `propagateNan` says what a NaN gives."""
     if operation.integer("propagateNan"):
         return scope.call(operation, "np.minimum(np.maximum({}, {}), {})")
@@ -200,7 +200,7 @@ _LIBDEVICE: Mapping[str, str] = {
 """libdevice's functions, by their symbol without `__nv_` and the letter of single precision."""
 
 
-def external(scope: Scope, operation: Operation) -> Expression:
+def external(scope: NameScope, operation: Operation) -> Expression:
     """Return a call of libdevice (or its AMD twin, ocml). Raises `Untranslatable` for others."""
     symbol = operation.text("symbol")
     known = symbol.removeprefix("__nv_").removeprefix("__ocml_")
@@ -216,7 +216,7 @@ def external(scope: Scope, operation: Operation) -> Expression:
 
 CONVERSIONS = ("arith.extsi", "arith.extui", "arith.trunci", "arith.sitofp", "arith.uitofp",
                "arith.index_cast", "arith.index_castui")  # fmt: skip
-EXPRESSIONS: Mapping[str, Callable[[Scope, Operation], Expression]] = {
+EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], Expression]] = {
     **dict.fromkeys((*_OPERATORS, *_FUNCTIONS, *_UNSIGNED), elementwise),
     **dict.fromkeys(CONVERSIONS, converted),
     **dict.fromkeys(("arith.extf", "arith.truncf", "tt.fp_to_fp"), to_float),

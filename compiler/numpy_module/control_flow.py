@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping
 from compiler.numpy_module import mlir_types
 from compiler.numpy_module.ir import IrBlock, Operation, Value
 from compiler.numpy_module.refusal import Untranslatable
-from compiler.numpy_module.scope import Scope, results_of
+from compiler.numpy_module.scope import NameScope, results_of
 
 PLAIN_NAMES = frozenset(
     {"tt.splat", "tt.broadcast", "tt.expand_dims", "arith.bitcast", "tt.bitcast", "tt.fp_to_fp"}
 )
 """What may be no more than another name of its operand."""
-Body = Callable[[Scope, IrBlock], Operation]
+Body = Callable[[NameScope, IrBlock], Operation]
 """Writes the operations of a block but for its last one, which it returns."""
 
 
-def for_loop(scope: Scope, operation: Operation, body: Body) -> None:
+def for_loop(scope: NameScope, operation: Operation, body: Body) -> None:
     """Write `scf.for`: the first operands are start, end and step, the rest what it carries."""
     if operation.attributes.get("unsignedCmp", "false").startswith("true"):
         message = "a loop over unsigned numbers"
@@ -41,7 +41,7 @@ def for_loop(scope: Scope, operation: Operation, body: Body) -> None:
         scope.share(result, scope.name_for(value))
 
 
-def while_loop(scope: Scope, operation: Operation, body: Body) -> None:
+def while_loop(scope: NameScope, operation: Operation, body: Body) -> None:
     """Write `scf.while`: one region decides, the other one goes on."""
     [before], [after] = operation.regions
     _name_after(before.arguments, after.end.operands)
@@ -67,7 +67,7 @@ def while_loop(scope: Scope, operation: Operation, body: Body) -> None:
         scope.share(result, scope.name_for(argument))
 
 
-def condition(scope: Scope, operation: Operation, body: Body) -> None:
+def condition(scope: NameScope, operation: Operation, body: Body) -> None:
     """Write `scf.if`."""
     targets = operation.results
     _name_after(targets, operation.regions[0][0].end.operands)
@@ -86,7 +86,7 @@ def condition(scope: Scope, operation: Operation, body: Body) -> None:
         _inside(scope, lambda: branch(otherwise[0]))
 
 
-def call(scope: Scope, operation: Operation, body: Body) -> None:
+def call(scope: NameScope, operation: Operation, body: Body) -> None:
     """Write `tt.call`."""
     name = scope.functions.name_of(operation.attributes["callee"])
     texts = ", ".join(scope.exact(operand) for operand in operation.operands)
@@ -95,7 +95,7 @@ def call(scope: Scope, operation: Operation, body: Body) -> None:
     scope.emit(f"{results}{name}({texts})", operation)
 
 
-def execute_region(scope: Scope, operation: Operation, body: Body) -> None:
+def execute_region(scope: NameScope, operation: Operation, body: Body) -> None:
     """Write `scf.execute_region`: its block stands where it is."""
     [block] = operation.regions[0]
     end = body(scope, block)
@@ -108,7 +108,9 @@ def _name_after(values: list[Value], others: list[Value]) -> None:
         value.name = value.name or other.name
 
 
-def _begin(scope: Scope, operation: Operation, carried: list[Value], first: list[Value]) -> None:
+def _begin(
+    scope: NameScope, operation: Operation, carried: list[Value], first: list[Value]
+) -> None:
     """Give what a loop carries its first content, and its names."""
     times = Counter(first)
     for value, start in zip(carried, first, strict=True):
@@ -117,7 +119,7 @@ def _begin(scope: Scope, operation: Operation, carried: list[Value], first: list
     scope.assign(carried, [scope.exact(value) for value in first], operation)
 
 
-def _ends_here(scope: Scope, operation: Operation, start: Value) -> bool:
+def _ends_here(scope: NameScope, operation: Operation, start: Value) -> bool:
     """Tell whether `start` is a variable that nothing but this loop needs."""
     known = scope.value(start)
     block = scope.analysis.block_of[operation]
@@ -137,7 +139,7 @@ def _ends_here(scope: Scope, operation: Operation, start: Value) -> bool:
     )
 
 
-def _may_take_place(scope: Scope, block: IrBlock, value: Value, next_: Value) -> bool:
+def _may_take_place(scope: NameScope, block: IrBlock, value: Value, next_: Value) -> bool:
     """Tell whether `next_` may be written over `value`: nothing needs the old one any more."""
     made_by = next_.made_by
     if made_by is None or scope.analysis.block_of.get(made_by) is not block:
@@ -151,7 +153,7 @@ def _may_take_place(scope: Scope, block: IrBlock, value: Value, next_: Value) ->
     return all(place is not None and place <= made_at for place in places)
 
 
-def _needing(scope: Scope, value: Value) -> list[Operation]:
+def _needing(scope: NameScope, value: Value) -> list[Operation]:
     """Return what uses `value`, by another name of it, too."""
     found: list[Operation] = []
     pending = [value]
@@ -163,11 +165,11 @@ def _needing(scope: Scope, value: Value) -> list[Operation]:
     return found
 
 
-def _next_round(scope: Scope, carried: list[Value], end: Operation) -> None:
+def _next_round(scope: NameScope, carried: list[Value], end: Operation) -> None:
     scope.assign(carried, [scope.exact(value) for value in end.operands], end)
 
 
-def _inside(scope: Scope, write: Callable[[], None]) -> None:
+def _inside(scope: NameScope, write: Callable[[], None]) -> None:
     """Write what stands one level further in; nothing is `pass`."""
     scope.depth += 1
     lines = len(scope.lines)
@@ -177,7 +179,7 @@ def _inside(scope: Scope, write: Callable[[], None]) -> None:
     scope.depth -= 1
 
 
-STATEMENTS: Mapping[str, Callable[[Scope, Operation, Body], None]] = {
+STATEMENTS: Mapping[str, Callable[[NameScope, Operation, Body], None]] = {
     "scf.for": for_loop,
     "scf.while": while_loop,
     "scf.if": condition,

@@ -11,14 +11,14 @@ from compiler.numpy_module.expression import Expression
 from compiler.numpy_module.functions import Functions
 from compiler.numpy_module.ir import IrBlock, Operation
 from compiler.numpy_module.refusal import Untranslatable
-from compiler.numpy_module.scope import CONSTANTS, Line, Scope
+from compiler.numpy_module.scope import CONSTANTS, Line, NameScope
 
-_EXPRESSIONS: Mapping[str, Callable[[Scope, Operation], Expression]] = {
+_EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], Expression]] = {
     **arithmetic.EXPRESSIONS,
     **shapes.EXPRESSIONS,
     **accesses.EXPRESSIONS,
 }
-_STATEMENTS: Mapping[str, Callable[[Scope, Operation], None]] = {
+_STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {
     **accesses.STATEMENTS,
     **shapes.STATEMENTS,
     **reductions.STATEMENTS,
@@ -36,7 +36,7 @@ def function_text(
 ) -> list[Line]:
     """Return the lines of a `tt.func`. Raises `Untranslatable`, with the place of the operation."""
     analysis = analysis_of(operation, CONSTANTS)
-    scope = Scope(analysis, functions, set(functions.reserved) | functions.names)
+    scope = NameScope(analysis, functions, set(functions.reserved) | functions.names)
     writer = _Writer(scope, place_of)
     blocks = operation.regions[0] if operation.regions else []
     if not blocks or not blocks[0].operations:
@@ -68,11 +68,11 @@ def kind_of(type_: str) -> str:
 
 
 class _Writer:
-    def __init__(self, scope: Scope, place_of: Callable[[Operation], str]) -> None:
+    def __init__(self, scope: NameScope, place_of: Callable[[Operation], str]) -> None:
         self._scope = scope
         self._place_of = place_of
 
-    def operations(self, scope: Scope, block: IrBlock) -> Operation:
+    def operations(self, scope: NameScope, block: IrBlock) -> Operation:
         """Write the operations of a block; return its last one, which is not written."""
         if scope.depth > DEEPEST:
             message = f"statements are nested more than {DEEPEST} deep"
@@ -86,7 +86,7 @@ class _Writer:
                 raise refusal.at(self._place_of(operation)) from None
         return block.end
 
-    def _operation(self, scope: Scope, operation: Operation) -> None:
+    def _operation(self, scope: NameScope, operation: Operation) -> None:
         name = operation.name
         if name in _EXPRESSIONS:
             scope.define(operation, _EXPRESSIONS[name](scope, operation))
@@ -99,7 +99,7 @@ class _Writer:
         else:
             raise Untranslatable(_NAMED.get(name, f"the operation {name[:80]}"))
 
-    def _combination(self, scope: Scope, operation: Operation) -> None:
+    def _combination(self, scope: NameScope, operation: Operation) -> None:
         end = self.operations(scope, operation.regions[0][0])
         texts = ", ".join(scope.typed(operand).text for operand in end.operands)
         scope.emit(f"return {texts}", end)

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 
 from compiler.numpy_module.ir import Operation, inside
 from compiler.numpy_module.refusal import Untranslatable
-from compiler.numpy_module.scope import Scope, results_of
+from compiler.numpy_module.scope import NameScope, results_of
 
-Body = Callable[[Scope, Operation], None]
+Body = Callable[[NameScope, Operation], None]
 _PRECISIONS = {0: "tf32", 1: "tf32x3", 2: "ieee", 3: "bf16x3", 4: "bf16x6"}
 _DECIDES = ("scf.", "cf.")
 
 
-def reduction(scope: Scope, operation: Operation, body: Body) -> None:
+def reduction(scope: NameScope, operation: Operation, body: Body) -> None:
     """Write `tt.reduce` or `tt.scan`: the region is a function of its own."""
     combine = _combination(scope, operation, body)
     texts = [scope.exact(operand) for operand in operation.operands]
@@ -26,7 +26,7 @@ def reduction(scope: Scope, operation: Operation, body: Body) -> None:
     scope.emit(f"{results_of(scope, operation)}{text}", operation)
 
 
-def map_elementwise(scope: Scope, operation: Operation, body: Body) -> None:
+def map_elementwise(scope: NameScope, operation: Operation, body: Body) -> None:
     """Write `tl.map_elementwise`: a function of scalars, for every element."""
     if operation.integer("pack", 1) != 1:
         message = "map_elementwise of several elements at once"
@@ -36,7 +36,7 @@ def map_elementwise(scope: Scope, operation: Operation, body: Body) -> None:
     scope.emit(f"{results_of(scope, operation)}elementwise({name})({texts})", operation)
 
 
-def _combination(scope: Scope, operation: Operation, body: Body) -> str:
+def _combination(scope: NameScope, operation: Operation, body: Body) -> str:
     """Return what combines two elements: a helper by its name, or a function written here."""
     block = operation.regions[0][0]
     name = _called(scope, operation) or _function(scope, operation, body)
@@ -48,7 +48,7 @@ def _combination(scope: Scope, operation: Operation, body: Body) -> str:
     return f"elementwise({name})" if decides else name
 
 
-def _called(scope: Scope, operation: Operation) -> str | None:
+def _called(scope: NameScope, operation: Operation) -> str | None:
     """Return the helper that the region does nothing but call, with its arguments in order."""
     block = operation.regions[0][0]
     live = [o for o in block.operations if o in scope.analysis.live]
@@ -60,7 +60,7 @@ def _called(scope: Scope, operation: Operation) -> str | None:
     return scope.functions.name_of(call.attributes["callee"])
 
 
-def _function(scope: Scope, operation: Operation, body: Body) -> str:
+def _function(scope: NameScope, operation: Operation, body: Body) -> str:
     """Write the region as a function inside of this one, and return its name."""
     block = operation.regions[0][0]
     name = scope.fresh("combine")
@@ -72,7 +72,7 @@ def _function(scope: Scope, operation: Operation, body: Body) -> str:
     return name
 
 
-def dot(scope: Scope, operation: Operation) -> None:
+def dot(scope: NameScope, operation: Operation) -> None:
     """Write `tt.dot`."""
     first, second, third = operation.operands
     precision = _PRECISIONS.get(operation.integer("inputPrecision"), "ieee")
@@ -82,8 +82,8 @@ def dot(scope: Scope, operation: Operation) -> None:
     scope.emit(f"{results_of(scope, operation)}dot({', '.join(texts)}{last})", operation)
 
 
-STATEMENTS: Mapping[str, Callable[[Scope, Operation], None]] = {"tt.dot": dot}
-WITH_REGIONS: Mapping[str, Callable[[Scope, Operation, Body], None]] = {
+STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {"tt.dot": dot}
+WITH_REGIONS: Mapping[str, Callable[[NameScope, Operation, Body], None]] = {
     "tt.reduce": reduction,
     "tt.scan": reduction,
     "tt.map_elementwise": map_elementwise,

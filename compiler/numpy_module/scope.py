@@ -31,7 +31,7 @@ class Line:
 
 
 @dataclass
-class Scope:
+class NameScope:
     """The names and lines of one function.
 
     `taken` are names that no value may have; `shared_names` those that no loop may write over.
@@ -142,7 +142,7 @@ class Scope:
             self.emit(f"{names} = {values}", operation)
 
 
-def results_of(scope: Scope, operation: Operation) -> str:
+def results_of(scope: NameScope, operation: Operation) -> str:
     """Return the left side of an assignment to all results: `a, b = `, or nothing."""
     names = ", ".join(scope.name_for(result) for result in operation.results)
     return f"{names} = " if names else ""

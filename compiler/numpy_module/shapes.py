@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from compiler.numpy_module import mlir_types
 from compiler.numpy_module.expression import Expression
 from compiler.numpy_module.ir import Operation
-from compiler.numpy_module.scope import Scope, results_of
+from compiler.numpy_module.scope import NameScope, results_of
 
 
-def constant(scope: Scope, operation: Operation) -> Expression:
+def constant(scope: NameScope, operation: Operation) -> Expression:
     """Return `arith.constant`: one number stands for all elements."""
     text, is_one = mlir_types.constant_of(operation)
     shape = () if is_one else mlir_types.shape_of(operation.results[0].type)
@@ -18,17 +18,17 @@ def constant(scope: Scope, operation: Operation) -> Expression:
     return Expression(text, shape, is_bare=is_bare)
 
 
-def same(scope: Scope, operation: Operation) -> Expression:
+def same(scope: NameScope, operation: Operation) -> Expression:
     """Return the operand itself: NumPy broadcasts by itself."""
     return scope.value(operation.operands[0])
 
 
-def unsplat(scope: Scope, operation: Operation) -> Expression:
+def unsplat(scope: NameScope, operation: Operation) -> Expression:
     """Return the only element."""
     return Expression(f"reshape({scope.exact(operation.operands[0])})[()]")
 
 
-def poison(scope: Scope, operation: Operation) -> Expression:
+def poison(scope: NameScope, operation: Operation) -> Expression:
     """Return what nobody may look at: zero."""
     type_ = operation.results[0].type
     if mlir_types.pointee_of(type_) is not None:
@@ -40,14 +40,14 @@ def poison(scope: Scope, operation: Operation) -> Expression:
     return Expression(f"{mlir_types.dtype_of(type_)}(0)")
 
 
-def make_range(scope: Scope, operation: Operation) -> Expression:
+def make_range(scope: NameScope, operation: Operation) -> Expression:
     """Return `tl.arange`."""
     start, end = operation.integer("start"), operation.integer("end")
     ends = f"{end}" if start == 0 else f"{start}, {end}"
     return Expression(f"np.arange({ends}, dtype=np.int32)", (end - start,))
 
 
-def expand_dims(scope: Scope, operation: Operation) -> Expression:
+def expand_dims(scope: NameScope, operation: Operation) -> Expression:
     """Return the operand with one more axis."""
     [value] = operation.operands
     known = scope.value(value)
@@ -61,21 +61,21 @@ def expand_dims(scope: Scope, operation: Operation) -> Expression:
     return Expression(f"{text}[{', '.join(index)}]", (*shape[:axis], 1, *shape[axis:]))
 
 
-def reshape(scope: Scope, operation: Operation) -> Expression:
+def reshape(scope: NameScope, operation: Operation) -> Expression:
     """Return the elements, in row-major order, in the shape of the result."""
     shape = mlir_types.shape_of(operation.results[0].type)
     sizes = "".join(f", {size}" for size in shape)
     return Expression(f"reshape({scope.exact(operation.operands[0])}{sizes})", shape)
 
 
-def transpose(scope: Scope, operation: Operation) -> Expression:
+def transpose(scope: NameScope, operation: Operation) -> Expression:
     """Return the operand with its axes in the order of `order`."""
     order = "".join(f", {axis}" for axis in operation.integers("order"))
     shape = mlir_types.shape_of(operation.results[0].type)
     return Expression(f"transpose({scope.exact(operation.operands[0])}{order})", shape)
 
 
-def paired(scope: Scope, operation: Operation) -> Expression:
+def paired(scope: NameScope, operation: Operation) -> Expression:
     """Return `tt.join` or `tt.cat` of two tensors."""
     first, second = (scope.exact(operand) for operand in operation.operands)
     function = "join" if operation.name == "tt.join" else "concatenate"
@@ -84,13 +84,13 @@ def paired(scope: Scope, operation: Operation) -> Expression:
     )
 
 
-def split(scope: Scope, operation: Operation) -> None:
+def split(scope: NameScope, operation: Operation) -> None:
     """Write `tt.split`: the two halves of the last axis."""
     text = scope.exact(operation.operands[0])
     scope.emit(f"{results_of(scope, operation)}{text}[..., 0], {text}[..., 1]", operation)
 
 
-def gather(scope: Scope, operation: Operation) -> Expression:
+def gather(scope: NameScope, operation: Operation) -> Expression:
     """Return the elements that the second operand names along `axis`."""
     source, index = (scope.exact(operand) for operand in operation.operands)
     axis = operation.integer("axis")
@@ -98,14 +98,14 @@ def gather(scope: Scope, operation: Operation) -> Expression:
     return Expression(f"np.take_along_axis({source}, {index}, {axis})", shape)
 
 
-def histogram(scope: Scope, operation: Operation) -> Expression:
+def histogram(scope: NameScope, operation: Operation) -> Expression:
     """Return how often each number occurs."""
     texts = [scope.exact(operand) for operand in operation.operands]
     shape = mlir_types.shape_of(operation.results[0].type)
     return Expression(f"histogram({', '.join([texts[0], str(shape[0]), *texts[1:]])})", shape)
 
 
-EXPRESSIONS: Mapping[str, Callable[[Scope, Operation], Expression]] = {
+EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], Expression]] = {
     "arith.constant": constant,
     "tt.splat": same,
     "tt.broadcast": same,
@@ -121,4 +121,4 @@ EXPRESSIONS: Mapping[str, Callable[[Scope, Operation], Expression]] = {
     "tt.histogram": histogram,
 }
 """By the operation's name."""
-STATEMENTS: Mapping[str, Callable[[Scope, Operation], None]] = {"tt.split": split}
+STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {"tt.split": split}

@@ -33,7 +33,7 @@ class AccessStep:
     atomic: bool
 
 
-class Order:
+class AccessOrder:
     """The steps of a launch of `programs` programs, and which of them each program knows of."""
 
     def __init__(self, programs: int) -> None:
@@ -141,7 +141,7 @@ class Races:
         self._allocations = allocations
         self._grid = grid
         self._cells: dict[int, _Cells] = {}
-        self._order = Order(math.prod(grid))
+        self._order = AccessOrder(math.prod(grid))
 
     def note(self, lanes: Lanes, place: KernelPlace) -> Conflict | None:
         """Remember an access in bounds; return what it gets in the way of, if anything."""

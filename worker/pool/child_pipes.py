@@ -13,7 +13,7 @@ _READ_BYTES = 1 << 18
 _PIPE_BYTES = 1 << 20
 
 
-class Output:
+class CapturedOutput:
     """The first bytes of one stream."""
 
     def __init__(self, descriptor: int, most_bytes: int) -> None:
@@ -56,20 +56,20 @@ class ChildPipes:
         self.ends_of_child = [job_end, result_end, stdout_end, stderr_end]
         with contextlib.suppress(PermissionError):  # this user's share of pipe memory is used up
             fcntl.fcntl(self._result, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-        self.stdout = Output(stdout, kept_output_bytes)
-        self.stderr = Output(stderr, kept_output_bytes)
+        self.stdout = CapturedOutput(stdout, kept_output_bytes)
+        self.stderr = CapturedOutput(stderr, kept_output_bytes)
         for descriptor in (self._job, self._result, stdout, stderr):
             os.set_blocking(descriptor, False)
         self._unsent = memoryview(b"")
         self._is_last = False
 
     @property
-    def outputs(self) -> tuple[Output, Output]:
+    def outputs(self) -> tuple[CapturedOutput, CapturedOutput]:
         """Both."""
         return self.stdout, self.stderr
 
     def listen(
-        self, on_result: Callable[[], object], on_output: Callable[[Output], object]
+        self, on_result: Callable[[], object], on_output: Callable[[CapturedOutput], object]
     ) -> None:
         """Call these whenever there is something to read."""
         self._loop.add_reader(self._result, on_result)
@@ -99,7 +99,7 @@ class ChildPipes:
         """Return what there is of the result now: see `_read`."""
         return self._read(self._result)
 
-    def read_output(self, output: Output) -> bytes:
+    def read_output(self, output: CapturedOutput) -> bytes:
         """Return what there is of an output now, and keep it as far as there is room."""
         data = self._read(output.descriptor) or b""
         output.take(data)

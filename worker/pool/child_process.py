@@ -13,7 +13,7 @@ from typing import Any
 
 from worker.pool import frame
 from worker.pool.child_outcome import Caps, ChildOutcome, ChildUse, Ending, Stage, Usage
-from worker.pool.child_pipes import ChildPipes, Output
+from worker.pool.child_pipes import CapturedOutput, ChildPipes
 from worker.pool.child_protocol import ChildProtocol
 
 _EXIT_WAIT_S = 5.0
@@ -205,7 +205,7 @@ class ChildProcess:
     def _is_complete(self) -> bool:
         return self._protocol.complete and self._cause is None and not self.outcome.done()
 
-    def _read_output(self, output: Output) -> bool:
+    def _read_output(self, output: CapturedOutput) -> bool:
         data = self._pipes.read_output(output)
         self._output_bytes += len(data)
         if self._output_bytes > self._caps.output_bytes:
