@@ -7,7 +7,6 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from compiler.jit_data import JitData, read_jit_data
 from compiler.job import SOURCE_PATH, CompileJob
 from compiler.key import compile_key
 from compiler.options import resolve_options
@@ -15,6 +14,7 @@ from compiler.rejection import Fault, RequestRejected, collecting, pointer, show
 from compiler.request import CompileRequest
 from compiler.signature import parse_specialization
 from compiler.specialization import Specialization
+from compiler.specialization_data import JitData, read_jit_data
 from compiler.target import Target, parse_target
 from compiler.toolchain import Toolchain
 from compiler.type_name import canonical_type

@@ -67,7 +67,7 @@ def warm_up() -> None:
     """Import all that a child may need and run one small kernel.
 
     To be called once in a zygote, before it forks; leaves no thread and no file behind. Raises
-    `RuntimeError` in an environment without `environment.ENVIRONMENT`.
+    `RuntimeError` in an environment without `launch_children.ENVIRONMENT`.
     """
     if not triton_interpreter.is_on():
         message = "launch tasks need TRITON_INTERPRET=1 in the environment when Triton is imported"

@@ -1,4 +1,4 @@
-"""What a service has while it lives: connections, what its routes share, and its subscriptions.
+"""Starts and stops what a service process needs: connections, shared state, subscriptions.
 
 A part that ends by itself ends the service: it would answer what is not true any more.
 """
@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 
 from launch.request.dead_letter import EXHAUSTED, dead_letter_record
 from service.caller import Callers, is_loopback
-from service.compilations.cache import AnswerMemory, RequestAliases, SingleFlight
+from service.compilations.answer_memory import AnswerMemory, RequestAliases, SingleFlight
 from service.settings import ServiceSettings
 from service.state import Metrics, ServiceState
 from service.toolchains import ToolchainCache

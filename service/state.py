@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from redis.asyncio import Redis
 
 from service.caller import Callers
-from service.compilations.cache import AnswerMemory, RequestAliases, SingleFlight
+from service.compilations.answer_memory import AnswerMemory, RequestAliases, SingleFlight
 from service.settings import ServiceSettings
 from service.toolchains import ToolchainCache
 from store.batches import Batches

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from compiler.back import tool
+from compiler.back import tool_process
 from compiler.diagnostic import Failure
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _reading_nothing(assemble: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap LLVM's assembler: directives of inline assembly (`.incbin`, `.include`) open files."""
 
     def reading_nothing(*arguments: Any) -> Any:
-        with tool.none_left():
+        with tool_process.none_left():
             return assemble(*arguments)
 
     return reading_nothing

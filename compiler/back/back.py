@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from compiler.back import amdgcn, ir_module, locations, mlir_log, ptxas, tool, triton_api
+from compiler.back import amdgcn, ir_module, locations, mlir_log, ptxas, tool_process, triton_api
 from compiler.diagnostic import Failure, diagnostic
 from compiler.messages.orders import BackOrder
 from compiler.messages.reports import BackReport, BlockLocations, Lowered
@@ -69,7 +69,7 @@ class _Lowering:
             case "hsaco":
                 return amdgcn.assemble(module, self.stages[name], self.metadata)
             case "ptx" | "amdgcn":
-                with tool.none_left():
+                with tool_process.none_left():
                     return self.stages[name](module, self.metadata)
         return self.stages[name](module, self.metadata)
 

@@ -17,7 +17,7 @@ from compiler.export.cuda_inline import cuda_inline_header
 from compiler.export.exported_kernel import ExportedKernel, NotExportable, kernel_of
 from compiler.export.python import python_module
 from compiler.export.rust import rust_module
-from compiler.lines.table import MAPS, line_maps, table
+from compiler.lines.line_map import MAPS, line_maps, table
 from compiler.messages.orders import ExportOrder, LinesOrder, LogOrder
 from compiler.messages.reports import LogReport
 from compiler.messages.wire import Send

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from compiler.back import tool, triton_api
+from compiler.back import tool_process, triton_api
 from compiler.diagnostic import Failure
 from compiler.lines.sass import with_source_lines
 from compiler.messages.orders import SassOrder
@@ -59,19 +59,21 @@ def disassembly(given: Mapping[str, bytes]) -> Iterator[Callable[[], str]]:
     """
     lines = PTX_LINES if "ptx" in given else SOURCE_LINES
     with (
-        tool.memory("cubin", given["cubin"]) as cubin,
-        tool.memory("sass") as text,
-        tool.memory("log") as log,
+        tool_process.memory("cubin", given["cubin"]) as cubin,
+        tool_process.memory("sass") as text,
+        tool_process.memory("log") as log,
     ):
         program = triton_api.nvdisasm_path()
-        command = [program, NO_DATAFLOW, CODE_ONLY, lines, tool.path_of(cubin)]
-        process = tool.start(command, {1: text, 2: log}, LARGE_PAGES)
+        command = [program, NO_DATAFLOW, CODE_ONLY, lines, tool_process.path_of(cubin)]
+        process = tool_process.start(command, {1: text, 2: log}, LARGE_PAGES)
 
         def finish() -> str:
-            status = tool.end_of(process)
+            status = tool_process.end_of(process)
             if status != 0:
-                raise _failure(status, tool.content_of(log).decode(errors="replace").strip()[:500])
-            found = tool.content_of(text).decode(errors="replace")
+                raise _failure(
+                    status, tool_process.content_of(log).decode(errors="replace").strip()[:500]
+                )
+            found = tool_process.content_of(text).decode(errors="replace")
             return with_source_lines(found, given["ptx"].decode()) if "ptx" in given else found
 
         yield finish

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.back import ir_module, locations, tool, triton_api
+from compiler.back import ir_module, locations, tool_process, triton_api
 from compiler.diagnostic import KERNEL_FOLDER, Failure
 from compiler.messages.orders import PassesOrder
 from compiler.messages.wire import Send
@@ -46,7 +46,7 @@ class Capture:
 
     def take(self) -> list[Dump]:
         """Return the modules printed, and forget them."""
-        text = tool.content_of(self._descriptor).decode(errors="replace")
+        text = tool_process.content_of(self._descriptor).decode(errors="replace")
         os.ftruncate(self._descriptor, 0)
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         return list(read(text))
@@ -56,7 +56,7 @@ class Capture:
 def printing() -> Iterator[Capture]:
     """Have every pass manager print to the capture that is yielded."""
     kept = os.dup(2)
-    with tool.memory("dump") as descriptor:
+    with tool_process.memory("dump") as descriptor:
         os.dup2(descriptor, 2)
         os.environ[_ENABLED] = "1"
         try:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from compiler.back import tool, triton_api
+from compiler.back import tool_process, triton_api
 from compiler.diagnostic import (
     Diagnostic,
     Failure,
@@ -208,16 +208,18 @@ def assemble(ptx: str, make_cubin: Callable[..., Any], sources: dict[str, str]) 
     user's line of `sources` (texts by the path that `.file` names).
     """
     with (
-        tool.memory("ptx", ptx.encode()) as text,
-        tool.memory("cubin") as cubin,
-        tool.memory("log") as log,
+        tool_process.memory("ptx", ptx.encode()) as text,
+        tool_process.memory("cubin") as cubin,
+        tool_process.memory("log") as log,
     ):
-        command = triton_api.ptxas_command(make_cubin, tool.path_of(text), tool.path_of(cubin))
-        status = tool.run(command, {1: log, 2: log})
-        words = tool.content_of(log).decode(errors="replace")
+        command = triton_api.ptxas_command(
+            make_cubin, tool_process.path_of(text), tool_process.path_of(cubin)
+        )
+        status = tool_process.run(command, {1: log, 2: log})
+        words = tool_process.content_of(log).decode(errors="replace")
         if status != 0:
             raise _failure(status, words, ptx, sources)
-        return Assembled(tool.content_of(cubin), resources(words))
+        return Assembled(tool_process.content_of(cubin), resources(words))
 
 
 def _failure(status: int, words: str, ptx: str, sources: dict[str, str]) -> Failure:

@@ -16,8 +16,8 @@ from typing import Any
 
 from compiler.abi import Abi
 from compiler.back import locations, nvdisasm, triton_api
-from compiler.export.about import about
 from compiler.export.exported_kernel import kernel_of
+from compiler.export.header_comment import about
 from compiler.messages.orders import TritonCacheOrder
 from compiler.messages.wire import Send
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler.export.about import about
 from compiler.export.exported_kernel import Argument, ExportedKernel
+from compiler.export.header_comment import about
 from compiler.export.spelling import spelling
 
 DECLARATIONS = """\

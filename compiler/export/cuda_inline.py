@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from compiler.export.about import about
 from compiler.export.exported_kernel import SCRATCH, Argument, ExportedKernel, NotExportable
+from compiler.export.header_comment import about
 from compiler.export.inline_asm import END, Operand, Statement, rewrite
 from compiler.export.ptx import PtxEntry, Table, read_entry
 from compiler.export.spelling import spelling

@@ -6,8 +6,8 @@ import base64
 import textwrap
 from collections.abc import Iterator
 
-from compiler.export.about import about
 from compiler.export.exported_kernel import Argument, ExportedKernel
+from compiler.export.header_comment import about
 from compiler.export.spelling import camel, spelling
 
 _PREAMBLE = '''\

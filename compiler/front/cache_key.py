@@ -26,7 +26,7 @@ from compiler.front.module_execution import MODULE
 from compiler.messages.orders import CacheKeyOrder
 from compiler.messages.reports import CacheKeyReport
 from compiler.messages.wire import Send
-from compiler.slice.inert import check_inert
+from compiler.slice.inert_source import check_inert
 
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([\d,]+)\](,.+)?>")
 

@@ -21,7 +21,7 @@ from compiler.front.diagnosis import front_errors, module_errors
 from compiler.front.jit_function import find
 from compiler.front.module import Loaded, load
 from compiler.front.stubs import driver_stub
-from compiler.front.untold_options import Untold
+from compiler.front.withheld_options import Untold
 from compiler.messages.orders import FrontOrder
 from compiler.messages.reports import BlockLocations, FrontReport
 from compiler.messages.wire import Send

@@ -1,4 +1,4 @@
-"""Tells whether Triton's hash of a kernel holds all that its meaning follows from.
+"""Whether the hash that Triton names a cache entry by holds all that the kernel depends on.
 
 The hash is over texts: of the kernel, and of the jit functions that it uses, with the values of
 their global `tl.constexpr`. What another name stands for is not in it, so it must be what the
@@ -19,7 +19,7 @@ import triton.language as tl
 
 from compiler.back import triton_api
 from compiler.diagnostic import KERNEL_FOLDER, Failure
-from compiler.slice.inert import CANONICAL
+from compiler.slice.inert_source import CANONICAL
 
 MOST_FUNCTIONS = 1000
 

@@ -1,4 +1,4 @@
-"""The one way this folder says that a module cannot be told in NumPy: what it is, and its line."""
+"""The error for IR that cannot be translated to NumPy: what it is, and its line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The task that tells a kernel in NumPy. Runs no Python of anybody's; the IR is data."""
+"""The task that translates a kernel's IR to NumPy. Runs no user Python; the IR is data."""
 
 from __future__ import annotations
 

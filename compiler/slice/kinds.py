@@ -1,4 +1,4 @@
-"""What the names of a module stand for, as far as all statements that bind them say.
+"""What each name of a module is bound to (function, constant, module …), by all that bind it.
 
 Reads syntax only. What is not certain is `OTHER`.
 """

@@ -1,4 +1,4 @@
-"""The search for all statements that can matter to a kernel: the rule of `effects`, worked out.
+"""Finds all statements that can matter to a kernel, by the rule in `effects`.
 
 It takes time in proportion to the text, whatever the text: each name and statement is gone into
 once. From what the kernel reaches it goes to what can touch that, and from there to whoever runs

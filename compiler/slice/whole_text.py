@@ -1,4 +1,4 @@
-"""Whether a source needs a second opinion: its whole text executed beside its slice.
+"""Whether a source must also be executed whole, beside its slice, to check the slice.
 
 Files of imports, definitions, plain assignments and launches do not: what is left out of these
 cannot matter. Reads syntax only.

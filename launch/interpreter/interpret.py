@@ -33,13 +33,13 @@ from launch.buffers.allocation import (
 from launch.buffers.element_types import readable
 from launch.checks import finding
 from launch.checks.addresses import AddressSpace
+from launch.checks.checked_memory import TooManyAccesses, Trace, Watch
 from launch.checks.finding import Stopped
 from launch.checks.races import Races
-from launch.checks.watch import TooManyAccesses, Trace, Watch
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.interpreter import triton_interpreter, user_errors
+from launch.interpreter.bounded_output import BoundedOutput
 from launch.interpreter.kernel_call import find, kernel_values, ordered
-from launch.interpreter.printed import BoundedOutput
 from launch.messages import Finding, InterpretOrder, InterpretReport, ModifiedInput, TraceOrder
 
 _ACCESSES_RATIO = 4

@@ -1,4 +1,4 @@
-"""Jobs that nobody did: the record that says why, whatever their kind.
+"""Records for jobs that no worker finished: why they ended, whatever their kind.
 
 Whoever reaps writes it, be it a worker or a service. A payload that another version wrote, and that
 cannot be read here, ends too: with a record that holds what is known without it.

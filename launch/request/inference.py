@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compiler import binding
-from compiler.binding import BindingFailed, Misfit
+from compiler import parameter_binding
 from compiler.constexpr import Value, plain_value
+from compiler.parameter_binding import BindingFailed, Misfit
 from compiler.rejection import did_you_mean
 from compiler.specialization import Specialization, SpecializedParameter
 from compiler.type_name import is_pointer
@@ -148,7 +148,7 @@ def _check_names(
 
 def _missing(kernel: str, fact: Mapping[str, Any]) -> Misfit:
     if fact["constexpr"]:
-        return binding.without_value(kernel, fact)
+        return parameter_binding.without_value(kernel, fact)
     message = f"parameter `{fact['name']}` of `{kernel}` has no argument and no default"
     return Misfit("missing_argument", message, fact["name"])
 

@@ -18,7 +18,7 @@ from compiler.toolchain import Toolchain
 from service import VERSION
 from service.caller import Caller
 from service.compilations.answer import Answer, Cache, RenderedAnswer
-from service.compilations.cache import RequestAlias, request_digest
+from service.compilations.answer_memory import RequestAlias, request_digest
 from service.compilations.retrieval import (
     answer_finished,
     answer_unfinished,

@@ -1,4 +1,4 @@
-"""What is made from a compilation on demand: SASS, line maps, passes, exports.
+"""What is made from a compilation on demand: SASS, line maps, passes, NumPy, exports.
 
 A worker makes it, so a request waits as a POST of a compilation does: 202 until it is there.
 """

@@ -46,7 +46,7 @@ from service.http.problems import ProblemRaised
 from service.routes import artifacts
 from worker.compile.diagnostic_bounds import kept_diagnostics
 from worker.gpu.tools import profile_report, sanitizer_report
-from worker.launch import gpu_outcome, precision
+from worker.launch import gpu_outcome, mismatch_explanation
 from worker.pool import frame
 
 FIRST, LAST = 1 << 11, 1 << 14
@@ -173,7 +173,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ),
     ),
     "TF32 in TTIR": (
-        lambda text: precision.uses_tf32(text.encode()),
+        lambda text: mismatch_explanation.uses_tf32(text.encode()),
         ("tt.dot ", "inputPrecision = tf32", "inputPrecision"),
     ),
     "assertions on a GPU": (

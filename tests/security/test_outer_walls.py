@@ -10,8 +10,8 @@ from tests.waiting import comes_true
 from worker.pool.child_outcome import Ending
 from worker.pool.pool import Pool
 from worker.pool.sandbox_report import self_test
-from worker.sandbox import outer
-from worker.sandbox.outer import Outer, first_user, tried
+from worker.sandbox import optional_layers
+from worker.sandbox.optional_layers import Outer, first_user, tried
 from worker.sandbox.profile import PROFILES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -93,7 +93,7 @@ except OSError:
 """
     outcome = await attack(source, "back")
     assert outcome.ending is Ending.OK
-    assert 0 < outcome.result["answer"] < outer.MOST_PROCESSES
+    assert 0 < outcome.result["answer"] < optional_layers.MOST_PROCESSES
 
 
 async def test_the_report_names_what_holds_for_whom_and_what_is_absent(pool):
@@ -130,7 +130,7 @@ async def test_one_that_fails_in_the_child_ends_it(toolchain, layer):
 async def test_a_tool_chain_that_others_cannot_read_is_compiled_with_as_root(tmp_path, monkeypatch):
     private = tmp_path / "private"
     private.mkdir(mode=0o700)
-    monkeypatch.setattr(outer, "file_rules", lambda _: [(str(private), 0)])
+    monkeypatch.setattr(optional_layers, "file_rules", lambda _: [(str(private), 0)])
     works, reasons = tried(PROFILES["back"], Outer(user=first_user(7), score=True))
     assert works == Outer(user=None, score=True)
     assert reasons == {"uid_per_slot": reasons["uid_per_slot"]}
@@ -138,13 +138,15 @@ async def test_a_tool_chain_that_others_cannot_read_is_compiled_with_as_root(tmp
 
 
 async def test_a_trial_that_dies_leaves_every_layer_out(monkeypatch):
-    monkeypatch.setattr(outer, "_note", lambda *_: os._exit(3))
+    monkeypatch.setattr(optional_layers, "_note", lambda *_: os._exit(3))
     works, reasons = tried(PROFILES["front"], Outer(user=first_user(7), score=True))
     assert works == Outer()
     assert set(reasons.values()) == {"it died"}
 
 
 async def test_no_two_zygotes_share_users():
-    ranges = [range(first_user(pid), first_user(pid) + outer.SLOTS) for pid in (1, 2, 4_194_303)]
-    assert len(set().union(*ranges)) == 3 * outer.SLOTS
+    ranges = [
+        range(first_user(pid), first_user(pid) + optional_layers.SLOTS) for pid in (1, 2, 4_194_303)
+    ]
+    assert len(set().union(*ranges)) == 3 * optional_layers.SLOTS
     assert max(map(max, ranges)) < 2**31

@@ -7,13 +7,20 @@ What an equal slice or equal TTIR gave before is taken from the cache instead.
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.binding import Binding, BindingFailed, Misfit, bind, bind_unseen, with_defaults
 from compiler.compilation import Parameter
 from compiler.diagnostic import USER_FILE, Diagnostic, Span, diagnostic, excerpt
 from compiler.job import CompileJob
 from compiler.key import back_key, posted_ir_key
 from compiler.messages.orders import BackOrder, FrontOrder, IrBounds, PostedOrder
 from compiler.messages.wire import members_of
+from compiler.parameter_binding import (
+    Binding,
+    BindingFailed,
+    Misfit,
+    bind,
+    bind_unseen,
+    with_defaults,
+)
 from compiler.request import IrText
 from compiler.toolchain import Toolchain
 from store.blobs import Blobs

@@ -1,4 +1,4 @@
-"""What a compilation has come to so far: filled while it runs, and kept when it fails."""
+"""The state of a running compilation: stages, diagnostics, times; kept when it fails."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

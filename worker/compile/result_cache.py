@@ -1,4 +1,4 @@
-"""What equal work gave before: looked up for one compilation, and left for others when it is done.
+"""Looks up what equal work gave before, and keeps what this compilation gave for others.
 
 A result is kept under the key of all that its child was given but `stop_after`, with every stage
 that was reached: a compilation that ends earlier takes what it would have made itself.

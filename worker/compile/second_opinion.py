@@ -1,4 +1,4 @@
-"""A second opinion: what executing a whole text gave, compared with what its slice gave.
+"""Compares what executing a whole source gave with what its slice gave.
 
 Decides which of the two is the answer; runs nothing itself. The whole text decides where it was
 executed as Python does, without a stand-in: then it is what importing the posted file makes.

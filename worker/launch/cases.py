@@ -5,9 +5,9 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from compiler.binding import BindingFailed
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
+from compiler.parameter_binding import BindingFailed
 from compiler.problem import Problem, failure_problem
 from compiler.rejection import RequestRejected
 from compiler.resolution import specialized_job
@@ -28,7 +28,7 @@ from worker.launch.interpreter_run import interpret
 from worker.launch.kernel_source import KernelSources
 from worker.launch.launch_children import Children
 from worker.launch.launch_files import LaunchFiles
-from worker.launch.precision import explain
+from worker.launch.mismatch_explanation import explain
 from worker.launch.reference import Expected, expect, no_reference, of_kernel
 from worker.launch.run import Deadline, DeadlinePassed, PreparedRun, RunResult
 from worker.launch.run_binding import bind, bind_ir, select, with_uploads

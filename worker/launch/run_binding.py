@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from compiler.binding import BindingFailed
 from compiler.compilation import amended
 from compiler.constexpr import Value
 from compiler.job import CompileJob
+from compiler.parameter_binding import BindingFailed
 from compiler.specialization import ONE, Specialization, SpecializedParameter
 from compiler.type_name import is_pointer
 from launch.request.bound_arguments import Argument, BoundArguments, NoValue, Scalar

@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 from worker.code_digest import pipeline_digest
 from worker.pool import child, zygote_protocol
 from worker.pool.hidden_paths import HiddenPaths
-from worker.sandbox import cgroup, empty_root, landlock, libc, namespaces, outer
+from worker.sandbox import cgroup, empty_root, landlock, libc, namespaces, optional_layers
 from worker.sandbox.apply import Walls, above, prepare
 from worker.sandbox.profile import PROFILES, policy_digest
 from worker.sandbox.rlimits import ResourceLimits
@@ -183,7 +183,7 @@ def _walls_of(walls: Walls, slot: int) -> Walls:
     first = walls.outer.user
     if first is None:
         return walls
-    return replace(walls, outer=replace(walls.outer, user=first + slot % outer.SLOTS))
+    return replace(walls, outer=replace(walls.outer, user=first + slot % optional_layers.SLOTS))
 
 
 def _kill_group(leader: int) -> None:
@@ -250,11 +250,11 @@ def _with_outer(
         except OSError as error:
             why = str(error)
     profiles = {name: one.profile for name, one in walls.items()}
-    made, absent = outer.found(profiles, own_pid, root, why)
+    made, absent = optional_layers.found(profiles, own_pid, root, why)
     layers = {
-        outer.SCORE: [name for name, one in made.items() if one.score],
-        outer.ROOT: [name for name, one in made.items() if one.root is not None],
-        outer.USER: [name for name, one in made.items() if one.user is not None],
+        optional_layers.SCORE: [name for name, one in made.items() if one.score],
+        optional_layers.ROOT: [name for name, one in made.items() if one.root is not None],
+        optional_layers.USER: [name for name, one in made.items() if one.user is not None],
     }
     with_outer = {name: replace(one, outer=made[name]) for name, one in walls.items()}
     return with_outer, layers, absent
@@ -272,7 +272,7 @@ def main(arguments: list[str]) -> NoReturn:
         libc.prctl(libc.PR_SET_CHILD_SUBREAPER, 1)
         tasks, walls, facts = _prepare(settings)
         assert_single_thread()
-        facts |= {"namespaces": isolated, "outer": dict.fromkeys(outer.LAYERS, ())}
+        facts |= {"namespaces": isolated, "outer": dict.fromkeys(optional_layers.LAYERS, ())}
         if not settings.unsafe:
             walls, facts["outer"], reasons = _with_outer(walls, own_pid, isolated=isolated)
             absent |= reasons

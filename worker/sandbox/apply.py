@@ -1,4 +1,4 @@
-"""Puts the walls up around the calling process, in the only order that works, and fails closed.
+"""Applies all layers to the calling process, in the only order that works; any failure ends it.
 
 Order: descriptors, what needs /proc (score, limits), root, user, parent-death signal (another user
 has none), dumpable, capabilities, NO_NEW_PRIVS, Landlock, seccomp last.
@@ -11,8 +11,8 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from worker.sandbox import empty_root, landlock, libc, outer, rlimits, seccomp
-from worker.sandbox.outer import NOTHING, Outer
+from worker.sandbox import empty_root, landlock, libc, optional_layers, rlimits, seccomp
+from worker.sandbox.optional_layers import NOTHING, Outer
 from worker.sandbox.profile import SandboxProfile, file_rules
 
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -103,19 +103,19 @@ def _outer_layers(walls: Walls) -> list[tuple[str, Callable[[], None]]]:
     root, user = walls.outer.root, walls.outer.user
     layers: list[tuple[str, Callable[[], None]]] = []
     if walls.outer.score:
-        layers.append((outer.SCORE, outer.raise_score))
+        layers.append((optional_layers.SCORE, optional_layers.raise_score))
     layers.append(("rlimits", lambda: _enter_limits(walls.profile, has_user=user is not None)))
     if root is not None:
-        layers.append((outer.ROOT, lambda: _enter_root(root)))
+        layers.append((optional_layers.ROOT, lambda: _enter_root(root)))
     if user is not None:
-        layers.append((outer.USER, lambda: outer.become(user)))
+        layers.append((optional_layers.USER, lambda: optional_layers.become(user)))
     return layers
 
 
 def _enter_limits(profile: SandboxProfile, *, has_user: bool) -> None:
     processes = None if profile.may_run_tools else 0
     if profile.may_run_tools and has_user:
-        processes = outer.MOST_PROCESSES
+        processes = optional_layers.MOST_PROCESSES
     rlimits.enter(profile.limits, processes=processes)
 
 

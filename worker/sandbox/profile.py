@@ -1,6 +1,7 @@
 """The profiles: what a child of each kind may call, reach and use.
 
-`cut` parses source and `front` runs it: neither may open, start or reach anything. `back` never
+`cut` runs no code of an author's (slices, logs, comparisons, cache keys), `front` does: neither may
+open, start or reach anything. `back` never
 sees user code, but needs the tool chain's files and ptxas.
 """
 

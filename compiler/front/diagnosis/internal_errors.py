@@ -1,4 +1,4 @@
-"""Mistakes told anew, where Triton's words only say what they broke inside of it.
+"""Rewords errors that Triton raises from its own inside into the mistake that caused them.
 
 Each teller looks at the place of the error, and leaves what it does not recognize to others.
 """

@@ -1,4 +1,4 @@
-"""Values that are used as what they are not, told in words: pointers, dtypes, None, host numbers.
+"""Explains values of the wrong kind: pointers, dtypes, None or host numbers used as tensors.
 
 Each function looks at the place of an error, and returns `None` for what it does not recognize.
 """

@@ -1,4 +1,4 @@
-"""Triton's messages in words: exceptions behind a `repr`, types as a reader would write them."""
+"""Cleans up Triton's messages: unwraps exceptions behind a `repr`, writes types readably."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def release(tmp_path):
 
 
 def edit(release):
-    with (release / "compiler/binding.py").open("a") as file:
+    with (release / "compiler/parameter_binding.py").open("a") as file:
         file.write("# edited\n")
 
 

@@ -1,12 +1,12 @@
 """The tasks module of a zygote in which a user can be tried, but not become by a child."""
 
-from worker.sandbox import outer
+from worker.sandbox import optional_layers
 
-become, tried = outer.become, []
+become, tried = optional_layers.become, []
 
 
 def once(user):
-    if user % outer.SLOTS == 0 and "trial" in tried:
+    if user % optional_layers.SLOTS == 0 and "trial" in tried:
         raise OSError(1, "not today")
     become(user)
 
@@ -17,7 +17,7 @@ def trial(*arguments):
     return result
 
 
-keep, outer.tried, outer.become = outer.tried, trial, once
+keep, optional_layers.tried, optional_layers.become = optional_layers.tried, trial, once
 
 
 def execute(header, body, send):

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from compiler.binding import Binding, BindingFailed, bind, bind_unseen, with_defaults
 from compiler.compilation import Parameter
+from compiler.parameter_binding import Binding, BindingFailed, bind, bind_unseen, with_defaults
 from compiler.signature import parse_specialization
 
 

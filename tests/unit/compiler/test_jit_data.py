@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from vector_add import TOOLCHAIN, VECTOR_ADD, key
 
-from compiler.jit_data import read_jit_data
 from compiler.rejection import RequestRejected
 from compiler.request import CompileRequest
 from compiler.resolution import resolve
 from compiler.signature import parse_specialization
+from compiler.specialization_data import read_jit_data
 
 HOOKED: dict[str, Any] = {
     "name": "user.add_kernel",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from compiler.binding import bind
+from compiler.parameter_binding import bind
 from compiler.rejection import RequestRejected
 from compiler.signature import parse_specialization
 from compiler.specialization import Specialization, SpecializedParameter

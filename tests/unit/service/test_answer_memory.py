@@ -3,7 +3,7 @@
 import pytest
 
 from service.compilations.answer import RenderedAnswer
-from service.compilations.cache import AnswerMemory, request_digest
+from service.compilations.answer_memory import AnswerMemory, request_digest
 
 
 def remembered(key: str, size_bytes: int = 10) -> RenderedAnswer:

@@ -1,6 +1,6 @@
 """What a request asked for, remembered so that it need not be read again."""
 
-from service.compilations.cache import RequestAlias, RequestAliases
+from service.compilations.answer_memory import RequestAlias, RequestAliases
 
 FIRST, SECOND, THIRD = (RequestAlias(key, ("ptx",)) for key in "abc")
 

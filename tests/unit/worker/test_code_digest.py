@@ -89,7 +89,7 @@ def test_what_changes_no_compilation_changes_no_digest(
     [
         "compiler/slice/slice.py",
         "compiler/front/front.py",
-        "compiler/binding.py",
+        "compiler/parameter_binding.py",
         "compiler/lines/assembly.py",
         "compiler/export/c.py",
         "worker/compile/compile.py",
@@ -137,6 +137,10 @@ def test_all_that_makes_compilations_is_covered() -> None:
     left_out = tuple(folder.replace("/", ".") for folder in LAUNCHES_ONLY)
     found = reached(MAKES_COMPILATIONS)
 
-    assert {"compiler.binding", "compiler.lines.assembly", "worker.sandbox.apply"} <= found
+    assert {
+        "compiler.parameter_binding",
+        "compiler.lines.assembly",
+        "worker.sandbox.apply",
+    } <= found
     assert {name.partition(".")[0] for name in found} <= {*PACKAGES, "store"}
     assert not [name for name in found if f"{name}.".startswith(tuple(f"{n}." for n in left_out))]

@@ -1,4 +1,4 @@
-"""The process that has a tool watch one run, and turns the tool's report into findings.
+"""The process that runs a kernel under a tool and turns the tool's report into findings.
 
 Reads one job from its standard input, starts the tool with `sanitizer_run` behind it, answers one
 frame and ends. Runs on the standard library and NumPy; imports no CUDA, never runs user Python.

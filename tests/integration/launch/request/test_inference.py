@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compiler.binding import Binding, bind
+from compiler.parameter_binding import Binding, bind
 from compiler.signature import parse_specialization
 from launch.request.argument_binding import bind_arguments
 from launch.request.inference import infer

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from compiler.lines.table import MAPS
+from compiler.lines.line_map import MAPS
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
 from tests.integration.service.derived.compiled import compiled, get, line_of

@@ -7,10 +7,10 @@ import ast
 import pytest
 
 from compiler.back.triton_cache import installer
-from compiler.export.about import harmless
 from compiler.export.c import c_header
 from compiler.export.cuda_inline import cuda_inline_header
 from compiler.export.exported_kernel import NotExportable, kernel_of
+from compiler.export.header_comment import harmless
 from compiler.export.ptx import read_entry
 from compiler.export.python import python_module
 from compiler.export.rust import rust_module

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.lines.table import MAPS, line_maps, table
+from compiler.lines.line_map import MAPS, line_maps, table
 
 TTIR = """\
 %a = x.one loc(#loc1)

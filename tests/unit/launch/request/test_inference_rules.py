@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compiler.binding import BindingFailed
+from compiler.parameter_binding import BindingFailed
 from compiler.signature import parse_specialization
 from compiler.specialization import SpecializedParameter
 from launch.request.argument_binding import bind_arguments

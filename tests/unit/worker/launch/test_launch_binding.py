@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from compiler.binding import BindingFailed
 from compiler.job import CompileJob
+from compiler.parameter_binding import BindingFailed
 from compiler.rejection import RequestRejected
 from compiler.signature import parse_specialization
 from launch.request.argument_binding import bind_arguments

@@ -1,4 +1,4 @@
-"""Runs one of the toolchain's programs over memory: what it reads and writes are no files.
+"""Runs ptxas and the other programs of a toolchain with input and output in memory, never in files.
 
 Also keeps LLVM from opening files while it reads what a user wrote: inline assembly may hold
 directives (`.incbin`, `.include`) that copy a file into the code, and who has no descriptor left

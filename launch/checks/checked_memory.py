@@ -1,4 +1,4 @@
-"""Stands between a kernel and memory: checks every access, records it, makes its addresses real.
+"""Checks, records and translates each memory access of a kernel on the interpreter.
 
 An access that is wrong touches nothing. The trace of chosen programs is bounded in accesses and in
 lanes.

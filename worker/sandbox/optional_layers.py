@@ -1,4 +1,4 @@
-"""Walls that not every machine gives: an own user, an empty root, dying first for want of memory.
+"""Layers that not every machine has: a user of its own, an empty root, dying first without memory.
 
 Each is tried at start, in a process that then ends, and left out, with the reason, where it does
 not work; no worker needs one of them.

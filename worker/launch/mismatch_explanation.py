@@ -1,4 +1,4 @@
-"""What a small difference looks like: arithmetic of lower precision, or sums in another order.
+"""Explains small mismatches: arithmetic of lower precision, or sums in another order.
 
 Never changes what matches; it only says what a person would otherwise have to work out.
 """

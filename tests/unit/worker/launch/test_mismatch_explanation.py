@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from launch.request.launch_record import Comparison, Output, Summary
-from worker.launch.precision import explain
+from worker.launch.mismatch_explanation import explain
 
 TF32 = b"%acc = tt.dot %a, %b, %c, inputPrecision = tf32 : tensor<64x64xf32>"
 IEEE = TF32.replace(b"tf32", b"ieee")

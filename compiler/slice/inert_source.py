@@ -1,4 +1,4 @@
-"""Tells whether executing a text runs nothing that its author wrote, from its syntax alone.
+"""Whether executing a source would run any code of its author, judged by its syntax alone.
 
 A text is inert when it only imports, defines functions, and gives names to plain values: then what
 a module holds afterwards follows from the text, and no code of the user's could have changed it.

@@ -1,4 +1,4 @@
-"""Options without the values that a front end was not told; whoever reads one of them is noticed.
+"""Hides the options that a front end is not given, and notes when code reads one of them.
 
 Code of the user's and of Triton's language can reach the options through the builder. A value that
 is not in the process cannot have had an influence on it.
@@ -33,7 +33,7 @@ class Untold:
         return {name: value for name, value in vars(options).items() if name not in self._names}
 
     def hidden(self, options: Any) -> Any:
-        """Return `options` so that reading what is not known raises `Asked`."""
+        """Return `options` so that reading what is not known raises `OptionAsked`."""
         if not self._names:
             return options
         kind = type(options)
@@ -47,7 +47,7 @@ class Untold:
         return hidden
 
     def check(self) -> None:
-        """Raise `Asked` when an option was asked for, even if who asked went on without it."""
+        """Raise `OptionAsked` if an option was asked for, even if who asked went on without it."""
         if self._asked is not None:
             raise OptionAsked(self._asked)
 
