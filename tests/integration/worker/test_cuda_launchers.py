@@ -11,6 +11,7 @@ import pytest
 from compiler.abi import abi_of
 from compiler.target import Target
 from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
+from tests.waiting import comes_true
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding
 from worker.gpu.supervisor.launchers import (
@@ -21,6 +22,7 @@ from worker.gpu.supervisor.launchers import (
 )
 
 GOOD, SHORT_S, LONG_S = "good", 0.5, 20.0
+CALLERS = ("ada", "bob", "cyd", "dan")
 
 
 def job(entry):
@@ -96,12 +98,12 @@ async def test_a_single_use_shares_with_nobody_not_even_its_caller(command):
 
 async def test_there_are_only_so_many_launchers(command):
     async with launchers_of(command, most_processes=3) as launchers:
-        first = await pid(launchers, caller="ada")
-        for caller in ("bob", "cyd", "dan"):
-            await pid(launchers, caller=caller)
-        await asyncio.sleep(1)
+        first, _, *recent = [await pid(launchers, caller=caller) for caller in CALLERS]
 
-        assert len(children()) <= 3
+        def are_recent_and_a_spare():
+            return len(children()) == 3 and set(map(int, recent)) < children()
+
+        await comes_true(are_recent_and_a_spare)
         assert await pid(launchers, caller="ada") != first
 
 
@@ -150,25 +152,28 @@ async def test_what_a_kernel_prints_belongs_to_its_launch(command):
 
 async def test_one_job_at_a_time_has_the_gpu(command):
     async with launchers_of(command) as launchers:
+        await launch(launchers, caller="bob")  # whose launcher is ready from now on
         long = asyncio.create_task(launch(launchers, "endless", deadline_s=SHORT_S))
-        await asyncio.sleep(0.1)
+        await comes_true(lambda: launchers.devices[0].busy)
         other = asyncio.create_task(launch(launchers, caller="bob"))
-        await asyncio.sleep(0.2)
 
-        assert launchers.devices[0].busy
-        assert not other.done()
+        first, _ = await asyncio.wait({long, other}, return_when=asyncio.FIRST_COMPLETED)
+
+        assert first == {long}
         assert (await long).ending is LaunchEnding.DEADLINE
         assert (await other).ending is LaunchEnding.OK
 
 
 async def test_a_job_whose_caller_left_is_killed(command):
     async with launchers_of(command) as launchers:
+        (spare,) = children()
         task = asyncio.create_task(launch(launchers, "endless"))
-        await asyncio.sleep(0.2)
+        await comes_true(lambda: launchers.devices[0].busy)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
         assert (await launch(launchers)).ending is LaunchEnding.OK
+        assert not is_running(spare)
 
 
 async def test_a_gpu_that_fails_its_health_check_is_drained(command, sick):
@@ -251,9 +256,7 @@ async def test_a_tool_that_hangs_is_killed_with_all_it_started(command, tmp_path
 
         assert "within 1 s" in examined.incomplete
         started = (tmp_path / "compute-sanitizer.pid").read_text().strip()
-        async with asyncio.timeout(5):
-            while is_running(started):
-                await asyncio.sleep(0.02)
+        await comes_true(lambda: not is_running(started))
         assert (await launch(launchers)).ending is LaunchEnding.OK
 
 

@@ -9,6 +9,7 @@ from store.compilations import Compilations
 from store.jobs.producer import JobProducer
 from store.jobs.types import Cancellation
 from store.jobs.waiting import ResultWaiter
+from tests.waiting import comes_true
 from worker.launch.gpu_run import GpuContext
 from worker.launch.run import Deadline
 
@@ -26,8 +27,7 @@ async def test_a_launch_waits_for_its_kernel_with_an_interest_of_its_own(redis, 
             cast("Any", JOB), cast("Any", LAUNCH), cast("Any", REQUEST), Deadline(30)
         )
     )
-    while await jobs.state(JOB.key) is None:
-        await asyncio.sleep(0.01)
+    await comes_true(lambda: jobs.state(JOB.key))
 
     assert await jobs.cancel(JOB.key, "alice", b"cancelled") == Cancellation.WITHDRAWN
     assert await redis.hget(keys.JOB + JOB.key, "timeout_ms") == b"60000"

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +14,7 @@ from store.jobs.producer import JobProducer
 from store.jobs.types import Priority, device_lane
 from store.workers import Workers
 from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
+from tests.waiting import comes_true
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
 from worker.launch import gpu_worker
@@ -72,13 +74,9 @@ async def submit(redis, *entries):
 
 
 async def results(redis, *entries):
-    async with asyncio.timeout(20):
-        found = []
-        for index, entry in enumerate(entries):
-            while (result := await JobProducer(redis).result(f"{index}-{entry}")) is None:
-                await asyncio.sleep(0.02)
-            found.append(result.record)
-        return found
+    jobs = JobProducer(redis)
+    ids = [f"{index}-{entry}" for index, entry in enumerate(entries)]
+    return [(await comes_true(partial(jobs.result, job_id))).record for job_id in ids]
 
 
 async def test_launches_of_a_drained_gpu_are_done_by_another(redis, blocking, tmp_path):
@@ -96,9 +94,7 @@ async def test_launches_of_a_drained_gpu_are_done_by_another(redis, blocking, tm
 
 async def test_a_station_says_which_walls_its_launchers_lack(redis, blocking):
     async with station("well", redis, blocking):
-        async with asyncio.timeout(10):
-            while not (found := await Workers(redis).list()):
-                await asyncio.sleep(0.02)
+        found = await comes_true(Workers(redis).list)
 
     assert found[0].device == "cuda:90 Fake"
     assert found[0].sandbox_report["layers"] == ["none"]
