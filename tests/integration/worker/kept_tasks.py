@@ -20,6 +20,7 @@ def cut(header, body, send):
         case "die_if_used" if is_used:
             os.abort()
         case "hang_if_used" if is_used:
+            send({"kind": "stage", "stage": "begun", "ms": 0}, b"")
             time.sleep(600)
         case "lack_memory_if_used" if is_used:
             raise MemoryError

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.waiting import comes_true
 from worker.pool import child_outcome
 from worker.pool import pool as pools
 from worker.pool.child_outcome import Ending
@@ -25,9 +26,10 @@ async def pool():
     await pool.close()
 
 
-async def cut(pool, do="", **more):
+async def cut(pool, do="", on_stage=None, **more):
     header = {"task": "cut", "do": do, **more}
-    return await pool.run("cut", header, b"text", deadline_s=20)
+    stages = ("begun",)
+    return await pool.run("cut", header, b"text", deadline_s=20, stages=stages, on_stage=on_stage)
 
 
 async def test_jobs_follow_each_other_in_one_process(pool):
@@ -101,8 +103,9 @@ async def test_jobs_at_once_each_have_a_process(pool):
 
 async def test_a_job_that_nobody_waits_for_ends_with_its_child(pool):
     first = await cut(pool)
-    waiting = asyncio.ensure_future(cut(pool, "hang_if_used"))
-    await asyncio.sleep(0.2)
+    begun = asyncio.Event()
+    waiting = asyncio.ensure_future(cut(pool, "hang_if_used", on_stage=lambda _: begun.set()))
+    await comes_true(begun.is_set)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
 

@@ -15,6 +15,7 @@ import pytest_asyncio
 from tests.waiting import comes_true
 from worker.code_digest import PACKAGES
 from worker.pool.child_outcome import Caps, Ending
+from worker.pool.child_process import ChildProcess
 from worker.pool.pool import Outdated, Pool
 from worker.pool.zygote_client import ZygoteError, ZygoteToolchain
 from worker.sandbox.rlimits import ResourceLimits
@@ -89,23 +90,41 @@ async def test_many_jobs_at_once_each_get_their_own_answer(pool):
     assert [outcome.result["header"]["x"] for outcome in outcomes] == list(range(30))
 
 
-async def test_idle_children_prepare_and_what_that_prints_is_not_the_job_s(pool):
-    await asyncio.sleep(0.6)
+@pytest.fixture
+def prepared(monkeypatch):
+    """Return an event: a waiting child has prepared."""
+    event, touch = asyncio.Event(), ChildProcess.touch
+
+    def touch_and_tell(child, on_touched):
+        def tell():
+            on_touched()
+            event.set()
+
+        touch(child, tell)
+
+    monkeypatch.setattr(ChildProcess, "touch", touch_and_tell)
+    return event
+
+
+async def test_idle_children_prepare_and_what_that_prints_is_not_the_job_s(prepared):
+    pool = Pool(TOOLCHAIN, spares={"front": 1})
+    await pool.start()
+    await comes_true(prepared.is_set)
     outcome = await run(pool, "touched")
+    await pool.close()
     assert outcome.result["touched"] == ["front"]
     assert outcome.stdout == b""
 
 
-async def test_children_do_not_prepare_while_jobs_run():
+async def test_children_do_not_prepare_while_jobs_run(prepared):
     pool = Pool(TOOLCHAIN, spares={"front": 0, "back": 1})
     await pool.start()
-    busy = asyncio.ensure_future(run(pool, "wait", deadline_s=60))
-    await asyncio.sleep(0.3)
-    outcome = await run(pool, "touched", profile="back")
-    busy.cancel()
-    await asyncio.gather(busy, return_exceptions=True)
+    outcome = await run(pool, "busy", seconds=0.3)
+    prepared_beside_it = prepared.is_set()
+    await comes_true(prepared.is_set)
     await pool.close()
-    assert outcome.result["touched"] == []
+    assert outcome.ending is Ending.OK
+    assert not prepared_beside_it
 
 
 async def test_a_deadline_is_kept_from_outside(pool):
