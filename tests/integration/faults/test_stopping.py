@@ -5,6 +5,7 @@ import signal
 
 import httpx
 
+from store import keys
 from tests.integration.faults.conftest import DRAIN_S, is_registered
 from tests.integration.service import bodies
 from tests.waiting import comes_true
@@ -30,22 +31,30 @@ async def stopped(process):
 
 
 async def test_who_waits_when_the_service_stops_is_told_that_the_job_goes_on(
-    machine, worker, service, http
+    machine, worker, service, http, operator
 ):
     body = busy_for(4, "the service stops")
     waiting = asyncio.create_task(http.post("/v1/compilations?wait=60", json=body))
     url = await started(http, body)
     looking = asyncio.create_task(http.get(url, params={"wait": 60}))
-    following = asyncio.create_task(http.get(f"{url}/events"))
-    await asyncio.sleep(0.3)
 
-    service.send(signal.SIGTERM)
+    async def both_wait():
+        interests = await operator.hlen(keys.INTERESTS + url.rpartition("/")[2])
+        return interests == 3  # theirs, and the one that stands
 
-    posted, looked, followed = await asyncio.gather(waiting, looking, following)
+    await comes_true(both_wait)
+    async with http.stream("GET", f"{url}/events") as following:
+        chunks = following.aiter_text()
+        followed = await anext(chunks)
+
+        service.send(signal.SIGTERM)
+
+        followed += "".join([chunk async for chunk in chunks])
+    posted, looked = await asyncio.gather(waiting, looking)
     assert (posted.status_code, posted.json()["state"]) == (202, "running")
     assert int(posted.headers["retry-after"]) > 0
     assert (looked.status_code, looked.json()["state"]) == (200, "running")
-    assert "event: started" in followed.text, "the stream ended as streams do"
+    assert "event: started" in followed, "the stream ended as streams do"
     await stopped(service)
     machine.start_service()
     async with httpx.AsyncClient(base_url=machine.url, timeout=90) as again:
@@ -93,10 +102,18 @@ async def test_a_worker_that_is_told_to_stop_gives_back_what_takes_longer(machin
     assert (await http.delete(url)).json()["state"] == "cancelled"
 
 
-async def test_a_worker_that_stops_takes_no_further_job(machine, worker, http):
+async def test_a_worker_that_stops_takes_no_further_job(machine, worker, http, operator):
     running = await started(http, busy_for(1.5, "while it stops"))
+
+    async def who_wait_for_jobs():
+        return (await operator.info("clients"))["blocked_clients"]
+
+    async def nobody_waits_for_jobs():
+        return await who_wait_for_jobs() == 0
+
+    await comes_true(who_wait_for_jobs)
     worker.send(signal.SIGTERM)
-    await asyncio.sleep(0.3)
+    await comes_true(nobody_waits_for_jobs)
 
     url = (await http.post("/v1/compilations", json=bodies.vector_add("too late"))).json()["url"]
 
