@@ -8,8 +8,11 @@ from collections import Counter
 
 import httpx
 
+from store import keys
+from store.connection import connect
 from tests.integration.service import bodies
 from tests.integration.service.running import Deployment
+from tests.waiting import comes_true
 
 CALLERS = 200
 
@@ -61,11 +64,21 @@ async def test_good_ones_are_served_among_hostile_ones(system: Deployment) -> No
     assert states == ["failed", "succeeded"] * 9
 
 
+async def living_jobs(system: Deployment) -> set[bytes]:
+    async with connect(system.redis_url) as redis:
+        return set(await redis.keys(keys.JOB + "*"))
+
+
 async def test_a_caller_who_hangs_up_takes_nothing_away_from_others(system: Deployment) -> None:
     body = bodies.running("for i in range(10**7): pass  # hung up on")
+    before = await living_jobs(system)
     async with httpx.AsyncClient(base_url=system.url) as http:
         impatient = asyncio.create_task(http.post("/v1/compilations?wait=60", json=body))
-        await asyncio.sleep(0.05)
+
+        async def is_submitted() -> bool:
+            return impatient.done() or await living_jobs(system) > before
+
+        await comes_true(is_submitted)
         impatient.cancel()
         await asyncio.wait([impatient])
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import time
+import asyncio
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
 
+from store import keys
+from store.connection import connect
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
 from tests.integration.service.running import Deployment
@@ -23,6 +25,16 @@ def busy(comment: str, seconds: float = 1.5) -> dict[str, Any]:
 
 def is_running(http: httpx.Client, url: str) -> bool:
     return bool(http.get(url).json()["state"] == "running")
+
+
+def interests(system: Deployment, url: str) -> int:
+    """Return how many want the work: those who posted it, and each request that waits."""
+
+    async def count() -> int:
+        async with connect(system.redis_url) as redis:
+            return len(await redis.hkeys(keys.INTERESTS + url.rpartition("/")[2]))
+
+    return asyncio.run(count())
 
 
 def test_an_impatient_refresh_ends_nobody_else_s_work(post: Post, http: httpx.Client) -> None:
@@ -93,7 +105,7 @@ def test_what_one_process_waits_for_another_one_cannot_cancel(
     with ThreadPoolExecutor() as threads:
         waiting = threads.submit(wait)
         wait_until(lambda: is_running(http, url), "it runs")
-        time.sleep(0.4)  # it is on its way
+        wait_until(lambda: interests(system, url) == 2, "the other process waits")
         withdrawn = http.delete(url)
 
     assert (withdrawn.status_code, withdrawn.json()["state"]) == (202, "running")
