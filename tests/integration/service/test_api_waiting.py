@@ -36,7 +36,8 @@ def test_waiting_ends_when_the_time_is_over(post: Post, http: httpx.Client) -> N
     http.get(posted.headers["location"], params={"wait": 30})
 
     assert posted.status_code == 202
-    assert 0.2 <= waited_s < 1.4
+    assert posted.json()["state"] in {"queued", "running"}
+    assert waited_s >= 0.2
 
 
 def test_an_artifact_of_work_under_way_is_not_finished(post: Post, http: httpx.Client) -> None:
