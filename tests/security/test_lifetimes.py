@@ -14,6 +14,7 @@ import pytest
 
 from tests.security.conftest import ROOT
 from tests.security.tree import descendants, wait_until_dead
+from tests.waiting import comes_true, wait_until
 from worker.pool.child_outcome import Ending
 from worker.pool.pool import Pool
 
@@ -36,12 +37,6 @@ async def _assembling(pool, ptxas, then, deadline_s):
     return await pool.run("back", header, source.encode(), deadline_s=deadline_s)
 
 
-async def _until(condition):
-    async with asyncio.timeout(5):
-        while not condition():
-            await asyncio.sleep(0.01)
-
-
 def _assemblers(pool, ptxas):
     def program(pid):
         try:
@@ -54,21 +49,19 @@ def _assemblers(pool, ptxas):
 
 async def test_a_deadline_ends_the_assembler_too(pool, ptxas):
     running = asyncio.ensure_future(_assembling(pool, ptxas, "program.wait()", deadline_s=1))
-    await _until(lambda: _assemblers(pool, ptxas))
-    started = _assemblers(pool, ptxas)
+    started = await comes_true(lambda: _assemblers(pool, ptxas))
     outcome = await running
     assert outcome.ending is Ending.DEADLINE
-    assert not wait_until_dead(started)
+    wait_until_dead(started)
 
 
 async def test_cancelling_the_caller_ends_child_and_assembler(pool, ptxas):
     running = asyncio.ensure_future(_assembling(pool, ptxas, "program.wait()", deadline_s=60))
-    await _until(lambda: _assemblers(pool, ptxas))
-    started = _assemblers(pool, ptxas)
+    started = await comes_true(lambda: _assemblers(pool, ptxas))
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert not wait_until_dead(started)
+    wait_until_dead(started)
 
 
 async def test_an_orphan_does_not_hold_up_the_end_of_its_job(pool, ptxas):
@@ -81,14 +74,14 @@ os._exit(0)
     async with asyncio.timeout(10):
         outcome = await _assembling(pool, ptxas, then, deadline_s=60)
     assert outcome.ending is Ending.SILENT
-    await _until(lambda: not _assemblers(pool, ptxas))
+    await comes_true(lambda: not _assemblers(pool, ptxas))
 
 
 async def test_when_the_zygote_is_killed_nothing_survives_and_another_one_starts(toolchain, ptxas):
     pool = Pool(toolchain())
     await pool.start()
     running = asyncio.ensure_future(_assembling(pool, ptxas, "program.wait()", deadline_s=60))
-    await _until(lambda: _assemblers(pool, ptxas))
+    await comes_true(lambda: _assemblers(pool, ptxas))
     old = pool.zygote_pid
     family = descendants(old) | {old}
     os.kill(old, signal.SIGKILL)
@@ -96,10 +89,11 @@ async def test_when_the_zygote_is_killed_nothing_survives_and_another_one_starts
     again = await pool.run("front", {"task": "execute"}, b"answer = 7", deadline_s=10)
     assert again.result["answer"] == 7
     assert pool.zygote_pid != old
-    assert not wait_until_dead(family)
+    wait_until_dead(family)
     await pool.close()
 
 
+ENDLESS = "send({'kind': 'stage', 'stage': 'runs', 'ms': 0}, b'')\nwhile True: pass"
 WORKER = """
 import asyncio, sys
 from pathlib import Path
@@ -109,34 +103,41 @@ from worker.pool.pool import Pool
 async def main():
     pool = Pool(ZygoteToolchain(Path(sys.argv[1]), Path.cwd(), "tests.security.hostile"))
     await pool.start()
-    job = pool.run("front", {"task": "execute"}, b"while True: pass", deadline_s=60)
-    running = asyncio.ensure_future(job)
-    await asyncio.sleep(0.3)
-    print("running", flush=True)
-    await running
+    await pool.run(
+        "front", {"task": "execute"}, sys.argv[2].encode(), deadline_s=60, stages=("runs",),
+        on_stage=lambda stage: print(stage.name, flush=True),
+    )
 
 asyncio.run(main())
 """
 
 
 async def test_when_the_worker_is_killed_nothing_survives(python):
-    command = [sys.executable, "-c", WORKER, str(python)]
+    command = [sys.executable, "-c", WORKER, str(python), ENDLESS]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as worker:
-        assert worker.stdout.readline() == b"running\n"
+        assert worker.stdout.readline() == b"runs\n"
+        wait_until(lambda: len(descendants(worker.pid)) >= 4, "there are children of all kinds")
         family = descendants(worker.pid)
-        assert len(family) >= 4
         worker.kill()
-        assert not wait_until_dead(family)
+        wait_until_dead(family)
 
 
 async def test_closing_the_pool_ends_everything(toolchain):
     pool = Pool(toolchain())
     await pool.start()
+    begun = asyncio.Event()
     running = asyncio.ensure_future(
-        pool.run("front", {"task": "execute"}, b"while True: pass", deadline_s=60)
+        pool.run(
+            "front",
+            {"task": "execute"},
+            ENDLESS.encode(),
+            deadline_s=60,
+            stages=("runs",),
+            on_stage=lambda _: begun.set(),
+        )
     )
-    await asyncio.sleep(0.2)
+    await comes_true(begun.is_set)
     family = descendants(pool.zygote_pid) | {pool.zygote_pid}
     await pool.close()
     assert (await running).ending is Ending.SIGNAL
-    assert not wait_until_dead(family)
+    wait_until_dead(family)

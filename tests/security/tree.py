@@ -1,7 +1,11 @@
 """The process tree below a process, as /proc shows it."""
 
-import time
 from pathlib import Path
+
+from tests.waiting import wait_until
+
+DEATH_S = 20.0
+"""Less than the deadlines of the jobs that these tests run: what dies of those is not meant."""
 
 
 def _parents():
@@ -35,9 +39,10 @@ def zygote_of(pool):
     return chain
 
 
-def wait_until_dead(pids, within_s=5.0):
-    """Return which of `pids` are still alive after at most `within_s`."""
-    until = time.monotonic() + within_s
-    while (left := set(pids) & _parents().keys()) and time.monotonic() < until:
-        time.sleep(0.02)
-    return left
+def wait_until_dead(pids):
+    """Return when none of `pids` lives any more; fail with those that do."""
+
+    def left():
+        return set(pids) & _parents().keys()
+
+    wait_until(lambda: not left(), "all are dead", lambda: f"these live: {left()}", DEATH_S)
