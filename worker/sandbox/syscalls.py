@@ -6,8 +6,11 @@ x86_64 numbers come from the kernel's `unistd_64.h`, aarch64 numbers from the ge
 
 from dataclasses import dataclass
 
-_NUMBERS: dict[str, tuple[int | None, int | None]] = {
-    # what every child may do: memory, its own pipes, its own signals, the clock, the end
+_Numbers = dict[str, tuple[int | None, int | None]]
+"""By a call's name: its number on x86_64, and on aarch64."""
+
+_OF_EVERY_CHILD: _Numbers = {
+    # memory, its own pipes, its own signals, the clock, the end
     "read": (0, 63),
     "write": (1, 64),
     "close": (3, 57),
@@ -33,12 +36,16 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "getrusage": (98, 165),
     "poll": (7, None),
     "ppoll": (271, 73),
+}
+_ANSWERED: _Numbers = {
     # answered by argument, or with an error that libraries know how to take
     "tgkill": (234, 131),
     "prlimit64": (302, 261),
     "ioctl": (16, 29),
     "clone3": (435, 435),
     "clone": (56, 220),
+}
+_OF_TOOLS: _Numbers = {
     # what the back end and ptxas do besides: open files, make memfds, start one program
     "open": (2, None),
     "openat": (257, 56),
@@ -107,6 +114,8 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "msync": (26, 227),
     "rt_sigpending": (127, 136),
     "rt_sigtimedwait": (128, 137),
+}
+_OF_LAYERS: _Numbers = {
     # installing the layers themselves; never allowed afterwards
     "seccomp": (317, 277),
     "capset": (126, 91),
@@ -116,14 +125,13 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "umount2": (166, 39),
 }
 
-_NAMES = list(_NUMBERS)
-_LAST_OF_QUIET = _NAMES.index("ppoll")
+_NUMBERS: _Numbers = _OF_EVERY_CHILD | _ANSWERED | _OF_TOOLS | _OF_LAYERS
 
-QUIET: frozenset[str] = frozenset(_NAMES[: _LAST_OF_QUIET + 1])
+QUIET: frozenset[str] = frozenset(_OF_EVERY_CHILD)
 """Enough for Python and the Triton front end on preloaded modules: no file, no process, no socket.
 """
 
-TOOLING: frozenset[str] = QUIET | frozenset(_NAMES[_NAMES.index("open") : _NAMES.index("seccomp")])
+TOOLING: frozenset[str] = QUIET | frozenset(_OF_TOOLS)
 """`QUIET`, and what it takes to read named files and to run ptxas."""
 
 
