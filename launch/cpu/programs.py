@@ -1,0 +1,61 @@
+"""The programs that run at once: who they are, and which of them take part in what is done now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from launch.buffers.element_types import Array
+
+ProgramId = tuple[int, int, int]
+
+
+class Programs:
+    """A batch of programs of one grid, numbered with the first axis fastest.
+
+    `active` says which of them do what is being done: a bool for each, `None` for all.
+    """
+
+    def __init__(self, grid: Sequence[int]) -> None:
+        width, height, depth = (*grid, 1, 1)[:3]
+        self.grid: ProgramId = (width, height, depth)
+        self._sizes = [np.array([size], np.int32) for size in self.grid]
+        self.begin(np.zeros(1, np.int64))
+
+    def begin(self, numbers: Array) -> None:
+        """Have the programs of these `numbers` (int64, in their order) be the batch, all active."""
+        width, height, _ = self.grid
+        self.numbers = numbers
+        self.active: Array | None = None
+        rows = numbers // width
+        axes = (numbers - rows * width, rows % height, rows // height)
+        self._pids = [_narrow(axis.astype(np.int32)) for axis in axes]
+
+    @property
+    def count(self) -> int:
+        """Return how many programs the batch has: the length of a leading axis that is not 1."""
+        return self.numbers.size
+
+    def program_id(self, axis: int) -> Array:
+        """Return each program's number along `axis`, int32; of one element where all agree."""
+        return self._pids[axis]
+
+    def num_programs(self, axis: int) -> Array:
+        """Return the grid's size along `axis`, int32, of one element."""
+        return self._sizes[axis]
+
+    def program_at(self, position: int) -> ProgramId:
+        """Return the indices of the program at a position of the leading axis."""
+        width, height, _ = self.grid
+        row, x = divmod(int(self.numbers[position]), width)
+        z, y = divmod(row, height)
+        return x, y, z
+
+    def first_active(self) -> int:
+        """Return the position of the first program that takes part."""
+        return 0 if self.active is None else int(self.active.argmax())
+
+
+def _narrow(pids: Array) -> Array:
+    return pids[:1] if pids.size > 1 and (pids == pids[0]).all() else pids
