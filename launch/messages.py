@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Literal
 
-from compiler.messages.orders import Order
+from compiler.diagnostic import Diagnostic
+from compiler.messages.orders import IrBounds, Order
+from compiler.target import Target
 
 NumpyName = Literal[
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -63,6 +65,36 @@ class InterpretOrder(InputsOrder):
     target: str | None = None
     checks: Sequence[str] = ()
     trace: TraceOrder | None = None
+
+
+MOST_BATCH_ELEMENTS = 1 << 16
+"""Of one tensor of a batch of programs: what stays in a processor's cache is fastest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOrder(Order):
+    """Translate IR to NumPy, and run it; no user Python.
+
+    `ir` is where the text of `stage` lies. `parameters` are the paths of those arguments that the
+    kernel takes at run time, in its order: `x_ptr`, or `pair.1` for an item of a tuple.
+    """
+
+    task = "run"
+    profile = "back"
+    ir: Place
+    stage: str
+    target: Target
+    files: Sequence[str]
+    """The user's, by path: findings name places in them."""
+    allocations: Sequence[dict[str, Any]]
+    arguments: dict[str, Any]
+    parameters: Sequence[str]
+    grid: Sequence[int]
+    checks: Sequence[str] = ()
+    trace: TraceOrder | None = None
+    batch_elements: int = MOST_BATCH_ELEMENTS
+    """How large the largest tensor of a batch of programs may be; one program always runs."""
+    ir_bounds: IrBounds = field(default_factory=IrBounds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,8 +154,11 @@ class Finding:
     index: list[int] | None = None
     file: str | None = None
     line: int | None = None
+    column: int | None = None
     program: list[int] | None = None
     message: str
+    diagnostics: list[Diagnostic] | None = None
+    """What a compiler said of a kernel that does not compile."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,6 +50,7 @@ class LaunchFailure(Report):
         "invalid_reference",
         "needs_gpu",
         "needs_torch",
+        "out_of_resources",
         "sandbox_violation",
         "syntax_error",
     ]
@@ -91,7 +92,9 @@ def _bounded_dict(item: Any, most: int) -> Any:
 _MODELS: dict[type, type[Report]] = {
     messages.InterpretReport: _bounded(
         messages.InterpretReport,
-        findings=_bounded_list(_within(Finding, message=Message), MAX_FINDINGS),
+        findings=_bounded_list(
+            _within(Finding, message=Message, diagnostics=(None, None)), MAX_FINDINGS
+        ),
         modified=_bounded_list(_within(ModifiedInput), _MAX_ARGUMENTS),
         finished=(bool, True),
     ),

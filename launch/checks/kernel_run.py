@@ -1,0 +1,162 @@
+"""One run of a kernel on a CPU, whatever runs it, and the report that is made of it.
+
+Also the second run that the check of determinism asks for. Runs nothing itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from compiler.diagnostic import Failure
+from compiler.messages.wire import Send
+from launch.buffers.allocation import (
+    Allocation,
+    BadBuffer,
+    Leaf,
+    leaves,
+    logical_bytes,
+    materialise,
+    view,
+)
+from launch.buffers.element_types import readable
+from launch.checks import finding
+from launch.checks.checked_memory import TooManyAccesses, Trace, Watch
+from launch.checks.written_memory import WrittenElements
+from launch.messages import (
+    Finding,
+    InterpretOrder,
+    InterpretReport,
+    ModifiedInput,
+    RunOrder,
+    TraceOrder,
+)
+
+_ACCESSES_RATIO = 4
+"""How many times the accesses of a first run a second one may make."""
+KernelOrder = InterpretOrder | RunOrder
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run: what to keep and to look for, and in which order."""
+
+    checks: Sequence[str] = ()
+    trace: Trace | None = None
+    backwards: bool = False
+    max_accesses: int | None = None
+
+
+@dataclass(frozen=True)
+class KernelRun:
+    """One run of the whole grid, or of its programs up to a finding that stopped it."""
+
+    allocations: list[Allocation]
+    written_elements: WrittenElements
+    watch: Watch
+    stopped: Finding | None
+
+
+Run = Callable[[RunOptions], KernelRun]
+"""Runs the kernel on fresh memory."""
+
+
+def run_and_report(order: KernelOrder, run: Run, send: Send) -> InterpretReport:
+    """Have the kernel run; send `output:<name>` for every output, `trace` when one was asked for.
+
+    `unwritten:<name>` follows an output with elements that nobody wrote: a bit for each in C order.
+    """
+    checks, trace = order.checks, _trace(order.trace)
+    started = perf_counter()
+    ran = run(RunOptions(checks, trace))
+    run_ms = round((perf_counter() - started) * 1000, 3)
+    deterministic, differing = None, []
+    if "determinism" in checks and ran.stopped is None:
+        differing = _compare_runs(order, ran, _run_again(run, ran))
+        deterministic = not differing
+    sys.stdout.flush()
+    _send_outputs(order, ran, run_ms, send)
+    if trace is not None:
+        send({"kind": "stage", "stage": "trace", "ms": run_ms}, trace.to_json())
+    findings = [*ran.watch.findings, *([ran.stopped] if ran.stopped else []), *differing]
+    return InterpretReport(
+        findings=findings,
+        modified=_modified(ran, order),
+        deterministic=deterministic,
+        finished=ran.stopped is None,
+    )
+
+
+def fresh_memory(order: KernelOrder, body: bytes) -> list[Allocation]:
+    """Return the memory that an order's arguments describe. Raises `Failure`."""
+    try:
+        return materialise(order.allocations, order.arguments, body)
+    except BadBuffer as error:
+        raise Failure("invalid_argument", "request", str(error)) from error
+
+
+def _send_outputs(order: KernelOrder, ran: KernelRun, run_ms: float, send: Send) -> None:
+    for leaf in _outputs(order):
+        data = logical_bytes(ran.allocations[leaf.allocation].memory, leaf)
+        send({"kind": "stage", "stage": f"output:{leaf.name}", "ms": run_ms}, data)
+        if (missing := ran.written_elements.unwritten(leaf)) is not None:
+            bits = np.packbits(missing).tobytes()
+            send({"kind": "stage", "stage": f"unwritten:{leaf.name}", "ms": 0.0}, bits)
+
+
+def _run_again(run: Run, first: KernelRun) -> KernelRun:
+    """Return a second run, its programs in the opposite order.
+
+    In the same order if that has no end: a program may wait for those before it, which is no fault
+    on devices that start programs in order.
+    """
+    max_accesses = _ACCESSES_RATIO * first.watch.accesses + _ACCESSES_RATIO
+    try:
+        return run(RunOptions(backwards=True, max_accesses=max_accesses))
+    except TooManyAccesses:
+        return run(RunOptions())
+
+
+def _compare_runs(order: KernelOrder, first: KernelRun, second: KernelRun) -> list[Finding]:
+    """Return where outputs of two runs differ, or what stopped the second."""
+    if second.stopped is not None:
+        return [second.stopped]
+    found = []
+    for leaf in _outputs(order):
+        runs = [view(ran.allocations[leaf.allocation].memory, leaf) for ran in (first, second)]
+        bits = [np.ascontiguousarray(run).view(f"u{run.itemsize}").reshape(-1) for run in runs]
+        places = np.flatnonzero(bits[0] != bits[1])
+        if places.size:
+            at = int(places[0])
+            shown = tuple(str(readable(run, leaf.dtype).reshape(-1)[at]) for run in runs)
+            found.append(finding.nondeterministic(leaf, at, (shown[0], shown[1])))
+    return found
+
+
+def _trace(wanted: TraceOrder | None) -> Trace | None:
+    return None if wanted is None else Trace(wanted.programs, wanted.max_accesses)
+
+
+def _outputs(order: KernelOrder) -> list[Leaf]:
+    return [leaf for leaf in leaves(order.arguments) if leaf.output]
+
+
+def _modified(ran: KernelRun, order: KernelOrder) -> list[ModifiedInput]:
+    """Return the arguments that are no outputs and were changed, with the first element changed."""
+    reported = []
+    for allocation, elements in ran.watch.modified():
+        leaf: Any = next(
+            leaf
+            for leaf in leaves(order.arguments)
+            if ran.allocations[leaf.allocation] is allocation
+        )
+        first = finding.index_of(int(elements[0]), leaf)
+        reported.append(
+            ModifiedInput(argument=leaf.name, elements=len(elements), first_index=first)
+        )
+    return reported
