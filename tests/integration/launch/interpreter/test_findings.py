@@ -43,7 +43,9 @@ async def test_a_load_without_mask_reads_past_the_end(pool):
         "index": [100],
         "file": "user.py",
         "line": line_of("y = tl.load(y_ptr + offsets)"),
+        "column": None,
         "program": [3, 0, 0],
+        "diagnostics": None,
     }
     assert message.startswith(
         "program (3, 0, 0) reads y_ptr[100], 1 element past its end: it has 100 elements. "
