@@ -66,6 +66,10 @@ class Lanes:
         """Of these lanes in bytes, from the start of the memory."""
         return (self.addresses - np.uint64(self.slot.first)).astype(np.int64)
 
+    def cells(self, size: int) -> Array:
+        """Return each lane's cell: its number in units of `size` bytes from the start."""
+        return self.offsets // size
+
     @property
     def values(self) -> Array | None:
         """What these lanes store."""

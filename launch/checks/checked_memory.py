@@ -1,4 +1,4 @@
-"""Checks, records and translates each memory access of a kernel on the interpreter.
+"""Checks, records and translates each memory access of one program after the other.
 
 An access that is wrong touches nothing. The trace of chosen programs is bounded in accesses and in
 lanes.
@@ -7,19 +7,18 @@ lanes.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from compiler.diagnostic import file_in_kernel
 from launch.buffers.allocation import Allocation
 from launch.buffers.element_types import Array, stored
 from launch.checks import finding
 from launch.checks.access import Access, Lanes, Touch
 from launch.checks.addresses import SLOT_BITS, AddressSpace
 from launch.checks.finding import KernelPlace, Stopped, index_of
+from launch.checks.modified_inputs import ModifiedInputs
 from launch.checks.races import Races
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.messages import Finding
@@ -39,7 +38,7 @@ class Trace:
         self.accesses: list[dict[str, Any]] = []
         self.truncated = False
 
-    def wants(self, program: tuple[int, int, int]) -> bool:
+    def wants(self, program: tuple[int, int, int] | None) -> bool:
         """Whether accesses of `program` are kept."""
         return not self._programs or program in self._programs
 
@@ -91,7 +90,7 @@ class Watch:
         self,
         space: AddressSpace,
         allocations: Sequence[Allocation],
-        program: Callable[[], tuple[int, int, int]],
+        place: Callable[[], KernelPlace],
         *,
         written_elements: WrittenElements | None = None,
         trace: Trace | None = None,
@@ -99,16 +98,18 @@ class Watch:
         races: Races | None = None,
         max_accesses: int | None = None,
     ) -> None:
-        """Take what else is kept, and after how many accesses to raise `TooManyAccesses`."""
+        """Take what else is kept, and after how many accesses to raise `TooManyAccesses`.
+
+        `place` says where the kernel is now, in the user's files, and in which program.
+        """
         self._space = space
-        self._allocations = allocations
-        self._program = program
+        self.place = place
         self._written_elements = written_elements
         self._trace = trace
         self._written_bytes = written_bytes
         self._races = races
         self._max_accesses = max_accesses
-        self._pristine: dict[int, Array] = {}
+        self.inputs = ModifiedInputs(allocations)
         self._found_at: set[tuple[str, str | None, int | None]] = set()
         self.findings: list[Finding] = []
         self.accesses = 0
@@ -158,11 +159,11 @@ class Watch:
 
     def _trace_idle(self, touch: Touch, live: Array | None) -> None:
         """Keep an access none of whose lanes does anything, where its pointers say whose it is."""
-        if self._trace is None or not touch.pointers.size or not self._trace.wants(self._program()):
+        if self._trace is None or not touch.pointers.size:
             return
-        slot = self._space.slot_of(int(touch.pointers.flat[0]))
-        if slot is not None:
-            self._trace.add(Lanes(touch, slot, live), self.place())
+        slot, place = self._space.slot_of(int(touch.pointers.flat[0])), self.place()
+        if slot is not None and self._trace.wants(place.program):
+            self._trace.add(Lanes(touch, slot, live), place)
 
     def _check_count(self) -> None:
         if self._max_accesses is not None and self.accesses > self._max_accesses:
@@ -181,27 +182,31 @@ class Watch:
 
     def _record(self, lanes: Lanes) -> None:
         index, access = lanes.slot.leaf.allocation, lanes.touch.access
-        if access is not Access.LOAD and index not in self._pristine:
-            allocation = self._allocations[index]
-            if not allocation.output:
-                self._pristine[index] = allocation.memory.copy()
+        if access is not Access.LOAD:
+            self.inputs.keep(index)
         if self._written_elements is not None and access is Access.STORE:
-            self._written_elements.store(lanes.slot, lanes.addresses, lanes.touch.size)
-        if self._written_bytes is not None:
+            values = lanes.values
+            if values is not None:
+                self._written_elements.store(index, values, lambda: lanes.cells(values.itemsize))
+        if self._written_bytes is not None and self._written_bytes.wants(index):
             self._record_written(self._written_bytes, lanes)
         if self._races is not None:
             self._record_for_races(self._races, lanes)
-        if self._trace is not None and self._trace.wants(self._program()):
-            self._trace.add(lanes, self.place())
+        if self._trace is not None:
+            place = self.place()
+            if self._trace.wants(place.program):
+                self._trace.add(lanes, place)
 
     def _record_written(self, written_bytes: WrittenBytes, lanes: Lanes) -> None:
         access, slot, size = lanes.touch.access, lanes.slot, lanes.touch.size
+        index, cells = slot.leaf.allocation, lanes.cells(size)
         if access is not Access.STORE:
-            address = written_bytes.unwritten(slot, lanes.addresses, size)
-            if address is not None:
+            missing = written_bytes.unwritten(index, cells, size)
+            if missing is not None:
+                address = int(lanes.addresses[missing][0])
                 self._add_finding(finding.uninitialized(slot, address, self.place()))
         if access is not Access.LOAD:
-            written_bytes.write(slot, lanes.addresses, size)
+            written_bytes.write(index, cells, size)
 
     def _record_for_races(self, races: Races, lanes: Lanes) -> None:
         place = self.place()
@@ -215,28 +220,6 @@ class Watch:
         if where not in self._found_at and len(self.findings) < MOST_FINDINGS:
             self._found_at.add(where)
             self.findings.append(found)
-
-    def place(self) -> KernelPlace:
-        """Return where the kernel is now: the innermost line of the user's files on the stack."""
-        frame = sys._getframe(1)
-        while frame is not None:
-            file = file_in_kernel(frame.f_code.co_filename)
-            if file is not None:
-                return KernelPlace(file, frame.f_lineno, self._program())
-            frame = frame.f_back  # type: ignore[assignment]
-        return KernelPlace(None, None, self._program())
-
-    def modified(self) -> list[tuple[Allocation, Array]]:
-        """Return allocations that are no outputs and were changed, with the changed elements."""
-        changed = []
-        for index, before in self._pristine.items():
-            allocation = self._allocations[index]
-            octets = allocation.memory.itemsize
-            differs = before.view(np.uint8) != allocation.memory.view(np.uint8)
-            elements = np.flatnonzero(differs.reshape(-1, octets).any(axis=1))
-            if elements.size:
-                changed.append((allocation, elements))
-        return changed
 
 
 def _is_misaligned(addresses: Array, size: int) -> bool:

@@ -28,11 +28,12 @@ _ADVICE = {
 
 @dataclass(frozen=True)
 class KernelPlace:
-    """Where a kernel is: the user's file and line, and the program."""
+    """Where a kernel is: the user's file, line and 1-based column, and the program."""
 
     file: str | None
     line: int | None
     program: tuple[int, int, int] | None
+    column: int | None = None
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,7 @@ def _finding(
         index=list(index) if index is not None else None,
         file=place.file,
         line=place.line,
+        column=place.column,
         program=list(place.program) if place.program is not None else None,
         message=message,
     )

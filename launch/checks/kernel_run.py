@@ -149,7 +149,7 @@ def _outputs(order: KernelOrder) -> list[Leaf]:
 def _modified(ran: KernelRun, order: KernelOrder) -> list[ModifiedInput]:
     """Return the arguments that are no outputs and were changed, with the first element changed."""
     reported = []
-    for allocation, elements in ran.watch.modified():
+    for allocation, elements in ran.watch.inputs.changed():
         leaf: Any = next(
             leaf
             for leaf in leaves(order.arguments)

@@ -1,6 +1,6 @@
 """Finds programs of one launch that get in each other's way, from what each of them touched.
 
-The interpreter runs programs one after another, a GPU in any order and at once. So two programs
+Programs are told here one after another; a GPU runs them in any order and at once. So two programs
 that touch one element, one of them to change it, race unless both do so atomically, or atomic
 operations order them: one that acquires at an address comes after all that others did before they
 released there. Writing the value that is there already changes nothing and is no race.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,7 +37,10 @@ class AccessOrder:
     """The steps of a launch of `programs` programs, and which of them each program knows of."""
 
     def __init__(self, programs: int) -> None:
-        self._places: list[KernelPlace] = []
+        self._steps = 0
+        self._places: dict[KernelPlace, int] = {}
+        """Places of the source, without programs, and their numbers."""
+        self._place_of = np.zeros(1024, np.int32)
         self._program_of = np.zeros(1024, np.int32)
         self._is_atomic = np.zeros(1024, np.bool_)
         self._programs = programs
@@ -48,11 +51,14 @@ class AccessOrder:
 
     def step(self, program: int, place: KernelPlace, *, atomic: bool) -> AccessStep:
         """Return the next step."""
-        number = len(self._places)
-        self._places.append(place)
+        number = self._steps
+        self._steps += 1
         if number == self._program_of.size:
+            self._place_of = np.resize(self._place_of, 2 * number)
             self._program_of = np.resize(self._program_of, 2 * number)
             self._is_atomic = np.resize(self._is_atomic, 2 * number)
+        everywhere = replace(place, program=None)
+        self._place_of[number] = self._places.setdefault(everywhere, len(self._places))
         self._program_of[number], self._is_atomic[number] = program, atomic
         if program != self._running:  # what its predecessor knew is nothing that it knows
             self._running = program
@@ -72,7 +78,7 @@ class AccessOrder:
             self._known = own
         if semantics in _RELEASES:
             own = own.copy()  # shared by all addresses, as most know the same
-            own[self._running] = len(self._places) - 1
+            own[self._running] = self._steps - 1
             merged = {number: np.maximum(known, own) for number, known in earlier.items()}
             for address in every:
                 self._released[address] = merged.get(id(self._released.get(address)), own)
@@ -89,9 +95,10 @@ class AccessOrder:
         needed: Array = apart & ~self._is_atomic[steps] if now.atomic else apart
         return needed
 
-    def place_of(self, step: int) -> KernelPlace:
-        """Return where a step was."""
-        return self._places[step]
+    def place_of(self, step: int) -> tuple[KernelPlace, int]:
+        """Return where in the source a step was, and the number of its program."""
+        places = list(self._places)  # in the order of their numbers
+        return places[self._place_of[step]], int(self._program_of[step])
 
 
 _SLOTS = 4
@@ -159,6 +166,12 @@ class Races:
         x, y, z = place.program or (0, 0, 0)
         return (x * height + y) * depth + z
 
+    def _place_of(self, step: int) -> KernelPlace:
+        place, number = self._order.place_of(step)
+        _, height, depth = self._grid
+        rows, z = divmod(number, depth)
+        return replace(place, program=(*divmod(rows, height), z))
+
     def _read(self, cells: _Cells, lanes: Lanes, step: AccessStep) -> Conflict | None:
         touched = cells.touched(lanes)
         conflict = self._met(cells, _WRITES, lanes, touched, cells.changed[touched], step)
@@ -188,7 +201,7 @@ class Races:
             met = apart.any(axis=1)
             if met.any():
                 lane = int(met.argmax())
-                place = self._order.place_of(int(steps[lane][apart[lane]][0]))
+                place = self._place_of(int(steps[lane][apart[lane]][0]))
                 address = int(lanes.addresses[lane])
                 return Conflict(address, place, slot in _WRITES, int(met.sum()))
         return None

@@ -1,22 +1,30 @@
 """What of poisoned memory was written: elements of outputs, and bytes that loads may read.
 
-A value alone cannot tell, as a kernel may mean the very bits of the poison.
+Accesses are told by the cells they touch: a cell is as wide as the access, and cell 0 begins where
+the allocation does. A value alone cannot tell, as a kernel may mean the very bits of the poison.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from launch.buffers import poison
 from launch.buffers.allocation import Allocation, Leaf, view
 from launch.buffers.element_types import Array
-from launch.checks.addresses import Slot
+
+Cells = Callable[[], Array]
+"""Makes the cells of an access: integers, one for each lane."""
 
 
 class WrittenElements:
-    """One flag for every element of each output that was not filled as a whole."""
+    """One flag for every element of each output that was not filled as a whole.
+
+    Only elements that hold the poison in the end are asked for, so only the stores of such bits are
+    remembered: what was stored otherwise does not look unwritten.
+    """
 
     def __init__(self, allocations: Sequence[Allocation], filled: Sequence[Array]) -> None:
         """Take for each allocation which of its elements have initial contents."""
@@ -27,15 +35,24 @@ class WrittenElements:
             if allocation.output and not filled[index].all()
         }
 
-    def store(self, slot: Slot, addresses: Array, size: int) -> None:
-        """Remember a store of `size` bytes at each of `addresses`."""
-        stored = self._stored.get(slot.leaf.allocation)
+    def wants(self, allocation: int) -> bool:
+        """Whether stores to an allocation are to be told."""
+        return allocation in self._stored
+
+    def store(self, allocation: int, values: Array, cells: Cells) -> None:
+        """Remember a store of `values`; its `cells`, where asked for, have their shape."""
+        stored = self._stored.get(allocation)
         if stored is None:
             return
-        item = self._allocations[slot.leaf.allocation].memory.itemsize
-        offsets = (addresses - np.uint64(slot.first)).astype(np.int64)
-        for byte in {*range(0, size, item), size - 1}:
-            stored[(offsets + byte) // item] = True
+        memory, size = self._allocations[allocation].memory, values.itemsize
+        width = min(memory.itemsize, size)
+        parts = np.ascontiguousarray(values).view(f"u{width}")
+        poisonous = parts == _filled_with(poison.poison_of(memory.dtype), width)
+        if not poisonous.any():
+            return
+        lanes, places = np.nonzero(poisonous.reshape(-1, size // width))
+        octets = cells().reshape(-1)[lanes].astype(np.int64) * size + places * width
+        stored[octets // memory.itemsize] = True
 
     def unwritten(self, leaf: Leaf) -> Array | None:
         """Return which elements of an output, in C order, nobody wrote; None: it has no such.
@@ -56,24 +73,33 @@ class WrittenBytes:
     def __init__(self, allocations: Sequence[Allocation], filled: Sequence[Array]) -> None:
         """Take for each allocation which of its elements have initial contents."""
         self._written = {
-            index: np.repeat(filled[index], allocation.memory.itemsize)
+            index: np.repeat(filled[index], allocation.memory.itemsize).view(np.uint8)
             for index, allocation in enumerate(allocations)
             if not filled[index].all()
         }
 
-    def write(self, slot: Slot, addresses: Array, size: int) -> None:
-        """Remember a store of `size` bytes at each of `addresses`."""
-        written = self._written.get(slot.leaf.allocation)
-        if written is not None:
-            offsets = (addresses - np.uint64(slot.first)).astype(np.int64)
-            for byte in range(size):
-                written[offsets + byte] = True
+    def wants(self, allocation: int) -> bool:
+        """Whether accesses to an allocation are to be told."""
+        return allocation in self._written
 
-    def unwritten(self, slot: Slot, addresses: Array, size: int) -> int | None:
-        """Return the first of `addresses` where a load of `size` bytes meets an unwritten one."""
-        written = self._written.get(slot.leaf.allocation)
-        if written is None:
+    def write(self, allocation: int, cells: Array, size: int) -> None:
+        """Remember that `cells` of `size` bytes were written."""
+        if allocation in self._written:
+            self._flags(allocation, size)[cells] = _filled_with(1, size)
+
+    def unwritten(self, allocation: int, cells: Array, size: int) -> Array | None:
+        """Return which of `cells` of `size` bytes have a byte that nobody wrote; None: no one."""
+        if allocation not in self._written:
             return None
-        offsets = (addresses - np.uint64(slot.first)).astype(np.int64)
-        missing = ~(written[offsets] & written[offsets + size - 1])
-        return int(addresses[missing][0]) if missing.any() else None
+        missing = self._flags(allocation, size).take(cells) != _filled_with(1, size)
+        return missing if missing.any() else None
+
+    def _flags(self, allocation: int, size: int) -> Array:
+        """Return the flags of all whole cells of `size` bytes, each as one number."""
+        octets = self._written[allocation]
+        return octets[: octets.size // size * size].view(f"u{size}")
+
+
+def _filled_with(byte: int, size: int) -> Any:
+    """Return the unsigned number of `size` bytes that are all `byte`."""
+    return np.dtype(f"u{size}").type(int.from_bytes(bytes([byte]) * size, "little"))

@@ -52,7 +52,7 @@ def _run(
     watch = Watch(
         space,
         allocations,
-        triton_interpreter.program,
+        triton_interpreter.place,
         written_elements=written_elements,
         trace=how.trace,
         written_bytes=WrittenBytes(allocations, found) if "initcheck" in how.checks else None,

@@ -18,6 +18,8 @@ from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.errors import InterpreterError
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
 
+from compiler.diagnostic import file_in_kernel
+from launch.checks.finding import KernelPlace
 from launch.interpreter import fast_paths, low_precision, memory_ops, missing_ops
 from launch.interpreter.memory_ops import Admit
 
@@ -44,6 +46,17 @@ def program() -> tuple[int, int, int]:
     """Return the id of the program that is running."""
     x, y, z = _BUILDER.grid_idx
     return x, y, z
+
+
+def place() -> KernelPlace:
+    """Return where the kernel is: the innermost line of the user's files on the stack."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = file_in_kernel(frame.f_code.co_filename)
+        if file is not None:
+            return KernelPlace(file, frame.f_lineno, program())
+        frame = frame.f_back  # type: ignore[assignment]
+    return KernelPlace(None, None, program())
 
 
 def pointer(address: int, dtype: str) -> Any:

@@ -5,7 +5,6 @@ import numpy as np
 from launch.buffers.allocation import Allocation, Leaf, filled
 from launch.buffers.element_types import stored
 from launch.buffers.poison import poisoned
-from launch.checks.addresses import Slot
 from launch.checks.written_memory import WrittenElements
 
 
@@ -24,14 +23,14 @@ def marks_of(memory, layout, init=None, elements=None):
     return WrittenElements([allocation], filled([described], arguments))
 
 
-def slot(layout):
-    return Slot(layout, first=1000, end=2000, distance=0)
+def store(marks, cells, values):
+    marks.store(0, np.array(values), lambda: np.array(cells))
 
 
 def test_a_stored_element_counts_as_written_though_it_equals_the_poison():
     memory, out = poisoned(4, stored("i8")), leaf(4)
     marks = marks_of(memory, out)
-    marks.store(slot(out), np.array([1001, 1002], np.uint64), 1)
+    store(marks, [1, 2], memory[1:3])
 
     assert marks.unwritten(out).tolist() == [True, False, False, True]
 
@@ -39,7 +38,7 @@ def test_a_stored_element_counts_as_written_though_it_equals_the_poison():
 def test_a_wide_store_writes_every_element_below_it():
     memory, out = poisoned(8, stored("i8")), leaf(8)
     marks = marks_of(memory, out)
-    marks.store(slot(out), np.array([1004], np.uint64), 4)
+    store(marks, [1], memory[:4].view("i4"))
 
     assert marks.unwritten(out).tolist() == [True] * 4 + [False] * 4
 
@@ -47,9 +46,19 @@ def test_a_wide_store_writes_every_element_below_it():
 def test_a_narrow_store_writes_the_element_it_is_part_of():
     memory, out = poisoned(2, stored("i32")), leaf(2, dtype="i32")
     marks = marks_of(memory, out)
-    marks.store(slot(out), np.array([1006], np.uint64), 2)
+    store(marks, [3], memory[:1].view("i2")[:1])
 
     assert marks.unwritten(out).tolist() == [True, False]
+
+
+def test_a_wide_store_of_which_a_part_is_poison_writes_that_part():
+    memory, out = poisoned(4, stored("i16")), leaf(4, dtype="i16")
+    marks = marks_of(memory, out)
+    values = np.array([7, memory[0]], np.int16).view("i4")
+    store(marks, [1], values)
+    memory[2:] = values.view("i2")
+
+    assert marks.unwritten(out).tolist() == [True, True, False, False]
 
 
 def test_what_is_no_poison_any_more_was_written():
