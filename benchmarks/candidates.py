@@ -1,0 +1,139 @@
+"""How many candidates a program that generates kernels gets judged on CPUs: five cases each.
+
+Every candidate is a new source of one exercise, with seeds, shapes and the reference (NumPy) of all
+others. Other work on the machine changes the time and not the CPU time, so what two cores could
+do by that is printed too: of service and worker, not of the clients.
+"""
+
+import argparse
+import json
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from cpu import tree_cpu_s
+from deployment import Deployment, Server
+from derived import asked
+from table import Row, show
+
+BAR_PER_S = 25.0
+"""On two cores."""
+CORES = 2
+KERNEL = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def candidate(x_ptr, y_ptr, z_ptr, n, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = row * columns + tl.arange(0, BLOCK)
+    mask = tl.arange(0, BLOCK) < columns
+    x = tl.load(x_ptr + offsets, mask=mask, other=-NUMBER.0)
+    y = tl.load(y_ptr + offsets, mask=mask, other=0.0)
+    z = tl.exp(x - tl.max(tl.where(mask, x, float("-inf")), 0)) * y
+    tl.store(z_ptr + offsets, z, mask=mask)
+"""
+REFERENCE = """
+import numpy as np
+
+def reference(x_ptr, y_ptr, **_):
+    return np.exp(x_ptr - x_ptr.max(axis=1, keepdims=True)) * y_ptr
+"""
+SHAPES = [(1, 7), (2, 128), (3, 1000), (4, 512), (2, 1024)]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How long a crowd of candidates took, and the CPU time of all that judged them."""
+
+    count: int
+    seconds: float
+    cpu_s: float
+
+    @property
+    def per_s(self) -> float:
+        """Candidates a second, on this machine as it was."""
+        return self.count / self.seconds
+
+    @property
+    def possible_per_s(self) -> float:
+        """Candidates a second that `CORES` cores can judge that do nothing else."""
+        return self.count * CORES / self.cpu_s
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--candidates", type=int, default=500)
+    parser.add_argument("--crowd", type=int, default=8, help="requests under way")
+    parser.add_argument("--warm", type=int, default=10, help="candidates that are not counted")
+    arguments = parser.parse_args()
+    with Deployment() as deployment:
+        service = deployment.serve()
+        judge(deployment, service, range(arguments.warm), arguments.crowd)
+        numbers = range(arguments.warm, arguments.warm + arguments.candidates)
+        judged = judge(deployment, service, numbers, arguments.crowd)
+    cores = len(os.sched_getaffinity(0))
+    told = f"{judged.cpu_s / judged.count * 1000:.0f} ms of CPU each"
+    measured = [
+        (f"{judged.count} candidates, 5 cases each, this machine's {cores} cores", judged.per_s),
+        (f"the same by CPU time, {CORES} cores", judged.possible_per_s),
+    ]
+    show([Row(name, f"{n:.1f} /s", told, n / BAR_PER_S, 1.0, at_least=True) for name, n in measured])
+
+
+def judge(deployment: Deployment, service: Server, numbers: range, crowd: int) -> Judged:
+    """Return what it took to launch the candidates of these `numbers`, `crowd` at a time."""
+    processes = (deployment.worker.pid, service.pid)
+    before_s = sum(map(tree_cpu_s, processes))
+    started = time.perf_counter()
+    with ThreadPoolExecutor(crowd) as clients:
+        list(clients.map(partial(launch, service), numbers))
+    seconds = time.perf_counter() - started
+    return Judged(len(numbers), seconds, sum(map(tree_cpu_s, processes)) - before_s)
+
+
+def launch(service: Server, number: int) -> None:
+    """Launch one candidate. Raises RuntimeError when it does not pass."""
+    answer = asked(service, "POST", "/v1/launches?wait=60", json.dumps(request(number)))
+    if answer["verdict"] != "passed":
+        raise RuntimeError(f"a candidate that passes was expected: {answer}")
+
+
+def request(number: int) -> dict[str, Any]:
+    """Return the launch of one candidate, whose source no other has."""
+    return {
+        "compilation": {
+            "source": KERNEL.replace("NUMBER", str(number)),
+            "kernel": "candidate",
+            "constexprs": {"BLOCK": 1024},
+            "target": "cuda:90",
+        },
+        "device": "interpreter",
+        "grid": [1],
+        "arguments": {"n": 1},
+        "reference": {"source": REFERENCE, "rtol": 1e-4},
+        "cases": [
+            {
+                "grid": [rows],
+                "arguments": {
+                    "x_ptr": _buffer(rows, columns, {"kind": "normal", "seed": 1}),
+                    "y_ptr": _buffer(rows, columns, {"kind": "uniform", "seed": 2}),
+                    "z_ptr": _buffer(rows, columns, None),
+                    "columns": columns,
+                },
+            }
+            for rows, columns in SHAPES
+        ],
+    }  # fmt: skip
+
+
+def _buffer(rows: int, columns: int, init: dict[str, Any] | None) -> dict[str, Any]:
+    contents = {"init": init} if init else {"output": True}
+    return {"shape": [rows, columns], "dtype": "fp32", **contents}
+
+
+if __name__ == "__main__":
+    main()
