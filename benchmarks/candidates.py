@@ -81,7 +81,9 @@ def main() -> None:
         (f"{judged.count} candidates, 5 cases each, this machine's {cores} cores", judged.per_s),
         (f"the same by CPU time, {CORES} cores", judged.possible_per_s),
     ]
-    show([Row(name, f"{n:.1f} /s", told, n / BAR_PER_S, 1.0, at_least=True) for name, n in measured])
+    show(
+        [Row(name, f"{n:.1f} /s", told, n / BAR_PER_S, 1.0, at_least=True) for name, n in measured]
+    )
 
 
 def judge(deployment: Deployment, service: Server, numbers: range, crowd: int) -> Judged:

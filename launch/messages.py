@@ -207,7 +207,7 @@ class ReferenceReport:
 class ComparedOutput:
     """One output in numbers, and against what was expected, as the record of a launch has them."""
 
-    summary: dict[str, Any]
+    summary: dict[str, Any] | None
     comparison: dict[str, Any] | None
     values: Any = None
 

@@ -10,6 +10,7 @@ one (as CUDA's `satfinite` conversions do).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -100,6 +101,14 @@ def readable(elements: Array, name: str) -> Array:
     """
     if name in _BOOLEANS:
         return np.not_equal(elements, 0)
+    if name.startswith("fp8"):
+        return _numbers_of_bytes(name)[elements.view(np.uint8)]
     if is_float(name) and name not in _NATIVE_FLOATS:
         return elements.astype(np.float32)
     return elements
+
+
+@cache
+def _numbers_of_bytes(name: str) -> Array:
+    """Return what each of the 256 elements of an fp8 type is: looked up faster than worked out."""
+    return np.arange(256, dtype=np.uint8).view(STORED[name]).astype(np.float32)

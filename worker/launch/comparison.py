@@ -1,4 +1,7 @@
-"""The child that compares what a kernel made with what was expected; it runs no user code."""
+"""The child that compares what a kernel made with what was expected.
+
+It runs no user code and parses nothing, so one compares for one case and launch after the other.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -121,7 +124,7 @@ def _output_of(reported: ComparedOutput, order: OutputOrder, note: str | None) -
         tolerance = order.tolerance
         comparison = amended(comparison, rtol=tolerance.rtol, atol=tolerance.atol, note=note)
     return Output(
-        summary=reported.summary if order.returned != "none" else None,
+        summary=reported.summary,
         comparison=comparison,
         values=reported.values,
     )

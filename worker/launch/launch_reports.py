@@ -142,7 +142,7 @@ def finding_of(modified: ModifiedInput) -> Finding:
 class ComparedOutput(Report):
     """One output in numbers, and against what was expected."""
 
-    summary: Summary
+    summary: Summary | None
     comparison: Comparison | None
     values: Any = None
 

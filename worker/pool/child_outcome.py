@@ -86,7 +86,7 @@ class Caps:
     """Of each of them."""
 
 
-KEPT_TASKS = frozenset({"cut"})
+KEPT_TASKS = frozenset({"cut", "compare"})
 
 MOST_JOBS = 200
 MOST_BYTES = 16 << 20

@@ -39,7 +39,7 @@ class Refused(Exception):
     slug, stage, message, diagnostics = "syntax_error", "request", "no", ()
 
 
-def compare(header, body, send):
+def other(header, body, send):
     return {"pid": os.getpid(), "before": list(_SEEN)}
 
 
@@ -48,4 +48,4 @@ def forget():
         _SEEN[:] = ["forgotten"]
 
 
-TASKS = {"cut": cut, "compare": compare}
+TASKS = {"cut": cut, "other": other}

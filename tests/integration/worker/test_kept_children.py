@@ -56,7 +56,7 @@ async def test_what_a_job_prints_is_its_own(pool):
 
 async def test_any_other_task_gets_a_process_that_did_nothing_before(pool):
     kept_pid = (await cut(pool, name="keeps_a_name")).result["pid"]
-    others = [await pool.run("cut", {"task": "compare"}, b"", deadline_s=20) for _ in range(2)]
+    others = [await pool.run("cut", {"task": "other"}, b"", deadline_s=20) for _ in range(2)]
 
     assert [outcome.result["before"] for outcome in others] == [[], []]
     assert len({kept_pid, *(outcome.result["pid"] for outcome in others)}) == 3

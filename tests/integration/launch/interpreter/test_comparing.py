@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pytest
 
+from worker.pool import pool as pools
 from worker.pool.child_outcome import Ending
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -43,3 +44,52 @@ async def test_outputs_are_summed_up_compared_and_written_as_asked(pool):
     (tensor,) = outcome.stages
     assert tensor.name == "tensor:z"
     assert np.array_equal(np.load(io.BytesIO(tensor.body), allow_pickle=False), actual)
+
+
+async def compared(pool, actual, expected, returned="summary"):
+    body = actual.tobytes() + expected.tobytes()
+    half = len(body) // 2
+    output = {
+        "dtype": "fp32", "shape": list(actual.shape), "actual": [0, half],
+        "expected": [half, half], "expected_dtype": "float32", "returned": returned,
+    }  # fmt: skip
+    header = {"task": "compare", "outputs": {"z": output}}
+    return await pool.run("cut", header, body, deadline_s=20)
+
+
+async def test_no_summary_is_made_that_nobody_asked_for(pool):
+    zeros = np.zeros(4, np.float32)
+    answer = (await compared(pool, zeros, zeros, "none")).result["outputs"]["z"]
+    assert (answer["summary"], answer["comparison"]["matches"]) == (None, True)
+
+
+async def test_one_process_compares_for_one_launch_after_the_other_alike(pool, monkeypatch):
+    generator = np.random.default_rng(3)
+    sides = [
+        (generator.normal(0, 1, size).astype(np.float32), generator.normal(0, 1, size))
+        for size in (5, 100_000, 0, 5, 300)
+    ]
+    sides = [(actual, expected.astype(np.float32)) for actual, expected in sides]
+    ordered = []
+    order = pool._zygote.order
+    monkeypatch.setattr(pool._spares, "_order", lambda name: ordered.append(name) or order(name))
+    in_one = [await compared(pool, *both) for both in sides]
+    ordered_for_one = len(ordered)
+    monkeypatch.setattr(pools, "KEPT_TASKS", frozenset())
+    each_alone = [await compared(pool, *both) for both in sides]
+
+    assert [one.result["outputs"] for one in in_one] == [o.result["outputs"] for o in each_alone]
+    assert ordered_for_one <= 1
+    assert len(ordered) >= len(sides) - 1
+
+
+async def test_what_lacks_memory_costs_the_next_nothing(pool):
+    """A comparison that no memory is enough for is the last of its process, not of the others."""
+    small = np.ones(3, np.float32)
+    before = await compared(pool, small, small)
+    huge = {"z": {"dtype": "fp32", "shape": [1 << 40], "actual": [0, 4], "returned": "summary"}}
+    failed = await pool.run("cut", {"task": "compare", "outputs": huge}, bytes(4), deadline_s=20)
+    after = await compared(pool, small, small)
+
+    assert failed.ending is Ending.FAILURE
+    assert after.result["outputs"] == before.result["outputs"]

@@ -6,7 +6,8 @@ import pytest
 from launch.buffers.element_types import STORED, is_float, readable, stored
 from launch.buffers.poison import poisoned, unwritten
 from launch.messages import Tolerance
-from launch.reference.comparison import Unwritten, comparison
+from launch.reference.comparison import comparison
+from launch.reference.difference import Unwritten
 
 LOOSE = Tolerance(rtol=1e300, atol=1e300, equal_nan=True, max_mismatched_ratio=1)
 

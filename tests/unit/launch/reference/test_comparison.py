@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from launch.messages import Tolerance
-from launch.reference.comparison import PIECE, Unwritten, comparison, summary
+from launch.reference.comparison import STRETCH, comparison, summary
+from launch.reference.difference import Unwritten
 
 EXACT = Tolerance()
 
@@ -138,11 +139,11 @@ def test_a_summary_of_big_integers_is_exact():
 
 
 def test_what_is_looked_at_in_pieces_is_summed_up_as_a_whole():
-    elements = np.zeros(2 * PIECE + 3, np.float16)
-    elements[[5, PIECE + 1, -1]] = [-2, np.nan, 40]
+    elements = np.zeros(2 * STRETCH + 3, np.float16)
+    elements[[5, STRETCH + 1, -1]] = [-2, np.nan, 40]
     found = summary(elements, "fp16")
     assert (found["min"], found["max"], found["nan"], found["inf"]) == (-2, 40, 1, 0)
-    assert found["mean"] == 38 / (2 * PIECE + 2)
+    assert found["mean"] == 38 / (2 * STRETCH + 2)
     different = comparison(elements, np.zeros_like(elements), Tolerance())
     assert (different["mismatched"], different["nonfinite_mismatched"]) == (3, 1)
     assert different["first_mismatch"] == {"index": [5], "actual": -2, "expected": 0}

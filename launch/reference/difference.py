@@ -1,0 +1,219 @@
+"""Two arrays of one shape, compared piece by piece while a piece is in the processor's cache.
+
+Nothing is made of the size of a whole output. Where both sides of a piece are finite and were
+written, a few passes settle it; any other piece is looked at element by element, with equal
+results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compiler.json_number import written_number
+from launch.buffers.element_types import Array
+from launch.messages import Tolerance
+
+PIECE = 1 << 14
+"""Elements looked at a time: some numbers of each in float64 fit into a cache of 1 MiB."""
+
+
+def pieces(size: int, most: int) -> Iterator[slice]:
+    """Yield slices of at most `most` that make up `size` elements."""
+    for start in range(0, size, most):
+        yield slice(start, min(start + most, size))
+
+
+@dataclass(frozen=True)
+class Unwritten:
+    """Which elements nobody wrote, flat; None: every element was written."""
+
+    actual: Array | None = None
+    expected: Array | None = None
+    """By a kernel that is the reference."""
+
+    def of(self, part: slice) -> Unwritten:
+        """Return the same of some of the elements; None where all of those were written."""
+        return Unwritten(_any(self.actual, part), _any(self.expected, part))
+
+
+def _any(bits: Array | None, part: slice) -> Array | None:
+    return None if bits is None or not bits[part].any() else bits[part]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two arrays, element by element."""
+
+    absolute: Array
+    """|actual - expected|; 0 where `finite` is false."""
+    relative: Array
+    """The same divided by |expected|; 0 where that is 0."""
+    finite: Array
+    """Where both are finite."""
+    mismatched: Array
+
+
+class Comparer:
+    """What is known of a comparison so far. Elements come in order, as numbers of both sides."""
+
+    def __init__(self, shape: tuple[int, ...], tolerance: Tolerance) -> None:
+        self._shape = shape
+        self._tolerance = tolerance
+        self._mismatched = self._nonfinite = self._unwritten = self._compared = 0
+        self._absolute: Any = 0
+        self._relative: Any = 0
+        self._first: dict[str, Any] | None = None
+        self._distance, self._size = np.empty(PIECE), np.empty(PIECE)
+
+    def add(
+        self, start: int, actual: Array, expected: Array, missing: Unwritten, stored: Array
+    ) -> None:
+        """Take the numbers behind the first `start`.
+
+        `stored` are the actual elements as they lie in memory, to show one that nobody wrote.
+        """
+        for part in pieces(actual.size, PIECE):
+            left, right, gone = actual[part], expected[part], missing.of(part)
+            known = gone.actual is None and gone.expected is None
+            if not (known and self._take_ordinary(start + part.start, left, right)):
+                self._take(start + part.start, left, right, gone, stored[part])
+
+    def result(self) -> dict[str, Any]:
+        """Return what all elements come to, as a launch's record has it."""
+        within = self._mismatched <= self._tolerance.max_mismatched_ratio * self._compared
+        return {
+            "matches": self._nonfinite == self._unwritten == 0 and within,
+            "max_abs_error": written_number(self._absolute),
+            "max_rel_error": written_number(self._relative),
+            "compared": self._compared,
+            "mismatched": self._mismatched,
+            "nonfinite_mismatched": self._nonfinite,
+            "unwritten": self._unwritten,
+            "first_mismatch": self._first,
+        }
+
+    def _take_ordinary(self, start: int, left: Array, right: Array) -> bool:
+        """Take a piece with nothing special in it; return whether it was one."""
+        if left.dtype.kind == "f" or right.dtype.kind == "f":
+            with np.errstate(all="ignore"):
+                return self._take_finite(start, left, right)
+        if left.dtype != right.dtype or not np.array_equal(left, right):
+            return False
+        self._compared += left.size
+        return True
+
+    def _take_finite(self, start: int, left: Array, right: Array) -> bool:
+        distance, size = self._distance[: left.size], self._size[: left.size]
+        np.subtract(left, right, out=distance, dtype=np.float64)
+        np.abs(distance, out=distance)
+        largest = distance.max()
+        if not np.isfinite(largest):  # of a difference of two numbers, one of which is not finite
+            return False
+        self._compared += left.size
+        if largest == 0:
+            return True
+        np.abs(right, out=size, dtype=np.float64)
+        self._note_errors(largest.item(), _largest_ratio(distance, size))
+        size *= self._tolerance.rtol
+        size += self._tolerance.atol
+        close = distance <= size
+        mismatched = left.size - int(np.count_nonzero(close))
+        if mismatched and self._first is None:
+            place = int(close.argmin())
+            self._first = self._shown(start + place, left[place], right[place])
+        self._mismatched += mismatched
+        return True
+
+    def _take(
+        self, start: int, left: Array, right: Array, missing: Unwritten, stored: Array
+    ) -> None:
+        """Take any piece, element by element."""
+        exact = left.dtype.kind != "f" and right.dtype.kind != "f"
+        found = (_integers if exact else _floats)(left, right, self._tolerance)
+        one, known = _written_once(missing, left.size)
+        wrong = (found.mismatched | one) & known
+        if self._first is None and wrong.any():
+            place = int(wrong.argmax())
+            # a boolean that nobody wrote is shown as the byte it is, not as true
+            shown_as = left if not one[place] or left.dtype.kind != "b" else stored
+            self._first = self._shown(start + place, shown_as[place], right[place])
+        self._mismatched += int(wrong.sum())
+        self._nonfinite += int((wrong & ~found.finite).sum())
+        self._unwritten += int(one.sum())
+        self._compared += int(known.sum())
+        self._note_errors(
+            found.absolute.max(where=known, initial=0).item(),
+            found.relative.max(where=known, initial=0).item(),
+        )
+
+    def _note_errors(self, absolute: Any, relative: Any) -> None:
+        self._absolute = max(self._absolute, absolute)
+        self._relative = max(self._relative, relative)
+
+    def _shown(self, place: int, actual: Any, expected: Any) -> dict[str, Any]:
+        index = [int(position) for position in np.unravel_index(place, self._shape)]
+        return {
+            "index": index,
+            "actual": written_number(actual),
+            "expected": written_number(expected),
+        }
+
+
+def _largest_ratio(distance: Array, size: Array) -> float:
+    """Return the largest of distance / size, 0 where a size is 0."""
+    if size.min() > 0:
+        return float((distance / size).max())
+    ratio = np.divide(distance, size, out=np.zeros(size.shape), where=size != 0)
+    return float(ratio.max())
+
+
+def _written_once(missing: Unwritten, count: int) -> tuple[Array, Array]:
+    """Return which elements only one side wrote, and which at least one did."""
+    ours, theirs = (
+        np.zeros(count, np.bool_) if side is None else side
+        for side in (missing.actual, missing.expected)
+    )
+    return ours ^ theirs, ~(ours & theirs)
+
+
+def _floats(actual: Array, expected: Array, tolerance: Tolerance) -> Difference:
+    ours, theirs = actual.astype(np.float64), expected.astype(np.float64)
+    finite = np.isfinite(ours) & np.isfinite(theirs)
+    with np.errstate(all="ignore"):
+        absolute = np.where(finite, np.abs(ours - theirs), 0.0)
+        same = ours == theirs
+        if tolerance.equal_nan:
+            same |= np.isnan(ours) & np.isnan(theirs)
+        close = absolute <= tolerance.atol + tolerance.rtol * np.abs(theirs)
+        mismatched = np.where(finite, ~close, ~same)
+        relative = _ratio(absolute, np.abs(theirs), finite)
+    return Difference(absolute, relative, finite, mismatched)
+
+
+def _integers(actual: Array, expected: Array, tolerance: Tolerance) -> Difference:
+    (less, ours), (below, theirs) = _sign_and_size(actual), _sign_and_size(expected)
+    apart = np.maximum(ours, theirs) - np.minimum(ours, theirs)
+    total = ours + theirs
+    total[total < ours] = np.iinfo(np.uint64).max
+    absolute = np.where(less == below, apart, total)
+    allowed = tolerance.atol + tolerance.rtol * theirs.astype(np.float64)
+    mismatched = (absolute > 0) & (absolute.astype(np.float64) > allowed)
+    finite = np.ones(actual.shape, np.bool_)
+    return Difference(absolute, _ratio(absolute, theirs, finite), finite, mismatched)
+
+
+def _sign_and_size(integers: Array) -> tuple[Array, Array]:
+    """Return which are negative, and their magnitudes: every 64-bit integer has both, exactly."""
+    negative = np.less(integers, 0)
+    sizes = integers.astype(np.uint64)
+    return negative, np.where(negative, ~sizes + np.uint64(1), sizes)
+
+
+def _ratio(absolute: Array, theirs: Array, finite: Array) -> Array:
+    usable = finite & (theirs != 0)
+    divisor = np.where(usable, theirs, 1).astype(np.float64)
+    return np.where(usable, absolute.astype(np.float64) / divisor, 0.0)
