@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from compiler.numpy_module import mlir_types
+from compiler.numpy_module.form import Body
 from compiler.numpy_module.ir import IrBlock, Operation, Value
 from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.scope import NameScope, results_of
@@ -14,8 +15,6 @@ PLAIN_NAMES = frozenset(
     {"tt.splat", "tt.broadcast", "tt.expand_dims", "arith.bitcast", "tt.bitcast", "tt.fp_to_fp"}
 )
 """What may be no more than another name of its operand."""
-Body = Callable[[NameScope, IrBlock], Operation]
-"""Writes the operations of a block but for its last one, which it returns."""
 
 
 def for_loop(scope: NameScope, operation: Operation, body: Body) -> None:
@@ -27,8 +26,8 @@ def for_loop(scope: NameScope, operation: Operation, body: Body) -> None:
     number, *carried = block.arguments
     start, end, step, *first = operation.operands
     number.name = number.name or "i"
-    _name_after(carried, block.end.operands)
-    _begin(scope, operation, carried, first)
+    name_after(carried, block.end.operands)
+    begin(scope, operation, carried, first)
     ends = ", ".join(scope.value(value).text for value in (start, end, step))
     wide = "" if number.type == "i32" else f", {mlir_types.dtype_of(number.type)}"
     scope.emit(f"for {scope.name_for(number)} in loop({ends}{wide}):", operation)
@@ -36,7 +35,7 @@ def for_loop(scope: NameScope, operation: Operation, body: Body) -> None:
     for value, next_ in zip(carried, block.end.operands, strict=True):
         if times[next_] == 1 and _may_take_place(scope, block, value, next_):
             scope.share(next_, scope.name_for(value))
-    _inside(scope, lambda: _next_round(scope, carried, body(scope, block)))
+    inside(scope, lambda: _next_round(scope, carried, body(scope, block)))
     for result, value in zip(operation.results, carried, strict=True):
         scope.share(result, scope.name_for(value))
 
@@ -44,9 +43,9 @@ def for_loop(scope: NameScope, operation: Operation, body: Body) -> None:
 def while_loop(scope: NameScope, operation: Operation, body: Body) -> None:
     """Write `scf.while`: one region decides, the other one goes on."""
     [before], [after] = operation.regions
-    _name_after(before.arguments, after.end.operands)
-    _name_after(after.arguments, before.end.operands[1:])
-    _begin(scope, operation, before.arguments, operation.operands)
+    name_after(before.arguments, after.end.operands)
+    name_after(after.arguments, before.end.operands[1:])
+    begin(scope, operation, before.arguments, operation.operands)
     scope.emit("while True:", operation)
 
     def rounds() -> None:
@@ -59,10 +58,10 @@ def while_loop(scope: NameScope, operation: Operation, body: Body) -> None:
                 scope.shared_names.add(scope.name_for(value))
         scope.assign(after.arguments, [scope.exact(value) for value in values], end)
         scope.emit(f"if not {scope.value(condition).inner}:", end)
-        _inside(scope, lambda: scope.emit("break"))
+        inside(scope, lambda: scope.emit("break"))
         _next_round(scope, before.arguments, body(scope, after))
 
-    _inside(scope, rounds)
+    inside(scope, rounds)
     for result, argument in zip(operation.results, after.arguments, strict=True):
         scope.share(result, scope.name_for(argument))
 
@@ -70,7 +69,7 @@ def while_loop(scope: NameScope, operation: Operation, body: Body) -> None:
 def condition(scope: NameScope, operation: Operation, body: Body) -> None:
     """Write `scf.if`."""
     targets = operation.results
-    _name_after(targets, operation.regions[0][0].end.operands)
+    name_after(targets, operation.regions[0][0].end.operands)
     for target in targets:
         scope.name_for(target)
     scope.emit(f"if {scope.value(operation.operands[0]).text}:", operation)
@@ -79,11 +78,11 @@ def condition(scope: NameScope, operation: Operation, body: Body) -> None:
         end = body(scope, block)
         scope.assign(targets, [scope.exact(value) for value in end.operands], end)
 
-    _inside(scope, lambda: branch(operation.regions[0][0]))
+    inside(scope, lambda: branch(operation.regions[0][0]))
     otherwise = operation.regions[1] if len(operation.regions) > 1 else []
     if otherwise and (targets or len(otherwise[0].operations) > 1):
         scope.emit("else:")
-        _inside(scope, lambda: branch(otherwise[0]))
+        inside(scope, lambda: branch(otherwise[0]))
 
 
 def call(scope: NameScope, operation: Operation, body: Body) -> None:
@@ -102,15 +101,13 @@ def execute_region(scope: NameScope, operation: Operation, body: Body) -> None:
     scope.assign(operation.results, [scope.exact(value) for value in end.operands], end)
 
 
-def _name_after(values: list[Value], others: list[Value]) -> None:
+def name_after(values: list[Value], others: list[Value]) -> None:
     """Call values without a name as those that are put there."""
     for value, other in zip(values, others, strict=True):
         value.name = value.name or other.name
 
 
-def _begin(
-    scope: NameScope, operation: Operation, carried: list[Value], first: list[Value]
-) -> None:
+def begin(scope: NameScope, operation: Operation, carried: list[Value], first: list[Value]) -> None:
     """Give what a loop carries its first content, and its names."""
     times = Counter(first)
     for value, start in zip(carried, first, strict=True):
@@ -169,7 +166,7 @@ def _next_round(scope: NameScope, carried: list[Value], end: Operation) -> None:
     scope.assign(carried, [scope.exact(value) for value in end.operands], end)
 
 
-def _inside(scope: NameScope, write: Callable[[], None]) -> None:
+def inside(scope: NameScope, write: Callable[[], None]) -> None:
     """Write what stands one level further in; nothing is `pass`."""
     scope.depth += 1
     lines = len(scope.lines)

@@ -7,17 +7,16 @@ import tokenize
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from compiler.diagnostic import KERNEL_FOLDER
-from compiler.lines.place import Place
 from compiler.numpy_module import support_text
-from compiler.numpy_module.function_text import function_text
+from compiler.numpy_module.artifact_form import ARTIFACT, SPELLING
+from compiler.numpy_module.function_text import Telling, function_text
 from compiler.numpy_module.functions import Functions
 from compiler.numpy_module.ir import Operation
+from compiler.numpy_module.places import Places
 from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.scope import INDENT, Line
 
 _COLUMN = 68
-_LONGEST_QUOTE = 90
 MOST_BYTES = 32 << 20
 _SUPPORT = "support_"
 _LINE = "# " + "-" * 94
@@ -43,13 +42,10 @@ def module_text(module: Operation, kernel: Kernel, files: Mapping[str, str]) -> 
     Raises `Untranslatable`.
     """
     functions = Functions(module, support_text.names(), kernel.symbol)
-    entry = functions.by_symbol.get(f"@{kernel.symbol}")
-    if entry is None or not entry.regions:
-        message = f"there is no function {kernel.symbol[:80]!r}"
-        raise Untranslatable(message)
-    _name_parameters(entry, kernel)
-    places = _Places(files)
-    written = _written(functions, entry, places)
+    entry = entry_of(functions, kernel)
+    places = Places(files)
+    telling = Telling(ARTIFACT, SPELLING, places.words_of)
+    written = written_functions(functions, entry, telling)
     support = support_text.needed({line.text for lines in written for line in lines})
     body = "\n\n\n".join("\n".join(_with_comments(lines, places)) for lines in written)
     name = functions.name_of(f"@{kernel.symbol}")
@@ -62,20 +58,25 @@ def module_text(module: Operation, kernel: Kernel, files: Mapping[str, str]) -> 
     return "\n".join([*parts, "", "", support])
 
 
-def _name_parameters(entry: Operation, kernel: Kernel) -> None:
+def entry_of(functions: Functions, kernel: Kernel) -> Operation:
+    """Return the kernel's function, its arguments named by the user. Raises `Untranslatable`."""
+    entry = functions.by_symbol.get(f"@{kernel.symbol}")
+    if entry is None or not entry.regions:
+        message = f"there is no function {kernel.symbol[:80]!r}"
+        raise Untranslatable(message)
     arguments = entry.regions[0][0].arguments
     if len(arguments) == len(kernel.parameters):
         for argument, known in zip(arguments, kernel.parameters, strict=True):
             argument.name = known
+    return entry
 
 
-def _written(functions: Functions, entry: Operation, places: _Places) -> list[list[Line]]:
+def written_functions(functions: Functions, entry: Operation, telling: Telling) -> list[list[Line]]:
     """Return the lines of every function: helpers first, the kernel last."""
     found, size = [], 0
     others = [function for function in functions.by_symbol.values() if function is not entry]
     for function in (*reversed(others), entry):
-        is_kernel = function is entry
-        found.append(function_text(function, functions, is_kernel, places.words_of))
+        found.append(function_text(function, functions, telling, is_kernel=function is entry))
         size += sum(len(line.text) + _COLUMN for line in found[-1])
         if size > MOST_BYTES:
             message = f"its text is longer than {MOST_BYTES:,} bytes"
@@ -114,7 +115,7 @@ def _renamed(text: str, name: str, *, is_kernel: bool) -> str:
     return "".join(lines)
 
 
-def _with_comments(lines: list[Line], places: _Places) -> list[str]:
+def _with_comments(lines: list[Line], places: Places) -> list[str]:
     """Return the lines, each with the user's line where it is another one than before."""
     found, last = [], ""
     for line in lines:
@@ -125,41 +126,3 @@ def _with_comments(lines: list[Line], places: _Places) -> list[str]:
             last = comment
         found.append(text)
     return found
-
-
-class _Places:
-    """Words for where an operation stands in the user's files."""
-
-    def __init__(self, files: Mapping[str, str]) -> None:
-        self._lines = {KERNEL_FOLDER + path: text.splitlines() for path, text in files.items()}
-
-    def comment_on(self, operation: Operation) -> str:
-        """Return `12: x = tl.load(x_ptr + offsets)`, or file and line of what is not the user's."""
-        place = self._place_of(operation)
-        if place is None:
-            return ""
-        quoted = self._quoted(place)
-        file = place.file.rpartition("/")[2]
-        where = f"{place.line}" if quoted and file == "user.py" else f"{file}:{place.line}"
-        return _printable(f"{where}: {quoted}" if quoted else where)
-
-    def words_of(self, operation: Operation) -> str:
-        """Return where an operation stands, for a message."""
-        place = self._place_of(operation)
-        if place is None:
-            return ""
-        return _printable(f"{place.file.removeprefix(KERNEL_FOLDER)}, line {place.line}")
-
-    def _place_of(self, operation: Operation) -> Place | None:
-        chain = operation.chain
-        return next(
-            (place for place in chain if place.file in self._lines), chain[0] if chain else None
-        )
-
-    def _quoted(self, place: Place) -> str:
-        lines = self._lines.get(place.file, [])
-        return lines[place.line - 1].strip()[:_LONGEST_QUOTE] if place.line <= len(lines) else ""
-
-
-def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in text)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from compiler.numpy_module.form import Combination
 from compiler.numpy_module.ir import Operation, inside
 from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.scope import NameScope, results_of
 
-Body = Callable[[NameScope, Operation], None]
 _PRECISIONS = {0: "tf32", 1: "tf32x3", 2: "ieee", 3: "bf16x3", 4: "bf16x6"}
 _DECIDES = ("scf.", "cf.")
 
 
-def reduction(scope: NameScope, operation: Operation, body: Body) -> None:
+def reduction(scope: NameScope, operation: Operation, body: Combination) -> None:
     """Write `tt.reduce` or `tt.scan`: the region is a function of its own."""
     combine = _combination(scope, operation, body)
     texts = [scope.exact(operand) for operand in operation.operands]
@@ -26,7 +26,7 @@ def reduction(scope: NameScope, operation: Operation, body: Body) -> None:
     scope.emit(f"{results_of(scope, operation)}{text}", operation)
 
 
-def map_elementwise(scope: NameScope, operation: Operation, body: Body) -> None:
+def map_elementwise(scope: NameScope, operation: Operation, body: Combination) -> None:
     """Write `tl.map_elementwise`: a function of scalars, for every element."""
     if operation.integer("pack", 1) != 1:
         message = "map_elementwise of several elements at once"
@@ -36,7 +36,7 @@ def map_elementwise(scope: NameScope, operation: Operation, body: Body) -> None:
     scope.emit(f"{results_of(scope, operation)}elementwise({name})({texts})", operation)
 
 
-def _combination(scope: NameScope, operation: Operation, body: Body) -> str:
+def _combination(scope: NameScope, operation: Operation, body: Combination) -> str:
     """Return what combines two elements: a helper by its name, or a function written here."""
     block = operation.regions[0][0]
     name = _called(scope, operation) or _function(scope, operation, body)
@@ -60,7 +60,7 @@ def _called(scope: NameScope, operation: Operation) -> str | None:
     return scope.functions.name_of(call.attributes["callee"])
 
 
-def _function(scope: NameScope, operation: Operation, body: Body) -> str:
+def _function(scope: NameScope, operation: Operation, body: Combination) -> str:
     """Write the region as a function inside of this one, and return its name."""
     block = operation.regions[0][0]
     name = scope.fresh("combine")
@@ -83,7 +83,7 @@ def dot(scope: NameScope, operation: Operation) -> None:
 
 
 STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {"tt.dot": dot}
-WITH_REGIONS: Mapping[str, Callable[[NameScope, Operation, Body], None]] = {
+WITH_REGIONS: Mapping[str, Callable[[NameScope, Operation, Combination], None]] = {
     "tt.reduce": reduction,
     "tt.scan": reduction,
     "tt.map_elementwise": map_elementwise,

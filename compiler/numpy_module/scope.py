@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,17 @@ class Line:
     operation: Operation | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How a bare number is written, by its text and its type, where it needs more than that.
+
+    `typed` has its dtype, `full` its whole shape, too.
+    """
+
+    typed: Callable[[str, str], Expression]
+    full: Callable[[str, str], str]
+
+
 @dataclass
 class NameScope:
     """The names and lines of one function.
@@ -39,6 +51,7 @@ class NameScope:
 
     analysis: Analysis
     functions: Functions
+    spelling: Spelling
     taken: set[str]
     lines: list[Line] = field(default_factory=list)
     depth: int = 1
@@ -89,14 +102,14 @@ class NameScope:
         known = self.value(value)
         if not known.is_bare:
             return known
-        return Expression(f"{mlir_types.dtype_of(value.type)}({known.text})")
+        return self.spelling.typed(known.text, value.type)
 
     def exact(self, value: Value) -> str:
         """Return text for `value` in its full shape."""
         shape = mlir_types.shape_of(value.type)
         known = self.value(value)
         if known.is_bare and shape:
-            return f"np.full({shape}, {known.text}, {mlir_types.dtype_of(value.type)})"
+            return self.spelling.full(known.text, value.type)
         if known.shape != shape:
             return f"full({known.text}, {', '.join(map(str, shape))})"
         return self.typed(value).text

@@ -64,7 +64,7 @@ class Pointer:
         return found
 
     def mapped(self, change: Callable[[Array], Array], rank: int) -> Pointer:
-        """Return the pointer with `change` done to its lanes, of `rank` axes after the leading one."""
+        """Return the pointer with its lanes, of `rank` axes after the leading one, changed."""
         offset = np.zeros((1,) * (rank + 1), np.int32) if self.offset is None else self.offset
         return self._at(change(offset))
 

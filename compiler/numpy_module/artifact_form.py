@@ -1,0 +1,28 @@
+"""The form of the artifact: readable, standalone, one program at a time."""
+
+from __future__ import annotations
+
+from compiler.numpy_module import accesses, arithmetic, control_flow, mlir_types, reductions, shapes
+from compiler.numpy_module.blocks import write_blocks
+from compiler.numpy_module.expression import Expression
+from compiler.numpy_module.form import Form
+from compiler.numpy_module.scope import Spelling
+
+ARTIFACT = Form(
+    expressions={**arithmetic.EXPRESSIONS, **shapes.EXPRESSIONS, **accesses.EXPRESSIONS},
+    statements={**accesses.STATEMENTS, **shapes.STATEMENTS, **reductions.STATEMENTS},
+    structures=control_flow.STATEMENTS,
+    with_regions=reductions.WITH_REGIONS,
+    blocks=write_blocks,
+)
+
+
+def _typed(text: str, type_: str) -> Expression:
+    return Expression(f"{mlir_types.dtype_of(type_)}({text})")
+
+
+def _full(text: str, type_: str) -> str:
+    return f"np.full({mlir_types.shape_of(type_)}, {text}, {mlir_types.dtype_of(type_)})"
+
+
+SPELLING = Spelling(_typed, _full)
