@@ -10,7 +10,7 @@ from compiler.numpy_module.ir import Operation, Value
 from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.scope import NameScope, results_of
 
-_ATOMICS = {
+ATOMICS = {
     1: "and", 2: "or", 3: "xor", 4: "add", 5: "add", 6: "max", 7: "min", 8: "umax", 9: "umin",
     10: "xchg",
 }  # fmt: skip
@@ -55,14 +55,14 @@ def load(scope: NameScope, operation: Operation) -> None:
     sizes = operation.integers("operandSegmentSizes") or [1] * len(operation.operands)
     names = [name for name, size in zip(("", "mask=", "other="), sizes, strict=False) if size]
     parts = [
-        name + (scope.value(operand).text if name else _pointer(scope, operand, operation))
+        name + (scope.value(operand).text if name else pointer_text(scope, operand, operation))
         for name, operand in zip(names, operation.operands, strict=True)
     ]
     text = f"load({', '.join(parts)})"
     scope.emit(f"{results_of(scope, operation)}{text}", operation)
 
 
-def _pointer(scope: NameScope, value: Value, operation: Operation) -> str:
+def pointer_text(scope: NameScope, value: Value, operation: Operation) -> str:
     """Return a pointer's text, in the full shape of what is loaded where the others are smaller."""
     shapes = [scope.value(operand).shape for operand in operation.operands]
     wanted = mlir_types.shape_of(value.type)
@@ -72,14 +72,14 @@ def _pointer(scope: NameScope, value: Value, operation: Operation) -> str:
 def store(scope: NameScope, operation: Operation) -> None:
     """Write `tt.store`: pointer, value, and perhaps a mask."""
     first, value, *mask = operation.operands
-    parts = [_pointer(scope, first, operation), scope.value(value).text]
+    parts = [pointer_text(scope, first, operation), scope.value(value).text]
     parts += [f"mask={scope.value(operand).text}" for operand in mask]
     scope.emit(f"store({', '.join(parts)})", operation)
 
 
 def atomic(scope: NameScope, operation: Operation) -> None:
     """Write `tt.atomic_rmw`. Every order holds, as programs run one after the other."""
-    kind = _ATOMICS[operation.integer("atomic_rmw_op")]
+    kind = ATOMICS[operation.integer("atomic_rmw_op")]
     place, value, *mask = operation.operands
     shape = mlir_types.shape_of(place.type)
     lanes = scope.value(mask[0]).text if mask else "True"

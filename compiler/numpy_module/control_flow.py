@@ -19,25 +19,30 @@ PLAIN_NAMES = frozenset(
 
 def for_loop(scope: NameScope, operation: Operation, body: Body) -> None:
     """Write `scf.for`: the first operands are start, end and step, the rest what it carries."""
-    if operation.attributes.get("unsignedCmp", "false").startswith("true"):
-        message = "a loop over unsigned numbers"
-        raise Untranslatable(message)
     [block] = operation.regions[0]
     number, *carried = block.arguments
-    start, end, step, *first = operation.operands
-    number.name = number.name or "i"
     name_after(carried, block.end.operands)
-    begin(scope, operation, carried, first)
-    ends = ", ".join(scope.value(value).text for value in (start, end, step))
-    wide = "" if number.type == "i32" else f", {mlir_types.dtype_of(number.type)}"
-    scope.emit(f"for {scope.name_for(number)} in loop({ends}{wide}):", operation)
+    begin(scope, operation, carried, operation.operands[3:])
+    loop_head(scope, operation, number)
     times = Counter(block.end.operands)
     for value, next_ in zip(carried, block.end.operands, strict=True):
         if times[next_] == 1 and _may_take_place(scope, block, value, next_):
             scope.share(next_, scope.name_for(value))
-    inside(scope, lambda: _next_round(scope, carried, body(scope, block)))
+    with scope.loop():
+        inside(scope, lambda: _next_round(scope, carried, body(scope, block)))
     for result, value in zip(operation.results, carried, strict=True):
         scope.share(result, scope.name_for(value))
+
+
+def loop_head(scope: NameScope, operation: Operation, number: Value) -> None:
+    """Write the line that begins `scf.for`. Raises `Untranslatable`."""
+    if operation.attributes.get("unsignedCmp", "false").startswith("true"):
+        message = "a loop over unsigned numbers"
+        raise Untranslatable(message)
+    number.name = number.name or "i"
+    ends = ", ".join(scope.value(value).text for value in operation.operands[:3])
+    wide = "" if number.type == "i32" else f", {mlir_types.dtype_of(number.type)}"
+    scope.emit(f"for {scope.name_for(number)} in loop({ends}{wide}):", operation)
 
 
 def while_loop(scope: NameScope, operation: Operation, body: Body) -> None:
@@ -61,7 +66,8 @@ def while_loop(scope: NameScope, operation: Operation, body: Body) -> None:
         inside(scope, lambda: scope.emit("break"))
         _next_round(scope, before.arguments, body(scope, after))
 
-    inside(scope, rounds)
+    with scope.loop():
+        inside(scope, rounds)
     for result, argument in zip(operation.results, after.arguments, strict=True):
         scope.share(result, scope.name_for(argument))
 

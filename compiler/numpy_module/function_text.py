@@ -9,7 +9,7 @@ from compiler.numpy_module import mlir_types
 from compiler.numpy_module.analysis import ENDS, analysis_of
 from compiler.numpy_module.form import Form
 from compiler.numpy_module.functions import Functions
-from compiler.numpy_module.ir import IrBlock, Operation
+from compiler.numpy_module.ir import IrBlock, Operation, Value
 from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.scope import CONSTANTS, Line, NameScope, Spelling
 
@@ -18,13 +18,21 @@ DEEPEST = 80
 """Levels of indentation; Python's parser ends at 100."""
 
 
+def _nothing(_: Operation) -> set[Value]:
+    return set()
+
+
 @dataclass(frozen=True)
 class Telling:
-    """How functions are told: in which form, numbers spelt how, and where operations stand."""
+    """How functions are told: in which form, numbers spelt how, and where operations stand.
+
+    `uniform_in` gives the values of a function that are known to be the same for all programs.
+    """
 
     form: Form
     spelling: Spelling
     place_of: Callable[[Operation], str]
+    uniform_in: Callable[[Operation], set[Value]] = _nothing
 
 
 def function_text(
@@ -34,6 +42,7 @@ def function_text(
     analysis = analysis_of(operation, CONSTANTS)
     taken = set(functions.reserved) | functions.names
     scope = NameScope(analysis, functions, telling.spelling, taken)
+    scope.uniform = telling.uniform_in(operation)
     blocks = operation.regions[0] if operation.regions else []
     if not blocks or not blocks[0].operations:
         message = "a function without a body"

@@ -7,7 +7,6 @@ import keyword
 import re
 from functools import cached_property
 
-from compiler.numpy_module import support_text
 from compiler.numpy_module.ir import Operation, inside, unquoted
 
 _MANGLED = re.compile(r"(_*.+?)__")
@@ -18,12 +17,18 @@ _BUILTIN = frozenset(dir(builtins))
 
 
 class Functions:
-    """`reserved` are names of the support text. Symbols are as MLIR writes them: `@f`."""
+    """`reserved` are names that no function has, nor its values; symbols are as in MLIR: `@f`.
 
-    def __init__(self, module: Operation, reserved: frozenset[str], kernel: str) -> None:
+    The kernel keeps its own name even so, unless it is among those `never` to be had.
+    """
+
+    def __init__(
+        self, module: Operation, reserved: frozenset[str], kernel: str, never: frozenset[str]
+    ) -> None:
         found = [o for o in module.regions[0][0].operations if o.name == "tt.func"]
         self.by_symbol = {f"@{operation.text('sym_name')}": operation for operation in found}
         self.reserved = reserved | set(keyword.kwlist) | {"bytes"}
+        self._never = never
         self._names: dict[str, str] = {}
         self._kernel = f"@{kernel}"
         self._given: set[str] = set()
@@ -61,7 +66,7 @@ class Functions:
         name = _NOT_OF_NAMES.sub("_", name)[:80]
         name = name if name and not name[0].isdigit() else f"f{name}"
         is_kernel = symbol == self._kernel
-        taken = support_text.never() if is_kernel else self.reserved | _BUILTIN
+        taken = self._never if is_kernel else self.reserved | _BUILTIN
         wanted, number = name, self._next.get(name, 0)
         while name in taken or name in self._given:
             number += 1

@@ -41,7 +41,7 @@ def module_text(module: Operation, kernel: Kernel, files: Mapping[str, str]) -> 
 
     Raises `Untranslatable`.
     """
-    functions = Functions(module, support_text.names(), kernel.symbol)
+    functions = Functions(module, support_text.names(), kernel.symbol, support_text.never())
     entry = entry_of(functions, kernel)
     places = Places(files)
     telling = Telling(ARTIFACT, SPELLING, places.words_of)

@@ -31,7 +31,7 @@ def map_elementwise(scope: NameScope, operation: Operation, body: Combination) -
     if operation.integer("pack", 1) != 1:
         message = "map_elementwise of several elements at once"
         raise Untranslatable(message)
-    name = _function(scope, operation, body)
+    name = region_function(scope, operation, body)
     texts = ", ".join(scope.exact(operand) for operand in operation.operands)
     scope.emit(f"{results_of(scope, operation)}elementwise({name})({texts})", operation)
 
@@ -39,7 +39,7 @@ def map_elementwise(scope: NameScope, operation: Operation, body: Combination) -
 def _combination(scope: NameScope, operation: Operation, body: Combination) -> str:
     """Return what combines two elements: a helper by its name, or a function written here."""
     block = operation.regions[0][0]
-    name = _called(scope, operation) or _function(scope, operation, body)
+    name = _called(scope, operation) or region_function(scope, operation, body)
     decides = any(o.name.startswith(_DECIDES) for o in inside(operation)) or any(
         scope.functions.decides(o.attributes["callee"])
         for o in block.operations
@@ -60,7 +60,7 @@ def _called(scope: NameScope, operation: Operation) -> str | None:
     return scope.functions.name_of(call.attributes["callee"])
 
 
-def _function(scope: NameScope, operation: Operation, body: Combination) -> str:
+def region_function(scope: NameScope, operation: Operation, body: Combination) -> str:
     """Write the region as a function inside of this one, and return its name."""
     block = operation.regions[0][0]
     name = scope.fresh("combine")

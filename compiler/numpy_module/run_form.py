@@ -7,10 +7,21 @@ calls is given to it by who runs it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.lines.place import Place
+from compiler.numpy_module import support_text
+from compiler.numpy_module.batched.batchable import Reachable
+from compiler.numpy_module.batched.constants import Constants
+from compiler.numpy_module.batched.form import NAMES, run_form_with
+from compiler.numpy_module.batched.uniform import uniform_values
+from compiler.numpy_module.function_text import Telling, kind_of
+from compiler.numpy_module.functions import Functions
+from compiler.numpy_module.ir import Operation, Value
+from compiler.numpy_module.module_text import Kernel, entry_of, written_functions
+from compiler.numpy_module.places import Places
+from compiler.numpy_module.scope import INDENT
 
 RUN_FILE = "<run form>"
 """The file name that the text is compiled with, by which its frames are known."""
@@ -38,3 +49,32 @@ class RunForm:
     parameters: Sequence[Parameter]
     is_batchable: bool
     largest_tile: int
+
+
+def run_form(module: Operation, kernel: Kernel, files: Mapping[str, str]) -> RunForm:
+    """Return the run form of `kernel`; `files` are the user's, by path. Raises `Untranslatable`."""
+    reserved = NAMES | support_text.names() | support_text.never()
+    functions = Functions(module, reserved, kernel.symbol, reserved)
+    entry = entry_of(functions, kernel)
+    places, constants = Places(files), Constants()
+    reachable = Reachable(functions, entry)
+
+    def uniform_in(function: Operation) -> set[Value]:
+        is_kernel = function is entry and not reachable.is_called(entry)
+        return uniform_values(function, is_kernel=is_kernel)
+
+    form = run_form_with(constants)
+    telling = Telling(form, constants.spelling, places.words_of, uniform_in)
+    written = written_functions(functions, entry, telling)
+    lines = [line for function in written for line in function]
+    head = constants.lines
+    text = "\n".join([*head, *(INDENT * line.depth + line.text for line in lines)]) + "\n"
+    return RunForm(
+        text,
+        functions.name_of(f"@{kernel.symbol}"),
+        [None] * len(head)
+        + [places.place_of(o) if (o := line.operation) else None for line in lines],
+        [Parameter(value.name, kind_of(value.type)) for value in entry.regions[0][0].arguments],
+        reachable.is_batchable(),
+        reachable.largest_tile(),
+    )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _NOT_OF_NAMES = re.compile(r"\W", re.ASCII)
 INDENT = "    "
+MOST_LOOPS = 20
+"""Loops inside of loops: Python's own limit for one function."""
 CONSTANTS = frozenset({"arith.constant", "ub.poison"})
 """Numbers, which stand where they are needed."""
 
@@ -47,6 +50,7 @@ class NameScope:
     """The names and lines of one function.
 
     `taken` are names that no value may have; `shared_names` those that no loop may write over.
+    `uniform` are values that are known to be the same for all programs.
     """
 
     analysis: Analysis
@@ -56,12 +60,24 @@ class NameScope:
     lines: list[Line] = field(default_factory=list)
     depth: int = 1
     expressions: dict[Value, Expression] = field(default_factory=dict)
-    _next: dict[str, int] = field(default_factory=dict)
+    uniform: set[Value] = field(default_factory=set)
     shared_names: set[str] = field(default_factory=set)
+    _next: dict[str, int] = field(default_factory=dict)
+    _loops: int = 0
 
     def emit(self, text: str, operation: Operation | None = None) -> None:
         """Add a line at the present indentation."""
         self.lines.append(Line(self.depth, text, operation))
+
+    @contextmanager
+    def loop(self) -> Iterator[None]:
+        """Write the inside of a loop. Raises `Untranslatable` for more of them than Python has."""
+        self._loops += 1
+        if self._loops > MOST_LOOPS:
+            message = f"loops are nested more than {MOST_LOOPS} deep"
+            raise Untranslatable(message)
+        yield
+        self._loops -= 1
 
     def name_for(self, value: Value) -> str:
         """Return the name of `value`, which it gets now if it has none yet."""

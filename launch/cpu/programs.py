@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -28,6 +29,7 @@ class Programs:
         width, height, _ = self.grid
         self.numbers = numbers
         self.active: Array | None = None
+        self._lanes: tuple[int, ...] | None = None
         rows = numbers // width
         axes = (numbers - rows * width, rows % height, rows // height)
         self._pids = [_narrow(axis.astype(np.int32)) for axis in axes]
@@ -39,7 +41,10 @@ class Programs:
 
     def program_id(self, axis: int) -> Array:
         """Return each program's number along `axis`, int32; of one element where all agree."""
-        return self._pids[axis]
+        pids = self._pids[axis]
+        if self._lanes is None or pids.size == 1:
+            return pids
+        return np.broadcast_to(pids, self._lanes).reshape(-1)
 
     def num_programs(self, axis: int) -> Array:
         """Return the grid's size along `axis`, int32, of one element."""
@@ -48,13 +53,26 @@ class Programs:
     def program_at(self, position: int) -> ProgramId:
         """Return the indices of the program at a position of the leading axis."""
         width, height, _ = self.grid
-        row, x = divmod(int(self.numbers[position]), width)
+        row, x = divmod(int(self.numbers[position % self.count]), width)
         z, y = divmod(row, height)
         return x, y, z
 
     def first_active(self) -> int:
         """Return the position of the first program that takes part."""
         return 0 if self.active is None else int(self.active.argmax())
+
+    @contextmanager
+    def lanes(self, shape: tuple[int, ...]) -> Iterator[None]:
+        """Have every lane of tensors be a program of its own, that may decide for itself.
+
+        `shape` is theirs, the axis of programs last; within, leading axes have all lanes in order.
+        """
+        outer, around = self.active, self._lanes
+        if outer is not None:
+            self.active = np.broadcast_to(outer, shape).reshape(-1)
+        self._lanes = shape
+        yield
+        self.active, self._lanes = outer, around
 
 
 def _narrow(pids: Array) -> Array:

@@ -1,0 +1,1 @@
+"""The run form: every value has a leading axis, of programs that run at once or of 1."""

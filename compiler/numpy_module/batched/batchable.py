@@ -1,0 +1,86 @@
+"""Whether programs of a kernel may run at once, and how large one program's tiles are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from compiler.numpy_module import mlir_types
+from compiler.numpy_module.batched.blocks import in_order
+from compiler.numpy_module.functions import Functions
+from compiler.numpy_module.ir import Operation, inside
+
+_ACCESSES = frozenset(
+    {
+        "tt.load", "tt.store", "tt.atomic_rmw", "tt.descriptor_load", "tt.descriptor_store",
+        "tt.descriptor_reduce", "tt.descriptor_gather", "tt.descriptor_scatter",
+        "tt.experimental_descriptor_load", "tt.experimental_descriptor_store",
+    }
+)  # fmt: skip
+_ORDERED = frozenset({"tt.atomic_cas", "tt.print"})
+_REGIONS = frozenset({"tt.reduce", "tt.scan", "tt.map_elementwise"})
+
+
+class Reachable:
+    """The functions that a kernel calls, itself among them."""
+
+    def __init__(self, functions: Functions, entry: Operation) -> None:
+        self._functions = functions
+        self._operations: dict[Operation, list[Operation]] = {}
+        pending = [entry]
+        while pending:
+            function = pending.pop()
+            if function not in self._operations:
+                self._operations[function] = list(inside(function))
+                pending += self._called(self._operations[function])
+
+    def is_batchable(self) -> bool:
+        """Tell whether it makes no difference that programs do each operation together.
+
+        It does where one of them waits for another, or is told what came before it.
+        """
+        for function, operations in self._operations.items():
+            if in_order(function.regions[0]) is None:
+                return False
+            used = {value for operation in operations for value in operation.operands}
+            for operation in operations:
+                name = operation.name
+                if name in _ORDERED:
+                    return False
+                if name == "tt.atomic_rmw" and not used.isdisjoint(operation.results):
+                    return False
+                if (name == "scf.while" or name in _REGIONS) and self._touches(operation):
+                    return False
+        return True
+
+    def largest_tile(self) -> int:
+        """Return how many elements the largest tensor has."""
+        every = (o for operations in self._operations.values() for o in operations)
+        types = {value.type for operation in every for value in operation.results}
+        return max((math.prod(mlir_types.shape_of(type_)) for type_ in types), default=1)
+
+    def is_called(self, function: Operation) -> bool:
+        """Tell whether one of them calls `function`."""
+        return any(function in self._called(every) for every in self._operations.values())
+
+    def _called(self, operations: list[Operation]) -> Iterator[Operation]:
+        for operation in operations:
+            if operation.name == "tt.call":
+                found = self._functions.by_symbol.get(operation.attributes["callee"])
+                if found is not None and found.regions:
+                    yield found
+
+    def _touches(self, operation: Operation) -> bool:
+        """Tell whether memory is accessed inside of `operation`, or in what it calls."""
+        seen = set[Operation]()
+        pending = [operation]
+        while pending:
+            holder = pending.pop()
+            if holder in seen:
+                continue
+            seen.add(holder)
+            operations = self._operations.get(holder) or list(inside(holder))
+            if any(inner.name in _ACCESSES for inner in operations):
+                return True
+            pending += self._called(operations)
+        return False

@@ -1,0 +1,36 @@
+"""The run form's writers: what the artifact's form has, but for what a leading axis changes."""
+
+from __future__ import annotations
+
+from compiler.numpy_module.artifact_form import ARTIFACT
+from compiler.numpy_module.batched import accesses, control_flow, reductions, shapes
+from compiler.numpy_module.batched.blocks import write_blocks
+from compiler.numpy_module.batched.constants import Constants
+from compiler.numpy_module.form import Form
+
+NAMES = frozenset(
+    {
+        "Pointer", "TensorDescriptor", "assume", "atomic", "begin_if", "begin_paths", "begin_while",
+        "check", "compare_and_swap", "concatenate", "descriptor_gather", "descriptor_load",
+        "descriptor_reduce", "descriptor_scatter", "descriptor_store", "dot", "elementwise", "full",
+        "gather", "histogram", "join", "keep", "load", "loop", "map_elementwise", "num_programs",
+        "numbers", "program_id", "reduce", "reshape", "scan", "select", "show", "store",
+        "transpose",
+    }
+)  # fmt: skip
+"""What the text calls beside functions of numbers; who runs it has all of these."""
+
+
+def run_form_with(constants: Constants) -> Form:
+    """Return the form whose constants are kept by `constants`."""
+    return Form(
+        expressions={
+            **ARTIFACT.expressions,
+            **shapes.EXPRESSIONS,
+            **shapes.constants_with(constants),
+        },
+        statements={**ARTIFACT.statements, **accesses.STATEMENTS},
+        structures=control_flow.STRUCTURES,
+        with_regions={**ARTIFACT.with_regions, **reductions.WITH_REGIONS},
+        blocks=write_blocks,
+    )

@@ -1,0 +1,228 @@
+"""Conditions, loops and early returns of programs that differ: who takes part is a mask.
+
+Where all programs of a batch decide alike, nothing is masked. Programs that do not take part
+calculate along, and what they calculate is dropped; only their accesses are held back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from launch.buffers.element_types import Array
+from launch.cpu.descriptors import TensorDescriptor
+from launch.cpu.pointer import Pointer, merged
+from launch.cpu.programs import Programs
+
+Values = tuple[Any, ...]
+
+
+def chosen(condition: Array, a: Any, b: Any) -> Any:
+    """Return each program's value: that of `a` where its `condition` holds, else that of `b`."""
+    if a is b:
+        return a
+    if isinstance(a, TensorDescriptor):
+        return a.merged(b, lambda x, y: chosen(condition, x, y))
+    if isinstance(a, Pointer):
+        return merged(lambda x, y: chosen(condition, x, y), a, b)
+    rank = max(a.ndim, b.ndim)
+    return np.where(condition.reshape(-1, *[1] * (rank - 1)), _of_rank(a, rank), _of_rank(b, rank))
+
+
+def _of_rank(value: Array, rank: int) -> Array:
+    return value.reshape(value.shape[0], *[1] * (rank - value.ndim), *value.shape[1:])
+
+
+class Branch:
+    """One `scf.if`: first those for which it holds, then the others."""
+
+    def __init__(self, programs: Programs, condition: Array) -> None:
+        self._programs, self._outer = programs, programs.active
+        self._condition = condition
+        self._holding: Array | None = None
+        self._given: list[Values] = []
+        self._sides = _sides(condition, self._outer)
+
+    def holds(self) -> bool:
+        """Have those take part for which it holds; tell whether there are any."""
+        some, others = self._sides
+        if some and others:
+            self._programs.active = _both(self._condition, self._outer)
+        return some
+
+    def fails(self) -> bool:
+        """Have the others take part; tell whether there are any."""
+        some, others = self._sides
+        if some and others:
+            self._programs.active = _both(~self._condition, self._outer)
+        return others
+
+    def gives(self, *values: Any) -> None:
+        """Take the results of the side that ran."""
+        self._given.append(values)
+
+    def end(self) -> Values:
+        """Have all take part again; return each program's results."""
+        self._programs.active = self._outer
+        if not self._given:
+            return ()
+        if len(self._given) == 1:
+            return self._given[0]
+        pairs = zip(*self._given, strict=True)
+        return tuple(chosen(self._condition, a, b) for a, b in pairs)
+
+
+def _sides(condition: Array, outer: Array | None) -> tuple[bool, bool]:
+    """Return whether `condition` holds for some of those that take part, and fails for some."""
+    if condition.size == 1:
+        holds = bool(condition[0])
+        return holds, not holds
+    among = condition if outer is None else condition[outer]
+    count = int(np.count_nonzero(among))
+    return count > 0, count < among.size
+
+
+def _both(condition: Array, outer: Array | None) -> Array:
+    return condition if outer is None else condition & outer
+
+
+class Rounds:
+    """One `scf.while`: programs drop out one after the other."""
+
+    def __init__(self, programs: Programs) -> None:
+        self._programs, self._outer = programs, programs.active
+        self._passed: Values | None = None
+
+    def passed(self, *values: Any) -> Values:
+        """Return what each program has as its result, were this its last round."""
+        active = self._programs.active
+        if self._passed is None or active is self._outer or active is None:
+            self._passed = values
+        else:
+            pairs = zip(values, self._passed, strict=True)
+            self._passed = tuple(chosen(active, new, old) for new, old in pairs)
+        return self._passed
+
+    def go_on(self, condition: Array) -> bool:
+        """Have only those take part that go on; without any, have all that did before."""
+        programs = self._programs
+        some, others = _sides(condition, programs.active)
+        if not some:
+            programs.active = self._outer
+        elif others:
+            programs.active = _both(condition, programs.active)
+        return some
+
+
+class Paths:
+    """The blocks of a function: which programs get to each of them, and with what."""
+
+    def __init__(self, programs: Programs) -> None:
+        self._programs, self._outer = programs, programs.active
+        self._here: Array | None = programs.active
+        self._condition: Array | None = None
+        self._sides = (True, False)
+        self._arrived: dict[int, tuple[Array | None, Values]] = {}
+        self._left: tuple[Array | None, Values] | None = None
+
+    def enters(self, block: int) -> bool:
+        """Have those take part that get to `block`; tell whether there are any."""
+        if block not in self._arrived:
+            return False
+        self._here = self._programs.active = self._arrived[block][0]
+        return True
+
+    def brought(self, block: int) -> Values:
+        """Return the arguments of `block`."""
+        return self._arrived[block][1]
+
+    def go(self, block: int, *values: Any) -> None:
+        """Have all that are here get to `block`."""
+        self._arrived[block] = _met(self._arrived.get(block), self._here, values)
+
+    def part(self, condition: Array) -> None:
+        """Have those that are here go two ways."""
+        self._condition = condition
+        self._sides = _sides(condition, self._here)
+
+    def those_go(self, block: int, *values: Any) -> None:
+        """Have those get to `block` for which the condition holds."""
+        self._some_go(block, values, self._sides, self._condition)
+
+    def others_go(self, block: int, *values: Any) -> None:
+        """Have the others get to `block`."""
+        condition = self._condition
+        negated = None if condition is None else ~condition
+        self._some_go(block, values, self._sides[::-1], negated)
+
+    def _some_go(
+        self, block: int, values: Values, sides: tuple[bool, bool], condition: Array | None
+    ) -> None:
+        some, others = sides
+        if some:
+            who = _both(condition, self._here) if others and condition is not None else self._here
+            self._arrived[block] = _met(self._arrived.get(block), who, values)
+
+    def leave(self, *values: Any) -> None:
+        """Have all that are here return `values`."""
+        self._left = _met(self._left, self._here, values)
+
+    def end(self) -> Any:
+        """Have all take part again; return what each of them returned."""
+        self._programs.active = self._outer
+        values = self._left[1] if self._left is not None else ()
+        return values if len(values) > 1 else values[0] if values else None
+
+
+def _met(
+    before: tuple[Array | None, Values] | None, who: Array | None, values: Values
+) -> tuple[Array | None, Values]:
+    """Return who is there, and with what, when `who` come to those that were there `before`."""
+    if before is None or before[0] is None or who is None:
+        return who, values
+    pairs = zip(values, before[1], strict=True)
+    together = before[0] | who
+    met = tuple(chosen(who, new, old) for new, old in pairs)
+    return None if together.all() else together, met
+
+
+def loop(programs: Programs, start: Any, end: Any, step: Any, dtype: Any) -> Iterator[Array]:
+    """Yield the numbers of a loop; programs take part for as long as their own loops go."""
+    ends = [np.asarray(value, dtype).reshape(-1) for value in (start, end, step)]
+    active = programs.active
+    if any(value.size > 1 for value in ends):
+        spread = np.broadcast_arrays(*ends)
+        seen = spread if active is None else [value[active] for value in spread]
+        if any((value != value[0]).any() for value in seen):
+            yield from _masked_loop(programs, spread, dtype)
+            return
+        ends = [value[:1] for value in seen]
+    first, last, by = (int(value[0]) for value in ends)
+    for number in range(first, last, by) if by > 0 else _endless(first, last, by):
+        yield np.array([number]).astype(dtype)
+
+
+def _endless(first: int, last: int, by: int) -> Iterator[int]:
+    """Yield the numbers of a loop that does not come nearer to its end, as a GPU has them."""
+    while first < last:
+        yield first
+        first += by
+
+
+def _masked_loop(programs: Programs, ends: Sequence[Array], dtype: Any) -> Iterator[Array]:
+    outer = programs.active
+    start, end, step = (value.astype(np.int64) for value in ends)
+    apart = (end - start).view(np.uint64) - np.uint64(1)
+    rounds = np.where(start < end, apart // np.maximum(step, 1).astype(np.uint64) + 1, 0)
+    rounds = np.where((step <= 0) & (start < end), np.iinfo(np.uint64).max, rounds)
+    number, done = start, 0
+    while True:
+        running = rounds > done if outer is None else (rounds > done) & outer
+        if not running.any():
+            break
+        programs.active = None if running.all() else running
+        yield number.astype(dtype)
+        number, done = number + step, done + 1
+    programs.active = outer

@@ -1,0 +1,145 @@
+"""Tensor descriptors: blocks of a tensor in memory, padded where they reach over its edge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from launch.buffers.element_types import Array
+from launch.checks.access import Way
+from launch.cpu.pointer import Pointer
+
+Shape = tuple[int, ...]
+
+
+class Memory(Protocol):
+    """What descriptors ask of a memory."""
+
+    def load(
+        self, pointer: Pointer, mask: Any, other: Any, shape: Shape, *, way: Way | None = None
+    ) -> Array:
+        """Return what is at `pointer` where `mask` is true, `other` elsewhere."""
+
+    def store(
+        self, pointer: Pointer, value: Any, mask: Any, shape: Shape, *, way: Way | None = None
+    ) -> None:
+        """Put `value` to `pointer` where `mask` is true."""
+
+    def atomic(
+        self, kind: str, pointer: Pointer, value: Any, mask: Any, shape: Shape, is_used: bool,
+        *, semantics: str | None = None, way: Way | None = None,
+    ) -> Any:  # fmt: skip
+        """Combine `value` with what is at `pointer` where `mask` is true."""
+
+
+class TensorDescriptor:
+    """A tensor of `shape` and `strides` (in elements) at `base`, read in blocks of `block`.
+
+    Shape and strides have a leading axis each, of programs or of 1.
+    """
+
+    def __init__(
+        self,
+        base: Pointer,
+        shape: Sequence[Array],
+        strides: Sequence[Array],
+        block: Shape,
+        nan: bool = False,
+    ) -> None:
+        self.base, self.shape, self.strides, self.block = base, shape, strides, tuple(block)
+        self.padding = np.nan if nan else 0
+
+    def merged(
+        self, other: TensorDescriptor, choose: Callable[[Any, Any], Any]
+    ) -> TensorDescriptor:
+        """Return the descriptor whose parts `choose` takes from those of both."""
+        sizes, strides = (
+            [choose(a, b) for a, b in zip(own, others, strict=True)]
+            for own, others in ((self.shape, other.shape), (self.strides, other.strides))
+        )
+        found = TensorDescriptor(choose(self.base, other.base), sizes, strides, self.block)
+        found.padding = self.padding
+        return found
+
+    def places(self, indices: Sequence[Array]) -> tuple[Pointer, Array]:
+        """Return pointers to the block that begins at `indices`, and which are inside."""
+        rank = len(self.block)
+        ranges = [
+            np.arange(size).reshape([1, *(-1 if a == b else 1 for b in range(rank))])
+            for a, size in enumerate(self.block)
+        ]
+        return self.at([_spread(i, rank) + r for i, r in zip(indices, ranges, strict=True)])
+
+    def at(self, axes: Sequence[Array]) -> tuple[Pointer, Array]:
+        """Return pointers to the places that `axes` name, and which are inside."""
+        rank = len(axes)
+        inside: Any = np.ones((1,) * (rank + 1), np.bool_)
+        offset: Any = np.zeros((1,) * (rank + 1), np.int64)
+        for axis, size, stride in zip(axes, self.shape, self.strides, strict=True):
+            inside = inside & (axis >= 0) & (axis < _spread(size, rank))
+            offset = offset + axis * _spread(stride, rank)
+        return self.base[(slice(None), *[None] * rank)] + offset, inside
+
+
+def _spread(value: Any, rank: int) -> Array:
+    return np.asarray(value).astype(np.int64).reshape(-1, *[1] * rank)
+
+
+class DescriptorAccesses:
+    """Accesses by descriptor, made of those of `memory`."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def descriptor_load(
+        self, descriptor: TensorDescriptor, indices: Sequence[Array], shape: Shape
+    ) -> Array:
+        """Return a block; what is outside of the tensor is its padding."""
+        pointer, inside = descriptor.places(indices)
+        found = self._memory.load(
+            pointer, inside, descriptor.padding, descriptor.block, way=Way.DESCRIPTOR
+        )
+        return np.broadcast_to(found, (len(found), *descriptor.block)).reshape(len(found), *shape)
+
+    def descriptor_store(
+        self, descriptor: TensorDescriptor, value: Array, indices: Sequence[Array]
+    ) -> None:
+        """Put a block; what is outside of the tensor is left out."""
+        pointer, inside = descriptor.places(indices)
+        block = value.reshape(len(value), *descriptor.block)
+        self._memory.store(pointer, block, inside, descriptor.block, way=Way.DESCRIPTOR)
+
+    def descriptor_reduce(
+        self, kind: str, descriptor: TensorDescriptor, value: Array, indices: Sequence[Array]
+    ) -> None:
+        """Combine a block with what is there."""
+        pointer, inside = descriptor.places(indices)
+        block = value.reshape(len(value), *descriptor.block)
+        shape = descriptor.block
+        self._memory.atomic(
+            kind, pointer, block, inside, shape, False, semantics="RELAXED", way=Way.DESCRIPTOR
+        )
+
+    def descriptor_gather(
+        self, descriptor: TensorDescriptor, rows: Array, column: Array, shape: Shape
+    ) -> Array:
+        """Return rows of the tensor from a column on."""
+        pointer, inside = _rows(descriptor, rows, column, shape[1])
+        return self._memory.load(pointer, inside, descriptor.padding, shape, way=Way.DESCRIPTOR)
+
+    def descriptor_scatter(
+        self, descriptor: TensorDescriptor, value: Array, rows: Array, column: Array
+    ) -> None:
+        """Put rows of the tensor from a column on."""
+        shape: Shape = value.shape[1:]
+        pointer, inside = _rows(descriptor, rows, column, shape[1])
+        self._memory.store(pointer, value, inside, shape, way=Way.DESCRIPTOR)
+
+
+def _rows(
+    descriptor: TensorDescriptor, rows: Array, column: Any, width: int
+) -> tuple[Pointer, Array]:
+    columns = _spread(column, 2) + np.arange(width)
+    return descriptor.at([rows.astype(np.int64)[:, :, None], columns])

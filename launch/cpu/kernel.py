@@ -1,0 +1,94 @@
+"""A run form as something to call: its text compiled, and given what it stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from compiler.numpy_module.run_form import RUN_FILE, RunForm
+from compiler.numpy_module.support import number_ops
+from launch.cpu import tensor_ops
+from launch.cpu.control_flow import Branch, Paths, Rounds, chosen, loop
+from launch.cpu.descriptors import DescriptorAccesses, TensorDescriptor
+from launch.cpu.lanes import elementwise, map_elementwise
+from launch.cpu.pointer import Pointer
+from launch.cpu.programs import Programs
+from launch.cpu.tells import Tells
+
+MOST_ELEMENTS = 1 << 15
+"""Of the largest tile, of all programs that run at once: more of them leave the caches."""
+_TENSOR_OPS = (
+    "concatenate", "dot", "full", "gather", "histogram", "join", "reduce", "reshape", "scan",
+    "select", "transpose",
+)  # fmt: skip
+
+
+class Kernel:
+    """A kernel that runs batches of `programs`; accesses go to `memory`."""
+
+    def __init__(self, form: RunForm, programs: Programs, memory: Any, tells: Tells) -> None:
+        self._form, self._programs = form, programs
+        names = {**_numbers(), **_control(programs), **_memory(memory), **_tells(tells)}
+        exec(compile(form.text, RUN_FILE, "exec", dont_inherit=True), names)  # noqa: S102 - its task
+        self._function: Callable[..., None] = names[form.entry]
+
+    def run(
+        self,
+        arguments: Sequence[Any],
+        *,
+        backwards: bool = False,
+        most_elements: int = MOST_ELEMENTS,
+    ) -> None:
+        """Run every program of the grid, the first axis fastest, as many at once as may be.
+
+        `arguments` are pointers, arrays of one element, and descriptors. `backwards` begins with
+        the last program. Raises what a memory or an assertion raises.
+        """
+        width, height, depth = self._programs.grid
+        total = width * height * depth
+        size = max(1, most_elements // self._form.largest_tile) if self._form.is_batchable else 1
+        with np.errstate(all="ignore"):
+            for first in range(0, total, size):
+                numbers = np.arange(first, min(first + size, total), dtype=np.int64)
+                self._programs.begin(total - 1 - numbers if backwards else numbers)
+                self._function(*arguments)
+
+
+def _numbers() -> dict[str, Any]:
+    public = {name: value for name, value in vars(number_ops).items() if name[0] != "_"}
+    shapes = {name: getattr(tensor_ops, name) for name in _TENSOR_OPS}
+    return {**public, **shapes, "np": np, "ml_dtypes": ml_dtypes, "Pointer": Pointer}
+
+
+def _control(programs: Programs) -> Mapping[str, Any]:
+    def keep(new: Any, old: Any) -> Any:
+        return new if programs.active is None else chosen(programs.active, new, old)
+
+    def counted(start: Any, end: Any, step: Any, dtype: Any = np.int32) -> Any:
+        return loop(programs, start, end, step, dtype)
+
+    return {
+        "begin_if": partial(Branch, programs), "begin_paths": partial(Paths, programs),
+        "begin_while": partial(Rounds, programs), "keep": keep, "loop": counted,
+        "program_id": programs.program_id, "num_programs": programs.num_programs,
+        "elementwise": partial(elementwise, programs),
+        "map_elementwise": partial(map_elementwise, programs),
+    }  # fmt: skip
+
+
+def _memory(memory: Any) -> Mapping[str, Any]:
+    accesses = DescriptorAccesses(memory)
+    kinds = ("load", "store", "reduce", "gather", "scatter")
+    return {
+        "TensorDescriptor": TensorDescriptor,
+        **{f"descriptor_{kind}": getattr(accesses, f"descriptor_{kind}") for kind in kinds},
+        **{name: getattr(memory, name) for name in ("load", "store", "atomic", "compare_and_swap")},
+    }
+
+
+def _tells(tells: Tells) -> Mapping[str, Any]:
+    return {"check": tells.check, "show": tells.show, "assume": tells.assume}

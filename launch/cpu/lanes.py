@@ -1,0 +1,44 @@
+"""Regions and functions of scalars that decide by them, for whole tensors: each lane by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from launch.buffers.element_types import Array
+from launch.cpu.programs import Programs
+
+
+def elementwise(programs: Programs, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function` for tensors whose last axis is that of programs."""
+
+    def over_lanes(*tensors: Array) -> Any:
+        arrays = np.broadcast_arrays(*tensors)
+        shape = arrays[0].shape
+        with programs.lanes(shape):
+            made = function(*[array.reshape(-1) for array in arrays])
+        rows = made if isinstance(made, tuple) else (made,)
+        shaped = tuple(np.broadcast_to(row, (arrays[0].size,)).reshape(shape) for row in rows)
+        return shaped if isinstance(made, tuple) else shaped[0]
+
+    if programs.count == 1:
+        return over_lanes
+
+    def over_lanes_of_all(*tensors: Array) -> Any:
+        """Have every program's lanes, where those that take part are not known to be alike."""
+        if programs.active is None:
+            return over_lanes(*tensors)
+        wide = [np.broadcast_to(t, (*t.shape[:-1], programs.count)) for t in tensors]
+        return over_lanes(*wide)
+
+    return over_lanes_of_all
+
+
+def map_elementwise(programs: Programs, function: Callable[..., Any], *tensors: Array) -> Any:
+    """Return what `function` makes of each element of tensors, their leading axis first."""
+    made = elementwise(programs, function)(*[np.moveaxis(tensor, 0, -1) for tensor in tensors])
+    if isinstance(made, tuple):
+        return tuple(np.moveaxis(row, -1, 0) for row in made)
+    return np.moveaxis(made, -1, 0)

@@ -1,0 +1,31 @@
+"""Where a kernel is while its run form runs: the user's line, from the frames on the stack."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from compiler.diagnostic import file_in_kernel
+from compiler.lines.place import Place
+from compiler.numpy_module.run_form import RUN_FILE
+from launch.checks.finding import KernelPlace
+from launch.cpu.programs import ProgramId
+
+
+class Places:
+    """The places of a run form's lines. Asked for only when something is to be told."""
+
+    def __init__(self, places: Sequence[Place | None]) -> None:
+        self._places = places
+
+    def here(self, program: ProgramId) -> KernelPlace:
+        """Return the innermost line of the user's files that is on the stack of the caller."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            if frame.f_code.co_filename == RUN_FILE:
+                place = self._places[frame.f_lineno - 1]
+                file = None if place is None else file_in_kernel(place.file)
+                if place is not None and file is not None:
+                    return KernelPlace(file, place.line, program)
+            frame = frame.f_back  # type: ignore[assignment]
+        return KernelPlace(None, None, program)

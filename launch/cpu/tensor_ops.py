@@ -1,0 +1,146 @@
+"""Operations on whole tensors with a leading axis of programs: shapes, reductions, products.
+
+Any axis may be 1 long where all elements along it are equal; what needs the whole shape is given
+it. Numbers are combined in the same order as by `compiler.numpy_module.support.tensor_ops`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler.numpy_module.support.tensor_ops import to_tf32
+from launch.buffers.element_types import Array
+from launch.cpu.pointer import Pointer, merged
+
+Combine = Callable[..., Any]
+
+
+def full(value: Any, *shape: int) -> Any:
+    """Return `value` in every place of `shape`."""
+    if isinstance(value, Pointer):
+        return value.mapped(lambda lanes: full(lanes, *shape), len(shape))
+    if value.shape[1:] == shape:
+        return value
+    return np.broadcast_to(value, (value.shape[0], *shape))
+
+
+def reshape(value: Any, *shape: int) -> Any:
+    """Return the same elements in another shape, in row-major order."""
+    if isinstance(value, Pointer):
+        return value.mapped(lambda lanes: reshape(lanes, *shape), len(shape))
+    return value.reshape(value.shape[0], *shape)
+
+
+def transpose(value: Any, *order: int) -> Any:
+    """Return the tensor with its axes in another order."""
+    if isinstance(value, Pointer):
+        return value.mapped(lambda lanes: transpose(lanes, *order), len(order))
+    return value.transpose(0, *[axis + 1 for axis in order])
+
+
+def select(condition: Any, a: Any, b: Any) -> Any:
+    """Return `a` where `condition` is true, else `b`; also of pointers."""
+    if isinstance(a, Pointer):
+        return merged(lambda x, y: np.where(condition, x, y), a, b)
+    return np.where(condition, a, b)
+
+
+def reduce(combine: Combine, axis: int, *tensors: Array) -> Any:
+    """Return the tensors combined along `axis`: halves with halves, as the threads of a warp do.
+
+    The leading axis is the last one for `combine`, so that scalars from outside fit.
+    """
+    parts = [np.moveaxis(tensor, (axis + 1, 0), (0, -1)) for tensor in tensors]
+    while (size := len(parts[0])) > 1:
+        half = size // 2
+        made = combine(*[part[:half] for part in parts], *[part[half : 2 * half] for part in parts])
+        made = made if isinstance(made, tuple) else (made,)
+        shape = parts[0][:half].shape
+        parts = [
+            _joined(np.broadcast_to(new, shape), part[2 * half :])
+            for new, part in zip(made, parts, strict=True)
+        ]
+    found = tuple(np.moveaxis(part[0], -1, 0) for part in parts)
+    return found if len(found) > 1 else found[0]
+
+
+def _joined(new: Array, rest: Array) -> Array:
+    return np.concatenate([new, rest]) if len(rest) else new
+
+
+def scan(combine: Combine, axis: int, reverse: bool, *tensors: Array) -> Any:
+    """Return what combining all elements up to each one gives, along `axis`, in doubling steps."""
+    parts = [np.array(np.moveaxis(tensor, (axis + 1, 0), (0, -1))) for tensor in tensors]
+    parts = [part[::-1] for part in parts] if reverse else parts
+    distance, size = 1, len(parts[0])
+    while distance < size:
+        made = combine(*[part[:-distance] for part in parts], *[part[distance:] for part in parts])
+        made = made if isinstance(made, tuple) else (made,)
+        for part, new in zip(parts, made, strict=True):
+            part[distance:] = np.array(new)
+        distance *= 2
+    parts = [part[::-1] for part in parts] if reverse else parts
+    found = tuple(np.moveaxis(part, (0, -1), (axis + 1, 0)) for part in parts)
+    return found if len(found) > 1 else found[0]
+
+
+def dot(a: Array, b: Array, c: Array, precision: str = "ieee") -> Array:
+    """Return `a @ b + c` in the type of `c`; inputs of `tf32` are rounded to it first."""
+    if a.dtype.kind in "iu":
+        whole: Array = np.matmul(a.astype(np.int64), b.astype(np.int64))
+        return np.add(whole, c).astype(c.dtype)
+    if a.dtype == np.float32 and precision == "tf32":
+        a, b = to_tf32(a), to_tf32(b)
+    wide = np.float64 if a.dtype == np.float64 else np.float32
+    product: Array = np.matmul(_packed(a, wide), _packed(b, wide))
+    added: Array = product + c.astype(wide, copy=False)
+    return added.astype(c.dtype, copy=False)
+
+
+def _packed(value: Array, dtype: Any) -> Array:
+    """Return `value` in a layout that products of matrices are fast on."""
+    found: Array = value.astype(dtype, copy=False)
+    if 0 in found.strides:
+        found = np.ascontiguousarray(found)
+    return found
+
+
+def gather(source: Array, index: Array, axis: int) -> Array:
+    """Return the elements that `index` names along `axis`; one outside of it is the nearest."""
+    count = max(len(source), len(index))
+    source = np.broadcast_to(source, (count, *source.shape[1:]))
+    index = np.broadcast_to(index, (count, *index.shape[1:]))
+    inside = np.clip(index, -source.shape[axis + 1], source.shape[axis + 1] - 1)
+    return np.take_along_axis(source, inside, axis + 1)
+
+
+def histogram(value: Array, size: int, mask: Any = True) -> Array:
+    """Return how often each of the numbers below `size` occurs where `mask` is true."""
+    counted = (value >= 0) & (value < size) & mask
+    count = len(counted)
+    bins = np.arange(count, dtype=np.int64)[:, None] * size + value.astype(np.int64)
+    found = np.bincount(bins[counted], minlength=count * size)
+    return found.reshape(count, size).astype(np.int32)
+
+
+def join(a: Any, b: Any) -> Any:
+    """Return the two tensors side by side along a new last axis."""
+    return _paired(lambda x, y: np.stack(np.broadcast_arrays(x, y), -1), a, b)
+
+
+def concatenate(a: Any, b: Any) -> Any:
+    """Return the elements of `a`, then those of `b`."""
+    return _paired(lambda x, y: np.concatenate(_alike([x, y]), 1), a, b)
+
+
+def _alike(values: Sequence[Array]) -> list[Array]:
+    """Return the values with leading axes of one length."""
+    count = max(len(value) for value in values)
+    return [np.broadcast_to(value, (count, *value.shape[1:])) for value in values]
+
+
+def _paired(make: Callable[[Array, Array], Array], a: Any, b: Any) -> Any:
+    return merged(make, a, b) if isinstance(a, Pointer) else make(a, b)

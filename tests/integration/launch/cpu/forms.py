@@ -1,0 +1,112 @@
+"""Both forms of one kernel, made in this process, and how each is run on the same arrays."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.mix import Mix
+from compiler.numpy_module.generic_form import module_of
+from compiler.numpy_module.module_text import Kernel as Told
+from compiler.numpy_module.module_text import module_text
+from compiler.numpy_module.run_form import Parameter, RunForm, run_form
+from compiler.numpy_module.support.launching import dtype_named
+from compiler.numpy_module.task import generic_form
+from compiler.target import Target
+from launch.cpu.descriptors import TensorDescriptor
+from launch.cpu.kernel import Kernel
+from launch.cpu.places import Places
+from launch.cpu.programs import Programs
+from launch.cpu.tells import Tells
+from tests.integration.compiler.children import Children
+from tests.integration.compiler.kernels import Kernel as Source
+from tests.integration.compiler.kernels import compile_kernel
+from tests.integration.launch.cpu.plain_memory import PlainMemory
+
+TARGET = Target("cuda", 90, 32)
+ALL_AT_ONCE = 1 << 40
+
+
+@dataclass(frozen=True)
+class Forms:
+    """What is told of one kernel, and what runs."""
+
+    kernel: str
+    artifact: str
+    run: RunForm
+
+    def one_by_one(self, grid: Sequence[int], arguments: Sequence[Any]) -> None:
+        """Run the artifact; arrays are changed in place."""
+        module = types.ModuleType("told")
+        exec(compile(self.artifact, "told.py", "exec"), module.__dict__)
+        module.launch(module.__dict__[self.kernel], grid, *arguments)
+
+    def at_once(
+        self, grid: Sequence[int], arguments: Sequence[Any], most_elements: int = ALL_AT_ONCE
+    ) -> None:
+        """Run the run form, as many programs at once as `most_elements` allows."""
+        programs = Programs(grid)
+        memory = PlainMemory(programs)
+        values = [
+            value_of(memory, parameter, argument)
+            for parameter, argument in zip(self.run.parameters, arguments, strict=True)
+        ]
+        tells = Tells(programs, Places(self.run.places))
+        Kernel(self.run, programs, memory, tells).run(values, most_elements=most_elements)
+
+
+def value_of(memory: PlainMemory, parameter: Parameter, argument: Any) -> Any:
+    """What the run form gets for an array or a number."""
+    kind = parameter.type
+    if kind.startswith("*"):
+        return memory.pointer(argument, dtype_named(kind[1:]))
+    if not kind.startswith("tensordesc"):
+        return np.array([argument]).astype(dtype_named(kind))
+    element, _, block = kind[len("tensordesc<") : -2].partition("[")
+    base = memory.pointer(argument, dtype_named(element))
+    strides = [np.array([stride // argument.itemsize]) for stride in argument.strides]
+    shape = [np.array([size]) for size in argument.shape]
+    return TensorDescriptor(base, shape, strides, tuple(int(size) for size in block.split(",")))
+
+
+def forms_of(ir: str | bytes, stage: str = "ttir") -> Forms:
+    """Both forms of IR."""
+    text = ir if isinstance(ir, str) else ir.decode()
+    generic, symbol = generic_form(text, TARGET, stage)
+    told = Told(symbol, stage, ())
+    artifact = module_text(module_of(generic), told, {})
+    return Forms(symbol, artifact, run_form(module_of(generic), told, {}))
+
+
+def compiled(children: Children, source: Source) -> tuple[Forms, Forms]:
+    """The forms of a kernel from `source` and from `ttir`."""
+    made = compile_kernel(children, source, stop_after="ttir")
+    assert made.failure is None, made.failure
+    return forms_of(made.stages["source"], "source"), forms_of(made.stages["ttir"], "ttir")
+
+
+@cache
+def mix() -> dict[str, Source]:
+    """One request of the benchmarks for each of its kernels and each of their flags."""
+    found = {}
+    for request in Mix().real():
+        sizes = dict(request["constexprs"])
+        signature = {}
+        for name, kind in request["signature"].items():
+            kind, _, hint = kind.partition(":")
+            if hint == "1":
+                sizes[name] = 1
+            else:
+                signature[name] = kind
+        flags = [v for v in sizes.values() if isinstance(v, str) or v is True]
+        name = "-".join([request["kernel"], *map(str, flags)])
+        wanted = {**request, "signature": signature, "constexprs": sizes}
+        source = wanted.pop("source")
+        found.setdefault(name, Source(Path("user.py"), source, wanted))
+    return found
