@@ -119,8 +119,7 @@ class Watch:
 
         Raises `Stopped` for one that is out of bounds or misaligned: nothing was touched then.
         """
-        self.accesses += 1
-        self._check_count()
+        self.count(1)
         pointers, size = touch.pointers, touch.size
         whole = mask is None or bool(mask.all())
         live = None if whole or mask is None else np.broadcast_to(mask, pointers.shape)
@@ -165,7 +164,9 @@ class Watch:
         if slot is not None and self._trace.wants(place.program):
             self._trace.add(Lanes(touch, slot, live), place)
 
-    def _check_count(self) -> None:
+    def count(self, accesses: int) -> None:
+        """Count accesses. Raises `TooManyAccesses`."""
+        self.accesses += accesses
         if self._max_accesses is not None and self.accesses > self._max_accesses:
             raise TooManyAccesses
 

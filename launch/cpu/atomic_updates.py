@@ -1,0 +1,89 @@
+"""Atomic operations on elements of memory, lane after lane: each meets what those before it left.
+
+Where nobody asks what was there before, all lanes are combined in one NumPy operation, which takes
+them in the same order and rounds each step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from launch.buffers.element_types import Array
+
+_COMBINED: dict[str, Any] = {
+    "add": np.add, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "max": np.fmax, "min": np.fmin, "umax": np.maximum, "umin": np.minimum,
+}  # fmt: skip
+_OF_BITS = frozenset({"umax", "umin"})
+
+
+class UnknownAtomic(NotImplementedError):
+    """There is no atomic operation of this kind."""
+
+
+def update(kind: str, elements: Array, index: Array, values: Array) -> None:
+    """Combine `values` into `elements` at `index`, both flat and in the order of the lanes."""
+    if kind == "xchg":
+        elements[index] = values  # of equal places the last one stays
+        return
+    elements, values = _as_combined(kind, elements), _as_combined(kind, values)
+    _operation(kind).at(elements, index, values)
+
+
+def update_and_tell(kind: str, elements: Array, index: Array, values: Array) -> Array:
+    """Do the same, and return what was there before each lane.
+
+    Lanes with a place of their own go together; those that meet go place by place.
+    """
+    cells, given = _as_combined(kind, elements), _as_combined(kind, values)
+    before = cells.take(index)
+    order = np.argsort(index, kind="stable")
+    _, starts, counts = np.unique(index[order], return_index=True, return_counts=True)
+    alone = order[starts[counts == 1]]
+    cells[index[alone]] = _steps(kind, np.stack([before[alone], given[alone]]))[1]
+    meeting = counts > 1
+    for start, count in zip(starts[meeting].tolist(), counts[meeting].tolist(), strict=True):
+        lanes = order[start : start + count]
+        held = _steps(kind, np.append(before[lanes[0]], given[lanes]))
+        before[lanes] = held[:-1]
+        cells[index[lanes[0]]] = held[-1]
+    return before.view(elements.dtype)
+
+
+def _steps(kind: str, values: Array) -> Array:
+    """Return what is held after each row of values: the first is what was held before."""
+    if kind == "xchg":
+        return values
+    found: Array = _operation(kind).accumulate(values, axis=0, dtype=values.dtype)
+    return found
+
+
+def compare_and_swap(elements: Array, index: Array, expected: Array, values: Array) -> Array:
+    """Put each of `values` where its `expected` bits are; return what was there before."""
+    bits = f"u{elements.itemsize}"
+    cells, wanted, given = (
+        np.ascontiguousarray(a).view(bits) for a in (elements, expected, values)
+    )
+    before = cells.take(index)
+    if np.unique(index).size == index.size:
+        cells[index] = np.where(before == wanted, given, before)
+        return before.view(elements.dtype)
+    for lane, place in enumerate(index.tolist()):
+        before[lane] = cells[place]
+        if before[lane] == wanted[lane]:
+            cells[place] = given[lane]
+    return before.view(elements.dtype)
+
+
+def _operation(kind: str) -> Any:
+    if kind not in _COMBINED:
+        message = f"there is no atomic operation {kind!r}"
+        raise UnknownAtomic(message)
+    return _COMBINED[kind]
+
+
+def _as_combined(kind: str, values: Array) -> Array:
+    """Return the same memory as numbers that the operation combines as Triton means it."""
+    return values.view(f"u{values.itemsize}") if kind in _OF_BITS else values

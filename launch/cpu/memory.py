@@ -1,0 +1,221 @@
+"""The memory of the programs that run at once: every access is looked at, many programs in one go.
+
+A look only says that something may be wrong (`Suspected`); what it is, `Watch` finds, for which
+programs run one after the other, exactly as on Triton's interpreter. Nothing that is wrong is
+touched, and addresses are made up, so that nothing else can be.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from launch.buffers.element_types import Array
+from launch.checks.access import Access, Touch, Way
+from launch.checks.checked_memory import Watch
+from launch.checks.suspicion import Suspected, Suspicion
+from launch.cpu import atomic_updates
+from launch.cpu.located import Located, Locator
+from launch.cpu.pointer import Pointer
+from launch.cpu.programs import Programs
+
+Shape = tuple[int, ...]
+
+
+class ProgramMemory:
+    """Loads, stores and atomics of `programs`. Values have their leading axis, of all or of 1.
+
+    While it `is_exact`, programs run one at a time, and each access goes to `watch` first.
+    """
+
+    def __init__(
+        self, programs: Programs, locator: Locator, watch: Watch, suspicion: Suspicion
+    ) -> None:
+        self._programs, self._locator = programs, locator
+        self._watch, self._suspicion = watch, suspicion
+        self.is_exact = False
+
+    def load(
+        self,
+        pointer: Pointer,
+        mask: Any = None,
+        other: Any = None,
+        shape: Shape = (),
+        *,
+        way: Way | None = None,
+    ) -> Array:
+        """Return what is at `pointer` where `mask` is true, `other` (or 0) elsewhere."""
+        live = self._live(mask, pointer.offset)
+        self._admit(Access.LOAD, pointer, live, None, shape, None, way)
+        bits = _bits_of(pointer.dtype)
+        found = None
+        for lanes in self._locator.located(pointer, live):
+            self._look_at_load(lanes)
+            values = lanes.values()
+            if lanes.live is not None:
+                rest = _as_bits(other, pointer.dtype) if found is None else found
+                values = np.where(lanes.live, values.view(bits), rest)
+            found = values
+        if found is None:
+            found = _as_bits(other, pointer.dtype)
+            rank = max(a.ndim for a in (live, pointer.offset, found) if a is not None)
+            found = np.broadcast_to(found, np.broadcast_shapes(found.shape, (1,) * rank))
+        return found != 0 if pointer.dtype.kind == "b" else found.view(pointer.dtype)
+
+    def store(
+        self,
+        pointer: Pointer,
+        value: Any,
+        mask: Any = None,
+        shape: Shape = (),
+        *,
+        way: Way | None = None,
+    ) -> None:
+        """Put `value` to `pointer` where `mask` is true. Of equal places the last one stays."""
+        values = np.asarray(value, pointer.dtype)
+        live = self._live(mask, pointer.offset, values)
+        self._admit(Access.STORE, pointer, live, values, shape, None, way)
+        for lanes in self._locator.located(pointer, live):
+            wide = lanes.shape_with(values)
+            cells, given = lanes.cells(wide), lanes.picked(values, wide)
+            if self.is_exact:
+                lanes.elements[cells] = given
+                continue
+            numbers = self._numbers(lanes, wide)
+            self._suspicion.store(lanes.allocation, cells, given, numbers)
+            lanes.elements[cells] = given
+            if self._suspicion.races is not None:
+                _check_kept(lanes.elements, cells, given)
+
+    def atomic(
+        self,
+        kind: str,
+        pointer: Pointer,
+        value: Any,
+        mask: Any,
+        shape: Shape,
+        is_used: bool,
+        *,
+        semantics: str | None = None,
+        way: Way | None = None,
+    ) -> Any:
+        """Combine every lane's value into memory; return what was there before, if it is used."""
+        wide = (self._programs.count, *shape)
+        before = np.zeros(wide, pointer.dtype) if is_used else None
+        for lanes, cells in self._updated(pointer, mask, wide, semantics, way):
+            given = lanes.picked(np.asarray(value, pointer.dtype), wide).reshape(-1)
+            if before is None:
+                atomic_updates.update(kind, lanes.elements, cells, given)
+            else:
+                met = atomic_updates.update_and_tell(kind, lanes.elements, cells, given)
+                before[lanes.mask(wide)] = met
+        return before
+
+    def compare_and_swap(
+        self,
+        pointer: Pointer,
+        expected: Any,
+        value: Any,
+        shape: Shape,
+        *,
+        semantics: str | None = None,
+    ) -> Array:
+        """Put `value` where `expected` is, lane after lane; return what was there before."""
+        wide = (self._programs.count, *shape)
+        before = np.zeros(wide, pointer.dtype)
+        for lanes, cells in self._updated(pointer, None, wide, semantics, None):
+            wanted, given = (
+                lanes.picked(np.asarray(operand, pointer.dtype), wide).reshape(-1)
+                for operand in (expected, value)
+            )
+            met = atomic_updates.compare_and_swap(lanes.elements, cells, wanted, given)
+            before[lanes.mask(wide)] = met
+        return before
+
+    def _updated(
+        self, pointer: Pointer, mask: Any, wide: Shape, semantics: str | None, way: Way | None
+    ) -> list[tuple[Located, Array]]:
+        """Return the lanes of an atomic operation, a program's own each, and their flat cells."""
+        live = self._live(mask, pointer.offset, np.broadcast_to(True, wide))
+        way = way or (Way.UNMASKED if live is None else Way.MASKED)
+        self._admit(Access.ATOMIC, pointer, live, None, wide[1:], semantics or "RELAXED", way)
+        found = []
+        for lanes in self._locator.located(pointer, live):
+            cells = lanes.cells(wide).reshape(-1)
+            if not self.is_exact:
+                numbers, size = self._numbers(lanes, wide), pointer.dtype.itemsize
+                if numbers is not None and lanes.live is None:
+                    numbers = np.broadcast_to(numbers, wide).reshape(-1)
+                self._suspicion.update(lanes.allocation, cells, size, numbers)
+            found.append((lanes, cells))
+        return found
+
+    def _live(self, mask: Any, *others: Array | None) -> Array | None:
+        """Return which lanes take part, `None` for all."""
+        active = self._programs.active
+        if active is not None:
+            arrays = [array for array in (mask, *others) if array is not None]
+            if any(array.shape[0] > 1 for array in arrays):
+                rank = max(array.ndim for array in arrays) - 1
+                active = active.reshape(-1, *(1,) * rank)
+                mask = active if mask is None else mask & active
+        return None if mask is None or mask.all() else mask
+
+    def _admit(
+        self,
+        access: Access,
+        pointer: Pointer,
+        live: Array | None,
+        values: Array | None,
+        shape: Shape,
+        semantics: str | None,
+        way: Way | None,
+    ) -> None:
+        """Count an access; have the one program's lanes checked where that is to be exact."""
+        active = self._programs.active
+        if not self.is_exact:
+            count = self._programs.count if active is None else int(np.count_nonzero(active))
+            self._watch.count(count)
+            return
+        way = way or (Way.UNMASKED if live is None else Way.MASKED)
+        addresses = np.broadcast_to(pointer.address[0], shape).astype(np.uint64)
+        given = None if values is None else np.broadcast_to(values[0], shape)
+        touch = Touch(access, addresses, pointer.dtype.itemsize, given, semantics, way)
+        self._watch.admit(touch, None if live is None else np.broadcast_to(live[0], shape))
+
+    def _look_at_load(self, lanes: Located) -> None:
+        if self.is_exact or not self._suspicion.wants_loads(lanes.allocation):
+            return
+        shape = lanes.indices.shape
+        if lanes.live is not None:
+            shape = np.broadcast_shapes(shape, lanes.live.shape)
+        size = lanes.elements.itemsize
+        numbers = self._numbers(lanes, shape)
+        self._suspicion.load(lanes.allocation, lanes.cells(shape), size, numbers)
+
+    def _numbers(self, lanes: Located, shape: Shape) -> Array | None:
+        """Return the numbers of the programs whose the lanes are, as `Suspicion` takes them."""
+        numbers = self._programs.numbers.astype(np.int32)
+        if numbers.size > 1 and shape[0] == 1:
+            return None
+        numbers = numbers.reshape(-1, *(1,) * (len(shape) - 1))
+        return numbers if lanes.live is None else lanes.picked(numbers, shape)
+
+
+def _check_kept(elements: Array, cells: Array, values: Array) -> None:
+    """Raise `Suspected` where lanes of one store wrote different values to one place."""
+    bits = np.dtype(f"u{elements.itemsize}")
+    if (elements.view(bits).take(cells) != values.view(bits)).any():
+        raise Suspected
+
+
+def _bits_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type that elements are moved as: NumPy's own types as they are."""
+    return np.dtype(f"u{dtype.itemsize}") if dtype.num > 255 or dtype.kind == "b" else dtype
+
+
+def _as_bits(other: Any, dtype: np.dtype[Any]) -> Array:
+    """Return what lanes hold that load nothing."""
+    values = np.asarray(0 if other is None else other).astype(dtype)
+    return np.atleast_1d(values).view(_bits_of(dtype))
