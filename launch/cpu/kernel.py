@@ -11,6 +11,7 @@ import numpy as np
 
 from compiler.numpy_module.run_form import RUN_FILE, RunForm
 from compiler.numpy_module.support import number_ops
+from launch.buffers.element_types import Array
 from launch.cpu import tensor_ops
 from launch.cpu.control_flow import Branch, Paths, Rounds, chosen, loop
 from launch.cpu.descriptors import DescriptorAccesses, TensorDescriptor
@@ -50,12 +51,20 @@ class Kernel:
         """
         width, height, depth = self._programs.grid
         total = width * height * depth
-        size = max(1, most_elements // self._form.largest_tile) if self._form.is_batchable else 1
+        size = self.batch_size(most_elements)
+        for first in range(0, total, size):
+            numbers = np.arange(first, min(first + size, total), dtype=np.int64)
+            self.run_batch(total - 1 - numbers if backwards else numbers, arguments)
+
+    def batch_size(self, most_elements: int) -> int:
+        """Return how many programs run at once, with `most_elements` in the largest tile of all."""
+        return max(1, most_elements // self._form.largest_tile) if self._form.is_batchable else 1
+
+    def run_batch(self, numbers: Array, arguments: Sequence[Any]) -> None:
+        """Run the programs of these numbers at once. Raises what a memory or assertion raises."""
+        self._programs.begin(numbers)
         with np.errstate(all="ignore"):
-            for first in range(0, total, size):
-                numbers = np.arange(first, min(first + size, total), dtype=np.int64)
-                self._programs.begin(total - 1 - numbers if backwards else numbers)
-                self._function(*arguments)
+            self._function(*arguments)
 
 
 def _numbers() -> dict[str, Any]:

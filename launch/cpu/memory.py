@@ -73,7 +73,7 @@ class ProgramMemory:
         way: Way | None = None,
     ) -> None:
         """Put `value` to `pointer` where `mask` is true. Of equal places the last one stays."""
-        values = np.asarray(value, pointer.dtype)
+        values = np.atleast_1d(np.asarray(value, pointer.dtype))
         live = self._live(mask, pointer.offset, values)
         self._admit(Access.STORE, pointer, live, values, shape, None, way)
         for lanes in self._locator.located(pointer, live):
@@ -153,6 +153,8 @@ class ProgramMemory:
 
     def _live(self, mask: Any, *others: Array | None) -> Array | None:
         """Return which lanes take part, `None` for all."""
+        if mask is not None and not isinstance(mask, np.ndarray):
+            mask = np.atleast_1d(mask)  # a constant
         active = self._programs.active
         if active is not None:
             arrays = [array for array in (mask, *others) if array is not None]

@@ -10,6 +10,7 @@ import numpy as np
 from launch.buffers.element_types import Array
 from launch.checks import finding
 from launch.checks.finding import Stopped
+from launch.checks.suspicion import Suspected
 from launch.cpu.places import Places
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import Programs
@@ -49,6 +50,8 @@ class Tells:
         if self._programs.active is not None:
             fails = fails & self._programs.active
         if fails.any():
+            if self._programs.count > 1:
+                raise Suspected
             first = self._programs.first_active() if fails.size == 1 else int(fails.argmax())
             place = self._places.here(self._programs.program_at(first))
             raise Stopped(finding.assertion_failed(words, place))

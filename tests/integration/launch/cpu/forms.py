@@ -27,7 +27,7 @@ from launch.cpu.tells import Tells
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import Kernel as Source
 from tests.integration.compiler.kernels import compile_kernel
-from tests.integration.launch.cpu.plain_memory import PlainMemory
+from tests.unit.launch.cpu.array_memory import ArrayMemory
 
 TARGET = Target("cuda", 90, 32)
 ALL_AT_ONCE = 1 << 40
@@ -52,24 +52,26 @@ class Forms:
     ) -> None:
         """Run the run form, as many programs at once as `most_elements` allows."""
         programs = Programs(grid)
-        memory = PlainMemory(programs)
+        memory = ArrayMemory()
         values = [
             value_of(memory, parameter, argument)
             for parameter, argument in zip(self.run.parameters, arguments, strict=True)
         ]
         tells = Tells(programs, Places(self.run.places))
-        Kernel(self.run, programs, memory, tells).run(values, most_elements=most_elements)
+        Kernel(self.run, programs, memory.of(programs), tells).run(
+            values, most_elements=most_elements
+        )
 
 
-def value_of(memory: PlainMemory, parameter: Parameter, argument: Any) -> Any:
+def value_of(memory: ArrayMemory, parameter: Parameter, argument: Any) -> Any:
     """What the run form gets for an array or a number."""
     kind = parameter.type
     if kind.startswith("*"):
-        return memory.pointer(argument, dtype_named(kind[1:]))
+        return memory.pointer(argument, kind[1:])
     if not kind.startswith("tensordesc"):
         return np.array([argument]).astype(dtype_named(kind))
     element, _, block = kind[len("tensordesc<") : -2].partition("[")
-    base = memory.pointer(argument, dtype_named(element))
+    base = memory.pointer(argument, element)
     strides = [np.array([stride // argument.itemsize]) for stride in argument.strides]
     shape = [np.array([size]) for size in argument.shape]
     return TensorDescriptor(base, shape, strides, tuple(int(size) for size in block.split(",")))

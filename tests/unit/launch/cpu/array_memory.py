@@ -1,0 +1,60 @@
+"""The checked memory of the CPU device over NumPy arrays, which are changed in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from compiler.numpy_module.support.launching import dtype_named
+from launch.buffers.allocation import Allocation, Leaf
+from launch.checks.addresses import AddressSpace
+from launch.checks.checked_memory import Watch
+from launch.checks.finding import KernelPlace
+from launch.checks.modified_inputs import ModifiedInputs
+from launch.checks.suspicion import RaceSuspicion, Suspicion
+from launch.checks.written_memory import WrittenBytes, WrittenElements
+from launch.cpu.located import Locator
+from launch.cpu.memory import ProgramMemory
+from launch.cpu.pointer import Pointer
+from launch.cpu.programs import Programs
+
+
+class ArrayMemory:
+    """Contiguous arrays as arguments `x0`, `x1` and so on."""
+
+    def __init__(self) -> None:
+        self.allocations: list[Allocation] = []
+        self.leaves: list[Leaf] = []
+        self.space = AddressSpace(self.allocations)
+
+    def pointer(self, array: Any, kind: str, *, output: bool = True) -> Pointer:
+        """The pointer to the first element of an array of Triton's type `kind`."""
+        return self.view(array, kind, elements=array.size, output=output)
+
+    def view(
+        self, array: Any, kind: str, *, elements: int, first: int = 0, output: bool = True
+    ) -> Pointer:
+        """The pointer to `elements` of an array's elements, from the `first` on."""
+        number, name = len(self.allocations), f"x{len(self.allocations)}"
+        self.allocations.append(Allocation(name, kind, output, array.reshape(-1)))
+        shape = array.shape if elements == array.size else (elements,)
+        steps = [int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
+        self.leaves.append(Leaf(name, shape, tuple(steps), first, number, kind, output))
+        return Pointer(self.space.place(self.leaves[-1]), dtype_named(kind))
+
+    def of(
+        self,
+        programs: Programs,
+        *,
+        written: WrittenElements | None = None,
+        written_bytes: WrittenBytes | None = None,
+        races: RaceSuspicion | None = None,
+    ) -> ProgramMemory:
+        """The memory of programs, once all pointers are made."""
+        watch = Watch(self.space, self.allocations, lambda: KernelPlace(None, None, (0, 0, 0)))
+        nothing = WrittenElements([], [])
+        suspicion = Suspicion(
+            ModifiedInputs(self.allocations), written or nothing, written_bytes, races
+        )
+        return ProgramMemory(programs, Locator(self.space, self.allocations), watch, suspicion)
