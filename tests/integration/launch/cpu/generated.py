@@ -1,0 +1,283 @@
+"""Kernels at random: programs that branch, loop and return each in their own way, as TTIR.
+
+Every program reads and writes its own `AREA` elements only, so that it makes no difference which
+of them run at once. Scalars decide, and they come of the program's number and of memory.
+"""
+
+from __future__ import annotations
+
+import random
+
+AREA = 2048
+T, P, I = "tensor<8xi32>", "!tt.ptr<i32>", "i32"
+PT = "tensor<8x!tt.ptr<i32>>"
+_BINARY = ("addi", "subi", "muli", "xori", "andi", "ori", "divsi", "remsi", "minsi", "maxui")
+_PREDICATES = ("eq", "ne", "slt", "sge", "ult", "ugt")
+
+
+class Writer:
+    """Writes one kernel; `values` are the names that may be used, by type."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._lines: list[str] = []
+        self._count = 0
+        self._loops = 0
+
+    def kernel(self) -> str:
+        """A module with a helper that returns early, and a kernel that calls it."""
+        helper = self._function("private", "helper", "%a: i32, %b: i32", I, {I: ["%a", "%b"]})
+        body = self._function("public", "k", "%p: !tt.ptr<i32>, %n: i32", "", {I: ["%n"]})
+        return f"module {{\n{helper}\n{body}\n}}"
+
+    def _function(
+        self, visibility: str, name: str, parameters: str, result: str, known: dict[str, list[str]]
+    ) -> str:
+        self._lines, self._loops = [], 0
+        values = {I: list(known[I]), T: [], P: [], "i1": []}
+        for number in (0, 1, 3, 7, 63):
+            values[I].append(self._let(f"arith.constant {number} : i32"))
+        self._zero, self._one, self._three, self._seven, self._most = values[I][-5:]
+        is_kernel = visibility == "public"
+        if is_kernel:
+            self._begin(values)
+        values["i1"].append(self._compared(values))
+        for _ in range(self._random.randint(1, 3)):
+            self._statements(values, 4, 0, is_kernel)
+            if self._random.random() < 0.5:
+                self._early_return(values, result)
+            elif self._random.random() < 0.5:
+                self._meeting(values, is_kernel)
+        self._statements(values, 3, 0, is_kernel)
+        if is_kernel:
+            self._say(f"tt.store {values[P][0]}, {self._pick(values, I)} : !tt.ptr<i32>")
+            self._store(values)
+        self._say(f"tt.return {self._pick(values, I)} : i32" if result else "tt.return")
+        arrow = f" -> {result}" if result else ""
+        lines = "\n".join(self._lines)
+        return f"tt.func {visibility} @{name}({parameters}){arrow} {{\n{lines}\n}}"
+
+    def _begin(self, values: dict[str, list[str]]) -> None:
+        pid = self._let("tt.get_program_id x : i32")
+        area = self._let(f"arith.constant {AREA} : i32")
+        start = self._let(f"arith.muli {pid}, {area} : i32")
+        pointer = self._let(f"tt.addptr %p, {start} : !tt.ptr<i32>, i32")
+        other = self._let(f"tt.addptr {pointer}, {self._most} : !tt.ptr<i32>, i32")
+        values[P] += [pointer, other]
+        values[I] += [pid, self._let(f"tt.load {other} : !tt.ptr<i32>")]
+        lanes = self._let("tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32>")
+        values[T] += [lanes, self._let(f"tt.splat {pid} : i32 -> tensor<8xi32>")]
+
+    def _statements(
+        self, values: dict[str, list[str]], count: int, depth: int, is_kernel: bool
+    ) -> None:
+        kinds = [self._scalar, self._scalar, self._decision]
+        if is_kernel:
+            kinds += [self._tensor, self._tensor, self._load, self._store, self._sum]
+        if is_kernel and depth == 0:
+            kinds += [self._call]
+        if depth < 3:
+            kinds += [self._if, self._if, self._for, self._while]
+        for _ in range(self._random.randint(1, count)):
+            kind = self._random.choice(kinds)
+            if kind in (self._if, self._for, self._while):
+                kind(values, depth, is_kernel)
+            else:
+                kind(values)
+
+    def _scalar(self, values: dict[str, list[str]]) -> None:
+        a, b = self._pick(values, I), self._pick(values, I)
+        name = self._random.choice(_BINARY)
+        if name in ("divsi", "remsi"):
+            b = self._let(f"arith.ori {b}, {self._one} : i32")
+        values[I].append(self._let(f"arith.{name} {a}, {b} : i32"))
+        if self._random.random() < 0.2:
+            values[I].append(self._let(f"arith.extsi {self._pick(values, 'i1')} : i1 to i32"))
+
+    def _tensor(self, values: dict[str, list[str]]) -> None:
+        a, b = self._pick(values, T), self._pick(values, T)
+        if self._random.random() < 0.5:
+            b = self._let(f"tt.splat {self._pick(values, I)} : i32 -> {T}")
+        name = self._random.choice(_BINARY[:6])
+        values[T].append(self._let(f"arith.{name} {a}, {b} : {T}"))
+        if self._random.random() < 0.3:
+            mask = self._let(f"arith.cmpi slt, {a}, {b} : {T}")
+            made = self._let(f"arith.select {mask}, {a}, {values[T][-1]} : tensor<8xi1>, {T}")
+            values[T].append(made)
+
+    def _decision(self, values: dict[str, list[str]]) -> None:
+        values["i1"].append(self._compared(values))
+        condition = self._pick(values, "i1")
+        kind = self._random.choice([I, T, P] if values[P] else [I])
+        if kind == T:
+            values[T].append(self._chosen(condition, values, T))
+        else:
+            values[kind].append(self._chosen(condition, values, kind))
+
+    def _chosen(self, condition: str, values: dict[str, list[str]], kind: str) -> str:
+        a, b = self._pick(values, kind), self._pick(values, kind)
+        return self._let(f"arith.select {condition}, {a}, {b} : {kind}")
+
+    def _compared(self, values: dict[str, list[str]]) -> str:
+        a, b = self._pick(values, I), self._pick(values, I)
+        if self._random.random() < 0.7:  # a small number, so that programs differ
+            a = self._let(f"arith.andi {a}, {self._three} : i32")
+            b = self._let(f"arith.andi {b}, {self._three} : i32")
+        return self._let(f"arith.cmpi {self._random.choice(_PREDICATES)}, {a}, {b} : i32")
+
+    def _places(self, values: dict[str, list[str]]) -> str:
+        most = self._let(f"tt.splat {self._most} : i32 -> {T}")
+        index = self._let(f"arith.andi {self._pick(values, T)}, {most} : {T}")
+        pointer = self._let(f"tt.splat {self._pick(values, P)} : {P} -> {PT}")
+        return self._let(f"tt.addptr {pointer}, {index} : {PT}, {T}")
+
+    def _load(self, values: dict[str, list[str]]) -> None:
+        places = self._places(values)
+        values[T].append(self._let(f"tt.load {places} : {PT}"))
+        values[I].append(self._let(f"tt.load {self._pick(values, P)} : {P}"))
+
+    def _store(self, values: dict[str, list[str]]) -> None:
+        places, value = self._places(values), self._pick(values, T)
+        if self._random.random() < 0.5:
+            self._say(f"tt.store {places}, {value} : {PT}")
+            return
+        mask = self._let(f"arith.cmpi slt, {value}, {self._pick(values, T)} : {T}")
+        self._say(f"tt.store {places}, {value}, {mask} : {PT}")
+
+    def _sum(self, values: dict[str, list[str]]) -> None:
+        made = self._name()
+        self._say(
+            f'{made} = "tt.reduce"({self._pick(values, T)}) <{{axis = 0 : i32}}> ({{\n'
+            "^bb0(%u: i32, %v: i32):\n%w = arith.addi %u, %v : i32\n"
+            f"tt.reduce.return %w : i32\n}}) : ({T}) -> i32"
+        )
+        values[I].append(made)
+
+    def _call(self, values: dict[str, list[str]]) -> None:
+        a, b = self._pick(values, I), self._pick(values, I)
+        values[I].append(self._let(f"tt.call @helper({a}, {b}) : (i32, i32) -> i32"))
+
+    def _if(self, values: dict[str, list[str]], depth: int, is_kernel: bool) -> None:
+        kinds = self._carried(values)
+        made, condition = self._name(), self._pick(values, "i1")
+        arrow = f" -> ({', '.join(kinds)})" if kinds else ""
+        self._say(f"{made + f':{len(kinds)} = ' if kinds else ''}scf.if {condition}{arrow} {{")
+        for side in range(2 if kinds or self._random.random() < 0.5 else 1):
+            if side:
+                self._say("} else {")
+            inner = {kind: list(names) for kind, names in values.items()}
+            self._statements(inner, 2, depth + 1, is_kernel)
+            self._yield("scf.yield", [self._last(inner, kind) for kind in kinds], kinds)
+        self._say("}")
+        self._results(values, made, kinds)
+
+    def _for(self, values: dict[str, list[str]], depth: int, is_kernel: bool) -> None:
+        if self._loops >= 5:
+            return
+        self._loops += 1
+        kinds = self._carried(values)
+        end = self._let(f"arith.andi {self._pick(values, I)}, {self._seven} : i32")
+        if self._random.random() < 0.3:
+            end = self._three
+        made, number = self._name(), self._name()
+        names = [self._name() for _ in kinds]
+        first = [self._pick(values, kind) for kind in kinds]
+        pairs = ", ".join(f"{a} = {b}" for a, b in zip(names, first, strict=True))
+        carried = f" iter_args({pairs}) -> ({', '.join(kinds)})" if kinds else ""
+        left = f"{made}:{len(kinds)} = " if kinds else ""
+        step = self._random.choice([self._one, self._three])
+        self._say(f"{left}scf.for {number} = {self._zero} to {end} step {step}{carried} : i32 {{")
+        inner = {kind: list(known) for kind, known in values.items()}
+        inner[I].append(number)
+        for kind, name in zip(kinds, names, strict=True):
+            inner[kind].append(name)
+        self._statements(inner, 2, depth + 1, is_kernel)
+        self._yield("scf.yield", [self._moved(inner, kind) for kind in kinds], kinds)
+        self._say("}")
+        self._results(values, made, kinds)
+
+    def _moved(self, inner: dict[str, list[str]], kind: str) -> str:
+        """What a loop carries on: of pointers one that moves."""
+        if kind != P:
+            return self._last(inner, kind)
+        return self._let(f"tt.addptr {inner[P][-1]}, {self._one} : {P}, i32")
+
+    def _while(self, values: dict[str, list[str]], depth: int, is_kernel: bool) -> None:
+        if self._loops >= 5:
+            return
+        self._loops += 1
+        most = self._let(f"arith.andi {self._pick(values, I)}, {self._seven} : i32")
+        made, a, b, c, d, go = (self._name() for _ in range(6))
+        start = self._pick(values, I)
+        self._say(
+            f"{made}:2 = scf.while ({a} = {self._zero}, {b} = {start}) : (i32, i32) -> (i32, i32) {{"
+        )
+        self._say(f"{go} = arith.cmpi slt, {a}, {most} : i32")
+        twice = self._let(f"arith.addi {b}, {a} : i32")
+        self._say(f"scf.condition({go}) {a}, {twice} : i32, i32")
+        self._say(f"}} do {{\n^bb0({c}: i32, {d}: i32):")
+        inner = {kind: list(known) for kind, known in values.items()}
+        inner[I] += [c, d]
+        self._statements(inner, 2, depth + 1, False)
+        following = self._let(f"arith.addi {c}, {self._one} : i32")
+        self._yield("scf.yield", [following, self._last(inner, I)], [I, I])
+        self._say("}")
+        self._results(values, made, [I, I])
+
+    def _early_return(self, values: dict[str, list[str]], result: str) -> None:
+        name = self._name()[1:]
+        condition = self._compared(values)
+        self._say(f"cf.cond_br {condition}, ^return{name}, ^next{name}\n^return{name}:")
+        if values[P]:
+            self._say(f"tt.store {values[P][0]}, {self._pick(values, I)} : !tt.ptr<i32>")
+        self._say(f"tt.return {self._pick(values, I)} : i32" if result else "tt.return")
+        self._say(f"^next{name}:")
+
+    def _meeting(self, values: dict[str, list[str]], is_kernel: bool) -> None:
+        """Blocks that part and meet again, each with a value."""
+        name = self._name()[1:]
+        condition = self._compared(values)
+        self._say(f"cf.cond_br {condition}, ^a{name}, ^b{name}({self._pick(values, I)} : i32)")
+        self._say(f"^a{name}:")
+        inner = {kind: list(known) for kind, known in values.items()}
+        self._statements(inner, 2, 2, is_kernel)
+        again = self._compared(inner)
+        one, two = self._last(inner, I), self._pick(inner, I)
+        self._say(f"cf.cond_br {again}, ^b{name}({one} : i32), ^c{name}({two} : i32)")
+        argument, other = self._name(), self._name()
+        self._say(f"^b{name}({argument}: i32):")
+        inner = {kind: list(known) for kind, known in values.items()}
+        inner[I].append(argument)
+        self._statements(inner, 2, 2, is_kernel)
+        self._say(f"cf.br ^c{name}({self._last(inner, I)} : i32)\n^c{name}({other}: i32):")
+        values[I].append(other)
+
+    def _carried(self, values: dict[str, list[str]]) -> list[str]:
+        kinds = [I, T, P] if values[P] else [I]
+        return [self._random.choice(kinds) for _ in range(self._random.randint(0, 3))]
+
+    def _results(self, values: dict[str, list[str]], made: str, kinds: list[str]) -> None:
+        for number, kind in enumerate(kinds):
+            values[kind].append(f"{made}#{number}")
+
+    def _yield(self, word: str, names: list[str], kinds: list[str]) -> None:
+        self._say(f"{word} {', '.join(names)} : {', '.join(kinds)}" if kinds else word)
+
+    def _last(self, values: dict[str, list[str]], kind: str) -> str:
+        return values[kind][-1] if self._random.random() < 0.7 else self._pick(values, kind)
+
+    def _pick(self, values: dict[str, list[str]], kind: str) -> str:
+        known = values[kind]
+        return self._random.choice(known[-4:] if self._random.random() < 0.6 else known)
+
+    def _let(self, text: str) -> str:
+        name = self._name()
+        self._say(f"{name} = {text}")
+        return name
+
+    def _name(self) -> str:
+        self._count += 1
+        return f"%v{self._count}"
+
+    def _say(self, line: str) -> None:
+        self._lines.append(line)

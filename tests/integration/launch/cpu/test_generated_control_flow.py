@@ -1,0 +1,29 @@
+"""Programs that differ in what they do give, at once, what each gives by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.integration.launch.cpu.forms import ALL_AT_ONCE, forms_of
+from tests.integration.launch.cpu.generated import AREA, Writer
+
+PROGRAMS = 9
+SEEDS = 40
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_generated_kernels(seed: int) -> None:
+    forms = forms_of(Writer(seed).kernel())
+    random = np.random.default_rng(seed)
+    memory = random.integers(-(2**31), 2**31, PROGRAMS * AREA).astype(np.int32)
+    wanted = memory.copy()
+
+    forms.one_by_one((PROGRAMS, 1, 1), [wanted, 5])
+
+    for most in (1, 4 * forms.run.largest_tile, ALL_AT_ONCE):
+        found = memory.copy()
+        forms.at_once((PROGRAMS, 1, 1), [found, 5], most)
+        np.testing.assert_array_equal(found, wanted)
+    assert forms.run.is_batchable
+    assert (wanted != memory).any()
