@@ -1,0 +1,111 @@
+"""From the arguments of a launch to what the run form of its kernel is called with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler.diagnostic import Failure
+from compiler.json_number import read_number
+from compiler.numpy_module.run_form import Parameter
+from compiler.numpy_module.support.launching import dtype_named
+from launch.buffers.allocation import leaf_of
+from launch.buffers.element_types import Array
+from launch.checks.addresses import AddressSpace
+from launch.cpu.descriptors import TensorDescriptor
+from launch.cpu.pointer import Pointer
+
+_NULL = 0
+
+
+def arguments_of(
+    parameters: Sequence[Parameter],
+    paths: Sequence[str],
+    bound: dict[str, Any],
+    space: AddressSpace,
+) -> list[Any]:
+    """Return a value for each of the `parameters`: those of `bound` that `paths` name, in order.
+
+    Every buffer gets its addresses in `space`. A host descriptor is followed by its shape and its
+    strides, unless the kernel takes these as parameters of their own. Raises `Failure`.
+    """
+    given = [(path, _argument(path, bound)) for path in paths]
+    is_flat = len(given) == len(parameters)
+    left = iter(parameters)
+    found: list[Any] = []
+    try:
+        for path, argument in given:
+            found += _values(path, argument, left, space, is_flat=is_flat)
+    except StopIteration:
+        raise _unlike(parameters, paths) from None
+    if next(left, None) is not None:
+        raise _unlike(parameters, paths)
+    return found
+
+
+def _argument(path: str, bound: dict[str, Any]) -> dict[str, Any]:
+    name, *positions = path.split(".")
+    argument: dict[str, Any] = bound[name]
+    for position in positions:
+        argument = argument["items"][int(position)]
+    return argument
+
+
+def _values(
+    path: str,
+    argument: dict[str, Any],
+    left: Iterator[Parameter],
+    space: AddressSpace,
+    *,
+    is_flat: bool,
+) -> list[Any]:
+    kind = next(left).type
+    match argument["kind"]:
+        case "buffer":
+            return [Pointer(space.place(leaf_of(path, argument)), dtype_named(_element(kind)))]
+        case "none":
+            return [Pointer(_NULL, dtype_named(_element(kind)))]
+        case "descriptor":
+            made = _descriptor(path, argument, kind, space)
+            extents = [] if is_flat else [*made.shape, *made.strides]
+            return [made, *(value.astype(dtype_named(next(left).type)) for value in extents)]
+    return [_scalar(argument, kind)]
+
+
+def _element(kind: str) -> str:
+    """Return the type that a pointer's type points at, of constant memory or not."""
+    return kind.removeprefix("*k") if kind.startswith("*k") else kind.removeprefix("*")
+
+
+def _scalar(argument: dict[str, Any], kind: str) -> Array:
+    value = read_number(argument["value"])
+    dtype = dtype_named(kind)
+    if dtype.kind in "iu":
+        bits = np.array([int(value) % (1 << 64)], np.uint64)  # wide first: 2^31 is an i32's bits
+        return bits.astype(dtype)
+    return np.array([value]).astype(dtype)
+
+
+def _descriptor(
+    path: str, argument: dict[str, Any], kind: str, space: AddressSpace
+) -> TensorDescriptor:
+    base = leaf_of(path, argument["base"])
+    element = kind.removeprefix("tensordesc<").partition("[")[0]
+    start = Pointer(space.place(base), dtype_named(element))
+    return TensorDescriptor(
+        start,
+        [np.array([extent], np.int64) for extent in base.shape],
+        [np.array([stride], np.int64) for stride in base.strides],
+        tuple(argument["block_shape"]),
+        nan=argument["padding"] == "nan",
+    )
+
+
+def _unlike(parameters: Sequence[Parameter], paths: Sequence[str]) -> Failure:
+    message = (
+        f"the kernel's IR takes {len(parameters)} arguments, and the launch gives it "
+        f"{', '.join(paths) or 'none'}"
+    )
+    return Failure("invalid_argument", "request", message)
