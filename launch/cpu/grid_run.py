@@ -1,0 +1,127 @@
+"""Runs all programs of a grid on fresh memory: many at once, and one by one where something is off.
+
+Of what is suspected while programs run at once, nothing is told. The launch begins again with new
+memory: programs up to those run at once again, the rest one after the other with exact checks. So
+findings, outputs and their order are those of programs that run one after the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from compiler.numpy_module.run_form import RunForm
+from launch.buffers.allocation import filled
+from launch.buffers.element_types import Array
+from launch.checks.addresses import AddressSpace
+from launch.checks.checked_memory import Watch
+from launch.checks.finding import KernelPlace, Stopped
+from launch.checks.kernel_run import KernelRun, RunOptions, fresh_memory
+from launch.checks.races import Races
+from launch.checks.suspicion import RaceSuspicion, Suspected, Suspicion
+from launch.checks.written_memory import WrittenBytes, WrittenElements
+from launch.cpu.arguments import arguments_of
+from launch.cpu.kernel import Kernel
+from launch.cpu.located import Locator
+from launch.cpu.memory import ProgramMemory
+from launch.cpu.places import Places
+from launch.cpu.programs import Programs
+from launch.cpu.tells import Tells
+from launch.messages import RunOrder
+
+MOST_PROGRAMS_TO_SUSPECT = 1 << 31
+"""Their numbers fit the tables of who read and wrote what."""
+
+
+def run_grid(form: RunForm, order: RunOrder, body: bytes, how: RunOptions) -> KernelRun:
+    """Run the kernel once. Raises `Failure`, and `TooManyAccesses`."""
+    total = math.prod(order.grid)
+    watches_races = "racecheck" in how.checks
+    if how.trace is not None or (watches_races and total > MOST_PROGRAMS_TO_SUSPECT):
+        return GridLaunch(form, order, body, how, exact_from=0).run()
+    try:
+        return GridLaunch(form, order, body, how, exact_from=total).run()
+    except SuspectedAt as suspected:
+        exact_from = 0 if watches_races else suspected.program
+    return GridLaunch(form, order, body, how, exact_from).run()
+
+
+class SuspectedAt(Suspected):
+    """Something may be wrong with what programs did from the `program`th on, in their order."""
+
+    def __init__(self, program: int) -> None:
+        super().__init__()
+        self.program = program
+
+
+class GridLaunch:
+    """One attempt, on memory of its own. Programs from the `exact_from`th on are one by one."""
+
+    def __init__(
+        self, form: RunForm, order: RunOrder, body: bytes, how: RunOptions, exact_from: int
+    ) -> None:
+        self._form, self._order, self._how = form, order, how
+        self._exact_from = exact_from
+        self._programs = Programs(order.grid)
+        self._places = Places(form.places)
+        self._allocations = fresh_memory(order, body)
+        self._space = AddressSpace(self._allocations)
+        found = filled(order.allocations, order.arguments)
+        self._written_elements = WrittenElements(self._allocations, found)
+        has_bytes = "initcheck" in how.checks
+        self._written_bytes = WrittenBytes(self._allocations, found) if has_bytes else None
+        self._watch = Watch(
+            self._space,
+            self._allocations,
+            self._place,
+            written_elements=self._written_elements,
+            trace=how.trace,
+            written_bytes=self._written_bytes,
+            races=Races(self._allocations, order.grid) if "racecheck" in how.checks else None,
+            max_accesses=how.max_accesses,
+        )
+
+    def run(self) -> KernelRun:
+        """Run all programs, or those up to a finding. Raises `SuspectedAt`."""
+        order = self._order
+        memory = self._memory()
+        arguments = arguments_of(
+            self._form.parameters, order.parameters, order.arguments, self._space
+        )
+        kernel = Kernel(self._form, self._programs, memory, Tells(self._programs, self._places))
+        stopped = None
+        try:
+            for first, numbers in self._batches(kernel.batch_size(order.batch_elements)):
+                memory.is_exact = first >= self._exact_from
+                try:
+                    kernel.run_batch(numbers, arguments)
+                except Suspected:
+                    raise SuspectedAt(first) from None
+        except Stopped as found:
+            stopped = found.finding
+        return KernelRun(self._allocations, self._written_elements, self._watch, stopped)
+
+    def _batches(self, size: int) -> Iterator[tuple[int, Array]]:
+        """Yield how many programs ran before, and the numbers of those that run next."""
+        total, first = math.prod(self._order.grid), 0
+        while first < total:
+            end = min(first + size, self._exact_from) if first < self._exact_from else first + 1
+            numbers = np.arange(first, end, dtype=np.int64)
+            yield first, total - 1 - numbers if self._how.backwards else numbers
+            first = end
+
+    def _memory(self) -> ProgramMemory:
+        suspects_races = "racecheck" in self._how.checks
+        suspicion = Suspicion(
+            self._watch.inputs,
+            self._written_elements,
+            self._written_bytes,
+            RaceSuspicion(self._allocations) if suspects_races else None,
+        )
+        locator = Locator(self._space, self._allocations)
+        return ProgramMemory(self._programs, locator, self._watch, suspicion)
+
+    def _place(self) -> KernelPlace:
+        return self._places.here(self._programs.program_at(self._programs.first_active()))
