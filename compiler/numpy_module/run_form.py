@@ -15,6 +15,7 @@ from compiler.numpy_module import support_text
 from compiler.numpy_module.batched.batchable import Reachable
 from compiler.numpy_module.batched.constants import Constants
 from compiler.numpy_module.batched.form import NAMES, run_form_with
+from compiler.numpy_module.batched.lifetimes import with_deletions
 from compiler.numpy_module.batched.uniform import uniform_values
 from compiler.numpy_module.function_text import Telling, kind_of
 from compiler.numpy_module.functions import Functions
@@ -66,7 +67,7 @@ def run_form(module: Operation, kernel: Kernel, files: Mapping[str, str]) -> Run
     form = run_form_with(constants)
     telling = Telling(form, constants.spelling, places.words_of, uniform_in)
     written = written_functions(functions, entry, telling)
-    lines = [line for function in written for line in function]
+    lines = [line for function in written for line in with_deletions(function)]
     head = constants.lines
     text = "\n".join([*head, *(INDENT * line.depth + line.text for line in lines)]) + "\n"
     return RunForm(
