@@ -42,6 +42,11 @@ class Functions:
         """Return the name of the function that a call's `callee` names."""
         return self._names[self._symbol(callee)]
 
+    def called(self, callee: str) -> Operation | None:
+        """Return the function that a call's `callee` names; None without one, or without a body."""
+        found = self.by_symbol.get(self._symbol(callee))
+        return found if found is not None and found.regions else None
+
     def decides(self, callee: str) -> bool:
         """Tell whether the function, or one that it calls, branches or loops."""
         return self._symbol(callee) in self._deciding

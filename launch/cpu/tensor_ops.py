@@ -53,6 +53,8 @@ def reduce(combine: Combine, axis: int, *tensors: Array) -> Any:
 
     The leading axis is the last one for `combine`, so that scalars from outside fit.
     """
+    if isinstance(combine, np.ufunc):
+        return _reduced_by(combine, axis + 1, tensors[0])
     parts = [np.moveaxis(tensor, (axis + 1, 0), (0, -1)) for tensor in tensors]
     while (size := len(parts[0])) > 1:
         half = size // 2
@@ -65,6 +67,22 @@ def reduce(combine: Combine, axis: int, *tensors: Array) -> Any:
         ]
     found = tuple(np.moveaxis(part[0], -1, 0) for part in parts)
     return found if len(found) > 1 else found[0]
+
+
+def _reduced_by(combine: np.ufunc, axis: int, tensor: Array) -> Array:
+    """Return the same of one tensor; of integers the order makes no difference."""
+    if tensor.dtype.kind in "iu":
+        found: Array = combine.reduce(tensor, axis=axis, dtype=tensor.dtype)
+        return found
+    before = (slice(None),) * axis
+    while (size := tensor.shape[axis]) > 1:
+        half = size // 2
+        halves = tensor[(*before, slice(half))], tensor[(*before, slice(half, 2 * half))]
+        rest = tensor[(*before, slice(2 * half, size))]
+        tensor = combine(*halves)
+        tensor = np.concatenate([tensor, rest], axis) if size % 2 else tensor
+    last: Array = tensor.take(0, axis)
+    return last
 
 
 def _joined(new: Array, rest: Array) -> Array:

@@ -66,8 +66,8 @@ class Reachable:
     def _called(self, operations: list[Operation]) -> Iterator[Operation]:
         for operation in operations:
             if operation.name == "tt.call":
-                found = self._functions.by_symbol.get(operation.attributes["callee"])
-                if found is not None and found.regions:
+                found = self._functions.called(operation.attributes["callee"])
+                if found is not None:
                     yield found
 
     def _touches(self, operation: Operation) -> bool:

@@ -34,7 +34,9 @@ def with_deletions(lines: list[Line]) -> list[Line]:
         depths[index].append(depth)
     found: list[Line] = []
     for index, line in enumerate(lines):
-        found += [Line(depth, f"del {', '.join(gone[index, depth])}") for depth in depths.get(index, ())]
+        found += [
+            Line(depth, f"del {', '.join(gone[index, depth])}") for depth in depths.get(index, ())
+        ]
         found.append(line)
     return found
 
