@@ -100,6 +100,9 @@ soak: $(STAMP) ## nine minutes of kills, refusals and floods under load (SOAK_AR
 sweep: $(STAMP) $(SWEEP)/.installed ## kernels of PyPI packages beside triton.compile (hours; SWEEP_ARGS="--most 20")
 	PYTHONPATH=benchmarks $(PYTHON) -m sweep $(SWEEP_ARGS)
 
+sweep-numpy: $(STAMP) $(SWEEP)/.installed ## kernels of PyPI packages told in NumPy (SWEEP_ARGS="--most 20")
+	PYTHONPATH=benchmarks $(PYTHON) -m sweep.numpy_coverage $(SWEEP_ARGS)
+
 lock: ## write requirements.lock from a new environment
 	rm -rf .cache/lock && python3 -m venv .cache/lock
 	.cache/lock/bin/pip install --no-cache-dir '.[worker,gpu,dev]' ./client
@@ -140,4 +143,4 @@ $(SWEEP)/.installed: benchmarks/sweep/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help run test coverage dist fuzz test-torch test-toolchains test-exports test-gpu gpu lint format client bench soak sweep lock clean
+.PHONY: help run test coverage dist fuzz test-torch test-toolchains test-exports test-gpu gpu lint format client bench soak sweep sweep-numpy lock clean

@@ -1,4 +1,4 @@
-"""One direct `triton.compile` of a module's kernel, with the virtual paths that ours have."""
+"""One direct compilation of a module's kernel, with the virtual paths that ours have."""
 
 import time
 from pathlib import Path
@@ -14,6 +14,37 @@ def compiled(root: Path, file: str, function: Any, guess: dict[str, Any]) -> dic
     """Return the PTX, and the milliseconds that it took. Raises whatever Triton raises."""
     import triton
     from triton.backends.compiler import GPUTarget
+
+    source, options = _specialized(root, file, function, guess)
+    started = time.perf_counter()
+    made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
+    return {"ms": (time.perf_counter() - started) * 1000, "ptx": made.asm["ptx"]}
+
+
+def stages(root: Path, file: str, function: Any, guess: dict[str, Any]) -> dict[str, Any]:
+    """Return the IR before any pass (`source`), and `ttir`. Raises whatever Triton raises."""
+    from triton._C.libtriton import ir
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler.compiler import make_backend
+
+    source, given = _specialized(root, file, function, guess)
+    target = GPUTarget("cuda", 90, 32)
+    backend = make_backend(target)
+    options = backend.parse_options({**given, **source.parse_options()})
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    functions, modules = backend.get_codegen_implementation(options), backend.get_module_map()
+    module = source.make_ir(target, options, functions, modules, context)
+    found = {"source": str(module)}
+    return found | {"ttir": str(backend.make_ttir(module, {}, options, 90))}
+
+
+def _specialized(
+    root: Path, file: str, function: Any, guess: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Return what Triton compiles, and the options."""
+    import triton
     from triton.compiler import ASTSource
 
     while not isinstance(function, triton.JITFunction):
@@ -32,10 +63,7 @@ def compiled(root: Path, file: str, function: Any, guess: dict[str, Any]) -> dic
     # unsloth switches lines off for the whole process when it is imported
     triton.knobs.compilation.disable_line_info = False
     source = ASTSource(function, signature, constexprs, attrs)
-    options = {"enable_fp_fusion": True, **guess["options"]}
-    started = time.perf_counter()
-    made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
-    return {"ms": (time.perf_counter() - started) * 1000, "ptx": made.asm["ptx"]}
+    return source, {"enable_fp_fusion": True, **guess["options"]}
 
 
 def _give_virtual_paths(paths: dict[str, str]) -> None:

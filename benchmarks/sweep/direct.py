@@ -14,13 +14,17 @@ Direct = tuple[dict[str, Any], str]
 
 
 class DirectCompiler:
-    """One process that compiles a package's kernels after the other. Use it with `with`."""
+    """One process that compiles a package's kernels after the other. Use it with `with`.
 
-    def __init__(self, cache: Path) -> None:
-        self._results = cache / "direct"
+    With `to_ir` it stops at Triton IR.
+    """
+
+    def __init__(self, cache: Path, *, to_ir: bool = False) -> None:
+        self._results = cache / ("ir" if to_ir else "direct")
         self._results.mkdir(parents=True, exist_ok=True)
         program = Path(__file__).with_name("plain.py")
         command = [cache / "venv/bin/python", program, self._results / "cache"]
+        command += ["ir"] if to_ir else []
         with (cache / "direct.log").open("a") as log:
             self._process = subprocess.Popen(
                 command,
@@ -44,6 +48,14 @@ class DirectCompiler:
 
         Raises RuntimeError when the process has ended; its log says why.
         """
+        found = self.made(package, root, plans)
+        return [stem and (_answer(stem), stem.with_suffix(".ptx").read_text()) for stem in found]
+
+    def made(self, package: Package, root: Path, plans: list[Plan]) -> list[Path | None]:
+        """Return where the files of each plan are, without their suffix, `None` if refused.
+
+        Raises RuntimeError when the process has ended; its log says why.
+        """
         results = self._results / package.name
         turn = {"root": str(root), "results": str(results), "plans": plans}
         assert self._process.stdin
@@ -53,12 +65,12 @@ class DirectCompiler:
             self._process.stdin.flush()
             if not self._process.stdout.readline():
                 raise RuntimeError(f"plain.py ended, see {self._results.parent / 'direct.log'}")
-        return [_result(results, plan) for plan in plans]
+        stems = [results / hashlib.sha256(plan["id"].encode()).hexdigest()[:16] for plan in plans]
+        return [None if _answer(stem)["guess"] is None else stem for stem in stems]
 
 
-def _result(results: Path, plan: Plan) -> Direct | None:
-    stem = results / hashlib.sha256(plan["id"].encode()).hexdigest()[:16]
+def _answer(stem: Path) -> dict[str, Any]:
     answer = stem.with_suffix(".json")
     # none is left where every way of importing the module fails
-    result = json.loads(answer.read_text()) if answer.exists() else {"guess": None}
-    return None if result["guess"] is None else (result, stem.with_suffix(".ptx").read_text())
+    found: dict[str, Any] = json.loads(answer.read_text()) if answer.exists() else {"guess": None}
+    return found

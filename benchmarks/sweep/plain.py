@@ -1,8 +1,9 @@
 """Compiles kernels with `triton.compile` alone, each in a process of its own: what ours must equal.
 
-`python plain.py CACHE`, run by an environment that has triton and torch but not us. A line of JSON
-on its input is a turn: the folder of a package (`root`), where results go, and plans: a kernel's
-file, name and guesses. Each turn is answered with a line. Of ptxas nothing is asked.
+`python plain.py CACHE [ir]`, run by an environment that has triton and torch but not us. A line of
+JSON on its input is a turn: the folder of a package (`root`), where results go, and plans: a
+kernel's file, name and guesses. Each turn is answered with a line. Of ptxas nothing is asked. With
+`ir`, kernels are brought to Triton IR only, which is kept in place of PTX.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from compiling import compiled
+from compiling import compiled, stages
 from loading import WAYS
 from pretended import pretend
 
@@ -28,6 +29,7 @@ DEADLINE_S = 30
 FILE_DEADLINE_S = 300
 PACKAGE_DEADLINE_S = 1200
 SAME_ERRORS = 4
+KEPT = {"ptx", "source", "ttir"}
 
 
 def main() -> None:
@@ -116,8 +118,9 @@ def _tried(
         code = _in_child(_one, DEADLINE_S, root, file, module, plan["name"], guess, out)
         said = json.loads(out.read_text()) if out.exists() else {"error": f"exit {code}"}
         out.unlink(missing_ok=True)
-        if "ptx" in said:
-            path.with_suffix(".ptx").write_text(said.pop("ptx"))
+        for kept in KEPT & said.keys():
+            path.with_suffix(f".{kept}").write_text(said.pop(kept))
+        if "error" not in said:
             return result | {"guess": index, **said}
         errors.append(said["error"])
         hopeless = errors[-SAME_ERRORS:].count(said["error"]) == SAME_ERRORS
@@ -132,7 +135,8 @@ def _one(
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     os.dup2(2, 1)
     try:
-        said = compiled(root, file, getattr(module, name), guess)
+        make = stages if sys.argv[2:] == ["ir"] else compiled
+        said = make(root, file, getattr(module, name), guess)
     except Exception as error:  # noqa: BLE001 - what Triton does not accept is not compared
         root_cause: BaseException = error
         while root_cause.__cause__ is not None:

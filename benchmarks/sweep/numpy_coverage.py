@@ -1,0 +1,127 @@
+"""How many kernels of packages on PyPI can be told in NumPy, from which stage, and in what time.
+
+`make sweep-numpy` takes every kernel of the sweep's packages that Triton brings to its IR.
+`--also NAME=FOLDER` takes those of another package too, by its newest wheel. What is refused is
+listed with its reason. Kept in `.cache/sweep`: the IR, which a second call translates again.
+"""
+
+import argparse
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from deployment import ROOT
+
+from compiler.diagnostic import Failure
+from compiler.messages.orders import NumpyOrder
+from compiler.numpy_module.task import numpy
+from compiler.target import Target
+from sweep.direct import DirectCompiler
+from sweep.packages import PACKAGES, Package, unpacked
+from sweep.plans import drawn, plan_of
+
+CACHE = ROOT / ".cache/sweep"
+STAGES = ("source", "ttir")
+TARGET = Target("cuda", 90, 32)
+NEEDS_A_GPU = "inline assembly"
+
+
+@dataclass(frozen=True)
+class Told:
+    """One stage of a kernel: its milliseconds, and why it was refused (None: it was not)."""
+
+    kernel: str
+    stage: str
+    ms: float
+    reason: str | None
+
+
+def main() -> None:
+    """Translate all and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--most", type=int, default=10**6, help="kernels of each package")
+    parser.add_argument("--package", action="append", help="only these packages")
+    parser.add_argument("--also", action="append", default=[], help="NAME=FOLDER of another one")
+    arguments = parser.parse_args()
+    others = [Package(*_named(text), held_out=True) for text in arguments.also]
+    packages = [*PACKAGES, *others]
+    chosen = [p for p in packages if p.name in (arguments.package or [p.name])]
+    found: dict[Package, list[Told]] = {}
+    with DirectCompiler(CACHE, to_ir=True) as direct:
+        for package in chosen:
+            found[package] = list(_told(package, direct, arguments.most))
+    _show(found)
+
+
+def _named(text: str) -> tuple[str, str, tuple[str, ...]]:
+    name, _, folders = text.partition("=")
+    return name, "", tuple((folders or name.replace("-", "_")).split(","))
+
+
+def _told(package: Package, direct: DirectCompiler, most: int) -> Iterator[Told]:
+    root = unpacked(package, CACHE)
+    plans = [plan_of(kernel) for kernel in drawn(package, root)[:most]]
+    for plan, stem in zip(plans, direct.made(package, root, plans), strict=True):
+        if stem is not None:
+            for stage in STAGES:
+                yield _translated(plan["id"], stage, stem.with_suffix(f".{stage}"))
+
+
+def _translated(kernel: str, stage: str, file: Path) -> Told:
+    body = file.read_bytes()
+    made: list[bytes] = []
+    order = NumpyOrder(
+        stage=stage, target=TARGET, files={}, parameters=()
+    )  # fmt: skip
+    started = time.perf_counter()
+    reason = None
+    try:
+        numpy(order, body, lambda _, text: made.append(text))
+    except Failure as failure:
+        reason = failure.message
+    ms = (time.perf_counter() - started) * 1000
+    if reason is None:
+        compile(made[0], "told.py", "exec")
+        file.with_suffix(f".{stage}.py").write_bytes(made[0])
+    return Told(kernel, stage, ms, reason)
+
+
+def _show(found: dict[Package, list[Told]]) -> None:
+    print("| package | kernels | from `source` | from `ttir` | inline assembly | p50, p90 ms |")
+    print("|---|---|---|---|---|---|")
+    for package, tolds in found.items():
+        print(_row(package.name, tolds))
+    every = [told for tolds in found.values() for told in tolds]
+    print(_row("**all**", every))
+    reasons = Counter((_what(told.reason), told.stage) for told in every if told.reason)
+    print("\n| refused | stage | kernels |\n|---|---|---|")
+    for (what, stage), count in reasons.most_common():
+        print(f"| {what} | {stage} | {count} |")
+    for told in every:
+        if told.reason and told.reason.find(NEEDS_A_GPU) < 0:
+            print(f"{told.kernel} {told.stage}: {told.reason[:300]}")
+
+
+def _row(name: str, tolds: list[Told]) -> str:
+    by_stage = {stage: [told for told in tolds if told.stage == stage] for stage in STAGES}
+    assembly = sum(NEEDS_A_GPU in (told.reason or "") for told in by_stage["source"])
+    cells = [name, str(len(by_stage["source"]))]
+    for stage in STAGES:
+        possible = [t for t in by_stage[stage] if NEEDS_A_GPU not in (t.reason or "")]
+        done = sum(told.reason is None for told in possible)
+        share = f" ({100 * done / len(possible):.1f} %)" if possible else ""
+        cells.append(f"{done} of {len(possible)}{share}")
+    times = sorted(told.ms for told in tolds) or [0.0]
+    spent = f"{statistics.median(times):.0f}, {times[len(times) * 9 // 10]:.0f}"
+    return f"| {' | '.join([*cells, str(assembly), spent])} |"
+
+
+def _what(reason: str | None) -> str:
+    return (reason or "").rpartition(": ")[2][:120]
+
+
+if __name__ == "__main__":
+    main()
