@@ -28,6 +28,9 @@ _REDUCTIONS = {
 }
 
 
+PADDED_BY_NAN = 2
+
+
 def program(scope: NameScope, operation: Operation) -> Expression:
     """Return `tl.program_id` or `tl.num_programs`."""
     function = "program_id" if operation.name == "tt.get_program_id" else "num_programs"
@@ -50,8 +53,44 @@ def pointer(scope: NameScope, operation: Operation) -> Expression:
     return scope.call(operation, f"Pointer({{}}, {mlir_types.dtype_of(pointee)})", typed=True)
 
 
+def make_block_pointer(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.make_tensor_ptr` (Triton 3.6 and 3.7): base, then sizes, strides and offsets."""
+    base, *rest = operation.operands
+    texts = [scope.typed(value).text for value in rest]
+    rank = len(texts) // 3
+    parts = [f"[{', '.join(texts[first : first + rank])}]" for first in range(0, 3 * rank, rank)]
+    block = mlir_types.shape_of(mlir_types.pointee_of(operation.results[0].type) or "")
+    arguments = ", ".join([scope.value(base).text, *parts, str(block)])
+    scope.emit(f"{results_of(scope, operation)}BlockPointer({arguments})", operation)
+
+
+def advance(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.advance`."""
+    pointer, *steps = operation.operands
+    texts = ", ".join(scope.typed(step).text for step in steps)
+    text = f"{scope.value(pointer).text}.advanced([{texts}])"
+    scope.emit(f"{results_of(scope, operation)}{text}", operation)
+
+
+def is_of_block(operation: Operation) -> bool:
+    """Tell whether an access is through a block pointer."""
+    pointee = mlir_types.pointee_of(operation.operands[0].type)
+    return pointee is not None and mlir_types.is_tensor(pointee)
+
+
+def load_block(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.load` through a block pointer."""
+    parts = [scope.value(operation.operands[0]).text, str(operation.integers("boundaryCheck"))]
+    if operation.integer("padding", 1) == PADDED_BY_NAN:
+        parts.append("nan=True")
+    scope.emit(f"{results_of(scope, operation)}load_block({', '.join(parts)})", operation)
+
+
 def load(scope: NameScope, operation: Operation) -> None:
     """Write `tt.load`: pointer, mask and other, of which the last two may be missing."""
+    if is_of_block(operation):
+        load_block(scope, operation)
+        return
     sizes = operation.integers("operandSegmentSizes") or [1] * len(operation.operands)
     names = [name for name, size in zip(("", "mask=", "other="), sizes, strict=False) if size]
     parts = [
@@ -71,6 +110,11 @@ def pointer_text(scope: NameScope, value: Value, operation: Operation) -> str:
 
 def store(scope: NameScope, operation: Operation) -> None:
     """Write `tt.store`: pointer, value, and perhaps a mask."""
+    if is_of_block(operation):
+        texts = [scope.exact(operand) for operand in operation.operands]
+        texts.append(str(operation.integers("boundaryCheck")))
+        scope.emit(f"store_block({', '.join(texts)})", operation)
+        return
     first, value, *mask = operation.operands
     parts = [pointer_text(scope, first, operation), scope.value(value).text]
     parts += [f"mask={scope.value(operand).text}" for operand in mask]
@@ -100,6 +144,21 @@ def _used(scope: NameScope, operation: Operation) -> str:
     return results_of(scope, operation) if is_used else ""
 
 
+def atomic_load(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.atomic_load`: programs run one after the other, so it is an ordinary one."""
+    first, *mask = operation.operands
+    parts = [pointer_text(scope, first, operation)]
+    parts += [f"mask={scope.value(lanes).text}" for lanes in mask]
+    scope.emit(f"{results_of(scope, operation)}load({', '.join(parts)})", operation)
+
+
+def atomic_poll(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.atomic_poll`: pointer, what is waited for, and perhaps for how long."""
+    pointer, expected, *timeout = operation.operands
+    parts = [scope.exact(pointer), scope.exact(expected), str(bool(timeout))]
+    scope.emit(f"{results_of(scope, operation)}poll({', '.join(parts)})", operation)
+
+
 def make_descriptor(scope: NameScope, operation: Operation) -> None:
     """Write `tt.make_tensor_descriptor`: base, then as many sizes as strides."""
     base, *rest = operation.operands
@@ -110,7 +169,8 @@ def make_descriptor(scope: NameScope, operation: Operation) -> None:
     texts = [scope.typed(value).text for value in rest]
     half = len(texts) // 2
     shape, strides = ", ".join(texts[:half]), ", ".join(texts[half:])
-    padding = ", nan=True" if operation.integer("padding", 1) == 2 else ""
+    is_nan = operation.integer("padding", 1) == PADDED_BY_NAN
+    padding = ", nan=True" if is_nan else ""
     text = (
         f"TensorDescriptor({scope.value(base).text}, [{shape}], [{strides}], {known[0]}{padding})"
     )
@@ -171,6 +231,11 @@ STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {
     "tt.store": store,
     "tt.atomic_rmw": atomic,
     "tt.atomic_cas": compare_and_swap,
+    "tt.atomic_load": atomic_load,
+    "tt.atomic_store": store,
+    "tt.atomic_poll": atomic_poll,
+    "tt.make_tensor_ptr": make_block_pointer,
+    "tt.advance": advance,
     "tt.make_tensor_descriptor": make_descriptor,
     **{f"tt.descriptor_{kind}": descriptor_access for kind in _DESCRIPTORS},
     **{f"tt.experimental_descriptor_{kind}": descriptor_access for kind in _DESCRIPTORS},

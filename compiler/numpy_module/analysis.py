@@ -9,7 +9,8 @@ from compiler.numpy_module.ir import IrBlock, Operation, Value, inside
 
 EFFECTS = frozenset(
     {
-        "tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.print", "tt.assert",
+        "tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_load",
+        "tt.atomic_store", "tt.atomic_poll", "tt.print", "tt.assert",
         "cf.assert", "tt.descriptor_load", "tt.descriptor_store", "tt.descriptor_reduce",
         "tt.descriptor_gather", "tt.descriptor_scatter", "tt.elementwise_inline_asm", "tt.call",
         "tt.experimental_descriptor_store", "tt.extern_elementwise", "scf.while",
@@ -26,7 +27,9 @@ HEAVIEST = 7
 """Operations in one expression."""
 _STATEMENTS = EFFECTS | {
     "scf.for", "scf.if", "tt.reduce", "tt.scan", "tt.split", "tt.dot", "tt.make_tensor_descriptor",
-    "tt.map_elementwise", "tt.dot_scaled",
+    "tt.make_tensor_ptr", "tt.advance",
+    "tt.map_elementwise", "tt.dot_scaled", "arith.mulsi_extended", "arith.mului_extended",
+    "arith.addui_extended", "math.sincos",
 }  # fmt: skip
 _TWICE = frozenset({"arith.cmpf", "math.rsqrt", "tt.gather", "tt.broadcast"})
 """Their text may tell an operand twice."""

@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping
 
 from compiler.numpy_module import mlir_types
 from compiler.numpy_module.expression import Expression
+from compiler.numpy_module.external_functions import external
 from compiler.numpy_module.ir import Operation
 from compiler.numpy_module.refusal import Untranslatable
-from compiler.numpy_module.scope import NameScope
+from compiler.numpy_module.scope import NameScope, results_of
 
 _OPERATORS: Mapping[str, str] = {
     "arith.addi": "{} + {}", "arith.subi": "{} - {}", "arith.muli": "{} * {}",
     "arith.addf": "{} + {}", "arith.subf": "{} - {}", "arith.mulf": "{} * {}",
-    "arith.divf": "{} / {}", "tt.precise_divf": "{} / {}", "arith.andi": "{} & {}",
+    "arith.divf": "{} / {}", "tt.precise_divf": "{} / {}", "tt.approx_divf": "{} / {}",
+    "arith.andi": "{} & {}",
     "arith.ori": "{} | {}", "arith.xori": "{} ^ {}", "arith.shli": "{} << {}",
     "arith.shrsi": "{} >> {}", "arith.negf": "-{}",
 }  # fmt: skip
@@ -21,7 +23,8 @@ _OF_BOOLS = {"arith.addi": "{} ^ {}", "arith.subi": "{} ^ {}", "arith.muli": "{}
 _FUNCTIONS: Mapping[str, str] = {
     "arith.divsi": "divide", "arith.remsi": "remainder", "arith.maxsi": "np.maximum",
     "arith.minsi": "np.minimum", "arith.maxnumf": "np.fmax", "arith.minnumf": "np.fmin",
-    "arith.maximumf": "np.maximum", "arith.minimumf": "np.minimum", "arith.remf": "np.fmod",
+    "arith.maximumf": "np.maximum", "arith.minimumf": "np.minimum",
+    "arith.remf": "float_remainder", "arith.ceildivsi": "above", "arith.floordivsi": "below",
     "math.exp": "np.exp", "math.exp2": "np.exp2", "math.log": "np.log", "math.log2": "np.log2",
     "math.log10": "np.log10", "math.log1p": "np.log1p", "math.expm1": "np.expm1",
     "math.sqrt": "np.sqrt", "tt.precise_sqrt": "np.sqrt", "math.absf": "np.abs",
@@ -30,14 +33,35 @@ _FUNCTIONS: Mapping[str, str] = {
     "math.trunc": "np.trunc", "math.roundeven": "np.rint", "math.round": "rounded",
     "math.erf": "erf", "math.fma": "fused", "math.powf": "np.power", "math.atan2": "np.arctan2",
     "math.copysign": "np.copysign", "math.ctpop": "count_bits", "tt.mulhiui": "high_product",
+    "math.asin": "np.arcsin", "math.acos": "np.arccos", "math.atan": "np.arctan",
+    "math.sinh": "np.sinh", "math.cosh": "np.cosh", "math.asinh": "np.arcsinh",
+    "math.acosh": "np.arccosh", "math.atanh": "np.arctanh", "math.cbrt": "np.cbrt",
+    "math.erfc": "erfc", "math.ctlz": "leading_zeros", "math.cttz": "trailing_zeros",
+    "math.ipowi": "whole_power", "math.isnormal": "is_normal",
     "math.isnan": "np.isnan", "math.isinf": "np.isinf", "math.isfinite": "np.isfinite",
 }  # fmt: skip
 _UNSIGNED: Mapping[str, str] = {
-    "arith.divui": "unsigned({}) // unsigned({})", "arith.remui": "unsigned({}) % unsigned({})",
+    "arith.divui": "divide(unsigned({}), unsigned({}))",
+    "arith.remui": "remainder(unsigned({}), unsigned({}))",
+    "arith.ceildivui": "above(unsigned({}), unsigned({}))",
     "arith.shrui": "unsigned({}) >> unsigned({})",
     "arith.maxui": "np.maximum(unsigned({}), unsigned({}))",
     "arith.minui": "np.minimum(unsigned({}), unsigned({}))",
 }  # fmt: skip
+_TYPED = frozenset(
+    {
+        "tt.mulhiui", "math.fma", "math.erf", "math.erfc", "math.round", "math.ctpop",
+        "math.ctlz", "math.cttz", "math.ipowi", "math.isnormal", "arith.remf", "arith.divsi",
+        "arith.remsi", "arith.ceildivsi", "arith.floordivsi",
+    }
+)  # fmt: skip
+"""Functions that ask their operands for a dtype."""
+_OF_TWO: Mapping[str, str] = {
+    "arith.mulsi_extended": "wide_product({}, {}, True)",
+    "arith.mului_extended": "wide_product({}, {}, False)",
+    "arith.addui_extended": "sum_and_carry({}, {})",
+    "math.sincos": "np.sin({0}), np.cos({0})",
+}
 _COMPARED = ("==", "!=", "<", "<=", ">", ">=")
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OF_FLOATS: Mapping[int, str] = {
@@ -63,7 +87,7 @@ def elementwise(scope: NameScope, operation: Operation) -> Expression:
     if name in _UNSIGNED:
         return scope.call(operation, f"signed({_UNSIGNED[name]})", typed=True)
     places = ", ".join("{}" for _ in operation.operands)
-    typed = name in {"tt.mulhiui", "math.fma", "math.erf", "math.round", "math.ctpop"}
+    typed = name in _TYPED
     return scope.call(operation, f"{_FUNCTIONS[name]}({places})", typed=typed)
 
 
@@ -105,6 +129,9 @@ def converted(scope: NameScope, operation: Operation) -> Expression:
         mlir_types.element_of(operation.results[0].type),
     )
     dtype = mlir_types.dtype_of(wanted)
+    if wanted == "bf16" and element in {"i32", "i64"}:
+        source = "{}" if operation.name == "arith.sitofp" else "unsigned({})"
+        return scope.call(operation, f"to_bf16({source})", typed=True)
     if operation.name == "arith.trunci" and wanted == "i1":
         return scope.operator(operation, "({} & 1) != 0")
     if element == "i1" and operation.name in {"arith.extsi", "arith.sitofp"}:
@@ -116,6 +143,8 @@ def converted(scope: NameScope, operation: Operation) -> Expression:
 
 def to_integer(scope: NameScope, operation: Operation) -> Expression:
     """Return floats as integers, signed or not."""
+    if mlir_types.element_of(operation.results[0].type) == "i1":
+        return scope.operator(operation, "{} != 0")
     dtype = mlir_types.dtype_of(operation.results[0].type)
     if operation.name == "arith.fptosi":
         return scope.call(operation, f"to_integer({{}}, {dtype})", typed=True)
@@ -124,23 +153,28 @@ def to_integer(scope: NameScope, operation: Operation) -> Expression:
     )
 
 
+INLINE_ASSEMBLY = "inline assembly"
 _RTZ = 0
+_OF_E4B15: Mapping[tuple[str, ...], tuple[str, tuple[str, ...]]] = {
+    ("f16", "i8"): ("to_e4b15", ("0x3F003F00", "0x00800080", "prmt.b32 $0, b0, b1, 0x7531")),
+    ("i8", "f16"): ("from_e4b15", ("prmt.b32 a0, 0, $2, 0x5746", "shl.b32 $1, b1, 7")),
+}
+"""By the types; each with pieces of Triton's text, which nobody else writes."""
 
 
 def to_float(scope: NameScope, operation: Operation) -> Expression:
     """Return floats as floats of another type; `rounding` may ask for towards zero."""
+    source = mlir_types.element_of(operation.operands[0].type)
     element = mlir_types.element_of(operation.results[0].type)
     dtype = mlir_types.dtype_of(element)
     narrows = operation.name != "arith.extf"
-    rounding = operation.attributes.get("rounding")
-    if (
-        rounding is not None
-        and operation.integer("rounding") == _RTZ
-        and element in {"f16", "bf16", "f32"}
-    ):
+    is_cut_off = "rounding" in operation.attributes and operation.integer("rounding") == _RTZ
+    if is_cut_off and element in {"f16", "bf16", "f32", "f8E5M2"}:
         return scope.call(operation, f"towards_zero({{}}, {dtype})", typed=True)
     if narrows and element.startswith("f8"):
         return scope.call(operation, f"to_float({{}}, {dtype})", typed=True)
+    if element == "bf16" and source == "f64":
+        return scope.call(operation, "to_bf16({})", typed=True)
     return scope.operator(operation, f"{{}}.astype({dtype})", atom=True)
 
 
@@ -161,6 +195,39 @@ def reciprocal_root(scope: NameScope, operation: Operation) -> Expression:
     return scope.call(operation, "1 / np.sqrt({})", typed=True, atom=False)
 
 
+def powered(scope: NameScope, operation: Operation) -> Expression:
+    """Return `math.fpowi`, a float to the power of an integer."""
+    dtype = mlir_types.dtype_of(operation.results[0].type)
+    return scope.call(operation, f"np.power({{}}, {{}}).astype({dtype})", typed=True)
+
+
+def two_results(scope: NameScope, operation: Operation) -> None:
+    """Write an operation with two results."""
+    a, *others = (scope.typed(operand).text for operand in operation.operands)
+    text = _OF_TWO[operation.name].format(a, *others)
+    scope.emit(f"{results_of(scope, operation)}{text}", operation)
+
+
+def assembly(scope: NameScope, operation: Operation) -> None:
+    """Write Triton's own conversions between fp16 and fp8e4b15, which are inline assembly.
+
+    Raises `Untranslatable` for any other inline assembly.
+    """
+    types = [value.type for value in (*operation.operands, *operation.results)]
+    elements = tuple(mlir_types.element_of(type_) for type_ in types)
+    function, marks = _OF_E4B15.get(elements, ("", ()))
+    text = operation.text("asm_string")
+    if not function or not all(mark in text for mark in marks):
+        raise Untranslatable(INLINE_ASSEMBLY)
+    value = scope.typed(operation.operands[0]).text
+    scope.emit(f"{results_of(scope, operation)}{function}({value})", operation)
+
+
+def flushed(scope: NameScope, operation: Operation) -> Expression:
+    """Return `arith.flush_denormals`."""
+    return scope.call(operation, "without_denormals({})", typed=True)
+
+
 def clamped(scope: NameScope, operation: Operation) -> Expression:
     """Return `tt.clampf`; `propagateNan` says what a NaN gives."""
     if operation.integer("propagateNan"):
@@ -168,65 +235,25 @@ def clamped(scope: NameScope, operation: Operation) -> Expression:
     return scope.call(operation, "np.fmin(np.fmax({}, {}), {})")
 
 
-_LIBDEVICE: Mapping[str, str] = {
-    "rsqrt": "1 / np.sqrt({})", "tanh": "np.tanh({})", "round": "rounded({})",
-    "rint": "np.rint({})",
-    "nearbyint": "np.rint({})", "exp": "np.exp({})", "fast_exp": "np.exp({})",
-    "exp2": "np.exp2({})",
-    "exp10": "np.power(np.float64(10), {})", "log": "np.log({})",
-    "fast_log": "np.log({})", "log2": "np.log2({})",
-    "fast_log2": "np.log2({})", "log10": "np.log10({})", "fast_log10": "np.log10({})",
-    "log1p": "np.log1p({})", "expm1": "np.expm1({})", "sin": "np.sin({})", "cos": "np.cos({})",
-    "fast_sin": "np.sin({})", "fast_cos": "np.cos({})", "tan": "np.tan({})",
-    "fast_tan": "np.tan({})", "asin": "np.arcsin({})", "acos": "np.arccos({})",
-    "atan": "np.arctan({})", "atan2": "np.arctan2({}, {})", "sinh": "np.sinh({})",
-    "cosh": "np.cosh({})", "asinh": "np.arcsinh({})", "acosh": "np.arccosh({})",
-    "atanh": "np.arctanh({})", "pow": "np.power({}, {})", "fast_pow": "np.power({}, {})",
-    "copysign": "np.copysign({}, {})", "isnan": "np.isnan({}).astype(np.int32)",
-    "isinf": "np.isinf({}).astype(np.int32)", "isnand": "np.isnan({}).astype(np.int32)",
-    "isinfd": "np.isinf({}).astype(np.int32)", "finite": "np.isfinite({}).astype(np.int32)",
-    "isfinited": "np.isfinite({}).astype(np.int32)", "erf": "erf({})", "trunc": "np.trunc({})",
-    "ceil": "np.ceil({})", "floor": "np.floor({})", "fmod": "np.fmod({}, {})",
-    "fabs": "np.abs({})", "abs": "np.abs({})", "cbrt": "np.cbrt({})", "hypot": "np.hypot({}, {})",
-    "sqrt": "np.sqrt({})", "fmax": "np.fmax({}, {})", "fmin": "np.fmin({}, {})",
-    "fma": "fused({}, {}, {})", "div_rn": "{} / {}", "sqrt_rn": "np.sqrt({})",
-    "rcp_rn": "1 / {}", "add_rn": "{} + {}", "mul_rn": "{} * {}", "fast_div": "{} / {}",
-    "fma_rn": "fused({}, {}, {})", "popc": "count_bits({})", "umulhi": "high_product({}, {})",
-    "powi": "np.power({}, {})", "ldexp": "np.ldexp({}, {})", "float_as_int": "bits({}, np.int32)",
-    "int_as_float": "bits({}, np.float32)", "max": "np.maximum({}, {})",
-    "min": "np.minimum({}, {})",
-    "fast_fdivide": "{} / {}", "fdividef": "{} / {}", "saturate": "np.fmin(np.fmax({}, 0), 1)",
-}  # fmt: skip
-"""libdevice's functions, by their symbol without `__nv_` and the letter of single precision."""
-
-
-def external(scope: NameScope, operation: Operation) -> Expression:
-    """Return a call of libdevice (or its AMD twin, ocml). Raises `Untranslatable` for others."""
-    symbol = operation.text("symbol")
-    known = symbol.removeprefix("__nv_").removeprefix("__ocml_")
-    for ending in ("_f32", "_f64", "_f16", "f", ""):
-        short = known.removesuffix(ending)
-        if short in _LIBDEVICE and len(operation.operands) == _LIBDEVICE[short].count("{}"):
-            text = _LIBDEVICE[short]
-            dtype = mlir_types.dtype_of(operation.results[0].type)
-            return scope.call(operation, f"({text}).astype({dtype})", typed=True)
-    message = f"a call of the external function {symbol[:80]!r}"
-    raise Untranslatable(message)
-
-
 CONVERSIONS = ("arith.extsi", "arith.extui", "arith.trunci", "arith.sitofp", "arith.uitofp",
                "arith.index_cast", "arith.index_castui")  # fmt: skip
 EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], Expression]] = {
     **dict.fromkeys((*_OPERATORS, *_FUNCTIONS, *_UNSIGNED), elementwise),
     **dict.fromkeys(CONVERSIONS, converted),
-    **dict.fromkeys(("arith.extf", "arith.truncf", "tt.fp_to_fp"), to_float),
+    **dict.fromkeys(("arith.extf", "arith.truncf", "arith.convertf", "tt.fp_to_fp"), to_float),
     **dict.fromkeys(("arith.fptosi", "arith.fptoui"), to_integer),
     **dict.fromkeys(("arith.bitcast", "tt.bitcast"), bitcast),
     "arith.cmpi": compared,
     "arith.cmpf": compared_floats,
     "arith.select": selected,
     "math.rsqrt": reciprocal_root,
+    "math.fpowi": powered,
+    "arith.flush_denormals": flushed,
     "tt.clampf": clamped,
     "tt.extern_elementwise": external,
 }
 """By the operation's name."""
+STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {
+    **dict.fromkeys(_OF_TWO, two_results),
+    "tt.elementwise_inline_asm": assembly,
+}

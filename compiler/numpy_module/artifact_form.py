@@ -10,7 +10,12 @@ from compiler.numpy_module.scope import Spelling
 
 ARTIFACT = Form(
     expressions={**arithmetic.EXPRESSIONS, **shapes.EXPRESSIONS, **accesses.EXPRESSIONS},
-    statements={**accesses.STATEMENTS, **shapes.STATEMENTS, **reductions.STATEMENTS},
+    statements={
+        **accesses.STATEMENTS,
+        **arithmetic.STATEMENTS,
+        **shapes.STATEMENTS,
+        **reductions.STATEMENTS,
+    },
     structures=control_flow.STATEMENTS,
     with_regions=reductions.WITH_REGIONS,
     blocks=write_blocks,

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from compiler.numpy_module import mlir_types
 from compiler.numpy_module.form import Body
 from compiler.numpy_module.ir import IrBlock, Operation, Value
-from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.scope import NameScope, results_of
 
 PLAIN_NAMES = frozenset(
@@ -35,14 +34,12 @@ def for_loop(scope: NameScope, operation: Operation, body: Body) -> None:
 
 
 def loop_head(scope: NameScope, operation: Operation, number: Value) -> None:
-    """Write the line that begins `scf.for`. Raises `Untranslatable`."""
-    if operation.attributes.get("unsignedCmp", "false").startswith("true"):
-        message = "a loop over unsigned numbers"
-        raise Untranslatable(message)
+    """Write the line that begins `scf.for`."""
     number.name = number.name or "i"
     ends = ", ".join(scope.value(value).text for value in operation.operands[:3])
     wide = "" if number.type == "i32" else f", {mlir_types.dtype_of(number.type)}"
-    scope.emit(f"for {scope.name_for(number)} in loop({ends}{wide}):", operation)
+    function = "unsigned_loop" if "unsignedCmp" in operation.attributes else "loop"
+    scope.emit(f"for {scope.name_for(number)} in {function}({ends}{wide}):", operation)
 
 
 def while_loop(scope: NameScope, operation: Operation, body: Body) -> None:

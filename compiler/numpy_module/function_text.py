@@ -13,7 +13,6 @@ from compiler.numpy_module.ir import IrBlock, Operation, Value
 from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.scope import CONSTANTS, Line, NameScope, Spelling
 
-_NAMED = {"tt.elementwise_inline_asm": "inline assembly", "tt.dot_scaled": "tl.dot_scaled"}
 DEEPEST = 80
 """Levels of indentation; Python's parser ends at 100."""
 
@@ -101,7 +100,8 @@ class _Writer:
         elif name in form.with_regions:
             form.with_regions[name](scope, operation, self._combination)
         else:
-            raise Untranslatable(_NAMED.get(name, f"the operation {name[:80]}"))
+            message = f"the operation {name[:80]}"
+            raise Untranslatable(message)
 
     def _combination(self, scope: NameScope, operation: Operation) -> None:
         end = self.operations(scope, operation.regions[0][0])

@@ -10,6 +10,8 @@ from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.scope import NameScope, results_of
 
 _PRECISIONS = {0: "tf32", 1: "tf32x3", 2: "ieee", 3: "bf16x3", 4: "bf16x6"}
+_KINDS = {0: "e4m3", 1: "e5m2", 4: "e2m1", 5: "bf16", 6: "fp16"}
+"""By Triton's number of the element type; 2 and 3 are of six bits, for which it has no code."""
 _DECIDES = ("scf.", "cf.")
 
 
@@ -27,13 +29,12 @@ def reduction(scope: NameScope, operation: Operation, body: Combination) -> None
 
 
 def map_elementwise(scope: NameScope, operation: Operation, body: Combination) -> None:
-    """Write `tl.map_elementwise`: a function of scalars, for every element."""
-    if operation.integer("pack", 1) != 1:
-        message = "map_elementwise of several elements at once"
-        raise Untranslatable(message)
+    """Write `tl.map_elementwise`: a function of scalars, for every element or every `pack`."""
+    pack = operation.integer("pack", 1)
     name = region_function(scope, operation, body)
     texts = ", ".join(scope.exact(operand) for operand in operation.operands)
-    scope.emit(f"{results_of(scope, operation)}elementwise({name})({texts})", operation)
+    function = f"elementwise({name})" if pack == 1 else f"in_packs({name}, {pack})"
+    scope.emit(f"{results_of(scope, operation)}{function}({texts})", operation)
 
 
 def _combination(scope: NameScope, operation: Operation, body: Combination) -> str:
@@ -78,11 +79,32 @@ def dot(scope: NameScope, operation: Operation) -> None:
     precision = _PRECISIONS.get(operation.integer("inputPrecision"), "ieee")
     is_fp32 = "xf32>" in first.type
     texts = [scope.exact(first), scope.exact(second), scope.typed(third).text]
-    last = f', "{precision}"' if is_fp32 and precision == "tf32" else ""
+    last = f', "{precision}"' if is_fp32 and precision != "ieee" else ""
     scope.emit(f"{results_of(scope, operation)}dot({', '.join(texts)}{last})", operation)
 
 
-STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {"tt.dot": dot}
+def dot_scaled(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.dot_scaled`: operands, accumulator, and the scales that there are."""
+    first, second, third, *given = operation.operands
+    sizes = operation.integers("operandSegmentSizes")
+    scales = [scope.exact(given.pop(0)) if size else "None" for size in sizes[3:]]
+    sides = ("a_elem_type", "b_elem_type")
+    kinds = [repr(_KINDS.get(operation.integer(side), "")) for side in sides]
+    if "''" in kinds:
+        message = "tl.dot_scaled of elements of six bits"
+        raise Untranslatable(message)
+    flags = [operation.attributes.get(f"{side}_k_pack", "true") for side in ("lhs", "rhs")]
+    packed = [str(flag.startswith("true")) for flag in flags]
+    texts = [scope.exact(first), scope.exact(second), scope.exact(third)]
+    texts += [f"kinds=({', '.join(kinds)})", f"scales=({', '.join(scales)})"]
+    texts.append(f"packed=({', '.join(packed)})")
+    scope.emit(f"{results_of(scope, operation)}dot_scaled({', '.join(texts)})", operation)
+
+
+STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {
+    "tt.dot": dot,
+    "tt.dot_scaled": dot_scaled,
+}
 WITH_REGIONS: Mapping[str, Callable[[NameScope, Operation, Combination], None]] = {
     "tt.reduce": reduction,
     "tt.scan": reduction,

@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-_FILES = ("launching", "memory", "tensor_ops", "descriptors", "number_ops")
+_FILES = (
+    "launching", "memory", "tensor_ops", "scaled_dot", "descriptors", "special_functions",
+    "integer_ops", "number_ops", "conversions", "rounding",
+)  # fmt: skip
 _FOLDER = Path(__file__).parent / "support"
 _TEXTS = {name: (_FOLDER / f"{name}.py").read_text() for name in _FILES}
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -83,6 +83,53 @@ class TensorDescriptor:
         return self.base[(slice(None), *[None] * rank)] + offset, inside
 
 
+class BlockPointer:
+    """A block of a tensor of `shape` and `strides` (in elements) at `base`, from `offsets` on.
+
+    Shape, strides and offsets have a leading axis each, of programs or of 1.
+    """
+
+    def __init__(
+        self,
+        base: Pointer,
+        shape: Sequence[Array],
+        strides: Sequence[Array],
+        offsets: Sequence[Array],
+        block: Shape,
+    ) -> None:
+        self.base, self.shape, self.strides = base, shape, strides
+        self.offsets, self.block = offsets, tuple(block)
+
+    def merged(self, other: BlockPointer, choose: Callable[[Any, Any], Any]) -> BlockPointer:
+        """Return the block pointer whose parts `choose` takes from those of both."""
+        base = choose(self.base, other.base)
+        pairs = zip(self._parts(), other._parts(), strict=True)
+        parts = [[choose(a, b) for a, b in zip(own, others, strict=True)] for own, others in pairs]
+        return BlockPointer(base, *parts, self.block)
+
+    def _parts(self) -> tuple[Sequence[Array], Sequence[Array], Sequence[Array]]:
+        return self.shape, self.strides, self.offsets
+
+    def advanced(self, steps: Sequence[Array]) -> BlockPointer:
+        """Return the block some elements further on."""
+        offsets = [offset + step for offset, step in zip(self.offsets, steps, strict=True)]
+        return BlockPointer(self.base, self.shape, self.strides, offsets, self.block)
+
+    def places(self, checked: Sequence[int]) -> tuple[Pointer, Array | None]:
+        """Return pointers to the block, and which are inside along the axes in `checked`."""
+        rank = len(self.block)
+        inside: Any = None
+        offset: Any = np.zeros((1,) * (rank + 1), np.int64)
+        for axis, size in enumerate(self.block):
+            steps = np.arange(size).reshape([1, *(-1 if axis == a else 1 for a in range(rank))])
+            index = _spread(self.offsets[axis], rank) + steps
+            if axis in checked:
+                within = (index >= 0) & (index < _spread(self.shape[axis], rank))
+                inside = within if inside is None else inside & within
+            offset = offset + index * _spread(self.strides[axis], rank)
+        return self.base[(slice(None), *[None] * rank)] + offset, inside
+
+
 def _spread(value: Any, rank: int) -> Array:
     return np.asarray(value).astype(np.int64).reshape(-1, *[1] * rank)
 
@@ -102,6 +149,18 @@ class DescriptorAccesses:
             pointer, inside, descriptor.padding, descriptor.block, way=Way.DESCRIPTOR
         )
         return np.broadcast_to(found, (len(found), *descriptor.block)).reshape(len(found), *shape)
+
+    def load_block(self, pointer: BlockPointer, checked: Sequence[int], nan: bool = False) -> Array:
+        """Return a block; what is outside along an axis in `checked` is 0, or NaN."""
+        where, inside = pointer.places(checked)
+        padding = np.nan if nan else 0
+        found = self._memory.load(where, inside, padding, pointer.block, way=Way.DESCRIPTOR)
+        return np.broadcast_to(found, (len(found), *pointer.block))
+
+    def store_block(self, pointer: BlockPointer, value: Array, checked: Sequence[int]) -> None:
+        """Put a block; what is outside along an axis in `checked` is left out."""
+        where, inside = pointer.places(checked)
+        self._memory.store(where, value, inside, pointer.block, way=Way.DESCRIPTOR)
 
     def descriptor_store(
         self, descriptor: TensorDescriptor, value: Array, indices: Sequence[Array]

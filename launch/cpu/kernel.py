@@ -10,12 +10,19 @@ import ml_dtypes
 import numpy as np
 
 from compiler.numpy_module.run_form import RUN_FILE, RunForm
-from compiler.numpy_module.support import number_ops
+from compiler.numpy_module.support import (
+    conversions,
+    integer_ops,
+    number_ops,
+    rounding,
+    scaled_dot,
+    special_functions,
+)
 from launch.buffers.element_types import Array
 from launch.cpu import tensor_ops
 from launch.cpu.control_flow import Branch, Paths, Rounds, chosen, loop
-from launch.cpu.descriptors import DescriptorAccesses, TensorDescriptor
-from launch.cpu.lanes import elementwise, map_elementwise
+from launch.cpu.descriptors import BlockPointer, DescriptorAccesses, TensorDescriptor
+from launch.cpu.lanes import elementwise, map_elementwise, map_packs
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import Programs
 from launch.cpu.tells import Tells
@@ -68,7 +75,10 @@ class Kernel:
 
 
 def _numbers() -> dict[str, Any]:
-    public = {name: value for name, value in vars(number_ops).items() if name[0] != "_"}
+    modules = (number_ops, conversions, rounding, integer_ops, special_functions, scaled_dot)
+    public = {
+        name: value for module in modules for name, value in vars(module).items() if name[0] != "_"
+    }
     shapes = {name: getattr(tensor_ops, name) for name in _TENSOR_OPS}
     return {**public, **shapes, "np": np, "ml_dtypes": ml_dtypes, "Pointer": Pointer}
 
@@ -80,12 +90,21 @@ def _control(programs: Programs) -> Mapping[str, Any]:
     def counted(start: Any, end: Any, step: Any, dtype: Any = np.int32) -> Any:
         return loop(programs, start, end, step, dtype)
 
+    def counted_unsigned(start: Any, end: Any, step: Any, dtype: Any = np.int32) -> Any:
+        kind = f"u{np.dtype(dtype).itemsize}"
+        ends = [
+            np.asarray(value, dtype).view(kind).astype(np.int64) for value in (start, end, step)
+        ]
+        for number in loop(programs, *ends, np.int64):
+            yield number.astype(kind).view(dtype)
+
     return {
         "begin_if": partial(Branch, programs), "begin_paths": partial(Paths, programs),
         "begin_while": partial(Rounds, programs), "keep": keep, "loop": counted,
         "program_id": programs.program_id, "num_programs": programs.num_programs,
         "elementwise": partial(elementwise, programs),
         "map_elementwise": partial(map_elementwise, programs),
+        "map_packs": partial(map_packs, programs), "unsigned_loop": counted_unsigned,
     }  # fmt: skip
 
 
@@ -94,6 +113,9 @@ def _memory(memory: Any) -> Mapping[str, Any]:
     kinds = ("load", "store", "reduce", "gather", "scatter")
     return {
         "TensorDescriptor": TensorDescriptor,
+        "BlockPointer": BlockPointer,
+        "load_block": accesses.load_block,
+        "store_block": accesses.store_block,
         **{f"descriptor_{kind}": getattr(accesses, f"descriptor_{kind}") for kind in kinds},
         **{name: getattr(memory, name) for name in ("load", "store", "atomic", "compare_and_swap")},
     }

@@ -36,6 +36,21 @@ def elementwise(programs: Programs, function: Callable[..., Any]) -> Callable[..
     return over_lanes_of_all
 
 
+def map_packs(programs: Programs, function: Callable[..., Any], pack: int, *tensors: Array) -> Any:
+    """Return what `function` makes of `pack` neighbours of each tensor, tensor by tensor."""
+    arrays = np.broadcast_arrays(*tensors)
+    shape = arrays[0].shape
+    rows = [array.reshape(shape[0], -1, pack) for array in arrays]
+    each = [row[:, :, place] for row in rows for place in range(pack)]
+    made = map_elementwise(programs, function, *each)
+    made = made if isinstance(made, tuple) else (made,)
+    found = tuple(
+        np.stack(made[first : first + pack], -1).reshape(-1, *shape[1:])
+        for first in range(0, len(made), pack)
+    )
+    return found if len(found) > 1 else found[0]
+
+
 def map_elementwise(programs: Programs, function: Callable[..., Any], *tensors: Array) -> Any:
     """Return what `function` makes of each element of tensors, their leading axis first."""
     made = elementwise(programs, function)(*[np.moveaxis(tensor, 0, -1) for tensor in tensors])

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.numpy_module.support.tensor_ops import to_tf32
+from compiler.numpy_module.support.tensor_ops import product_of_parts
 from launch.buffers.element_types import Array
 from launch.cpu.pointer import Pointer, merged
 
@@ -106,12 +106,14 @@ def scan(combine: Combine, axis: int, reverse: bool, *tensors: Array) -> Any:
 
 
 def dot(a: Array, b: Array, c: Array, precision: str = "ieee") -> Array:
-    """Return `a @ b + c` in the type of `c`; inputs of `tf32` are rounded to it first."""
+    """Return `a @ b + c` in the type of `c`; fp32 in the parts that `precision` names."""
     if a.dtype.kind in "iu":
-        whole: Array = np.matmul(a.astype(np.int64), b.astype(np.int64))
+        exact = np.float64 if a.dtype.itemsize == 1 else np.int64  # the former is fast
+        whole: Array = np.matmul(_packed(a, exact), _packed(b, exact)).astype(np.int64)
         return np.add(whole, c).astype(c.dtype)
-    if a.dtype == np.float32 and precision == "tf32":
-        a, b = to_tf32(a), to_tf32(b)
+    if a.dtype == np.float32 and precision != "ieee":
+        parts: Array = product_of_parts(_packed(a, a.dtype), _packed(b, b.dtype), precision)
+        return np.add(parts, c.astype(np.float32, copy=False)).astype(c.dtype, copy=False)
     wide = np.float64 if a.dtype == np.float64 else np.float32
     product: Array = np.matmul(_packed(a, wide), _packed(b, wide))
     added: Array = product + c.astype(wide, copy=False)

@@ -14,6 +14,9 @@ _SEMANTICS = {1: "RELAXED", 2: "ACQUIRE", 3: "RELEASE", 4: "ACQUIRE_RELEASE"}
 
 def load(scope: NameScope, operation: Operation) -> None:
     """Write `tt.load`: pointer, mask and other, of which the last two may be missing."""
+    if accesses.is_of_block(operation):
+        accesses.load_block(scope, operation)
+        return
     sizes = operation.integers("operandSegmentSizes") or [1] * len(operation.operands)
     operands = iter(operation.operands)
     parts = [_stored(scope, next(operands)) if size else "None" for size in [*sizes, 0, 0][:3]]
@@ -35,6 +38,9 @@ def _stored(scope: NameScope, value: Value) -> str:
 
 def store(scope: NameScope, operation: Operation) -> None:
     """Write `tt.store`: pointer, value, and perhaps a mask."""
+    if accesses.is_of_block(operation):
+        accesses.store(scope, operation)
+        return
     first, value, *mask = operation.operands
     lanes = scope.value(mask[0]).text if mask else "None"
     parts = [accesses.pointer_text(scope, first, operation), _stored(scope, value), lanes]
@@ -49,7 +55,7 @@ def atomic(scope: NameScope, operation: Operation) -> None:
     parts = [
         repr(accesses.ATOMICS[operation.integer("atomic_rmw_op")]), scope.value(place).text,
         scope.typed(value).text, lanes, str(mlir_types.shape_of(place.type)), str(is_used),
-        f"semantics={_SEMANTICS.get(operation.integer('sem'), 'RELAXED')!r}",
+        _order_of(operation),
     ]  # fmt: skip
     results = results_of(scope, operation) if is_used else ""
     scope.emit(f"{results}atomic({', '.join(parts)})", operation)
@@ -59,10 +65,56 @@ def compare_and_swap(scope: NameScope, operation: Operation) -> None:
     """Write `tt.atomic_cas`."""
     parts = [scope.typed(operand).text for operand in operation.operands]
     parts.append(str(mlir_types.shape_of(operation.operands[0].type)))
-    parts.append(f"semantics={_SEMANTICS.get(operation.integer('sem'), 'RELAXED')!r}")
+    parts.append(_order_of(operation))
     is_used = any(result in scope.analysis.uses for result in operation.results)
     results = results_of(scope, operation) if is_used else ""
     scope.emit(f"{results}compare_and_swap({', '.join(parts)})", operation)
+
+
+def atomic_store(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.atomic_store`: an exchange that nobody asks what was there."""
+    place, value, *mask = operation.operands
+    lanes = scope.value(mask[0]).text if mask else "None"
+    parts = [
+        "'xchg'", scope.value(place).text, scope.typed(value).text, lanes,
+        str(mlir_types.shape_of(place.type)), "False", _order_of(operation),
+    ]  # fmt: skip
+    scope.emit(f"atomic({', '.join(parts)})", operation)
+
+
+def atomic_load(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.atomic_load`."""
+    place, *mask = operation.operands
+    lanes = scope.value(mask[0]).text if mask else "None"
+    scope.emit(f"{results_of(scope, operation)}{_met(scope, operation, place, lanes)}", operation)
+
+
+def atomic_poll(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.atomic_poll`: without a timeout it goes on for as long as the launch may."""
+    place, expected, *timeout = operation.operands
+    text = f"{_met(scope, operation, place, 'None')} == {scope.exact(expected)}"
+    [name] = [scope.name_for(result) for result in operation.results]
+    scope.emit(f"{name} = {text}", operation)
+    if not timeout:
+        scope.emit(f"while not np.all({name}):", operation)
+        scope.depth += 1
+        scope.emit(f"{name} = {text}", operation)
+        scope.depth -= 1
+
+
+def _met(scope: NameScope, operation: Operation, place: Value, lanes: str) -> str:
+    """Return text for what is at `place`: an atomic operation that changes no bit."""
+    dtype = mlir_types.dtype_of(mlir_types.pointee_of(place.type) or "")
+    shape = mlir_types.shape_of(place.type)
+    width = f"np.dtype(f'i{{np.dtype({dtype}).itemsize}}')"
+    pointer = f"{scope.value(place).inner}.cast({width})"
+    given = f"np.zeros(1, {width})"
+    order = _order_of(operation)
+    return f"bits(atomic('or', {pointer}, {given}, {lanes}, {shape}, True, {order}), {dtype})"
+
+
+def _order_of(operation: Operation) -> str:
+    return f"semantics={_SEMANTICS.get(operation.integer('sem'), 'RELAXED')!r}"
 
 
 STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {
@@ -70,5 +122,8 @@ STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {
     "tt.store": store,
     "tt.atomic_rmw": atomic,
     "tt.atomic_cas": compare_and_swap,
+    "tt.atomic_load": atomic_load,
+    "tt.atomic_store": atomic_store,
+    "tt.atomic_poll": atomic_poll,
 }
 """By the operation's name."""

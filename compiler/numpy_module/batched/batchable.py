@@ -12,12 +12,12 @@ from compiler.numpy_module.ir import Operation, inside
 
 _ACCESSES = frozenset(
     {
-        "tt.load", "tt.store", "tt.atomic_rmw", "tt.descriptor_load", "tt.descriptor_store",
+        "tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_store", "tt.descriptor_load", "tt.descriptor_store",
         "tt.descriptor_reduce", "tt.descriptor_gather", "tt.descriptor_scatter",
         "tt.experimental_descriptor_load", "tt.experimental_descriptor_store",
     }
 )  # fmt: skip
-_ORDERED = frozenset({"tt.atomic_cas", "tt.print"})
+_ORDERED = frozenset({"tt.atomic_cas", "tt.atomic_load", "tt.atomic_poll", "tt.print"})
 _REGIONS = frozenset({"tt.reduce", "tt.scan", "tt.map_elementwise"})
 
 

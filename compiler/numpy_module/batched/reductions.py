@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from compiler.numpy_module import reductions
 from compiler.numpy_module.form import Combination
 from compiler.numpy_module.ir import IrBlock, Operation
-from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.scope import NameScope, results_of
 
 _UFUNCS: Mapping[str, str] = {
@@ -55,12 +54,11 @@ def _only_operation(block: IrBlock) -> Operation | None:
 
 def map_elementwise(scope: NameScope, operation: Operation, body: Combination) -> None:
     """Write `tl.map_elementwise`: a function of scalars, for every element of every program."""
-    if operation.integer("pack", 1) != 1:
-        message = "map_elementwise of several elements at once"
-        raise Untranslatable(message)
+    pack = operation.integer("pack", 1)
     name = reductions.region_function(scope, operation, body)
     texts = ", ".join(scope.exact(operand) for operand in operation.operands)
-    scope.emit(f"{results_of(scope, operation)}map_elementwise({name}, {texts})", operation)
+    function = f"map_elementwise({name}" if pack == 1 else f"map_packs({name}, {pack}"
+    scope.emit(f"{results_of(scope, operation)}{function}, {texts})", operation)
 
 
 WITH_REGIONS: Mapping[str, Callable[[NameScope, Operation, Combination], None]] = {

@@ -1,4 +1,4 @@
-"""Tensor descriptors: blocks of a tensor in memory, padded where they reach over its edge."""
+"""Tensor descriptors and block pointers: blocks of a tensor in memory, padded beyond its edge."""
 
 from __future__ import annotations
 
@@ -74,3 +74,40 @@ def descriptor_of(name: str, array: Any, dtype: Any, block: Any) -> TensorDescri
     """Return the descriptor of a whole array."""
     strides = [stride // array.itemsize for stride in array.strides]
     return TensorDescriptor(memory.pointer(name, array, dtype), array.shape, strides, block)
+
+
+class BlockPointer:
+    """A block of a tensor of `shape` and `strides` (in elements) at `base`, from `offsets` on."""
+
+    def __init__(self, base: Pointer, shape: Any, strides: Any, offsets: Any, block: Any) -> None:
+        self.base, self.shape, self.strides = base, shape, strides
+        self.offsets, self.block = offsets, tuple(block)
+
+    def advanced(self, steps: Any) -> BlockPointer:
+        """Return the block some elements further on."""
+        offsets = [offset + step for offset, step in zip(self.offsets, steps)]
+        return BlockPointer(self.base, self.shape, self.strides, offsets, self.block)
+
+    def places(self, checked: Any) -> Any:
+        """Return pointers to the block, and which are inside along the axes in `checked`."""
+        inside: Any = np.bool_(True)
+        where: Any = np.int64(0)
+        for axis, size in enumerate(self.block):
+            index = np.int64(self.offsets[axis]) + np.arange(size)
+            index = index.reshape([-1 if axis == other else 1 for other in range(len(self.block))])
+            if axis in checked:
+                inside = inside & (index >= 0) & (index < np.int64(self.shape[axis]))
+            where = where + index * np.int64(self.strides[axis])
+        return self.base + where, inside
+
+
+def load_block(pointer: BlockPointer, checked: Any, nan: bool = False) -> Any:
+    """Return a block; what is outside along an axis in `checked` is 0, or NaN."""
+    where, inside = pointer.places(checked)
+    return np.broadcast_to(load(where, inside, np.nan if nan else 0), pointer.block)
+
+
+def store_block(pointer: BlockPointer, value: Any, checked: Any) -> None:
+    """Put a block; what is outside along an axis in `checked` is left out."""
+    where, inside = pointer.places(checked)
+    store(where, np.broadcast_to(value, pointer.block), inside)

@@ -189,3 +189,14 @@ def compare_and_swap(pointer: Pointer, expected: Any, value: Any, shape: Any) ->
         if before[at] == wanted[at]:
             array[index] = values[at]
     return before[()]
+
+
+def poll(pointer: Pointer, expected: Any, ends: bool) -> Any:
+    """Return where `expected` is; nothing changes while a program waits.
+
+    Raises RuntimeError for a wait that has no end.
+    """
+    found = load(pointer) == expected
+    if not ends and not np.all(found):
+        raise RuntimeError(f"atomic_poll waits for ever, in program {memory.program}")
+    return found

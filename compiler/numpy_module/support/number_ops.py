@@ -1,11 +1,12 @@
-"""Arithmetic that a GPU does otherwise than NumPy: division, casts, bits, and what NumPy lacks."""
+"""Arithmetic that a GPU does otherwise than NumPy: division, bits, and what NumPy lacks."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
+
+from compiler.numpy_module.support.rounding import fused
 
 
 def unsigned(value: Any) -> Any:
@@ -21,15 +22,38 @@ def signed(value: Any) -> Any:
 
 
 def divide(a: Any, b: Any) -> Any:
-    """Return the quotient of integers, cut off towards zero; by zero it is 0 (a GPU: undefined)."""
+    """Return the quotient of integers, cut off towards zero; by zero all of its bits are one."""
     quotient = np.floor_divide(a, b)
-    rest = np.remainder(a, b)
-    return quotient + ((rest != 0) & (np.less(a, 0) != np.less(b, 0))).astype(quotient.dtype)
+    if np.all(np.greater(b, 0)) and np.all(np.greater_equal(a, 0)):
+        return quotient
+    away = (quotient * b != a) & (np.less(a, 0) != np.less(b, 0))
+    return np.where(np.equal(b, 0), ~(quotient ^ quotient), quotient + away)[()]
 
 
 def remainder(a: Any, b: Any) -> Any:
-    """Return what `divide` leaves; it has the sign of `a`."""
-    return np.fmod(a, b)
+    """Return what `divide` leaves, with the sign of `a`; by zero all of its bits are one."""
+    rest = np.fmod(a, b)
+    return rest if np.all(b) else np.where(np.equal(b, 0), ~(rest ^ rest), rest)[()]
+
+
+def float_remainder(a: Any, b: Any) -> Any:
+    """Return `a - b * trunc(a / b)`, computed in fp32 at least, as a GPU does it."""
+    dtype = np.result_type(a, b)
+    wide = np.float64 if dtype == np.float64 else np.float32
+    x: Any = np.asarray(a).astype(wide)
+    y: Any = np.asarray(b).astype(wide)
+    rest = np.where(np.isinf(y), x, fused(-np.trunc(x / y), y, x))
+    return rest.astype(dtype)[()]
+
+
+def above(a: Any, b: Any) -> Any:
+    """Return the quotient of integers, rounded up."""
+    return divide(a, b) + ((remainder(a, b) != 0) & (np.less(a, 0) == np.less(b, 0)))
+
+
+def below(a: Any, b: Any) -> Any:
+    """Return the quotient of integers, rounded down."""
+    return divide(a, b) - ((remainder(a, b) != 0) & (np.less(a, 0) != np.less(b, 0)))
 
 
 def high_product(a: Any, b: Any) -> Any:
@@ -45,62 +69,31 @@ def high_product(a: Any, b: Any) -> Any:
     return signed(a1 * b1 + (middle >> half) + (((middle & low) + a0 * b1) >> half))
 
 
-def to_integer(value: Any, dtype: Any) -> Any:
-    """Return floats cut off towards zero, as near as `dtype` comes to them; NaN is 0."""
-    limits = np.iinfo(dtype)
-    whole = np.trunc(np.asarray(value).astype(np.float64))
-    whole = np.where(np.isnan(whole), 0.0, whole)
-    bounded = np.clip(whole, float(limits.min), np.nextafter(float(limits.max), 0.0))
-    near = bounded.astype(np.int64 if limits.min < 0 else np.uint64).astype(dtype)
-    near = np.where(whole >= float(limits.max), limits.max, near)
-    return near.astype(dtype)[()]
-
-
-def to_float(value: Any, dtype: Any) -> Any:
-    """Return `value` rounded to nearest even; fp8 holds its largest instead of overflowing."""
-    value, dtype = np.asarray(value), np.dtype(dtype)
-    if dtype.itemsize == 1:
-        import ml_dtypes
-
-        most = float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
-        value = np.clip(value.astype(np.float32), -most, most)
-    return value.astype(dtype)[()]
-
-
-def towards_zero(value: Any, dtype: Any) -> Any:
-    """Return `value` rounded towards zero."""
-    value = np.asarray(value)
-    near = value.astype(dtype)
-    bits = np.ascontiguousarray(near).view(f"u{near.dtype.itemsize}").reshape(near.shape)
-    too_far = np.abs(near.astype(np.float64)) > np.abs(value.astype(np.float64))
-    return (bits - too_far.astype(bits.dtype)).view(dtype)[()]
-
-
 def bits(value: Any, dtype: Any) -> Any:
     """Return the same bits as another type of the same width."""
     value = np.asarray(value)
     return np.ascontiguousarray(value).view(dtype).reshape(value.shape)[()]
 
 
-def fused(a: Any, b: Any, c: Any) -> Any:
-    """Return `a * b + c`, of fp32 and narrower rounded nearly once, by way of fp64."""
-    wide = np.asarray(a, np.float64) * np.asarray(b, np.float64) + np.asarray(c, np.float64)
-    return wide.astype(np.result_type(a, b, c))[()]
-
-
-erf_of = np.vectorize(math.erf, otypes=[np.float64])
-
-
-def erf(value: Any) -> Any:
-    """Return the error function."""
-    return erf_of(value).astype(np.asarray(value).dtype)[()]
-
-
 def rounded(value: Any) -> Any:
     """Return the nearest whole numbers, halves away from zero."""
-    return np.trunc(value + np.copysign(np.asarray(value).dtype.type(0.5), value))
+    whole = np.trunc(value)
+    one = np.asarray(value).dtype.type(1)
+    return whole + np.where(np.abs(value - whole) >= one / 2, np.copysign(one, value), one - one)
 
 
 def count_bits(value: Any) -> Any:
-    """Return how many bits of integers are one, as int32."""
-    return np.bitwise_count(unsigned(value)).astype(np.int32)
+    """Return how many bits of integers are one, in their own type."""
+    return np.bitwise_count(unsigned(value)).astype(np.asarray(value).dtype)
+
+
+def is_normal(value: Any) -> Any:
+    """Return which floats are neither 0, subnormal, infinite nor NaN."""
+    return np.isfinite(value) & (without_denormals(value) != 0)
+
+
+def without_denormals(value: Any) -> Any:
+    """Return floats, those below the least normal one as a zero of their sign."""
+    value = np.asarray(value)
+    least = np.float64(2.0) ** (np.frexp(np.finfo(value.dtype).tiny)[1] - 1)
+    return np.where(np.abs(value) < least, np.copysign(value - value, value), value)[()]

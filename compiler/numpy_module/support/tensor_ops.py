@@ -76,24 +76,72 @@ def elementwise(function: Any) -> Any:
     return over_elements
 
 
+def in_packs(function: Any, pack: int) -> Any:
+    """Return `function` of `pack` neighbours of each tensor, tensor by tensor, for arrays."""
+
+    def over_packs(*tensors: Any) -> Any:
+        arrays = np.broadcast_arrays(*tensors)
+        rows = [array.reshape(-1, pack) for array in arrays]
+        made = elementwise(function)(*[row[:, place] for row in rows for place in range(pack)])
+        made = made if isinstance(made, tuple) else (made,)
+        found = tuple(
+            np.stack(made[first : first + pack], -1).reshape(arrays[0].shape)
+            for first in range(0, len(made), pack)
+        )
+        return found if len(found) > 1 else found[0]
+
+    return over_packs
+
+
 def dot(a: Any, b: Any, c: Any, precision: str = "ieee") -> Any:
-    """Return `a @ b + c` in the type of `c`; inputs of `tf32` are rounded to it first."""
+    """Return `a @ b + c` in the type of `c`; fp32 in the parts that `precision` names."""
     c = np.asarray(c)
     if np.asarray(a).dtype.kind in "iu":
-        return (np.matmul(a.astype(np.int64), b.astype(np.int64)) + c).astype(c.dtype)
-    if a.dtype == np.float32 and precision == "tf32":
-        a, b = to_tf32(a), to_tf32(b)
+        exact = np.float64 if np.asarray(a).dtype.itemsize == 1 else np.int64  # the former is fast
+        product = np.matmul(a.astype(exact), b.astype(exact)).astype(np.int64)
+        return (product + c).astype(c.dtype)
+    if a.dtype == np.float32 and precision != "ieee":
+        return (product_of_parts(a, b, precision) + c.astype(np.float32)).astype(c.dtype)
     wide = np.float64 if a.dtype == np.float64 else np.float32
     return (np.matmul(a.astype(wide), b.astype(wide)) + c.astype(wide)).astype(c.dtype)
 
 
+def product_of_parts(a: Any, b: Any, precision: str) -> Any:
+    """Return the product of fp32 matrices from parts of 10 bits (`tf32`) or 7 (`bf16`).
+
+    `x3` takes two parts of each and leaves out the product of the smaller ones; `x6` takes three.
+    """
+    bits = 10 if precision.startswith("tf32") else 7
+    count = {"x3": 2, "x6": 3}.get(precision[4:], 1)
+    lefts, rights = parts_of(a, bits, count), parts_of(b, bits, count)
+    total: Any = np.float32(0)
+    for order in reversed(range(count)):
+        for i in reversed(range(order + 1)):
+            total = total + np.matmul(lefts[i], rights[order - i])
+    return total
+
+
+def parts_of(value: Any, bits: int, count: int) -> list[Any]:
+    """Return fp32 of fewer bits of mantissa, the first nearest to `value`, then what it lacks."""
+    found, rest = [], value
+    for _ in range(count):
+        found.append(shortened(rest, bits))
+        rest = np.where(np.isfinite(rest), rest - found[-1], np.float32(0))
+    return found
+
+
 def to_tf32(value: Any) -> Any:
     """Return fp32 with the ten bits of mantissa that TF32 has, rounded to nearest even."""
+    return shortened(value, 10)
+
+
+def shortened(value: Any, bits: int) -> Any:
+    """Return fp32 with fewer bits of mantissa, rounded to nearest even."""
     word = np.ascontiguousarray(value).view(np.uint32)
-    rounded_up = word + np.uint32(0xFFF) + ((word >> np.uint32(13)) & np.uint32(1))
-    return np.where(
-        np.isfinite(value), (rounded_up & np.uint32(0xFFFFE000)).view(np.float32), value
-    )
+    gone = np.uint32(23 - bits)
+    half = np.uint32((1 << (22 - bits)) - 1)
+    near = (word + half + ((word >> gone) & np.uint32(1))) >> gone << gone
+    return np.where(np.isfinite(value), near.view(np.float32), value)
 
 
 def histogram(value: Any, size: int, mask: Any = True) -> Any:
@@ -114,9 +162,22 @@ def concatenate(a: Any, b: Any) -> Any:
 
 
 def loop(start: Any, end: Any, step: Any, dtype: Any = np.int32) -> Any:
-    """Yield the numbers from `start` to before `end`, as integers of the kernel's type."""
-    for number in range(int(start), int(end), int(step)):
+    """Yield the numbers from `start` to before `end`, as integers of the kernel's type.
+
+    Raises ValueError where it would never end.
+    """
+    if int(step) <= 0 and int(start) < int(end):
+        raise ValueError(f"a loop from {start} to {end} in steps of {step} never ends")
+    for number in range(int(start), int(end), max(int(step), 1)):
         yield dtype(number)
+
+
+def unsigned_loop(start: Any, end: Any, step: Any, dtype: Any = np.int32) -> Any:
+    """Yield what `loop` does, of integers whose bits are those of unsigned ones."""
+    kind = f"u{dtype().itemsize}"
+    first, last, step = (int(np.array(value, dtype).view(kind)) for value in (start, end, step))
+    for number in loop(first, last, step, int):
+        yield np.array(number, kind).view(dtype)[()]
 
 
 def check(condition: Any, message: str) -> None:
