@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from launch.buffers.element_types import Array
-from launch.cpu.descriptors import TensorDescriptor
+from launch.cpu.descriptors import BlockPointer, TensorDescriptor
 from launch.cpu.pointer import Pointer, merged
 from launch.cpu.programs import Programs
 
@@ -23,7 +23,7 @@ def chosen(condition: Array, a: Any, b: Any) -> Any:
     """Return each program's value: that of `a` where its `condition` holds, else that of `b`."""
     if a is b:
         return a
-    if isinstance(a, TensorDescriptor):
+    if isinstance(a, TensorDescriptor | BlockPointer):
         return a.merged(b, lambda x, y: chosen(condition, x, y))
     if isinstance(a, Pointer):
         return merged(lambda x, y: chosen(condition, x, y), a, b)

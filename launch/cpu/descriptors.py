@@ -103,12 +103,15 @@ class BlockPointer:
     def merged(self, other: BlockPointer, choose: Callable[[Any, Any], Any]) -> BlockPointer:
         """Return the block pointer whose parts `choose` takes from those of both."""
         base = choose(self.base, other.base)
-        pairs = zip(self._parts(), other._parts(), strict=True)
-        parts = [[choose(a, b) for a, b in zip(own, others, strict=True)] for own, others in pairs]
-        return BlockPointer(base, *parts, self.block)
-
-    def _parts(self) -> tuple[Sequence[Array], Sequence[Array], Sequence[Array]]:
-        return self.shape, self.strides, self.offsets
+        shape, strides, offsets = (
+            [choose(a, b) for a, b in zip(own, others, strict=True)]
+            for own, others in (
+                (self.shape, other.shape),
+                (self.strides, other.strides),
+                (self.offsets, other.offsets),
+            )
+        )
+        return BlockPointer(base, shape, strides, offsets, self.block)
 
     def advanced(self, steps: Sequence[Array]) -> BlockPointer:
         """Return the block some elements further on."""

@@ -92,10 +92,10 @@ def _control(programs: Programs) -> Mapping[str, Any]:
 
     def counted_unsigned(start: Any, end: Any, step: Any, dtype: Any = np.int32) -> Any:
         kind = f"u{np.dtype(dtype).itemsize}"
-        ends = [
+        start, end, step = (
             np.asarray(value, dtype).view(kind).astype(np.int64) for value in (start, end, step)
-        ]
-        for number in loop(programs, *ends, np.int64):
+        )
+        for number in loop(programs, start, end, step, np.int64):
             yield number.astype(kind).view(dtype)
 
     return {

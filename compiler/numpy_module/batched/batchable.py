@@ -12,8 +12,9 @@ from compiler.numpy_module.ir import Operation, inside
 
 _ACCESSES = frozenset(
     {
-        "tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_store", "tt.descriptor_load", "tt.descriptor_store",
-        "tt.descriptor_reduce", "tt.descriptor_gather", "tt.descriptor_scatter",
+        "tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_store", "tt.descriptor_load",
+        "tt.descriptor_store", "tt.descriptor_reduce", "tt.descriptor_gather",
+        "tt.descriptor_scatter",
         "tt.experimental_descriptor_load", "tt.experimental_descriptor_store",
     }
 )  # fmt: skip

@@ -10,12 +10,13 @@ from compiler.numpy_module.form import Form
 
 NAMES = frozenset(
     {
-        "BlockPointer", "Pointer", "TensorDescriptor", "assume", "atomic", "begin_if", "begin_paths", "begin_while",
-        "check", "compare_and_swap", "concatenate", "descriptor_gather", "descriptor_load",
-        "descriptor_reduce", "descriptor_scatter", "descriptor_store", "dot", "elementwise", "full",
-        "gather", "histogram", "join", "keep", "load", "load_block", "loop", "map_elementwise", "map_packs", "num_programs",
-        "numbers", "program_id", "reduce", "reshape", "scan", "select", "show", "store",
-        "store_block", "transpose", "unsigned_loop",
+        "BlockPointer", "Pointer", "TensorDescriptor", "assume", "atomic", "begin_if",
+        "begin_paths", "begin_while", "check", "compare_and_swap", "concatenate",
+        "descriptor_gather", "descriptor_load", "descriptor_reduce", "descriptor_scatter",
+        "descriptor_store", "dot", "elementwise", "full", "gather", "histogram", "join", "keep",
+        "load", "load_block", "loop", "map_elementwise", "map_packs", "num_programs", "numbers",
+        "program_id", "reduce", "reshape", "scan", "select", "show", "store", "store_block",
+        "transpose", "unsigned_loop",
     }
 )  # fmt: skip
 """What the text calls beside functions of numbers; who runs it has all of these."""
