@@ -1,5 +1,7 @@
 """The keys of the cache: for each, the visible list of all that it depends on.
 
+That of what a reference answers is in `launch/request/expected_key.py`.
+
 A wrong key silently hands somebody another kernel. So whoever gives a compilation, or one of its
 children, something new adds it to the list here, raises KEY_VERSION, and says in the table of
 `tests/unit/compiler/test_key.py` which of its values must differ.
@@ -16,7 +18,8 @@ KEY_VERSION = 2
 # made once: making it costs more than most parts take
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
-_Parts = list[tuple[str, Any]]
+Parts = list[tuple[str, Any]]
+"""What a key depends on, by label."""
 
 
 def compile_key(
@@ -33,7 +36,7 @@ def compile_key(
     toolchain_id: str,
 ) -> str:
     """Return the key of a compilation: the id of the resource and of the job."""
-    return _digest(
+    return labelled_digest(
         "compilation",
         [
             ("namespace", namespace),
@@ -70,7 +73,7 @@ def front_key(
     `options` are those that the front end is told, `untold` the names of the others: None where it
     is told all of them.
     """
-    return _digest(
+    return labelled_digest(
         "front",
         [
             ("text", text),
@@ -106,7 +109,7 @@ def second_opinion_key(
     namespace: str,
 ) -> str:
     """Return the key of whether executing the `whole` text gives what its slice `part` gives."""
-    return _digest(
+    return labelled_digest(
         "second opinion",
         [
             ("part", part),
@@ -137,7 +140,7 @@ def back_key(
     namespace: str,
 ) -> str:
     """Return the key of what the back end makes of a front end's IR, however far it goes."""
-    return _digest(
+    return labelled_digest(
         "back",
         [
             ("ir", ir),
@@ -163,7 +166,7 @@ def posted_ir_key(
     namespace: str,
 ) -> str:
     """Return the key of what the back end makes of posted IR, however far it goes."""
-    return _digest(
+    return labelled_digest(
         "posted ir",
         [
             ("text", text),
@@ -182,7 +185,7 @@ def inspection_key(
     *, namespace: str, source: str, files: Mapping[str, str], toolchain_id: str
 ) -> str:
     """Return the key of an inspection: the id of its job."""
-    return _digest(
+    return labelled_digest(
         "inspection",
         [
             ("namespace", namespace),
@@ -201,7 +204,7 @@ def derivation_key(
     derivation_version: int,
 ) -> str:
     """Return the key of what is derived from a compilation: the id of its job."""
-    return _digest(
+    return labelled_digest(
         "derivation",
         [
             ("compilation", compilation_key),
@@ -212,7 +215,7 @@ def derivation_key(
     )
 
 
-def _digest(level: str, parts: _Parts) -> str:
+def labelled_digest(level: str, parts: Parts) -> str:
     """Return the SHA-256 of labelled parts, each with its length; bytes are told from JSON."""
     pieces = []
     for label, part in [("version", KEY_VERSION), ("level", level), *parts]:

@@ -21,9 +21,10 @@ from launch.interpreter import triton_interpreter
 from launch.interpreter.interpret import interpret
 from launch.messages import CompareOrder, InterpretOrder, ReferenceOrder
 from launch.reference.comparison import compare
+from launch.reference.libraries import libraries
 from launch.reference.reference import reference
 
-__all__ = ["TASKS", "touch", "warm_up"]
+__all__ = ["TASKS", "libraries", "touch", "warm_up"]
 
 TASKS: dict[str, Task] = dict(
     [

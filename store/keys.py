@@ -39,6 +39,8 @@ BATCH: Final = "tritond:batch:"  # <batch id>: hash caller, kind, plan, caches, 
 BATCH_ITEMS: Final = "tritond:batch-items:"  # <batch id>: hash index -> "<state> <record>"
 IDEMPOTENCY: Final = "tritond:idempotency:"  # <caller>:<SHA-256 of the client's key>: JSON
 TENSOR: Final = "tritond:tensor:"  # <caller>:<digest>: bytes, lives as long as the upload
+EXPECTED_USED: Final = "tritond:expected-used:"  # <caller>: zset key of an answer -> last use, ms
+EXPECTED_SIZES: Final = "tritond:expected-sizes:"  # <caller>: hash key of an answer -> bytes
 TENSOR_BYTES: Final = "tritond:tensor-bytes:"  # <caller>: zset digest -> bytes
 
 # --- Channels ----------------------------------------------------------------------------------
@@ -68,6 +70,7 @@ COMPILATION: Final = "tritond:compilation:"  # <compile key>: hash record, reque
 REQUEST_ALIAS: Final = (
     "tritond:meaning:"  # <digest of a request>: "<compile key> <stages to include>"
 )
+EXPECTED: Final = "tritond:expected:"  # <caller>:<key of a reference's answer>: hash value
 CACHE_USED: Final = "tritond:cache-used"  # zset cache key -> last use, s
 CACHE_SIZES: Final = "tritond:cache-sizes"  # hash cache key -> bytes
 CACHE_BYTES: Final = "tritond:cache-bytes"  # sum of CACHE_SIZES

@@ -21,6 +21,7 @@ from store.budget import Budget
 from store.compilations import Compilations, Derived
 from store.connection import connect, connect_blocking
 from store.events import Events
+from store.expected_outputs import ExpectedOutputs
 from store.jobs.consumer import JobConsumer, Revocations, reap_for_all
 from store.jobs.types import (
     Claim,
@@ -70,6 +71,8 @@ class CompileWorker:
         self._cache = connect(settings.cache_url) if settings.cache_url else self._redis
         shares_server = settings.cache_url is None
         self._budget = Budget(self._cache, settings.cache_budget_bytes) if shares_server else None
+        expected_bytes = settings.references_budget_bytes
+        self._expected = ExpectedOutputs(self._cache, self._budget, expected_bytes)
         self._registry = workers.Workers(self._redis)
         self._drain_s = settings.drain_s
 
@@ -121,6 +124,7 @@ class CompileWorker:
             self._children,
             contexts[0],
             self._lease_s,
+            self._expected,
         )
         gpus = self._gpus(contexts[0])
         reaper = self._attempts(f"{self._name}.reaper")
@@ -160,6 +164,7 @@ class CompileWorker:
             context,
             compilations,
             self._lease_s,
+            self._expected,
         )
 
     async def _context_of(self, branch: ToolchainContext) -> CompileContext:

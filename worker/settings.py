@@ -21,6 +21,8 @@ class WorkerSettings(BaseSettings):
     """Records and blobs; default: the same server."""
     cache_budget_bytes: int = Field(default=2 << 30, ge=1 << 20)
     """What records and blobs may take; kept by us where the cache shares the jobs' server."""
+    references_budget_bytes: int = Field(default=128 << 20, ge=0)
+    """What of one caller's references is kept of their answers, for an hour; 0: nothing."""
     toolchains: str = ""
     """Pythons of further environments with another Triton, separated by ":"."""
     share_namespaces: bool = False

@@ -11,8 +11,8 @@ import linecache
 import sys
 import types
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, cast
@@ -40,18 +40,34 @@ def _same(returned: Any) -> Any:
     return returned
 
 
+@contextmanager
+def generators_as_before() -> Iterator[None]:
+    """Leave NumPy's random numbers that have no seed, and its treatment of errors, as they were.
+
+    Python's own are others in every process.
+    """
+    before = np.random.get_state()
+    try:
+        with np.errstate():
+            yield
+    finally:
+        np.random.set_state(before)
+
+
 @dataclass(frozen=True)
 class Language:
     """`given`: stored elements and their Triton type to what the function receives.
 
     `returned` is its inverse for what `by_output` cannot read itself; `misused` says what the
-    function did to the inputs that it may not, None where that is nothing.
+    function did to the inputs that it may not, None where that is nothing. `undisturbed` lets a
+    function find what it would find in a new process, where one calls it for several cases.
     """
 
     name: str
     given: Callable[[Array, str], Any]
     returned: Callable[[Any], Any] = _same
     misused: Callable[[Mapping[str, Any]], str | None] = _nothing
+    undisturbed: Callable[[], AbstractContextManager[Any]] = generators_as_before
 
 
 def _read_only(elements: Array, dtype: str) -> Array:
@@ -89,7 +105,8 @@ def reference(
         warnings.simplefilter("ignore")
         text = part(body, order.source).decode()
         memories = _memories(order, body)
-        returned = _call(_define(text), _inputs(order, memories, language), language)
+        with language.undisturbed():
+            returned = _call(_define(text), _inputs(order, memories, language), language)
         outputs = [found for found in leaves(order.arguments) if found.output]
         expected = _read_answer(returned, outputs, text)
         sys.stdout.flush()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,8 @@ import torch
 from compiler.messages.wire import task_of
 from launch.buffers.element_types import Array, readable, stored
 from launch.messages import ReferenceOrder
-from launch.reference.reference import Language, reference
+from launch.reference import libraries as numbers
+from launch.reference.reference import Language, generators_as_before, reference
 
 _OWN: Mapping[str, torch.dtype] = {
     "bf16": torch.bfloat16,
@@ -68,7 +70,18 @@ def _tensors(inputs: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
             yield from _tensors({f"{name}.{index}": item for index, item in enumerate(value)})
 
 
-TORCH = Language("torch", given=tensor_of, returned=plain, misused=misused)
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Leave the random numbers that have no seed, and the type of new tensors, as they were."""
+    kind = torch.get_default_dtype()
+    try:
+        with generators_as_before(), torch.random.fork_rng(devices=[]):
+            yield
+    finally:
+        torch.set_default_dtype(kind)
+
+
+TORCH = Language("torch", given=tensor_of, returned=plain, misused=misused, undisturbed=undisturbed)
 
 
 TASKS = dict([task_of(ReferenceOrder, partial(reference, language=TORCH))])
@@ -77,6 +90,12 @@ _ALSO = (
     "numpy.fft", "numpy.linalg", "numpy.random", "torch.fft", "torch.func", "torch.linalg",
     "torch.nn.functional", "torch.special", "torch.utils",
 )  # fmt: skip
+
+
+def libraries() -> dict[str, str]:
+    """Return what the numbers of a reference in torch depend on, as NumPy's zygote does."""
+    capability = torch.backends.cpu.get_cpu_capability()
+    return numbers.libraries() | {"torch": torch.__version__, "capability": capability}
 
 
 def warm_up() -> None:

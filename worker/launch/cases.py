@@ -19,7 +19,6 @@ from launch.request.launch_request import LaunchRequest, ReturnMode, TraceReques
 from launch.request.reference_request import Reference
 from launch.request.verdict import Evidence, Verdict, verdict_of
 from store.blobs import Blobs
-from store.workers import Workers
 from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
 from worker.launch.comparison import Actual, Compared, NotCompared, compare, not_checked
@@ -29,7 +28,7 @@ from worker.launch.kernel_source import KernelSources
 from worker.launch.launch_children import Children
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.mismatch_explanation import explain
-from worker.launch.reference import Expected, expect, no_reference, of_kernel
+from worker.launch.reference import Expected, References, no_reference, of_kernel
 from worker.launch.run import Deadline, DeadlinePassed, PreparedRun, RunResult
 from worker.launch.run_binding import bind, bind_ir, select, with_uploads
 
@@ -40,12 +39,15 @@ _SLUGS = {"invalid_request": "invalid_argument"}
 
 @dataclass(frozen=True, slots=True)
 class CaseContext:
-    """Where runs happen: children for user code and comparisons, and a GPU if it is one."""
+    """Where runs happen: children for user code and comparisons, and a GPU if it is one.
+
+    `references` are those of this launch, and are closed by whoever made them.
+    """
 
     compiling: CompileContext
     children: Children
     blobs: Blobs
-    registry: Workers
+    references: References
     gpu: GpuContext | None
 
     @property
@@ -162,10 +164,8 @@ class Cases:
             return None
         if reference.compilation_key is not None:
             return await self._expected_of_kernel(case, reference, reference.compilation_key)
-        timeout_s, context = self._request.timeout_s, self._context
-        return await expect(
-            context.children, reference, run, timeout_s, self._deadline, context.registry
-        )
+        timeout_s, references = self._request.timeout_s, self._context.references
+        return await references.expect(reference, run, timeout_s, self._deadline)
 
     async def _expected_of_kernel(self, case: Case, reference: Reference, key: str) -> Expected:
         """Run another kernel on the arguments that its parameters name."""
@@ -224,7 +224,8 @@ class Cases:
             matches += compared.matches
         if result.timed_outputs:
             actual = Actual(result.timed_outputs, result.timed_unwritten)
-            matches += (await self._compare(case, run, actual, expected, {})).matches
+            unasked: dict[str, ReturnMode] = dict.fromkeys(result.timed_outputs, "none")
+            matches += (await self._compare(case, run, actual, expected, unasked)).matches
         return outputs, matches
 
     async def _compare(

@@ -19,6 +19,7 @@ from launch.request.launch_resolution import Resolved, resolve_launch
 from store.blobs import Blobs
 from store.errors import StoreUnavailable
 from store.events import Events
+from store.expected_outputs import ExpectedOutputs
 from store.jobs.consumer import JobConsumer
 from store.jobs.types import Claim
 from store.launches import LIFE_S, Launches
@@ -28,9 +29,11 @@ from worker.compile.progress import CompilationFailed
 from worker.gpu.supervisor.launchers import DeviceDrained
 from worker.launch.cases import CaseContext, Cases
 from worker.launch.gpu_run import GpuContext
+from worker.launch.kept_references import KeptReferences
 from worker.launch.kernel_source import problem_of
 from worker.launch.launch_children import Children
 from worker.launch.launch_files import LaunchFiles
+from worker.launch.reference import References
 from worker.launch.run import Deadline, DeadlinePassed
 
 MOST_NAME_CHARS = 200
@@ -51,6 +54,8 @@ class LaunchContext:
     children: Children
     """Of launches; those of compilations are in `compiling`."""
     registry: Workers
+    expected: ExpectedOutputs
+    """What references answered before."""
     gpu: GpuContext | None = None
     """None: on the interpreter."""
 
@@ -100,8 +105,10 @@ class _LaunchRun:
         self._context = context
         self._deadline = Deadline(request.deadline_s, spent_s)
         self._files = LaunchFiles(job.id, context.blobs, has_cases=bool(request.cases))
+        kept = KeptReferences(context.expected, job.caller)
+        self._references = References(context.children, context.registry, kept)
         place = CaseContext(
-            context.compiling, context.children, context.blobs, context.registry, context.gpu
+            context.compiling, context.children, context.blobs, self._references, context.gpu
         )
         self.cases = Cases(job, request, place, self._deadline, self._files)
 
@@ -115,7 +122,10 @@ class _LaunchRun:
             return self._failed(failure_problem("invalid_argument", str(rejected)))
         except DeadlinePassed as passed:
             return self._failed(failure_problem("deadline_exceeded", str(passed)))
-        results = await self._results(resolved)
+        try:
+            results = await self._results(resolved)
+        finally:
+            self._references.close()
         await self._files.save_digests(self._context.launches)
         launch = self._on_device(
             amended(new_launch(self._job, "completed"), stdout=self._files.stdout)

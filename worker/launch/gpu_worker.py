@@ -17,6 +17,7 @@ from store.compilations import Compilations
 from store.connection import StoreClient
 from store.errors import StoreUnavailable
 from store.events import Events
+from store.expected_outputs import ExpectedOutputs
 from store.jobs.consumer import JobConsumer, Revocations
 from store.jobs.producer import JobProducer
 from store.jobs.types import Claim, QueueLimits, device_lane
@@ -57,6 +58,7 @@ class StationContext:
     children: Children
     compiling: CompileContext
     lease_s: float
+    expected: ExpectedOutputs
 
 
 class GpuStation:
@@ -163,7 +165,15 @@ class GpuStation:
         compiling, children = context.compiling, context.children
         registry = workers.Workers(context.redis)
         launch_context = LaunchContext(
-            attempts, launches, events, compiling.blobs, compiling, children, registry, gpu
+            attempts,
+            launches,
+            events,
+            compiling.blobs,
+            compiling,
+            children,
+            registry,
+            context.expected,
+            gpu,
         )
         await do_launch(claim, launch_context)
 
@@ -213,9 +223,10 @@ class GpuWorker:
         compiling: CompileContext,
         compilations: Compilations,
         lease_s: float,
+        expected: ExpectedOutputs,
     ) -> None:
         self._name = name
-        self._context = StationContext(redis, blocking, children, compiling, lease_s)
+        self._context = StationContext(redis, blocking, children, compiling, lease_s, expected)
         self._compilations = compilations
         self._stations: list[GpuStation] = []
 

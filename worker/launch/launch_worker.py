@@ -11,6 +11,7 @@ from compiler.toolchain import Toolchain
 from store import workers
 from store.connection import StoreClient
 from store.events import Events
+from store.expected_outputs import ExpectedOutputs
 from store.jobs.consumer import JobConsumer, Revocations
 from store.jobs.types import Claim, QueueLimits, interpreter_lane
 from store.launches import Launches
@@ -32,6 +33,7 @@ class LaunchWorker:
         children: Children,
         compiling: CompileContext,
         lease_s: float,
+        expected: ExpectedOutputs,
     ) -> None:
         self._worker = worker
         lanes = children.lanes(interpreter_lane(compiling.toolchain.id))
@@ -42,6 +44,7 @@ class LaunchWorker:
         self._blocking = blocking
         self._children = children
         self._compiling = compiling
+        self._expected = expected
 
     async def run(self) -> None:
         """Do launches until cancelled."""
@@ -68,7 +71,14 @@ class LaunchWorker:
         compiling = self._compiling
         registry = workers.Workers(self._redis)
         context = LaunchContext(
-            attempts, launches, events, compiling.blobs, compiling, self._children, registry
+            attempts,
+            launches,
+            events,
+            compiling.blobs,
+            compiling,
+            self._children,
+            registry,
+            self._expected,
         )
         await do_launch(claim, context)
 

@@ -4,6 +4,7 @@ That child gets the inputs and never sees what the kernel made. It can say anyth
 expected, as its author may anyway; it cannot make a kernel pass whose outputs it does not foresee.
 """
 
+import contextlib
 from dataclasses import dataclass, field
 
 from compiler.diagnostic import MESSAGE_CHARS, clipped
@@ -14,11 +15,14 @@ from launch.request.reference_request import Reference
 from launch.request.verdict import RunEnding
 from store.workers import Workers
 from worker.compile.reports import Malformed, read_report
+from worker.launch.kept_references import Answer, KeptReferences
 from worker.launch.launch_children import TORCH, Children
 from worker.launch.launch_reports import LaunchFailure, read_message
 from worker.launch.run import Deadline, PreparedRun, RunResult, inputs_of
 from worker.pool.child_outcome import ChildOutcome, Ending
+from worker.pool.pool import Pool
 from worker.pool.retry import run_task
+from worker.pool.session import ChildSession
 
 _NEEDS_TORCH = "needs_torch"
 
@@ -39,47 +43,101 @@ class Expected:
     """Outputs in place that are to stay as they were, by the reference's own account."""
 
 
-async def expect(
-    children: Children,
-    reference: Reference,
-    run: PreparedRun,
-    timeout_s: float,
-    deadline: Deadline,
-    registry: Workers,
-) -> Expected:
-    """Run the source of `reference` in a child of its own. Raises DeadlinePassed.
+class References:
+    """The references of one launch: one child calls a source for all cases, another one another.
 
-    `registry` says who offers torch, for a reference that would have needed it.
+    It ends with `close`, and nothing of user code with it but the answers that are kept.
     """
-    pool = children.of_reference(reference.language)
-    if pool is None:
-        return no_reference(f"{reference.language} is not available on this worker: use numpy")
-    source = (reference.source or "").encode()
-    order = ReferenceOrder(source=(0, len(source)), **inputs_of(run, len(source)))
-    limit_s = deadline.limit_s(timeout_s)
-    outcome = await run_task(
-        pool,
-        order.profile,
-        header_of(order),
-        source + run.uploads,
-        deadline_s=limit_s,
-        stages={f"expected:{name}" for name in run.bound.outputs},
-    )
-    if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
-        raise deadline.passed
-    try:
-        return await _expected(outcome, run, registry)
-    except Malformed as error:
-        return no_reference(f"the reference did not report as it should: {error}")
 
+    def __init__(
+        self, children: Children, registry: Workers, kept: KeptReferences | None = None
+    ) -> None:
+        """`registry` says who offers torch, for a reference that would have needed it."""
+        self._children = children
+        self._registry = registry
+        self._kept = kept
+        self._source: tuple[str, str | None] | None = None
+        self._session: ChildSession | None = None
 
-async def _expected(outcome: ChildOutcome, run: PreparedRun, registry: Workers) -> Expected:
-    if outcome.failure is not None:
+    async def expect(
+        self, reference: Reference, run: PreparedRun, timeout_s: float, deadline: Deadline
+    ) -> Expected:
+        """Return what the source of `reference` answers, or answered before.
+
+        Raises DeadlinePassed.
+        """
+        pool = self._children.of_reference(reference.language)
+        if pool is None:
+            return no_reference(f"{reference.language} is not available on this worker: use numpy")
+        key = self._kept.key(reference, run, pool.facts) if self._kept is not None else None
+        if (found := await self._find(key, run)) is not None:
+            return found
+        outcome = await self._call(pool, reference, run, timeout_s, deadline)
+        try:
+            if outcome.result is None:
+                return await self._failed(outcome)
+            answer = _answer(outcome)
+            expected = _expected(answer, run)
+        except Malformed as error:
+            return no_reference(f"the reference did not report as it should: {error}")
+        if self._kept is not None and key is not None:
+            await self._kept.keep(key, answer)
+        return expected
+
+    async def _find(self, key: str | None, run: PreparedRun) -> Expected | None:
+        """Return what was answered before; None for what fits no outputs of this run, too."""
+        if self._kept is None or key is None or (answer := await self._kept.find(key)) is None:
+            return None
+        with contextlib.suppress(Malformed):
+            return _expected(answer, run)
+        return None
+
+    def close(self) -> None:
+        """End its child."""
+        if self._session is not None:
+            self._session.close()
+
+    async def _call(
+        self,
+        pool: Pool,
+        reference: Reference,
+        run: PreparedRun,
+        timeout_s: float,
+        deadline: Deadline,
+    ) -> ChildOutcome:
+        source = (reference.source or "").encode()
+        order = ReferenceOrder(source=(0, len(source)), **inputs_of(run, len(source)))
+        limit_s = deadline.limit_s(timeout_s)
+        outcome = await run_task(
+            self._session_of(pool, reference),
+            order.profile,
+            header_of(order),
+            source + run.uploads,
+            deadline_s=limit_s,
+            stages={f"expected:{name}" for name in run.bound.outputs},
+        )
+        if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
+            raise deadline.passed
+        return outcome
+
+    def _session_of(self, pool: Pool, reference: Reference) -> ChildSession:
+        source = reference.language, reference.source
+        if self._session is None or source != self._source:
+            self.close()
+            self._session, self._source = ChildSession(pool), source
+        return self._session
+
+    async def _failed(self, outcome: ChildOutcome) -> Expected:
+        if outcome.failure is None:
+            return no_reference(f"the reference did not return ({outcome.detail})")
         failure = read_report(LaunchFailure, outcome.failure)
-        return _failed(failure, await _torch(registry) if failure.slug == _NEEDS_TORCH else "")
-    if outcome.result is None:
-        return no_reference(f"the reference did not return ({outcome.detail})")
-    return _outputs_of(read_message(ReferenceReport, outcome.result), outcome, run)
+        advice = await _torch(self._registry) if failure.slug == _NEEDS_TORCH else ""
+        if failure.slug == "memory_exceeded":
+            return no_reference(
+                "the reference needs more memory than a process of a launch may have"
+            )
+        first = failure.diagnostics[0] if failure.diagnostics else None
+        return no_reference(failure.message + advice, first.line if first else None)
 
 
 def of_kernel(result: RunResult, run: PreparedRun) -> Expected:
@@ -117,29 +175,29 @@ async def _torch(registry: Workers) -> str:
     )
 
 
-def _failed(failure: LaunchFailure, advice: str) -> Expected:
-    if failure.slug == "memory_exceeded":
-        return no_reference("the reference needs more memory than a process of a launch may have")
-    first = failure.diagnostics[0] if failure.diagnostics else None
-    return no_reference(failure.message + advice, first.line if first else None)
-
-
-def _outputs_of(report: ReferenceReport, outcome: ChildOutcome, run: PreparedRun) -> Expected:
+def _answer(outcome: ChildOutcome) -> Answer:
+    """Return what a child reports of a reference. Raises Malformed."""
+    report = read_message(ReferenceReport, outcome.result or {})
     stages = {stage.name: stage.body for stage in outcome.stages}
+    outputs = {name: stages.get(f"expected:{name}", b"") for name in report.outputs}
+    return Answer(report, outputs)
+
+
+def _expected(answer: Answer, run: PreparedRun) -> Expected:
+    """Return what the outputs of `run` should be. Raises Malformed."""
+    described = answer.report.outputs
     outputs = {
-        name: _whole(stages.get(f"expected:{name}"), name, described, run.bound.outputs.get(name))
-        for name, described in report.outputs.items()
+        name: _whole(answer.outputs[name], name, item, run.bound.outputs.get(name))
+        for name, item in described.items()
     }
-    dtypes: dict[str, str] = {name: item.dtype for name, item in report.outputs.items()}
-    unchanged = {name for name, item in report.outputs.items() if item.unchanged}
+    dtypes: dict[str, str] = {name: item.dtype for name, item in described.items()}
+    unchanged = {name for name, item in described.items() if item.unchanged}
     return Expected(outputs, dtypes, unchanged=frozenset(unchanged))
 
 
-def _whole(
-    data: bytes | None, name: str, described: ExpectedOutput, output: Buffer | None
-) -> bytes:
+def _whole(data: bytes, name: str, described: ExpectedOutput, output: Buffer | None) -> bytes:
     if output is None or described.shape != output.shape:
         raise Malformed(f"{name} is no output of that shape")
-    if data is None or len(data) != described.size_bytes:
+    if len(data) != described.size_bytes:
         raise Malformed(f"the expected {name} is missing or of another size")
     return data

@@ -8,13 +8,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from worker import PIPELINE
 from worker.pauses import Pauses
 from worker.pool.child_outcome import KEPT_TASKS, PATIENCE_S, Caps, ChildOutcome, Ending, ended_well
-from worker.pool.child_process import Job, MoreTime, OnStage
+from worker.pool.child_process import ChildProcess, Job, MoreTime, OnStage
+from worker.pool.held_child import HeldChild
 from worker.pool.spares import Spares
 from worker.pool.zygote_client import ZygoteClient, ZygoteError, ZygoteToolchain
 from worker.sandbox.profile import PROFILES
@@ -33,6 +34,37 @@ class Outdated(ZygoteError):
             "the files of tritond were changed while it ran, so it would compile with other code "
             "than it registered with; start it again"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """Which children a job may have, and where its child goes afterwards."""
+
+    keep: bool
+    """Whether the child may do another job."""
+    lends: bool
+    """Whether that may be anybody's of its kind: those of a session stay in it."""
+    held: HeldChild | None
+    fresh: bool = False
+    """Whether only a child will do that did nothing before."""
+
+    def take(self, spares: Spares, profile: str) -> ChildProcess:
+        """Return the child for a job that begins."""
+        child = self.held.take(profile) if self.held is not None and not self.fresh else None
+        if child is None:
+            return spares.take(profile, keep=self.lends, fresh=self.fresh or not self.lends)
+        spares.count_job()
+        return child
+
+    def give_back(self, spares: Spares, child: ChildProcess) -> bool:
+        """Let a child whose job ended well wait for the next one; return whether it may."""
+        return spares.give_back(child) if self.held is None else self.held.give_back(child)
+
+    def is_worth_another(self, outcome: ChildOutcome) -> bool:
+        """Whether what ended so in a used child could end better in a fresh one."""
+        if self.held is not None:  # user code may have left anything, but time is over for both
+            return outcome.ending not in (Ending.OK, Ending.DEADLINE)
+        return not ended_well(outcome)
 
 
 class Pool:
@@ -64,7 +96,8 @@ class Pool:
     def facts(self) -> dict[str, Any]:
         """What the zygote says of itself.
 
-        Python, policy, pipeline, landlock_abi, namespaces, unsafe, warm_ms; {} without one.
+        Python, policy, pipeline, libraries, landlock_abi, namespaces, unsafe, warm_ms; {} without
+        one.
         """
         return self._zygote.facts if self._zygote is not None else {}
 
@@ -101,49 +134,52 @@ class Pool:
         stages: Collection[str] = (),
         on_stage: OnStage | None = None,
         more_s: MoreTime | None = None,
+        held: HeldChild | None = None,
     ) -> ChildOutcome:
         """Run one job in a child of its own and return how it ended.
 
         `stages` are the names that it may send bytes under, each once; a child that sends others
         is ended. `KEPT_TASKS` share children with others of their kind; what does not end well in
-        one that did others before is done again in a fresh one. Never raises for anything the
-        child does.
+        one that did others before is done again in a fresh one. So do the jobs of one
+        `ChildSession`, which brings the child that it `held`. Never raises for anything the child
+        does.
 
         Raises FrameError when the job is too big to send, ZygoteError when no zygote came
         up within the deadline. `more_s` is asked when it is over. When the caller is cancelled the
         child is killed.
         """
         job = Job(header, body, stages, on_stage, more_s)
-        keep = header.get("task") in KEPT_TASKS
+        lends = header.get("task") in KEPT_TASKS and held is None
+        use = _Use(keep=lends or held is not None, lends=lends, held=held)
         started = time.monotonic()
-        outcome, was_fresh = await self._run(profile, job, deadline_s, keep=keep, fresh=not keep)
-        if not was_fresh and not ended_well(outcome):
-            _log.warning("a kept %s child ended: %s; trying a fresh one", profile, outcome.detail)
+        outcome, was_fresh = await self._run(profile, job, deadline_s, use)
+        if not was_fresh and use.is_worth_another(outcome):
+            _log.warning("a used %s child ended: %s; trying a fresh one", profile, outcome.detail)
             left_s = max(deadline_s - (time.monotonic() - started), 0.001)
-            outcome, _ = await self._run(profile, job, left_s, keep=keep, fresh=True)
+            outcome, _ = await self._run(profile, job, left_s, replace(use, fresh=True))
         self._pauses.reset()
         return outcome
 
     async def _run(
-        self, profile: str, job: Job, deadline_s: float, *, keep: bool, fresh: bool
+        self, profile: str, job: Job, deadline_s: float, use: "_Use"
     ) -> tuple[ChildOutcome, bool]:
         """Return how the job ended in one child, and whether it was that child's first."""
         spares = await self._wait_until_up(deadline_s)
-        child = spares.take(profile, keep=keep, fresh=fresh)
+        child = use.take(spares, profile)
         was_fresh = child.use.jobs == 0
         outcome = None
         try:
-            if was_fresh:
-                child.start(job, deadline_s, keep=keep)
+            if was_fresh or not use.lends:
+                child.start(job, deadline_s, keep=use.keep)
             else:
-                child.start(replace(job, more_s=None), min(deadline_s, PATIENCE_S), keep=keep)
+                child.start(replace(job, more_s=None), min(deadline_s, PATIENCE_S), keep=True)
             spares.start_job(profile)
             outcome = await asyncio.shield(child.outcome)
         finally:
             well = outcome is not None and ended_well(outcome)
-            if not (keep and well and spares.give_back(child)):
+            if not (use.keep and well and use.give_back(spares, child)):
                 child.kill(Ending.SIGNAL, "nobody waits for it any more")
-            spares.end_job(profile, keep=keep, well=well)
+            spares.end_job(profile, keep=use.lends, well=well)
         return outcome, was_fresh
 
     async def close(self) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.child_process import MoreTime, OnStage
 from worker.pool.pool import Pool
+from worker.pool.session import ChildSession
 from worker.sandbox.profile import PROFILES
 
 MAX_TRIES = 3
@@ -22,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 async def run_task(
-    pool: Pool,
+    pool: Pool | ChildSession,
     profile: str,
     header: dict[str, Any],
     body: bytes,

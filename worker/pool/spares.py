@@ -48,9 +48,8 @@ class Spares:
         A job runs from now on. With `keep` it will be given back; unless `fresh`, it may be one
         that was.
         """
-        self._running += 1
+        self.count_job()
         self._lent[profile] += keep
-        self._cancel_timer()
         waiting = self._waiting.get(profile, [])
         living = [child for child in waiting if not child.outcome.done()]
         usable = [child for child in living if not (fresh and child.use.jobs)]
@@ -59,6 +58,11 @@ class Spares:
         best = max(usable, key=lambda child: (child.readiness, child.use.jobs))
         waiting.remove(best)
         return best
+
+    def count_job(self) -> None:
+        """Count a job that begins, in a child from here or in one that a session holds."""
+        self._running += 1
+        self._cancel_timer()
 
     def give_back(self, child: ChildProcess) -> bool:
         """Let a child whose job ended well wait for others of its kind; return whether it may."""

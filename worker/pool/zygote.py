@@ -222,6 +222,7 @@ def _prepare(settings: Settings) -> tuple[ModuleType, dict[str, Walls], dict[str
         "pipeline": pipeline_digest(),  # last: all that children will run is loaded by now
         "landlock_abi": None if settings.unsafe else landlock.abi(),
         "unsafe": settings.unsafe,
+        "libraries": tasks.libraries() if hasattr(tasks, "libraries") else {},
         "warm_ms": round((time.monotonic() - started) * 1000, 1),
     }
     return tasks, walls, facts

@@ -54,7 +54,7 @@ async def station(name, redis, blocking, **environment):
     command = LauncherCommand(bootstrap=BOOTSTRAP, environment=environment)
     launchers = Launchers([0], command)
     await launchers.start()
-    shop = StationContext(redis, blocking, Children(None), SimpleNamespace(blobs=None), lease_s=5)
+    shop = StationContext(redis, blocking, Children(None), SimpleNamespace(blobs=None), 5, None)
     desk = GpuContext(launchers, 0, JobProducer(redis), None, None, None)
     running = asyncio.create_task(GpuStation(name, FAKE, desk, shop).run())
     try:

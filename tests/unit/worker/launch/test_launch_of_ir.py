@@ -28,6 +28,6 @@ async def test_nothing_is_cut() -> None:
     job = LaunchJob(id="l", caller="ada", request=BODY, compile_job=ir_job(), device=device)
     request = LaunchRequest.model_validate(BODY)
     nothing = cast("Any", None)
-    place = CaseContext(nothing, children=nothing, blobs=nothing, registry=nothing, gpu=None)
+    place = CaseContext(nothing, children=nothing, blobs=nothing, references=nothing, gpu=None)
 
     await Cases(job, request, place, Deadline(60), nothing).prepare()

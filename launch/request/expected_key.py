@@ -1,0 +1,43 @@
+"""The key of what a reference answers: the visible list of all that it depends on.
+
+A wrong one would judge a kernel by another answer. Whoever lets a reference see something new adds
+it here and to the table of `tests/unit/launch/request/test_expected_key.py`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from compiler.key import labelled_digest
+
+
+def expected_key(
+    *,
+    caller: str,
+    source: str,
+    language: str,
+    libraries: Mapping[str, str],
+    pipeline: str,
+    allocations: Sequence[Mapping[str, Any]],
+    arguments: Mapping[str, Any],
+    constexprs: Mapping[str, Any],
+) -> str:
+    """Return the key of what `source` answers to bound arguments in canonical JSON.
+
+    `libraries` are versions by name, of Python, of all that NumPy or torch calculates with and of
+    the processor's own instructions; `pipeline` is the digest of our code. Allocations say how they
+    are filled: seeds, values, digests of uploads. What a kernel is, its grid and the tolerance are
+    nothing that a reference sees.
+    """
+    return labelled_digest(
+        "expected",
+        [
+            ("caller", caller),
+            ("source", source),
+            ("language", language),
+            ("libraries", libraries),
+            ("pipeline", pipeline),
+            ("allocations", allocations),
+            ("arguments", [[name, value] for name, value in arguments.items()]),
+            ("constexprs", [[name, value] for name, value in constexprs.items()]),
+        ],
+    )

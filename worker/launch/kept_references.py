@@ -1,0 +1,102 @@
+"""What references of one caller answered before, read from the store and written to it.
+
+A store that refuses, and bytes that are not whole, are as if nothing had been kept.
+"""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import Any
+
+from launch.messages import ReferenceReport
+from launch.request.expected_key import expected_key
+from launch.request.reference_request import Reference
+from store.errors import StoreUnavailable
+from store.expected_outputs import ExpectedOutputs
+from worker.compile.reports import Malformed
+from worker.launch.launch_reports import read_message
+from worker.launch.run import PreparedRun
+
+_DIGEST_BYTES = 32
+_LENGTH_BYTES = 4
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a reference returned: its report, and the elements of each output in C order."""
+
+    report: ReferenceReport
+    outputs: Mapping[str, bytes]
+
+
+class KeptReferences:
+    """The answers of one caller's references."""
+
+    def __init__(self, store: ExpectedOutputs, caller: str) -> None:
+        self._store = store
+        self._caller = caller
+
+    def key(self, reference: Reference, run: PreparedRun, facts: Mapping[str, Any]) -> str | None:
+        """Return the key of the answer; None where it may depend on what no key can hold.
+
+        `facts` are those of the zygote whose child would call it.
+        """
+        if facts.get("unsafe", True):  # it could read files
+            return None
+        dumped = run.bound.model_dump(mode="json")
+        return expected_key(
+            caller=self._caller,
+            source=reference.source or "",
+            language=reference.language,
+            libraries=facts["libraries"],
+            pipeline=facts["pipeline"],
+            allocations=dumped["allocations"],
+            arguments=dumped["arguments"],
+            constexprs=run.constexprs,
+        )
+
+    async def find(self, key: str) -> Answer | None:
+        """Return the answer that was kept under `key`."""
+        try:
+            data = await self._store.get(self._caller, key)
+        except StoreUnavailable as error:
+            logger.warning("what a reference answered could not be looked up: %s", error)
+            return None
+        return None if data is None else _read(data)
+
+    async def keep(self, key: str, answer: Answer) -> None:
+        """Keep an answer, if there is room for it."""
+        if not self._store.has_room_for(sum(map(len, answer.outputs.values()))):
+            return
+        try:
+            await self._store.put(self._caller, key, _written(answer))
+        except StoreUnavailable as error:
+            logger.warning("what a reference answered could not be kept: %s", error)
+
+
+def _written(answer: Answer) -> bytes:
+    header = json.dumps(asdict(answer.report)).encode()
+    elements = (answer.outputs[name] for name in answer.report.outputs)
+    content = b"".join((len(header).to_bytes(_LENGTH_BYTES, "big"), header, *elements))
+    return sha256(content).digest() + content
+
+
+def _read(data: bytes) -> Answer | None:
+    """Return what was written, None for anything else."""
+    content = data[_DIGEST_BYTES:]
+    if sha256(content).digest() != data[:_DIGEST_BYTES]:
+        return None
+    end = _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES], "big")
+    try:
+        report = read_message(ReferenceReport, json.loads(content[_LENGTH_BYTES:end]))
+    except (ValueError, Malformed):
+        return None
+    outputs = {}
+    for name, described in report.outputs.items():
+        outputs[name] = content[end : end + described.size_bytes]
+        end += described.size_bytes
+    return Answer(report, outputs) if end == len(content) else None

@@ -1,0 +1,63 @@
+"""Children for the jobs of one launch alone: user code may leave behind in them what it likes.
+
+One child does job after job until the session is closed, it has done enough, or a job ends badly
+in it. Nothing of it is seen by another session.
+"""
+
+from collections.abc import Collection
+from types import TracebackType
+from typing import Any, Self
+
+from worker.pool.child_outcome import ChildOutcome
+from worker.pool.child_process import MoreTime, OnStage
+from worker.pool.held_child import HeldChild
+from worker.pool.pool import Pool
+
+
+class ChildSession:
+    """Runs jobs as its pool does, in children that no other session has. Use it with `with`."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._held = HeldChild()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def run(
+        self,
+        profile: str,
+        header: dict[str, Any],
+        body: bytes,
+        *,
+        deadline_s: float,
+        stages: Collection[str] = (),
+        on_stage: OnStage | None = None,
+        more_s: MoreTime | None = None,
+    ) -> ChildOutcome:
+        """Run one job of one and the same profile: see `Pool.run`.
+
+        What crashes in a child that did jobs before is done again in a fresh one.
+        """
+        return await self._pool.run(
+            profile,
+            header,
+            body,
+            deadline_s=deadline_s,
+            stages=stages,
+            on_stage=on_stage,
+            more_s=more_s,
+            held=self._held,
+        )
+
+    def close(self) -> None:
+        """End its child, and whatever user code left there."""
+        self._held.let_go()
