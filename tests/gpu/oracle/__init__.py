@@ -1,0 +1,1 @@
+"""The same launches on the CPU device and on a GPU, and how far both agree."""

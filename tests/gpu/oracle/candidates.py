@@ -1,0 +1,133 @@
+"""Kernels to be launched on both: those of the benchmarks, of our tests, and of packages on PyPI.
+
+A candidate has no launch yet; it says with which specializations it may be compiled. Packages are
+unpacked by the sweep of `benchmarks/sweep` and are not kept in the repository.
+"""
+
+import re
+import sys
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[3]
+sys.path.append(str(ROOT / "benchmarks"))
+
+from mix import Mix  # noqa: E402 - a program's module, as the sweep's are
+from sweep.guesses import guesses  # noqa: E402
+from sweep.imports import needed_files  # noqa: E402
+from sweep.kernels import Kernel as PackageKernel  # noqa: E402
+from sweep.packages import PACKAGES, unpacked  # noqa: E402
+from sweep.plans import drawn  # noqa: E402
+
+from tests.integration.compiler.kernels import KERNELS, read  # noqa: E402
+
+_COMMON = 5
+"""The first guesses of the sweep, of the usual element types: which comes first, varies."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A specialization: types without suffixes, hints by parameter; what equals 1 is a constant."""
+
+    signature: dict[str, str]
+    constexprs: dict[str, Any]
+    options: dict[str, Any]
+    hints: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel and its files; `origin` is a package, `mix`, `good` or `puzzles`."""
+
+    origin: str
+    kernel: str
+    source: str
+    files: dict[str, str]
+    guesses: tuple[Guess, ...]
+
+    @property
+    def id(self) -> str:
+        """Name it in results, and its folder."""
+        text = f"{self.source}{self.guesses[0]}".encode()
+        return f"{self.origin}.{self.kernel}.{zlib.crc32(text):08x}"
+
+
+def guess_of(signature: dict[str, str], constexprs: dict[str, Any], options: dict[str, Any],
+             *, strides_by_16: bool = True) -> Guess:  # fmt: skip
+    """Return a guess from types with suffixes; without `strides_by_16` integers lose theirs."""
+    bare, hints, ones = {}, {}, {}
+    for name, written in signature.items():
+        kind, _, suffix = written.partition(":")
+        if suffix == "1":
+            ones[name] = 1
+            continue
+        bare[name] = kind
+        if suffix == "16" and (kind.startswith("*") or strides_by_16):
+            hints[name] = ["divisible_by_16"]
+    return Guess(bare, constexprs | ones, options, hints)
+
+
+def of_the_mix() -> Iterator[Candidate]:
+    """Yield the kernels of benchmarks/mix.py."""
+    for request in Mix().real():
+        guess = guess_of(request["signature"], request["constexprs"], request["options"])
+        yield Candidate("mix", request["kernel"], request["source"], {}, (guess,))
+
+
+def of_the_tests() -> Iterator[Candidate]:
+    """Yield the kernels of tests/kernels/good, and those of the folders for launches."""
+    for path in sorted((KERNELS / "good").glob("*.py")):
+        read_kernel = read(path)
+        request = read_kernel.request
+        if any(isinstance(kind, list) for kind in request.get("signature", {}).values()):
+            continue  # a tuple
+        name = request.get("kernel") or _kernels(read_kernel.text)[-1]
+        guess = guess_of(
+            request.get("signature", {}), request.get("constexprs", {}), request.get("options", {})
+        )
+        guess = Guess(guess.signature, guess.constexprs, guess.options,
+                      guess.hints | request.get("hints", {}))  # fmt: skip
+        yield Candidate("good", name, read_kernel.text, request.get("files", {}), (guess,))
+    for origin, file in (("launch", "launch"), ("operations", "numpy")):
+        for path in sorted((KERNELS / file).glob("*.py")):
+            if "faulty" in path.name or "racing" in path.name or "wrong" in path.name:
+                continue
+            yield from _guessed(origin, path)
+
+
+def _guessed(origin: str, path: Path) -> Iterator[Candidate]:
+    from sweep.kernels import _kernels_of
+
+    text = path.read_text()
+    for kernel in _kernels_of(origin, path.name, text):
+        yield Candidate(origin, kernel.name, text, {}, _guesses(kernel))
+
+
+def of_package(name: str, cache: Path) -> Iterator[Candidate]:
+    """Yield the kernels of a package, in a random order that is always the same."""
+    (package,) = (one for one in PACKAGES if one.name == name)
+    root = unpacked(package, cache)
+    for kernel in drawn(package, root):
+        text = (root / kernel.file).read_text(errors="replace")
+        try:
+            files = needed_files(root, kernel.file, kernel.name)
+        except (SyntaxError, RecursionError):
+            continue  # one of its modules is no Python
+        yield Candidate(name, kernel.name, text, files, _guesses(kernel))
+
+
+def _guesses(kernel: PackageKernel) -> tuple[Guess, ...]:
+    made = [
+        guess_of(one.signature, one.constexprs, one.options, strides_by_16=False)
+        for one in guesses(kernel)
+    ]
+    first = zlib.crc32(kernel.id.encode()) % _COMMON
+    usual = made[:_COMMON]
+    return tuple([*usual[first:], *usual[:first], *made[_COMMON:]])
+
+
+def _kernels(text: str) -> list[str]:
+    return re.findall(r"@triton\.jit[^\n]*\s+(?:#[^\n]*\n)*def (\w+)", text)

@@ -1,0 +1,104 @@
+"""Makes the cases of the oracle on a machine without a GPU, into .artifacts/oracle/cases.
+
+`python -m tests.gpu.oracle.make [--most N] [--minutes M] [ORIGIN ...]`; a second call goes on where the
+first one ended. `outcomes.jsonl` says of every kernel tried what became of it. `--pack` only packs
+what is there for the visit.
+"""
+# ruff: noqa: T201 - a program that reports
+
+import argparse
+import io
+import itertools
+import json
+import os
+import resource
+import tarfile
+import time
+import traceback
+from collections.abc import Iterator
+from multiprocessing import get_context
+from pathlib import Path
+
+from tests.gpu.oracle.building import Compilers, NoCase, built
+from tests.gpu.oracle.candidates import (
+    PACKAGES,
+    ROOT,
+    Candidate,
+    of_package,
+    of_the_mix,
+    of_the_tests,
+)
+
+FOLDER = Path(os.environ.get("TRITOND_ORACLE", ROOT / ".artifacts/oracle"))
+CACHE = Path(os.environ.get("TRITOND_SWEEP", ROOT / ".cache/sweep"))
+PROCESSES = 2
+MEMORY_BYTES = 5 << 30
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--most", type=int, default=60, help="kernels of each package")
+    parser.add_argument("--minutes", type=float, default=1e6)
+    parser.add_argument("--pack", action="store_true", help="only pack what there is")
+    parser.add_argument("origins", nargs="*")
+    arguments = parser.parse_args()
+    if not arguments.pack:
+        end = time.monotonic() + 60 * arguments.minutes
+        parts = [(n, arguments.origins, arguments.most, end) for n in range(PROCESSES)]
+        with get_context("fork").Pool(PROCESSES) as pool:
+            pool.starmap(_work, parts)
+    print(pack())
+
+
+def candidates(origins: list[str], most: int) -> Iterator[Candidate]:
+    """Yield ours, then those of the packages in turn."""
+    if not origins or "tests" in origins:
+        yield from of_the_mix()
+        yield from of_the_tests()
+    names = [p.name for p in PACKAGES if not origins or p.name in origins]
+    streams = [itertools.islice(of_package(name, CACHE), most) for name in names]
+    for row in itertools.zip_longest(*streams):
+        yield from (one for one in row if one is not None)
+
+
+def _work(number: int, origins: list[str], most: int, end: float) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    log = FOLDER / "outcomes.jsonl"
+    known = {json.loads(line)["id"] for line in log.read_text().splitlines()} if log.exists() else set()
+    children = Compilers()
+    for index, candidate in enumerate(candidates(origins, most)):
+        if time.monotonic() > end:
+            break
+        if index % PROCESSES != number or candidate.id in known:
+            continue
+        started = time.monotonic()
+        try:
+            case = built(children, candidate, FOLDER / "cases")
+            outcome = {"case": True, "notes": case["notes"], "score": case["score"]}
+        except NoCase as reason:
+            outcome = {"case": False, "reason": str(reason)}
+        except Exception:  # noqa: BLE001 - one kernel is not worth the others
+            outcome = {"case": False, "reason": traceback.format_exc()[-1500:]}
+            children = Compilers()
+        outcome = {"id": candidate.id, **outcome, "s": round(time.monotonic() - started, 2)}
+        with log.open("a") as file:
+            file.write(json.dumps(outcome) + "\n")
+
+
+def pack() -> str:
+    """Pack what a GPU machine needs of all cases: cubins and launches."""
+    archive = FOLDER / "visit.tar.xz"
+    folders = sorted(path.parent for path in (FOLDER / "cases").glob("*/case.json"))
+    with tarfile.open(archive, "w:xz", preset=6) as tar:
+        for folder in folders:
+            for name in ("kernel.cubin", "case.json"):
+                content = (folder / name).read_bytes()
+                member = tarfile.TarInfo(f"{folder.name}/{name}")
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
+    return f"{len(folders)} cases, {archive.stat().st_size / 1e6:.1f} MB in {archive}"
+
+
+if __name__ == "__main__":
+    main()

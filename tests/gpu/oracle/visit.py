@@ -1,0 +1,206 @@
+"""Launches every case on a GPU and brings back what changed in its buffers, for one short visit.
+
+`python3 tests/gpu/oracle/visit.py visit.tar.xz` on a GPU machine, with what `make` packed. Needs the
+driver, numpy, ml_dtypes and cuda-bindings. Into `$OUT`: `results.json`, and `changed-N.zip` with
+the exclusive or of the bytes before and after, by case and argument. A few processes share the
+cases; one that hangs or dies costs the case that it was at.
+"""
+# ruff: noqa: T201 - a program that reports
+
+import io
+import json
+import multiprocessing
+import os
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+
+PROCESSES = int(os.environ.get("ORACLE_PROCESSES", "8"))
+SILENCE_S = 25.0
+"""A case that takes longer is given up, with its process. The first one starts CUDA, too."""
+ZIP_BYTES = 14 << 20
+ZIPS = 6
+
+
+def main() -> None:
+    """Run all cases and write what came of them."""
+    started, out = time.monotonic(), Path(os.environ.get("OUT", tempfile.gettempdir()))
+    cases = list(unpacked(Path(sys.argv[1])))
+    print(f"{len(cases)} cases unpacked in {time.monotonic() - started:.1f} s", flush=True)
+    limit_s = float(sys.argv[2]) if len(sys.argv) > 2 else 150.0
+    results = all_results(cases, started + limit_s)
+    kept = zipped(results, out)
+    (out / "results.json").write_text(
+        json.dumps([{k: v for k, v in one.items() if k != "changed"} for one in results])
+    )
+    counts = Counter(one["state"] for one in results)
+    print(f"{dict(counts)}; changed bytes of {kept} kept; {time.monotonic() - started:.1f} s")
+    for one in results:
+        if one["state"] != "ran" or one["findings"]:
+            print(one["id"], one["state"], one.get("why", ""), str(one.get("findings"))[:150])
+
+
+def unpacked(archive: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Yield every case and its cubin."""
+    cubins: dict[str, bytes] = {}
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            folder, _, name = member.name.partition("/")
+            file = tar.extractfile(member)
+            assert file is not None
+            if name == "kernel.cubin":
+                cubins[folder] = file.read()
+            else:
+                yield json.load(file), cubins.pop(folder)
+
+
+def all_results(cases: list[tuple[dict[str, Any], bytes]], end: float) -> list[dict[str, Any]]:
+    """Return a result for every case that there was time for."""
+    context = multiprocessing.get_context("fork")
+    waiting, results = list(enumerate(cases)), []
+    running: dict[Connection, tuple[Any, int, float]] = {}
+    while (waiting or running) and time.monotonic() < end:
+        while waiting and len(running) < PROCESSES:
+            ours, theirs = context.Pipe()
+            process = context.Process(target=serve, args=(theirs,), daemon=True)
+            process.start()
+            theirs.close()
+            running[ours] = give(ours, process, waiting)
+        ready = wait(list(running), timeout=0.5)
+        for connection in list(running):
+            process, index, since = running[connection]
+            state = None
+            if connection in ready:
+                try:
+                    results.append(connection.recv())
+                    state = "ran"
+                except (EOFError, OSError):
+                    state = "died"
+            elif time.monotonic() - since > SILENCE_S:
+                state = "hung"
+            if state in {"died", "hung"}:
+                process.kill()
+                results.append({"id": cases[index][0]["id"], "state": state, "findings": []})
+            if state is not None:
+                del running[connection]
+                if state == "ran" and waiting:
+                    running[connection] = give(connection, process, waiting)
+                else:
+                    connection.close()
+    for process, index, _ in running.values():
+        process.kill()
+        results.append({"id": cases[index][0]["id"], "state": "no time", "findings": []})
+    return results
+
+
+def give(connection: Connection, process: Any, waiting: list[Any]) -> tuple[Any, int, float]:
+    """Send the next case to a process."""
+    index, case = waiting.pop(0)
+    connection.send(case)
+    return process, index, time.monotonic()
+
+
+def serve(connection: Connection) -> None:
+    """Launch what comes, until a fault has spoilt the context."""
+    perform = performer()
+    while True:
+        try:
+            case, cubin = connection.recv()
+        except EOFError:
+            return
+        result = perform(case, cubin)
+        connection.send(result)
+        if result["state"] == "faulted":
+            return
+
+
+def performer() -> Any:
+    """Return what launches a case on GPU 0 by the project's launcher."""
+    from compiler.abi import Abi
+    from worker.gpu.launcher.contents import Contents
+    from worker.gpu.launcher.device import open_device
+    from worker.gpu.launcher.device_run import DeviceRun
+    from worker.gpu.launcher.fault import JobFailed, KernelFault
+    from worker.gpu.launcher.launcher_context import LauncherContext
+    from worker.gpu.launcher.launcher_order import LauncherOrder
+
+    context = LauncherContext(open_device(0))
+
+    def perform(case: dict[str, Any], cubin: bytes) -> dict[str, Any]:
+        started = time.monotonic()
+        order = LauncherOrder(
+            cubin, Abi.from_json(case["abi"]), tuple(case["grid"]), case["allocations"],
+            case["arguments"], determinism=True,
+        )  # fmt: skip
+        outputs: dict[str, bytearray] = {}
+
+        def send(header: dict[str, Any], body: bytes) -> None:
+            kind, _, name = header["stage"].partition(":")
+            if kind == "output":
+                outputs.setdefault(name, bytearray()).extend(body)
+
+        try:
+            done = DeviceRun(context, order, send).perform()
+        except (KernelFault, JobFailed) as error:
+            return {"id": case["id"], "state": "faulted", "why": f"{error}"[:300], "findings": []}
+        before = {
+            one["name"]: content
+            for one, content in zip(case["allocations"], Contents(order).initial, strict=True)
+        }
+        return {
+            "id": case["id"], "state": "ran", "findings": done["findings"],
+            "differing": done["differing"], "resources": done["resources"],
+            "facts": context.device.facts(), "s": round(time.monotonic() - started, 3),
+            "changed": {
+                name: changed(before[name].tobytes(), bytes(after)) for name, after in outputs.items()
+            },
+        }  # fmt: skip
+
+    return perform
+
+
+def changed(before: bytes, after: bytes) -> bytes:
+    """Return the exclusive or of two contents, deflated."""
+    import numpy as np
+
+    return zlib.compress((np.frombuffer(before, "u1") ^ np.frombuffer(after, "u1")).tobytes(), 6)
+
+
+def zipped(results: list[dict[str, Any]], out: Path) -> int:
+    """Write what changed to as many archives as may come back; return of how many cases."""
+    kept = number = 0
+    buffer = io.BytesIO()
+    archive = zipfile.ZipFile(buffer, "w")
+
+    def close() -> None:
+        archive.close()
+        (out / f"changed-{number}.zip").write_bytes(buffer.getvalue())
+
+    for one in results:
+        size = sum(map(len, one.get("changed", {}).values()))
+        if buffer.tell() + size > ZIP_BYTES:
+            close()
+            number += 1
+            if number == ZIPS:
+                return kept
+            buffer = io.BytesIO()
+            archive = zipfile.ZipFile(buffer, "w")
+        for name, content in one.get("changed", {}).items():
+            archive.writestr(f"{one['id']}/{name}", content)
+        kept += bool(size)
+    close()
+    return kept
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,212 @@
+"""A launch of a kernel's NumPy text in which every access is looked at: is its result determined?
+
+Two runs: the second one takes the programs backwards, and lanes that a mask leaves without a value
+hold another one. What both make, without a race and without leaving a buffer, a GPU must make, too.
+"""
+
+import itertools
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from launch.buffers.allocation import materialise, view, leaves
+
+NOBODY, SEVERAL = -1, -2
+_POISON = 77
+
+
+class Undetermined(Exception):
+    """The launch cannot be compared; the message says why."""
+
+
+@dataclass
+class Watched:
+    """What a launch made: the bytes of each allocation, and what was noticed."""
+
+    before: list[np.ndarray]
+    after: list[np.ndarray]
+    notes: set[str] = field(default_factory=set)
+
+
+def watched(text: str, kernel: str, launch: dict[str, Any], limit_s: float) -> Watched:
+    """Run `launch`, grid and bound arguments as JSON, twice.
+
+    Raises Undetermined, and IndexError for an access outside of a buffer.
+    """
+    made = _run(text, kernel, launch, limit_s, backwards=False)
+    try:
+        other = _run(text, kernel, launch, 2 * limit_s, backwards=True)
+    except IndexError as error:
+        raise Undetermined(f"an address depends on masked-off lanes: {error}") from error
+    for one, two in zip(made.after, other.after, strict=True):
+        if one.tobytes() != two.tobytes():
+            if "atomics" not in made.notes:
+                raise Undetermined("depends on order or on masked-off lanes")
+            made.notes.add("order")
+            if not _close(one, two):
+                raise Undetermined("depends on the order of atomics")
+    return made
+
+
+def _close(one: np.ndarray, two: np.ndarray) -> bool:
+    if one.dtype.kind in "iub":
+        return False
+    return bool(np.allclose(one.astype(np.float64), two.astype(np.float64), 1e-2, 1e-2, equal_nan=True))
+
+
+def plain(text: str, kernel: str, launch: dict[str, Any]) -> list[np.ndarray]:
+    """Return the bytes of each allocation after a run with nothing looked at."""
+    module: dict[str, Any] = {"__name__": "told"}
+    exec(compile(text, "told.py", "exec"), module)  # noqa: S102 - made by our own translator
+    allocations, arguments = bound(module, kernel, launch)
+    module["launch"](module[kernel], launch["grid"], **arguments)
+    return [one.memory for one in allocations]
+
+
+def bound(module: dict[str, Any], kernel: str, launch: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the allocations of a launch, and the kernel's arguments, which are views of them."""
+    allocations = materialise(launch["allocations"], launch["arguments"], b"")
+    kinds = {n: k.strip("\"'") for n, k in module[kernel].__annotations__.items()}
+    arguments = {}
+    for name, argument in launch["arguments"].items():
+        if name not in kinds:
+            continue
+        match argument["kind"]:
+            case "scalar":
+                ((_, value),) = (argument["value"].items() if isinstance(argument["value"], dict)
+                                 else [("", argument["value"])])  # fmt: skip
+                if isinstance(value, str):
+                    value = float.fromhex(value) if "x" in value or "n" in value else int(value)
+                arguments[name] = value
+            case "buffer":
+                (leaf,) = leaves({name: argument})
+                array = view(allocations[leaf.allocation].memory, leaf)
+                dtype = module["dtype_named"](kinds[name].removeprefix("*"))
+                arguments[name] = array if array.dtype == dtype else array.view(dtype)
+            case "descriptor":
+                (leaf,) = leaves({name: argument["base"]})
+                arguments[name] = view(allocations[leaf.allocation].memory, leaf)
+    return allocations, arguments
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise Undetermined("takes too long")
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _run(
+    text: str, kernel: str, launch: dict[str, Any], limit_s: float, *, backwards: bool
+) -> Watched:
+    module: dict[str, Any] = {"__name__": "told"}
+    exec(compile(text, "told.py", "exec"), module)  # noqa: S102 - made by our own translator
+    allocations, arguments = bound(module, kernel, launch)
+    before = [one.memory.copy() for one in allocations]
+    module["memory"].clear()
+    types = {n: k.strip("\"'") for n, k in module[kernel].__annotations__.items()}
+    missing = [n for n in types if n not in arguments and n != "return"]
+    if missing:
+        raise Undetermined(f"no arguments for {missing}")
+    values = {n: module["argument_of"](n, arguments[n], types[n]) for n in types if n != "return"}
+    watch = _Watch(module, poisoned=backwards)
+    grid = launch["grid"]
+    module["memory"].programs = tuple(grid)
+    numbers = list(itertools.product(*[range(size) for size in reversed(grid)]))
+    with np.errstate(all="ignore"), _limited(limit_s):
+        for number in reversed(numbers) if backwards else numbers:
+            module["memory"].program = tuple(reversed(number))
+            watch.program += 1
+            module[kernel](**values)
+    return Watched(before, [one.memory for one in allocations], watch.notes)
+
+
+class _Watch:
+    """Puts itself under the module's loads and stores; tells races between programs."""
+
+    def __init__(self, module: dict[str, Any], *, poisoned: bool) -> None:
+        self.program = -1
+        self.notes: set[str] = set()
+        arrays = module["memory"].arrays
+        self._base = {a.__array_interface__["data"][0]: index for index, a in enumerate(arrays)}
+        self._shadows = [{} for _ in arrays]
+        self._arrays = arrays
+        self._places = module["places"]
+        module["places"] = self._watched_places
+        if "load" in module:
+            load = module["load"]
+
+            def watched_load(pointer: Any, mask: Any = True, other: Any = None) -> Any:
+                if other is None:
+                    other = 0
+                    if poisoned and pointer.dtype.kind != "b":
+                        other = np.array(_POISON).astype(pointer.dtype)
+                return load(pointer, mask, other)
+
+            module["load"] = watched_load
+        if "store" in module:
+            module["store"] = self._store
+
+    def _shadow(self, array: Any) -> dict[str, Any]:
+        which = self._base[array.__array_interface__["data"][0]]
+        shadow = self._shadows[which]
+        size = self._arrays[which].size
+        if not shadow:
+            for name in ("written", "read", "atomic"):
+                shadow[name] = np.full(size, NOBODY, np.int32)
+        return shadow
+
+    def _watched_places(self, pointer: Any, mask: Any, what: str) -> Iterator[Any]:
+        for array, index, lanes in self._places(pointer, mask, what):
+            shadow = self._shadow(array)
+            at = index * array.itemsize
+            if what.startswith("atomic"):
+                self.notes.add("atomics")
+                self._conflict(shadow["written"][at], "an atomic and a store")
+                self._conflict(shadow["read"][at], "an atomic and a load")
+                self._note(shadow["atomic"], at)
+            elif what == "load":
+                self._conflict(shadow["written"][at], "a load and a store")
+                self._conflict(shadow["atomic"][at], "a load and an atomic")
+                if (shadow["written"][at] == self.program).any():
+                    self.notes.add("own")  # loaded after it was stored by the same program
+                self._note(shadow["read"], at)
+            yield array, index, lanes
+
+    def _store(self, pointer: Any, value: Any, mask: Any = True) -> None:
+        shape = np.broadcast_shapes(np.shape(pointer.address), np.shape(mask), np.shape(value))
+        values = np.broadcast_to(value, shape)
+        for array, index, lanes in self._places(pointer, np.broadcast_to(mask, shape), "store"):
+            shadow = self._shadow(array)
+            at = index * array.itemsize
+            new = np.asarray(values[lanes]).astype(array.dtype)
+            self._conflict(shadow["read"][at], "a load and a store")
+            self._conflict(shadow["atomic"][at], "an atomic and a store")
+            written = shadow["written"][at]
+            others = (written != NOBODY) & (written != self.program)
+            if others.any() and array[index][others].tobytes() != new[others].tobytes():
+                raise Undetermined("a race: two stores")
+            if (shadow["read"][at] == self.program).any():
+                self.notes.add("in_place")
+            array[index] = new
+            if np.asarray(array[index]).tobytes() != new.tobytes():
+                raise Undetermined("a race: two lanes of a store")
+            self._note(shadow["written"], at)
+
+    def _conflict(self, known: Any, what: str) -> None:
+        if ((known != NOBODY) & (known != self.program)).any():
+            raise Undetermined(f"a race: {what}")
+
+    def _note(self, shadow: Any, at: Any) -> None:
+        known = shadow[at]
+        shadow[at] = np.where((known == NOBODY) | (known == self.program), self.program, SEVERAL)
