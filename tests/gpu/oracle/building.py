@@ -63,11 +63,18 @@ def built(children: Compilers, candidate: Candidate, folder: Path) -> dict[str, 
             break
         compiled = _compiled(children, candidate, guess, "ttir")
         if compiled.failure is not None:
-            reasons["does not compile"] += 1
+            said = compiled.failure.get("diagnostics") or [compiled.failure]
+            last = str(said[-1].get("message", ""))[-80:]
+            reasons[f"does not compile: {last}"] += 1
             continue
         compiled_count += 1
         order = header("source", {"user.py": candidate.source}) | {"parameters": list(guess.signature)}
         ended = children.run(order, compiled.stages["source"])
+        if "numpy" not in ended.stages and candidate.launch is not None:
+            # its accesses are known to be right: what a GPU makes of it is worth knowing
+            launch = launch_of(guess, candidate.launch)
+            found = _Found(guess, "", launch, Watched([], [], {"not told"}), 0.0)
+            break
         if "numpy" not in ended.stages:
             reasons[f"not told: {(ended.last or {}).get('message', 'died')}"[:160]] += 1
             continue
@@ -96,14 +103,15 @@ def _searched(
     axes = {int(axis) for axis in re.findall(r"program_id\((\d)\)", text)}
     seed = zlib.crc32(candidate.id.encode())
     best, started = None, monotonic()
-    for guessed in launches(guess, axes, seed, ATTEMPTS):
+    tried = [candidate.launch] if candidate.launch else launches(guess, axes, seed, ATTEMPTS)
+    for guessed in tried:
         if monotonic() - started > SEARCH_S:
             reasons["no time left"] += 1
             break
         launch = launch_of(guess, guessed)
         try:
             made = watched(text, candidate.kernel, launch, RUN_S)
-            score = _score(made)
+            score = 1.0 if candidate.launch else _score(made)
         except IndexError as error:
             reasons[f"leaves a buffer ({str(error)[:8]})"] += 1
             continue

@@ -22,6 +22,7 @@ from sweep.kernels import Kernel as PackageKernel  # noqa: E402
 from sweep.packages import PACKAGES, unpacked  # noqa: E402
 from sweep.plans import drawn  # noqa: E402
 
+from tests.gpu.oracle.guessed_launches import GuessedLaunch  # noqa: E402
 from tests.integration.compiler.kernels import KERNELS, read  # noqa: E402
 
 _COMMON = 5
@@ -47,6 +48,8 @@ class Candidate:
     source: str
     files: dict[str, str]
     guesses: tuple[Guess, ...]
+    launch: GuessedLaunch | None = None
+    """The only one that makes sense, where somebody knows it."""
 
     @property
     def id(self) -> str:

@@ -3,13 +3,16 @@
 Most do not fit their kernel; a launch is taken when the CPU device finds nothing wrong with it.
 """
 
+from __future__ import annotations
+
 import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tests.gpu.oracle.candidates import Guess
+if TYPE_CHECKING:
+    from tests.gpu.oracle.candidates import Guess
 
 _SMALL = re.compile(r"^(num|n)_|^H[A-Z]?$|^G$|group|heads|topk|top_k|split|batch|^B$", re.I)
 _INDICES = re.compile(

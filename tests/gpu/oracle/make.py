@@ -28,6 +28,7 @@ from tests.gpu.oracle.candidates import (
     of_the_mix,
     of_the_tests,
 )
+from tests.gpu.oracle.number_kernels import of_numbers
 
 FOLDER = Path(os.environ.get("TRITOND_ORACLE", ROOT / ".artifacts/oracle"))
 CACHE = Path(os.environ.get("TRITOND_SWEEP", ROOT / ".cache/sweep"))
@@ -55,6 +56,8 @@ def candidates(origins: list[str], most: int) -> Iterator[Candidate]:
     if not origins or "tests" in origins:
         yield from of_the_mix()
         yield from of_the_tests()
+    if not origins or "numbers" in origins:
+        yield from of_numbers()
     names = [p.name for p in PACKAGES if not origins or p.name in origins]
     streams = [itertools.islice(of_package(name, CACHE), most) for name in names]
     for row in itertools.zip_longest(*streams):

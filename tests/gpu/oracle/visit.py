@@ -19,6 +19,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 PROCESSES = int(os.environ.get("ORACLE_PROCESSES", "8"))
 SILENCE_S = 25.0
 """A case that takes longer is given up, with its process. The first one starts CUDA, too."""
+HOPELESS = 24
+"""So many cases without one that ran are enough to see that something else is wrong."""
 ZIP_BYTES = 14 << 20
 ZIPS = 6
 
@@ -70,6 +73,8 @@ def all_results(cases: list[tuple[dict[str, Any], bytes]], end: float) -> list[d
     waiting, results = list(enumerate(cases)), []
     running: dict[Connection, tuple[Any, int, float]] = {}
     while (waiting or running) and time.monotonic() < end:
+        if len(results) >= HOPELESS and not any(one["state"] == "ran" for one in results):
+            break
         while waiting and len(running) < PROCESSES:
             ours, theirs = context.Pipe()
             process = context.Process(target=serve, args=(theirs,), daemon=True)
@@ -83,7 +88,7 @@ def all_results(cases: list[tuple[dict[str, Any], bytes]], end: float) -> list[d
             if connection in ready:
                 try:
                     results.append(connection.recv())
-                    state = "ran"
+                    state = results[-1]["state"]
                 except (EOFError, OSError):
                     state = "died"
             elif time.monotonic() - since > SILENCE_S:
@@ -106,7 +111,8 @@ def all_results(cases: list[tuple[dict[str, Any], bytes]], end: float) -> list[d
 def give(connection: Connection, process: Any, waiting: list[Any]) -> tuple[Any, int, float]:
     """Send the next case to a process."""
     index, case = waiting.pop(0)
-    connection.send(case)
+    with suppress(BrokenPipeError):  # it has died, which the next read tells
+        connection.send(case)
     return process, index, time.monotonic()
 
 

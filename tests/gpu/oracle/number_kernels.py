@@ -1,0 +1,246 @@
+"""Candidates made for the corners of number types: every conversion and operation on odd values.
+
+They stand beside the real kernels and are not counted among them.
+"""
+
+import ast
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.gpu.oracle.candidates import Candidate, Guess
+from tests.gpu.oracle.guessed_launches import GuessedLaunch
+from tests.integration.compiler.kernels import KERNELS
+
+N = 256
+FLOATS = ("fp32", "fp64", "fp16", "bf16", "fp8e4nv", "fp8e5")
+INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
+_NAMES = {
+    "fp32": "float32", "fp64": "float64", "fp16": "float16", "bf16": "bfloat16",
+    "fp8e4nv": "float8e4nv", "fp8e5": "float8e5", "i1": "int1",
+}  # fmt: skip
+_ODD = [
+    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 0.1, -0.1, 3.7, -3.7, 100.3, 127.5, 128.0,
+    -128.5, -129.0, 255.5, 256.0, 300.0, 448.0, 464.0, 465.0, 480.0, -448.0, -1000.0, 32767.5, 32768.0,
+    -32769.0, 57344.0, 61440.0, 65504.0, 65520.0, 65536.0, -65536.0, 1e6, 16777217.0, 2147483520.0,
+    2147483648.0, -2147483648.0, -2147483904.0, 4294967040.0, 4294967296.0, 9.2e18, 9.3e18, -9.3e18,
+    1.8e19, 1.9e19, 1e30, -1e30, 3.4e38, 1e-3, 6e-5, 6e-8, 2.9e-8, 1e-7, 1e-20, 1e-38, 1e-40, -1e-42,
+    1e-45, 0.001953125, 0.0009765625, 0.0146484375, 0.3333333, -0.6666667, 88.8, -87.5, 89.0, 709.0,
+    3.14159265, -1.57079632, 10000.1, 1e5, float("inf"), float("-inf"), float("nan"),
+]  # fmt: skip
+_COMMON = ("add", "sub", "mul", "lt", "le", "gt", "ge", "eq", "ne", "minimum", "maximum",
+           "max_builtin", "where")  # fmt: skip
+_WHOLE = ("floordiv", "mod", "and", "or", "xor", "shl", "shr", "truediv")
+_REAL = ("truediv", "mod", "minimum_nan", "maximum_nan", "fma", "multiply_add", "clamp", "clamp_nan",
+         "fdiv", "logical_and", "logical_or")  # fmt: skip
+_LIBRARY = ("div_rn", "pow", "atan2", "fmod", "remainder", "copysign", "nextafter", "hypot")
+_BOTH_SIDES = ("exp", "exp2", "log", "log2", "sin", "cos", "sqrt", "rsqrt", "erf", "floor", "ceil",
+               "sqrt_rn", "sigmoid", "abs", "neg")  # fmt: skip
+_OF_LIBRARY = (
+    "tanh", "round", "rint", "nearbyint", "trunc", "log1p", "expm1", "isnan", "isinf", "signbit",
+    "acos", "asinh", "atan", "cbrt", "erfinv", "lgamma", "tgamma", "j0", "normcdf", "ilogb",
+)  # fmt: skip
+_OF_FLOATS = ("fast_expf", "fast_logf", "float2int_rn", "float2int_rd", "finitef")
+
+
+def of_numbers() -> Iterator[Candidate]:
+    """Yield a candidate for each operation and type."""
+    for source in (*FLOATS, *INTEGERS, "i1"):
+        for target in (*FLOATS, *INTEGERS, "i1"):
+            if source != target:
+                yield _candidate("convert", {"x": source, "z": target}, TO=_type(target))
+    for source, target in (("fp32", "fp16"), ("fp32", "bf16")):
+        yield _candidate("convert_truncating", {"x": source, "z": target}, TO=_type(target))
+    for source, target in (("fp32", "i32"), ("u16", "bf16"), ("i8", "fp8e5"), ("fp64", "u64")):
+        yield _candidate("reinterpret", {"x": source, "z": target}, TO=_type(target))
+    for kind in (*FLOATS[:4], *INTEGERS, "i1"):
+        yield from _of_two(kind)
+    yield from _of_one()
+    yield from _together()
+    yield from _dots()
+    yield from _of_libdevice()
+    for operation, kind in (("rand", "fp32"), ("randn", "fp32"), ("randint", "i32")):
+        for seed in ("i32", "i64"):
+            yield _candidate("random_numbers", {"z": kind}, scalars={"seed": (seed, 123456789)},
+                             OP=operation)  # fmt: skip
+    for kind, count in (("u8", 200), ("u32", 3_000), ("u64", 100), ("i16", 90), ("i64", 77)):
+        yield _candidate("loop_of_unsigned", {"z": "i32"}, scalars={"n": (kind, count)})
+
+
+def _of_two(kind: str) -> Iterator[Candidate]:
+    operations = _COMMON + (_REAL if kind in FLOATS else _WHOLE)
+    operations += _LIBRARY if kind in FLOATS[:2] else ()
+    operations += ("umulhi",) if kind in {"i32", "i64", "u32", "u64"} else ()
+    for operation in operations:
+        compares = operation in {"lt", "le", "gt", "ge", "eq", "ne", "logical_and", "logical_or"}
+        quotient = {"truediv": "fp32"} if kind not in FLOATS else {}
+        result = "i1" if compares else quotient.get(operation, kind)
+        yield _candidate("binary", {"x": kind, "y": kind, "z": result}, OP=operation)
+
+
+def _of_one() -> Iterator[Candidate]:
+    for kind in FLOATS[:2]:
+        for operation in (*_BOTH_SIDES, *_OF_LIBRARY):
+            flags = {"isnan", "isinf", "signbit", "finitef", "ilogb"}
+            result = "i32" if operation in flags else kind
+            yield _candidate("unary", {"x": kind, "z": result}, OP=operation)
+    for operation in _OF_FLOATS:
+        result = "fp32" if "fast" in operation else "i32"
+        yield _candidate("unary", {"x": "fp32", "z": result}, OP=operation)
+    for kind in FLOATS[2:4]:
+        for operation in ("abs", "neg", "not"):
+            yield _candidate("unary", {"x": kind, "z": "i1" if operation == "not" else kind},
+                             OP=operation)  # fmt: skip
+    for kind in (*INTEGERS, "i1"):
+        for operation in ("neg", "invert", "not", "abs"):
+            yield _candidate("unary", {"x": kind, "z": "i1" if operation == "not" else kind},
+                             OP=operation)  # fmt: skip
+    for kind in ("i32", "i64"):
+        for operation in ("clz", "popc", "brev", "ffs"):
+            result = kind if operation == "brev" else "i32"
+            yield _candidate("unary", {"x": kind, "z": result}, OP=operation)
+
+
+def _together() -> Iterator[Candidate]:
+    for kind in (*FLOATS[:4], *INTEGERS[:4], "u8", "u32", "i1"):
+        whole = kind not in FLOATS
+        for operation in ("sum", "max", "min", "argmax", "argmin", "argmax_any") + (
+            ("xor_sum", "reduce_or") if whole else ()
+        ):
+            result = "i32" if "arg" in operation else kind
+            yield _candidate("reduce", {"x": kind, "z": result}, OP=operation)
+        for operation in ("cumsum", "cumsum_reverse", "cumprod", "sort", "sort_descending", "flip"):
+            yield _candidate("scan", {"x": kind, "z": kind}, OP=operation)
+    for kind in ("fp32", "fp64", "fp16", "bf16", "i32", "i64", "u32", "u64"):
+        whole = kind not in FLOATS
+        for operation in ("add", "max", "min", "xchg") + (
+            ("and", "or", "xor", "cas") if whole else ()
+        ):
+            yield _candidate("atomic", {"x": kind, "z": kind}, OP=operation)
+
+
+def _dots() -> Iterator[Candidate]:
+    for kind, precisions in {
+        "fp32": ("tf32", "tf32x3", "ieee"), "fp16": ("ieee",), "bf16": ("ieee",),
+        "fp8e4nv": ("ieee",), "fp8e5": ("ieee",), "fp64": ("ieee",),
+    }.items():  # fmt: skip
+        for precision in precisions:
+            out = "fp64" if kind == "fp64" else "fp32"
+            yield _candidate("dot", {"x": kind, "y": kind, "z": out}, plain=True,
+                             PRECISION=precision, OUT=_type(out))  # fmt: skip
+    yield _candidate("dot", {"x": "fp16", "y": "fp16", "z": "fp16"}, plain=True,
+                     PRECISION="ieee", OUT=_type("fp16"))  # fmt: skip
+    yield _candidate("dot", {"x": "i8", "y": "i8", "z": "i32"}, plain=True,
+                     PRECISION="ieee", OUT=_type("i32"))  # fmt: skip
+
+
+_TO_SHORT = {"int32": "i32", "int64": "i64", "uint32": "u32", "uint64": "u64"}
+_CALL = """import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def {name}_of(
+    {pointers},
+    N: tl.constexpr,
+):
+    lanes = tl.arange(0, N)
+    tl.store(z_ptr + lanes, libdevice.{name}({values}))
+"""
+
+
+def _of_libdevice() -> Iterator[Candidate]:
+    """Yield a kernel for each function and signature of the installed Triton's libdevice."""
+    spec = importlib.util.find_spec("triton")
+    assert spec is not None
+    assert spec.origin is not None
+    path = Path(spec.origin).parent / "language/extra/cuda/libdevice.py"
+    for node in ast.parse(path.read_text()).body:
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        for table in (one for one in ast.walk(node) if isinstance(one, ast.Dict)):
+            for key, value in zip(table.keys, table.values, strict=True):
+                kinds = re.findall(r"dtype\('(\w+)'\)", f"{ast.unparse(key)}")  # type: ignore[arg-type]
+                results = re.findall(r"dtype\('(\w+)'\)", ast.unparse(value))
+                if not 0 < len(kinds) < 4:
+                    continue
+                yield _libdevice_call(node.name, [_TO_SHORT.get(k, k) for k in kinds],
+                                      _TO_SHORT.get(results[0], results[0]))  # fmt: skip
+
+
+def _libdevice_call(name: str, kinds: list[str], result: str) -> Candidate:
+    arguments = "xyw"[: len(kinds)]
+    names = [f"{one}_ptr" for one in (*arguments, "z")]
+    source = _CALL.format(
+        name=name,
+        pointers=", ".join(names),
+        values=", ".join(f"tl.load({one}_ptr + lanes)" for one in arguments),
+    )
+    signature = {
+        f"{one}_ptr": f"*{kind}" for one, kind in zip((*arguments, "z"), (*kinds, result), strict=True)
+    }
+    contents = {
+        f"{one}_ptr": _contents(one, kind, N, plain=False)
+        for one, kind in zip((*arguments, "z"), (*kinds, result), strict=True)
+    }
+    launch = GuessedLaunch((1, 1, 1), {}, contents, N)
+    guess = Guess(signature, {"N": N}, {}, {})
+    return Candidate("libdevice", f"{name}_of", source, {}, (guess,), launch)
+
+
+def _type(kind: str) -> dict[str, str]:
+    return {"dtype": kind}
+
+
+def _candidate(
+    kernel: str, buffers: dict[str, str], *, plain: bool = False,
+    scalars: dict[str, tuple[str, int]] | None = None, **constexprs: Any,
+) -> Candidate:  # fmt: skip
+    signature = {f"{name}_ptr": f"*{kind}" for name, kind in buffers.items()}
+    signature |= {name: kind for name, (kind, _) in (scalars or {}).items()}
+    size = 1024 if plain else N
+    contents = {
+        f"{name}_ptr": _contents(name, kind, size, plain=plain) for name, kind in buffers.items()
+    }
+    values = {name: value for name, (_, value) in (scalars or {}).items()}
+    launch = GuessedLaunch((1, 1, 1), values, contents, size)
+    guess = Guess(signature, {"N": size, **constexprs}, {}, {})
+    source = (KERNELS / "oracle" / "numbers.py").read_text()
+    return Candidate("numbers", kernel, source, {}, (guess,), launch)
+
+
+def _contents(name: str, kind: str, size: int, *, plain: bool) -> dict[str, Any]:
+    if plain:
+        return _plain(name, kind)
+    if name == "z" and kind in {"i1"}:
+        return {"kind": "full", "value": 1}
+    shift = {"x": 0, "y": 1, "z": 2, "w": 3}[name]
+    if kind in FLOATS:
+        odd = [float(v) if v == v and abs(v) != float("inf") else str(v) for v in _ODD]
+        step = (1, 7, 13, 11)[shift]  # no multiple of it is the number of values
+        values = [odd[(index * step + shift * 3 + index // len(odd)) % len(odd)] for index in range(size)]
+        return {"kind": "values", "values": [_written(v) for v in values]}
+    if kind == "i1":
+        return {"kind": "values", "values": [(index >> shift) & 1 for index in range(size)]}
+    bits, unsigned = int(kind[1:]), kind[0] == "u"
+    low, high = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    edges = [0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 33, 63, 64, 100, high, high - 1, high // 2, high // 3,
+             low, low + 1, low // 2, -1, -2, -7, -8, -100, 2**24 + 1, 2**53 + 1, -(2**31), 2**31 - 1,
+             2**31]  # fmt: skip
+    fitting = list(dict.fromkeys(edge for edge in edges if low <= edge <= high))
+    step = next(s for s in (1, 5, 11, 13, 17, 19)[shift:] if len(fitting) % s)  if shift else 1
+    values = [fitting[(i * step + shift + i // len(fitting)) % len(fitting)] for i in range(size)]
+    return {"kind": "values", "values": [{"int": str(v)} for v in values]}
+
+
+def _plain(name: str, kind: str) -> dict[str, Any]:
+    if kind in FLOATS:
+        return {"kind": "normal", "seed": ord(name), "mean": 0.0, "std": 1.0}
+    return {"kind": "randint", "seed": ord(name), "low": -100, "high": 100}
+
+
+def _written(value: Any) -> Any:
+    return {"float": float(value).hex()}
