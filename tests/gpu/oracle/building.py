@@ -1,4 +1,4 @@
-"""From a candidate to a case: compiled, told in NumPy, and given a launch whose result is determined."""
+"""From a candidate to a case: compiled, told in NumPy, given a launch with one possible result."""
 
 import json
 import re
@@ -68,7 +68,9 @@ def built(children: Compilers, candidate: Candidate, folder: Path) -> dict[str, 
             reasons[f"does not compile: {last}"] += 1
             continue
         compiled_count += 1
-        order = header("source", {"user.py": candidate.source}) | {"parameters": list(guess.signature)}
+        order = header("source", {"user.py": candidate.source}) | {
+            "parameters": list(guess.signature)
+        }
         ended = children.run(order, compiled.stages["source"])
         if "numpy" not in ended.stages and candidate.launch is not None:
             # its accesses are known to be right: what a GPU makes of it is worth knowing
@@ -135,9 +137,9 @@ def _score(made: Watched) -> float:
     changed = finite = size = 0
     different = False
     for before, after in zip(made.before, made.after, strict=True):
-        places = before.view(np.uint8).reshape(-1, before.itemsize) != after.view(
-            np.uint8
-        ).reshape(-1, after.itemsize)
+        places = before.view(np.uint8).reshape(-1, before.itemsize) != after.view(np.uint8).reshape(
+            -1, after.itemsize
+        )
         at = np.flatnonzero(places.any(axis=1))
         if not at.size:
             continue
@@ -172,7 +174,7 @@ def launch_of(guess: Guess, guessed: GuessedLaunch) -> dict[str, Any]:
             if kind.startswith("tensordesc"):
                 dtype, _, blocks = kind[len("tensordesc<") : -2].partition("[")
                 block = [int(size) for size in blocks.split(",")]
-                shape = [4, 256][: len(block) - 2] + [256, 256] if len(block) > 1 else [4096]
+                shape = [4, 16, 256, 256][-len(block) :] if len(block) > 1 else [4096]
             elements = int(np.prod(shape))
             strides = [int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
             allocations.append({
@@ -211,8 +213,6 @@ def _written(
     (folder / "told.py").write_text(found.text)
     request = {"source": candidate.source, "files": candidate.files}
     (folder / "request.json").write_text(json.dumps(request))
-    np.savez_compressed(
-        folder / "cpu.npz", *[one.view(np.uint8) for one in found.made.after]
-    )
+    np.savez_compressed(folder / "cpu.npz", *[one.view(np.uint8) for one in found.made.after])
     (folder / "case.json").write_text(json.dumps(case))
     return case

@@ -129,7 +129,7 @@ def _guesses(kernel: PackageKernel) -> tuple[Guess, ...]:
     ]
     first = zlib.crc32(kernel.id.encode()) % _COMMON
     usual = made[:_COMMON]
-    return tuple([*usual[first:], *usual[:first], *made[_COMMON:]])
+    return (*usual[first:], *usual[:first], *made[_COMMON:])
 
 
 def _kernels(text: str) -> list[str]:

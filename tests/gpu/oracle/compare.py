@@ -11,7 +11,6 @@ import signal
 from collections import Counter, defaultdict
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 from tests.gpu.oracle import devices
 from tests.gpu.oracle.comparing import FAILED, Agreement, agreement, is_exact

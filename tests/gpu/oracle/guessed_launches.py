@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tests.gpu.oracle.candidates import Guess
 
-_SMALL = re.compile(r"^(num|n)_|^H[A-Z]?$|^G$|group|heads|topk|top_k|split|batch|^B$", re.I)
+_SMALL = re.compile(r"^(num|n)_|^H[A-Z]?$|^G$|group|heads|top_?k|split|batch|^B$", re.I)  # noqa: FURB167
 _INDICES = re.compile(
     r"idx|ind(ex|ices|ptr)|(^|_)ids?(_|$)|offset|seq_?len|(^|_)cu_|lens?(_|$)|table|mapping|label|"
     r"target|token|pos(ition|_)|slot|count|perm|expert|chunk|start|(^|_)end|(^|_)loc|num_|seed|"
     r"lock|block",
-    re.I,
+    re.IGNORECASE,
 )
-_BOUNDARIES = re.compile(r"offset|cu_|indptr|start|cumsum|prefix", re.I)
-_POSITIVE = re.compile(r"scale|rstd|std|var|lse|norm|weight_decay|absmax|sum|denom", re.I)
-_FRACTIONS = re.compile(r"eps|(^|_)p$|dropout|prob|momentum|beta|smoothing|lr|alpha", re.I)
-_STRIDE = re.compile(r"stride", re.I)
-_SEED = re.compile(r"seed|philox", re.I)
+_BOUNDARIES = re.compile(r"offset|cu_|indptr|start|cumsum|prefix", re.IGNORECASE)
+_POSITIVE = re.compile(r"scale|rstd|std|var|lse|norm|weight_decay|absmax|sum|denom", re.IGNORECASE)
+_FRACTIONS = re.compile(r"eps|(^|_)p$|dropout|prob|momentum|beta|smoothing|lr|alpha", re.IGNORECASE)
+_STRIDE = re.compile(r"stride", re.IGNORECASE)
+_SEED = re.compile(r"seed|philox", re.IGNORECASE)
 _BASES = (64, 32, 128, 16, 48, 100, 256, 8, 4, 1024, 2, 1)
 _DEEP = (1 << 16, 1 << 16, 1 << 18)
 _BITS = {"i1": 1, "i8": 8, "u8": 8, "i16": 16, "u16": 16}
@@ -89,7 +89,7 @@ class _Attempt:
             if chance.random() > 0.7:
                 value = chance.choice([*self._blocks, 64, 100, 32, 17, 4, 2, 1])
             return min(value, 100) if _BITS.get(kind, 64) <= 8 else value
-        if re.search("eps", name, re.I):
+        if re.search("eps", name, re.IGNORECASE):
             return 1e-5
         if _FRACTIONS.search(name):
             return chance.choice((0.1, 0.25, 0.9))

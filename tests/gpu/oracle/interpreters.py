@@ -1,6 +1,6 @@
 """Triton's interpreter as a device: as it is, and as the CPU device of launches prepares it.
 
-Needs TRITON_INTERPRET=1 before anything of Triton is imported. Each launch has a process of its own.
+Needs TRITON_INTERPRET=1 before anything of Triton is imported. Each launch has its own process.
 """
 
 import json
@@ -68,9 +68,9 @@ def _forked(work: Callable[[], Any]) -> Any:
         raise
     finally:
         os.waitpid(pid, 0)
-    answer = pickle.loads(written) if written else "died"  # noqa: S301 - our own child's
-    if isinstance(answer, str):
-        raise RuntimeError(answer[:300])
+    answer = pickle.loads(written) if written else "died"
+    if not isinstance(answer, dict):
+        raise RuntimeError(answer[:300])  # noqa: TRY004 - the child's own words
     return answer
 
 

@@ -1,8 +1,8 @@
 """Makes the cases of the oracle on a machine without a GPU, into .artifacts/oracle/cases.
 
-`python -m tests.gpu.oracle.make [--most N] [--minutes M] [ORIGIN ...]`; a second call goes on where the
-first one ended. `outcomes.jsonl` says of every kernel tried what became of it. `--pack` only packs
-what is there for the visit.
+`python -m tests.gpu.oracle.make [--most N] [--minutes M] [ORIGIN ...]`; a second call goes on where
+the first one ended. `outcomes.jsonl` says of every kernel tried what became of it. `--pack` only
+packs what is there for the visit.
 """
 # ruff: noqa: T201 - a program that reports
 
@@ -68,7 +68,9 @@ def _work(number: int, origins: list[str], most: int, end: float) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     FOLDER.mkdir(parents=True, exist_ok=True)
     log = FOLDER / "outcomes.jsonl"
-    known = {json.loads(line)["id"] for line in log.read_text().splitlines()} if log.exists() else set()
+    known = (
+        {json.loads(line)["id"] for line in log.read_text().splitlines()} if log.exists() else set()
+    )
     children = Compilers()
     for index, candidate in enumerate(candidates(origins, most)):
         if time.monotonic() > end:

@@ -1,8 +1,8 @@
 """Launches every case on a GPU and brings back what changed in its buffers, for one short visit.
 
-`python3 tests/gpu/oracle/visit.py visit.tar.xz` on a GPU machine, with what `make` packed. Needs the
-driver, numpy, ml_dtypes and cuda-bindings. Into `$OUT`: `results.json`, and `changed-N.zip` with
-the exclusive or of the bytes before and after, by case and argument. A few processes share the
+`python3 -m tests.gpu.oracle.visit visit.tar.xz` on a GPU machine, with what `make` packed. Needs
+the driver, numpy, ml_dtypes and cuda-bindings. Into `$OUT`: `results.json`, and `changed-N.zip`
+with the exclusive or of the bytes before and after, by case and argument. A few processes share the
 cases; one that hangs or dies costs the case that it was at.
 """
 # ruff: noqa: T201 - a program that reports
@@ -41,7 +41,9 @@ def main() -> None:
     cases = list(unpacked(Path(sys.argv[1])))
     print(f"{len(cases)} cases unpacked in {time.monotonic() - started:.1f} s", flush=True)
     limit_s = float(sys.argv[2]) if len(sys.argv) > 2 else 150.0
-    results = all_results(cases, started + limit_s)
+    crew = Crew(cases)
+    crew.run(started + limit_s)
+    results = crew.results
     kept = zipped(results, out)
     (out / "results.json").write_text(
         json.dumps([{k: v for k, v in one.items() if k != "changed"} for one in results])
@@ -67,53 +69,68 @@ def unpacked(archive: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
                 yield json.load(file), cubins.pop(folder)
 
 
-def all_results(cases: list[tuple[dict[str, Any], bytes]], end: float) -> list[dict[str, Any]]:
-    """Return a result for every case that there was time for."""
-    context = multiprocessing.get_context("fork")
-    waiting, results = list(enumerate(cases)), []
-    running: dict[Connection, tuple[Any, int, float]] = {}
-    while (waiting or running) and time.monotonic() < end:
-        if len(results) >= HOPELESS and not any(one["state"] == "ran" for one in results):
-            break
-        while waiting and len(running) < PROCESSES:
-            ours, theirs = context.Pipe()
-            process = context.Process(target=serve, args=(theirs,), daemon=True)
-            process.start()
-            theirs.close()
-            running[ours] = give(ours, process, waiting)
-        ready = wait(list(running), timeout=0.5)
-        for connection in list(running):
-            process, index, since = running[connection]
-            state = None
-            if connection in ready:
-                try:
-                    results.append(connection.recv())
-                    state = results[-1]["state"]
-                except (EOFError, OSError):
-                    state = "died"
-            elif time.monotonic() - since > SILENCE_S:
-                state = "hung"
-            if state in {"died", "hung"}:
-                process.kill()
-                results.append({"id": cases[index][0]["id"], "state": state, "findings": []})
-            if state is not None:
-                del running[connection]
-                if state == "ran" and waiting:
-                    running[connection] = give(connection, process, waiting)
-                else:
-                    connection.close()
-    for process, index, _ in running.values():
-        process.kill()
-        results.append({"id": cases[index][0]["id"], "state": "no time", "findings": []})
-    return results
+Case = tuple[dict[str, Any], bytes]
 
 
-def give(connection: Connection, process: Any, waiting: list[Any]) -> tuple[Any, int, float]:
-    """Send the next case to a process."""
-    index, case = waiting.pop(0)
-    with suppress(BrokenPipeError):  # it has died, which the next read tells
-        connection.send(case)
-    return process, index, time.monotonic()
+class Crew:
+    """Processes that launch cases, each at one of them."""
+
+    def __init__(self, cases: list[Case]) -> None:
+        self._context = multiprocessing.get_context("fork")
+        self._waiting = list(reversed(cases))
+        self._running: dict[Connection, tuple[Any, Case, float]] = {}
+        self.results: list[dict[str, Any]] = []
+
+    def run(self, end: float) -> None:
+        """Launch all cases that there is time for."""
+        while (self._waiting or self._running) and time.monotonic() < end and not self._hopeless:
+            while self._waiting and len(self._running) < PROCESSES:
+                self._start()
+            ready = wait(list(self._running), timeout=0.5)
+            for connection in list(self._running):
+                self._look_at(connection, is_ready=connection in ready)
+        for process, (case, _), _ in self._running.values():
+            process.kill()
+            self._ended(case, "no time")
+
+    @property
+    def _hopeless(self) -> bool:
+        return len(self.results) >= HOPELESS and all(one["state"] != "ran" for one in self.results)
+
+    def _start(self) -> None:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=serve, args=(theirs,), daemon=True)
+        process.start()
+        theirs.close()
+        self._give(ours, process)
+
+    def _give(self, connection: Connection, process: Any) -> None:
+        case = self._waiting.pop()
+        with suppress(BrokenPipeError):  # it has died, which the next read tells
+            connection.send(case)
+        self._running[connection] = process, case, time.monotonic()
+
+    def _look_at(self, connection: Connection, *, is_ready: bool) -> None:
+        process, (case, _), since = self._running[connection]
+        if not is_ready and time.monotonic() - since <= SILENCE_S:
+            return
+        del self._running[connection]
+        try:
+            result = connection.recv() if is_ready else self._ended(case, "hung")
+        except (EOFError, OSError):
+            result = self._ended(case, "died")
+        else:
+            self.results += [result] if is_ready else []
+        if result["state"] == "ran" and self._waiting:
+            self._give(connection, process)
+            return
+        connection.close()
+        if result["state"] != "ran":
+            process.kill()
+
+    def _ended(self, case: dict[str, Any], state: str) -> dict[str, Any]:
+        self.results.append({"id": case["id"], "state": state, "findings": []})
+        return self.results[-1]
 
 
 def serve(connection: Connection) -> None:
@@ -163,13 +180,12 @@ def performer() -> Any:
             one["name"]: content
             for one, content in zip(case["allocations"], Contents(order).initial, strict=True)
         }
+        changes = {name: changed(before[name].tobytes(), bytes(o)) for name, o in outputs.items()}
         return {
             "id": case["id"], "state": "ran", "findings": done["findings"],
             "differing": done["differing"], "resources": done["resources"],
             "facts": context.device.facts(), "s": round(time.monotonic() - started, 3),
-            "changed": {
-                name: changed(before[name].tobytes(), bytes(after)) for name, after in outputs.items()
-            },
+            "changed": changes,
         }  # fmt: skip
 
     return perform

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from launch.buffers.allocation import materialise, view, leaves
+from launch.buffers.allocation import leaves, materialise, view
 
 NOBODY, SEVERAL = -1, -2
 _POISON = 77
@@ -55,19 +55,23 @@ def watched(text: str, kernel: str, launch: dict[str, Any], limit_s: float) -> W
 def _close(one: np.ndarray, two: np.ndarray) -> bool:
     if one.dtype.kind in "iub":
         return False
-    return bool(np.allclose(one.astype(np.float64), two.astype(np.float64), 1e-2, 1e-2, equal_nan=True))
+    return bool(
+        np.allclose(one.astype(np.float64), two.astype(np.float64), 1e-2, 1e-2, equal_nan=True)
+    )
 
 
 def plain(text: str, kernel: str, launch: dict[str, Any]) -> list[np.ndarray]:
     """Return the bytes of each allocation after a run with nothing looked at."""
     module: dict[str, Any] = {"__name__": "told"}
-    exec(compile(text, "told.py", "exec"), module)  # noqa: S102 - made by our own translator
+    exec(compile(text, "told.py", "exec"), module)
     allocations, arguments = bound(module, kernel, launch)
     module["launch"](module[kernel], launch["grid"], **arguments)
     return [one.memory for one in allocations]
 
 
-def bound(module: dict[str, Any], kernel: str, launch: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def bound(
+    module: dict[str, Any], kernel: str, launch: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
     """Return the allocations of a launch, and the kernel's arguments, which are views of them."""
     allocations = materialise(launch["allocations"], launch["arguments"], b"")
     kinds = {n: k.strip("\"'") for n, k in module[kernel].__annotations__.items()}
@@ -110,7 +114,7 @@ def _run(
     text: str, kernel: str, launch: dict[str, Any], limit_s: float, *, backwards: bool
 ) -> Watched:
     module: dict[str, Any] = {"__name__": "told"}
-    exec(compile(text, "told.py", "exec"), module)  # noqa: S102 - made by our own translator
+    exec(compile(text, "told.py", "exec"), module)
     allocations, arguments = bound(module, kernel, launch)
     before = [one.memory.copy() for one in allocations]
     module["memory"].clear()
