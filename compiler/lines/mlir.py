@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from compiler.lines.place import Chain, LineMap, Place, with_first_uses
+from compiler.lines.place import Chain, LineMap, Place, Spot, with_first_uses
 
 _ALIAS = re.compile(r"^(#loc\w*) = loc\((.*)\)$")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_LINE = re.compile(r":(\d+)(?::\d+)?")
+_LINE = re.compile(r":(\d+)(?::(\d+))?")
 _DEEPEST = 20
 _OPENING, _CLOSING = "([{<", ")]}>"
 
@@ -25,10 +25,18 @@ class MlirLocations:
     def __init__(self, text: str) -> None:
         found = map(_ALIAS.match, text.splitlines())
         self._definitions = {match[1]: match[2] for match in found if match}
-        self._known: dict[str, Chain] = {}
+        self._known: dict[str, tuple[Spot, ...]] = {}
+        self._chains: dict[str, Chain] = {}
 
-    def resolve(self, words: str, depth: int = 0) -> Chain:
+    def resolve(self, words: str) -> Chain:
         """Return the chain that `words`, the inside of a `loc(...)`, stands for."""
+        if words not in self._chains:
+            found = self.spots(words)
+            self._chains[words] = tuple(Place(spot.file, spot.line) for spot in found)
+        return self._chains[words]
+
+    def spots(self, words: str, depth: int = 0) -> tuple[Spot, ...]:
+        """Return the same with columns."""
         words = words.strip()
         if depth > _DEEPEST:
             return ()
@@ -40,21 +48,22 @@ class MlirLocations:
             parts = _split(_inside(words[words.find("[") :]), ",")
         else:
             return self._of_file_or_name(words, depth)
-        return tuple(place for part in parts for place in self.resolve(part, depth + 1))
+        return tuple(place for part in parts for place in self.spots(part, depth + 1))
 
-    def _of_alias(self, name: str, depth: int) -> Chain:
+    def _of_alias(self, name: str, depth: int) -> tuple[Spot, ...]:
         if name not in self._known:
-            self._known[name] = self.resolve(self._definitions.get(name, "unknown"), depth + 1)
+            self._known[name] = self.spots(self._definitions.get(name, "unknown"), depth + 1)
         return self._known[name]
 
-    def _of_file_or_name(self, words: str, depth: int) -> Chain:
+    def _of_file_or_name(self, words: str, depth: int) -> tuple[Spot, ...]:
         quoted = _QUOTED.match(words)
         if quoted is None:
             return ()  # unknown
         rest = words[quoted.end() :]
         if line := _LINE.match(rest):
-            return (Place(quoted[1], int(line[1])),) if int(line[1]) else ()
-        return self.resolve(_inside(rest), depth + 1) if rest.startswith("(") else ()
+            column = max(int(line[2] or 1), 1)
+            return (Spot(quoted[1], int(line[1]), column),) if int(line[1]) else ()
+        return self.spots(_inside(rest), depth + 1) if rest.startswith("(") else ()
 
 
 def trailing_location(line: str) -> str | None:

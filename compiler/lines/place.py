@@ -23,6 +23,14 @@ class Place(NamedTuple):
 Chain = tuple[Place, ...]
 
 
+class Spot(NamedTuple):
+    """A 1-based line and column of a file, by the file's path."""
+
+    file: str
+    line: int
+    column: int
+
+
 @dataclass(frozen=True)
 class LineMap:
     """What one artifact tells: a chain for each line that has one, and which lines hold code.

@@ -62,6 +62,7 @@ class _ModuleReader:
         types = cursor.types()
         location = self._location()
         operation.chain = self._locations.resolve(location)
+        operation.spots = self._locations.spots(location)
         for key, type_ in zip(printed, types, strict=False):
             value = self._defined(key, location, type_)
             value.made_by = operation

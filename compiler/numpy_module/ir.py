@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from compiler.lines.place import Chain
+from compiler.lines.place import Chain, Spot
 
 
 @dataclass(eq=False)
@@ -25,7 +25,10 @@ class Value:
 
 @dataclass(eq=False)
 class Operation:
-    """One operation; `attributes` are MLIR's texts by name, `successors` blocks with arguments."""
+    """One operation; `attributes` are MLIR's texts by name, `successors` blocks with arguments.
+
+    `chain` says where it stands, innermost inlined call first, and `spots` the same with columns.
+    """
 
     name: str
     operands: list[Value]
@@ -34,6 +37,7 @@ class Operation:
     regions: list[list[IrBlock]] = field(default_factory=list)
     successors: list[tuple[str, list[Value]]] = field(default_factory=list)
     chain: Chain = ()
+    spots: tuple[Spot, ...] = ()
 
     def integer(self, name: str, default: int = 0) -> int:
         """Return an integer attribute (`3 : i32` is 3), `default` where there is none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from compiler.diagnostic import KERNEL_FOLDER
-from compiler.lines.place import Place
+from compiler.lines.place import Spot
 from compiler.numpy_module.ir import Operation
 
 _LONGEST_QUOTE = 90
@@ -34,14 +34,14 @@ class Places:
             return ""
         return _printable(f"{place.file.removeprefix(KERNEL_FOLDER)}, line {place.line}")
 
-    def place_of(self, operation: Operation) -> Place | None:
+    def place_of(self, operation: Operation) -> Spot | None:
         """Return the user's innermost line, else the innermost of all, `None` without any."""
-        chain = operation.chain
+        spots = operation.spots
         return next(
-            (place for place in chain if place.file in self._lines), chain[0] if chain else None
+            (spot for spot in spots if spot.file in self._lines), spots[0] if spots else None
         )
 
-    def _quoted(self, place: Place) -> str:
+    def _quoted(self, place: Spot) -> str:
         lines = self._lines.get(place.file, [])
         return lines[place.line - 1].strip()[:_LONGEST_QUOTE] if place.line <= len(lines) else ""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from compiler.lines.place import Place
+from compiler.lines.place import Spot
 from compiler.numpy_module import support_text
 from compiler.numpy_module.batched.batchable import Reachable
 from compiler.numpy_module.batched.constants import Constants
@@ -46,7 +46,7 @@ class RunForm:
 
     text: str
     entry: str
-    places: Sequence[Place | None]
+    places: Sequence[Spot | None]
     parameters: Sequence[Parameter]
     is_batchable: bool
     largest_tile: int

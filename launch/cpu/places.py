@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from compiler.diagnostic import file_in_kernel
-from compiler.lines.place import Place
+from compiler.lines.place import Spot
 from compiler.numpy_module.run_form import RUN_FILE
 from launch.checks.finding import KernelPlace
 from launch.cpu.programs import ProgramId
@@ -15,7 +15,7 @@ from launch.cpu.programs import ProgramId
 class Places:
     """The places of a run form's lines. Asked for only when something is to be told."""
 
-    def __init__(self, places: Sequence[Place | None]) -> None:
+    def __init__(self, places: Sequence[Spot | None]) -> None:
         self._places = places
 
     def here(self, program: ProgramId) -> KernelPlace:
@@ -26,6 +26,6 @@ class Places:
                 place = self._places[frame.f_lineno - 1]
                 file = None if place is None else file_in_kernel(place.file)
                 if place is not None and file is not None:
-                    return KernelPlace(file, place.line, program)
+                    return KernelPlace(file, place.line, program, place.column)
             frame = frame.f_back  # type: ignore[assignment]
         return KernelPlace(None, None, program)
