@@ -50,8 +50,9 @@ def _defined(lines: list[Line]) -> dict[str, int]:
         inner = None if inner is not None and line.depth <= inner else inner
         if inner is not None:
             several.update(_WORD.findall(line.text))
-        elif line.text.startswith("def ") and line.depth:
-            inner = line.depth
+        elif line.text.startswith(("def ", "for ")):  # what these name, loops may carry
+            several.update(_WORD.findall(line.text.partition(" in ")[0]))
+            inner = line.depth if line.depth and line.text.startswith("def ") else None
         elif match := _ASSIGNED.match(line.text):
             for name in match[1].split(", "):
                 if name in found:
