@@ -17,10 +17,12 @@ from launch.buffers.allocation import filled
 from launch.buffers.element_types import Array
 from launch.checks.addresses import AddressSpace
 from launch.checks.checked_memory import Watch
+from launch.checks.disturbance import Disturbance
 from launch.checks.finding import KernelPlace, Stopped
 from launch.checks.kernel_run import KernelRun, RunOptions, fresh_memory
+from launch.checks.owner_table import Suspected
 from launch.checks.races import Races
-from launch.checks.suspicion import RaceSuspicion, Suspected, Suspicion
+from launch.checks.suspicion import RaceSuspicion, Suspicion
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.cpu.arguments import arguments_of
 from launch.cpu.kernel import Kernel
@@ -118,7 +120,7 @@ class GridLaunch:
             self._watch.inputs,
             self._written_elements,
             self._written_bytes,
-            RaceSuspicion(self._allocations) if suspects_races else None,
+            (RaceSuspicion if suspects_races else Disturbance)(self._allocations),
         )
         locator = Locator(self._space, self._allocations)
         return ProgramMemory(self._programs, locator, self._watch, suspicion)

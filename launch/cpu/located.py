@@ -10,7 +10,7 @@ import numpy as np
 from launch.buffers.allocation import Allocation
 from launch.buffers.element_types import Array
 from launch.checks.addresses import SLOT_BITS, AddressSpace, Slot
-from launch.checks.suspicion import Suspected
+from launch.checks.owner_table import Suspected
 from launch.cpu.pointer import Pointer
 
 _NO_OFFSET = np.zeros(1, np.int32)

@@ -14,7 +14,8 @@ import numpy as np
 from launch.buffers.element_types import Array
 from launch.checks.access import Access, Touch, Way
 from launch.checks.checked_memory import Watch
-from launch.checks.suspicion import Suspected, Suspicion
+from launch.checks.owner_table import Suspected
+from launch.checks.suspicion import Suspicion
 from launch.cpu import atomic_updates
 from launch.cpu.located import Located, Locator
 from launch.cpu.pointer import Pointer
@@ -35,6 +36,8 @@ class ProgramMemory:
         self._programs, self._locator = programs, locator
         self._watch, self._suspicion = watch, suspicion
         self.is_exact = False
+        self._batch: Array | None = None
+        self._owners: Array | None = None
 
     def load(
         self,
@@ -82,10 +85,9 @@ class ProgramMemory:
             if self.is_exact:
                 lanes.elements[cells] = given
                 continue
-            numbers = self._numbers(lanes, wide)
-            self._suspicion.store(lanes.allocation, cells, given, numbers)
+            self._suspicion.store(lanes.allocation, cells, given, self._owner(lanes, wide))
             lanes.elements[cells] = given
-            if self._suspicion.races is not None:
+            if self._suspicion.meetings.checks_lanes:
                 _check_kept(lanes.elements, cells, given)
 
     def atomic(
@@ -103,7 +105,8 @@ class ProgramMemory:
         """Combine every lane's value into memory; return what was there before, if it is used."""
         wide = (self._programs.count, *shape)
         before = np.zeros(wide, pointer.dtype) if is_used else None
-        for lanes, cells in self._updated(pointer, mask, wide, semantics, way):
+        ordered = is_used or kind == "xchg"
+        for lanes, cells in self._updated(pointer, mask, wide, semantics, way, is_ordered=ordered):
             given = lanes.picked(np.asarray(value, pointer.dtype), wide).reshape(-1)
             if before is None:
                 atomic_updates.update(kind, lanes.elements, cells, given)
@@ -124,7 +127,7 @@ class ProgramMemory:
         """Put `value` where `expected` is, lane after lane; return what was there before."""
         wide = (self._programs.count, *shape)
         before = np.zeros(wide, pointer.dtype)
-        for lanes, cells in self._updated(pointer, None, wide, semantics, None):
+        for lanes, cells in self._updated(pointer, None, wide, semantics, None, is_ordered=True):
             wanted, given = (
                 lanes.picked(np.asarray(operand, pointer.dtype), wide).reshape(-1)
                 for operand in (expected, value)
@@ -134,7 +137,14 @@ class ProgramMemory:
         return before
 
     def _updated(
-        self, pointer: Pointer, mask: Any, wide: Shape, semantics: str | None, way: Way | None
+        self,
+        pointer: Pointer,
+        mask: Any,
+        wide: Shape,
+        semantics: str | None,
+        way: Way | None,
+        *,
+        is_ordered: bool,
     ) -> list[tuple[Located, Array]]:
         """Return the lanes of an atomic operation, a program's own each, and their flat cells."""
         live = self._live(mask, pointer.offset, np.broadcast_to(True, wide))
@@ -144,10 +154,10 @@ class ProgramMemory:
         for lanes in self._locator.located(pointer, live):
             cells = lanes.cells(wide).reshape(-1)
             if not self.is_exact:
-                numbers, size = self._numbers(lanes, wide), pointer.dtype.itemsize
-                if numbers is not None and lanes.live is None:
-                    numbers = np.broadcast_to(numbers, wide).reshape(-1)
-                self._suspicion.update(lanes.allocation, cells, size, numbers)
+                owner, size = self._owner(lanes, wide), pointer.dtype.itemsize
+                if owner is not None and lanes.live is None:
+                    owner = np.broadcast_to(owner, wide).reshape(-1)
+                self._suspicion.update(lanes.allocation, cells, size, owner, is_ordered=is_ordered)
             found.append((lanes, cells))
         return found
 
@@ -177,6 +187,9 @@ class ProgramMemory:
         """Count an access; have the one program's lanes checked where that is to be exact."""
         active = self._programs.active
         if not self.is_exact:
+            if self._programs.numbers is not self._batch:
+                self._batch = self._programs.numbers
+                self._owners = self._suspicion.begin(self._batch)
             count = self._programs.count if active is None else int(np.count_nonzero(active))
             self._watch.count(count)
             return
@@ -193,16 +206,16 @@ class ProgramMemory:
         if lanes.live is not None:
             shape = np.broadcast_shapes(shape, lanes.live.shape)
         size = lanes.elements.itemsize
-        numbers = self._numbers(lanes, shape)
-        self._suspicion.load(lanes.allocation, lanes.cells(shape), size, numbers)
+        owner = self._owner(lanes, shape)
+        self._suspicion.load(lanes.allocation, lanes.cells(shape), size, owner)
 
-    def _numbers(self, lanes: Located, shape: Shape) -> Array | None:
-        """Return the numbers of the programs whose the lanes are, as `Suspicion` takes them."""
-        numbers = self._programs.numbers.astype(np.int32)
-        if numbers.size > 1 and shape[0] == 1:
+    def _owner(self, lanes: Located, shape: Shape) -> Array | None:
+        """Return whose the live lanes are, as `Suspicion` takes it."""
+        owners = self._owners
+        if owners is None or (owners.size > 1 and shape[0] == 1):
             return None
-        numbers = numbers.reshape(-1, *(1,) * (len(shape) - 1))
-        return numbers if lanes.live is None else lanes.picked(numbers, shape)
+        owners = owners.reshape(-1, *(1,) * (len(shape) - 1))
+        return owners if lanes.live is None else lanes.picked(owners, shape)
 
 
 def _check_kept(elements: Array, cells: Array, values: Array) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from launch.buffers.element_types import Array
 from launch.checks import finding
 from launch.checks.finding import Stopped
-from launch.checks.suspicion import Suspected
+from launch.checks.owner_table import Suspected
 from launch.cpu.places import Places
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import Programs

@@ -10,6 +10,7 @@ from compiler.numpy_module.support.launching import dtype_named
 from launch.buffers.allocation import Allocation, Leaf
 from launch.checks.addresses import AddressSpace
 from launch.checks.checked_memory import Watch
+from launch.checks.disturbance import Disturbance
 from launch.checks.finding import KernelPlace
 from launch.checks.modified_inputs import ModifiedInputs
 from launch.checks.suspicion import RaceSuspicion, Suspicion
@@ -55,6 +56,9 @@ class ArrayMemory:
         watch = Watch(self.space, self.allocations, lambda: KernelPlace(None, None, (0, 0, 0)))
         nothing = WrittenElements([], [])
         suspicion = Suspicion(
-            ModifiedInputs(self.allocations), written or nothing, written_bytes, races
+            ModifiedInputs(self.allocations),
+            written or nothing,
+            written_bytes,
+            races or Disturbance(self.allocations),
         )
         return ProgramMemory(programs, Locator(self.space, self.allocations), watch, suspicion)

@@ -6,7 +6,7 @@ import pytest
 
 from launch.buffers.poison import poisoned
 from launch.checks.finding import Stopped
-from launch.checks.suspicion import Suspected
+from launch.checks.owner_table import Suspected
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import Programs
@@ -68,6 +68,7 @@ def test_narrow_types_keep_their_bits(kind):
     found = memory.load(x + (column(0, 1, 2) + LANES), LANES != 2, None, (4,))
     assert found.dtype == dtype
     assert found.astype(int).tolist() == [[0, 1, 0, 0], [1, 1, 0, 1], [1, 0, 0, 1]]
+    memory, x = memory_of(array, kind)
     memory.store(x + LANES, found[:1], None, (4,))
     assert array.astype(int).tolist() == [0, 1, 0, 0, 1, 1]
 

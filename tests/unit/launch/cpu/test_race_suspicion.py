@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from launch.checks.suspicion import RaceSuspicion, Suspected
+from launch.checks.owner_table import Suspected
+from launch.checks.suspicion import RaceSuspicion
 from launch.cpu.programs import Programs
 from tests.unit.launch.cpu.array_memory import ArrayMemory
 
@@ -30,8 +31,8 @@ def store(memory, x, cells, values, mask=None):
     memory.store(x + cells, values, mask, (cells.shape[1],))
 
 
-def add(memory, x, cells, mask=None):
-    memory.atomic("add", x + cells, ONES, mask, (cells.shape[1],), False)
+def add(memory, x, cells, mask=None, kind="add"):
+    memory.atomic(kind, x + cells, ONES, mask, (cells.shape[1],), False)
 
 
 def test_programs_with_elements_of_their_own(made):

@@ -1,0 +1,54 @@
+"""Who touched each element of an allocation, for quick looks at many programs at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from launch.buffers.element_types import Array
+
+_NOBODY = -1
+
+
+class Suspected(BaseException):
+    """Something may be wrong with what programs do at once. No kernel can catch it."""
+
+
+class Owners:
+    """The numbers that stand for programs in tables, from `floor` on: what is below is forgotten.
+
+    Two of them are no program's: that of atomic operations, and that of several programs at once.
+    """
+
+    def __init__(self, floor: int, programs: Array) -> None:
+        """Take the programs as numbers from 0 on."""
+        self.floor, self.atomics, self.several = floor, floor, floor + 1
+        self.of_programs = (programs + (floor + 2)).astype(np.int32)
+
+
+class OwnerTable:
+    """One owner for each element: who came last, unless somebody else of those that count did."""
+
+    def __init__(self, count: int) -> None:
+        self._owners = np.full(count, _NOBODY, np.int32)
+
+    def check(self, cells: Array, owner: Array | int, owners: Owners) -> None:
+        """Raise `Suspected` where another one than `owner` was; several are never alike."""
+        found = self._owners.take(cells)
+        if found.max(initial=_NOBODY) < owners.floor:
+            return
+        strangers = (found >= owners.floor) & ((found != owner) | (found == owners.several))
+        if strangers.any():
+            raise Suspected
+
+    def put(self, cells: Array, owner: Array | int) -> None:
+        """Remember the owner of cells."""
+        self._owners[cells] = owner
+
+    def share(self, cells: Array, owner: Array | int, owners: Owners) -> None:
+        """Remember the owner of cells; those that have another one, too, have several then."""
+        before = self._owners.take(cells)
+        self._owners[cells] = owner
+        mixed = (before >= owners.floor) & (before != owner)
+        mixed |= self._owners.take(cells) != owner
+        if mixed.any():
+            self._owners[np.broadcast_to(cells, mixed.shape)[mixed]] = owners.several

@@ -1,0 +1,88 @@
+"""Programs that run at once leave what they leave one after the other, or are suspected."""
+
+import numpy as np
+import pytest
+
+from launch.checks.owner_table import Suspected
+from launch.cpu.programs import Programs
+from tests.unit.launch.cpu.array_memory import ArrayMemory
+
+BLOCKS = np.array([[0], [4]]) + np.arange(4)[None]
+SWAPPED = BLOCKS[::-1]
+ALL = np.arange(4)[None]
+ONES = np.ones((1, 1), np.float32)
+NUMBERS = np.arange(8, dtype=np.float32).reshape(2, 4)
+
+
+class Steps:
+    """Accesses of two programs to one argument."""
+
+    def __init__(self, count=2, *, output=True):
+        arrays = ArrayMemory()
+        self._x = arrays.pointer(np.zeros(16, np.float32), "fp32", output=output)
+        self.programs = Programs((4,))
+        self.programs.begin(np.arange(count))
+        self._memory = arrays.of(self.programs)
+
+    def load(self, cells, kind=np.float32):
+        self._memory.load(self._x.cast(kind) + cells, None, None, (cells.shape[1],))
+        return self
+
+    def store(self, cells, values=NUMBERS, kind=np.float32):
+        values = values.astype(kind)
+        self._memory.store(self._x.cast(kind) + cells, values, None, (cells.shape[1],))
+        return self
+
+    def atomic(self, cells, kind="add"):
+        self._memory.atomic(kind, self._x + cells, ONES, None, (cells.shape[1],), False)
+        return self
+
+    def next_batch(self):
+        self.programs.begin(np.arange(2, 4))
+        return self
+
+
+HARMLESS = {
+    "own elements": lambda on: on.load(BLOCKS).store(BLOCKS).load(BLOCKS).store(BLOCKS),
+    "many reads": lambda on: on.load(ALL).load(BLOCKS).load(SWAPPED).load(ALL),
+    "reads before": lambda on: on.load(BLOCKS).load(BLOCKS).load(BLOCKS).store(BLOCKS),
+    "one store to one place": lambda on: on.store(BLOCKS // 8),
+    "one store of all": lambda on: on.store(ALL, ONES),
+    "one store of halves": lambda on: on.store(BLOCKS, kind=np.float16),
+    "additions": lambda on: on.atomic(ALL).atomic(BLOCKS).atomic(ALL),
+    "another batch": lambda on: on.store(BLOCKS).next_batch().load(SWAPPED).store(SWAPPED),
+}
+HARMFUL = {
+    "read then changed by another": lambda on: on.load(BLOCKS).store(SWAPPED),
+    "read by all then changed": lambda on: on.load(ALL).store(BLOCKS),
+    "often read then changed": lambda on: on.load(BLOCKS).load(BLOCKS).load(SWAPPED).store(BLOCKS),
+    "changed then read by another": lambda on: on.store(BLOCKS).load(SWAPPED),
+    "changed by all then read": lambda on: on.store(ALL, ONES).load(ALL),
+    "changed by two": lambda on: on.store(BLOCKS).store(SWAPPED),
+    "changed in another width": lambda on: on.load(BLOCKS).store(BLOCKS, kind=np.float16),
+    "added to then read": lambda on: on.atomic(BLOCKS).load(BLOCKS),
+    "changed then added to": lambda on: on.store(BLOCKS).atomic(BLOCKS),
+    "added to then changed": lambda on: on.atomic(BLOCKS).store(BLOCKS),
+    "exchanged twice": lambda on: on.atomic(ALL, "xchg").atomic(BLOCKS, "xchg"),
+}
+
+
+@pytest.mark.parametrize("steps", HARMLESS)
+def test_harmless(steps):
+    HARMLESS[steps](Steps())
+
+
+@pytest.mark.parametrize("steps", HARMFUL)
+def test_suspected(steps):
+    with pytest.raises(Suspected):
+        HARMFUL[steps](Steps())
+
+
+def test_a_program_alone_disturbs_nobody():
+    one = BLOCKS[:1]
+    Steps(count=1).store(one, NUMBERS[:1]).load(one).atomic(one).load(one).store(one, NUMBERS[:1])
+
+
+def test_what_is_no_output_is_not_to_be_changed():
+    with pytest.raises(Suspected):
+        Steps(output=False).load(ALL).store(BLOCKS)
