@@ -55,11 +55,12 @@ def reduce(combine: Combine, axis: int, *tensors: Array) -> Any:
     """
     if isinstance(combine, np.ufunc):
         return _reduced_by(combine, axis + 1, tensors[0])
-    parts = [np.moveaxis(tensor, (axis + 1, 0), (0, -1)) for tensor in tensors]
+    parts = [np.moveaxis(tensor, (axis + 1, 0), (0, -1)) for tensor in _alike(tensors)]
     while (size := len(parts[0])) > 1:
         half = size // 2
         made = combine(*[part[:half] for part in parts], *[part[half : 2 * half] for part in parts])
         made = made if isinstance(made, tuple) else (made,)
+        parts = [_of_programs(part, made) for part in parts]
         shape = parts[0][:half].shape
         parts = [
             _joined(np.broadcast_to(new, shape), part[2 * half :])
@@ -85,18 +86,27 @@ def _reduced_by(combine: np.ufunc, axis: int, tensor: Array) -> Array:
     return last
 
 
+def _of_programs(part: Array, made: Sequence[Array]) -> Array:
+    """Return `part` with as many programs, its last axis, as one of `made` has."""
+    count = max(new.shape[-1] if np.ndim(new) else 1 for new in made)
+    if part.shape[-1] >= count:
+        return part
+    return np.array(np.broadcast_to(part, (*part.shape[:-1], count)))
+
+
 def _joined(new: Array, rest: Array) -> Array:
     return np.concatenate([new, rest]) if len(rest) else new
 
 
 def scan(combine: Combine, axis: int, reverse: bool, *tensors: Array) -> Any:
     """Return what combining all elements up to each one gives, along `axis`, in doubling steps."""
-    parts = [np.array(np.moveaxis(tensor, (axis + 1, 0), (0, -1))) for tensor in tensors]
+    parts = [np.array(np.moveaxis(tensor, (axis + 1, 0), (0, -1))) for tensor in _alike(tensors)]
     parts = [part[::-1] for part in parts] if reverse else parts
     distance, size = 1, len(parts[0])
     while distance < size:
         made = combine(*[part[:-distance] for part in parts], *[part[distance:] for part in parts])
         made = made if isinstance(made, tuple) else (made,)
+        parts = [_of_programs(part, made) for part in parts]
         for part, new in zip(parts, made, strict=True):
             part[distance:] = np.array(new)
         distance *= 2
