@@ -53,10 +53,13 @@ FILES_SCHEMA = {
     },
     "additionalProperties": {"type": "string"},
 }
-_ONE_INPUT: list[JsonValue] = [
+ONE_INPUT: list[JsonValue] = [
     {"properties": {"source": {"type": "string"}, "ir": {"type": "null"}}, "required": ["source"]},
     {"properties": {"ir": {"type": "object"}, "source": {"type": "null"}}, "required": ["ir"]},
 ]
+TARGET_SCHEMA: dict[str, JsonValue] = {
+    "pattern": r"^(cuda:[0-9]{2,3}|hip:gfx[0-9a-f]{3,5})(:(32|64))?$"
+}
 _JIT_DATA_SCHEMA = {"anyOf": [{"type": "object"}, {"type": "string"}, {"type": "null"}]}
 
 
@@ -90,7 +93,7 @@ class CompileRequest(BaseModel):
         extra="forbid",
         frozen=True,
         strict=True,
-        json_schema_extra={"examples": [EXAMPLE], "oneOf": _ONE_INPUT},
+        json_schema_extra={"examples": [EXAMPLE], "oneOf": ONE_INPUT},
     )
 
     source: str | None = Field(
@@ -127,7 +130,7 @@ class CompileRequest(BaseModel):
     target: str = Field(
         max_length=64,
         description="cuda:<capability> or hip:<gfx>",
-        json_schema_extra={"pattern": r"^(cuda:[0-9]{2,3}|hip:gfx[0-9a-f]{3,5})(:(32|64))?$"},
+        json_schema_extra=TARGET_SCHEMA,
     )
     options: dict[str, JsonValue] = Field(
         default_factory=dict,

@@ -23,6 +23,9 @@ class OptionSpec(BaseModel):
     choices: list[int | str] | None = None
 
 
+_USUAL_TARGET = "cuda:90"
+
+
 class Toolchain(BaseModel):
     """What a worker registers; the service knows compilers by nothing else."""
 
@@ -37,6 +40,11 @@ class Toolchain(BaseModel):
     """By backend, then by option name."""
     sandbox: str
     """The level its children run under: standard, strict, weak or unsafe."""
+
+    @property
+    def default_target(self) -> str:
+        """What a kernel is compiled for where only a CPU is to run it: cuda:90 if it is offered."""
+        return _USUAL_TARGET if _USUAL_TARGET in self.targets else self.targets[0]
 
 
 def toolchain_id(description: dict[str, Any]) -> str:

@@ -26,7 +26,6 @@ Reference = str | Callable[..., Any] | Mapping[str, Any]
 """The text of a function `reference`, a function as it is, or the JSON of a reference."""
 
 REFERENCE = "reference.py"  # what the service calls the text of a reference
-INTERPRETED = "cuda:90"  # a target has to be named, though nothing is compiled for it
 
 
 class KernelMembers(TypedDict, total=False):
@@ -35,7 +34,7 @@ class KernelMembers(TypedDict, total=False):
     kernel: str
     """Its name, needed when the source has several."""
     target: str
-    """`cuda:90`, ...; may be left out where the device implies it, and on the interpreter."""
+    """`cuda:90`, ...; may be left out where the device implies it, and on the CPU device."""
     signature: Mapping[str, Any] | str
     constexprs: Mapping[str, Any]
     hints: Mapping[str, Iterable[str]]
@@ -50,7 +49,7 @@ class LaunchMembers(KernelMembers, total=False):
     """The members of a launch; what is left out is the service's to choose."""
 
     device: str | Mapping[str, str]
-    """`auto`, `interpreter`, or `{"target": "cuda:90", "model": "NVIDIA H200"}`."""
+    """`auto`, `interpreter` (the CPU), or `{"target": "cuda:90", "model": "NVIDIA H200"}`."""
     reference: Reference
     """What the outputs are compared with."""
     cases: Sequence[Mapping[str, Any]]
@@ -64,7 +63,9 @@ class LaunchMembers(KernelMembers, total=False):
     profile: bool
     isolation: str
     trace: Mapping[str, Any]
-    """On the interpreter: whose memory accesses to record, for `launches.trace`."""
+    """On the CPU device: whose memory accesses to record, for `launches.trace`."""
+    fallback: str
+    """On the CPU device: `interpret` runs what does not compile in Triton's interpreter."""
     timeout_s: float
     """Bound of the execution, in seconds."""
     deadline_s: float
@@ -137,8 +138,6 @@ def _sources(body: Mapping[str, Any]) -> dict[str, str]:
 
 def _target(device: Any) -> Any:
     """Return the target that a device stands for, None if it stands for none."""
-    if device == "interpreter":
-        return INTERPRETED
     return device.get("target") if isinstance(device, Mapping) else None
 
 

@@ -18,7 +18,8 @@ class Finding:
     """One thing that a run did wrong; what is not known of its place is None.
 
     `kind` is the verdict that it leads to, such as `out_of_bounds`; `index` counts in the
-    argument's own shape, `line` from 1 in the `file` that was posted, `user.py` for the source.
+    argument's own shape, `line` and `column` from 1 in the `file` that was posted, `user.py` for
+    the source. `diagnostics` are the compiler's, of a kernel that `does_not_compile`.
     """
 
     kind: str
@@ -28,7 +29,9 @@ class Finding:
     index: list[int] | None = None
     file: str | None = None
     line: int | None = None
+    column: int | None = None
     program: list[int] | None = None
+    diagnostics: list[Mapping[str, Any]] | None = None
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Finding":
@@ -116,7 +119,8 @@ def _finding(
     finding: Finding, sources: Mapping[str, str], names: Mapping[str, str]
 ) -> Iterator[str]:
     file, line = finding.file or "", finding.line or 0
-    place = ":".join(filter(None, [names.get(file, file), str(line or "")]))
+    column = finding.column if line and finding.column else ""
+    place = ":".join(filter(None, [names.get(file, file), str(line or ""), str(column)]))
     yield f"{place or 'kernel'}: {finding.kind}: {finding.message}"
     yield from _excerpt(sources, file, line)
 

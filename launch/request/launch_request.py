@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
 
 from compiler.request import EXAMPLE as COMPILATION_EXAMPLE
-from compiler.request import MAX_TIMEOUT_S, CompileRequest
+from compiler.request import MAX_TIMEOUT_S
 from launch.request.argument_schema import ChangedArguments, RequestArguments
 from launch.request.grid import GRID_SCHEMA
+from launch.request.launched_kernel import LaunchedKernel
 from launch.request.reference_request import Key, Reference
 from launch.request.request_part import ReadLater, RequestPart
 
@@ -101,8 +102,10 @@ class LaunchRequest(RequestPart):
         json_schema_extra={"examples": [EXAMPLE], "required": ["grid"], "oneOf": _ONE_KERNEL}
     )
 
-    compilation: CompileRequest | None = Field(
-        default=None, description="as POST /v1/compilations takes it; the signature may be left out"
+    compilation: LaunchedKernel | None = Field(
+        default=None,
+        description="as POST /v1/compilations takes it; the signature may be left out, and on the "
+        "CPU device the target",
     )
     compilation_key: Key | None = Field(default=None, description="of a finished one, instead")
     device: Annotated[JsonValue, ReadLater(lambda: RequestDevice)] = Field(
@@ -136,7 +139,12 @@ class LaunchRequest(RequestPart):
     isolation: Literal["caller", "process"] = Field(
         default="caller", description="process: a GPU process for this launch alone"
     )
-    trace: TraceRequest | None = Field(default=None, description="on the interpreter only")
+    trace: TraceRequest | None = Field(default=None, description="on the CPU device only")
+    fallback: Literal["interpret"] | None = Field(
+        default=None,
+        description="on the CPU device: interpret runs in Triton's interpreter what does not "
+        "compile, which is a finding then, not a failure",
+    )
     timeout_s: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_S, description="of execution")] = 30
     deadline_s: Annotated[
         float, Field(gt=0, le=MAX_DEADLINE_S, description="queue, compile and execution")

@@ -10,7 +10,6 @@ from typing import Any
 
 from compiler.constexpr import Value, plain_value
 from compiler.rejection import Fault, RequestRejected, collecting, pointer, shown
-from compiler.request import CompileRequest
 from compiler.resolution import read_specialization
 from compiler.specialization import Specialization
 from compiler.target import parse_target
@@ -20,6 +19,7 @@ from launch.request.case import ARGUMENTS, Case, cases_of
 from launch.request.grid import NUM_SMS
 from launch.request.hint_check import HintViolated, check_hints
 from launch.request.launch_request import DeviceClass, LaunchRequest
+from launch.request.launched_kernel import LaunchedKernel
 from launch.request.request_part import below, read
 
 INTERPRETER = "interpreter"
@@ -51,8 +51,8 @@ def resolve_launch(request: LaunchRequest, max_bytes: int = MAX_BYTES) -> Resolv
     faults: list[Fault] = list(_contradictions(request))
     with collecting(faults):
         device = read_device(request.device)
-        if device == AUTO and request.trace is not None:
-            device = INTERPRETER  # alone can trace
+        if device == AUTO and (request.trace is not None or not _has_target(request)):
+            device = INTERPRETER  # alone can trace, and needs no target
         faults += _device_faults(request, device)
     specialization = None
     if request.compilation is not None:
@@ -86,6 +86,10 @@ def read_device(raw: Any) -> str | DeviceClass:
     return device
 
 
+def _has_target(request: LaunchRequest) -> bool:
+    return request.compilation is None or request.compilation.has_target
+
+
 def grid_values(specialization: Specialization | None, bound: BoundArguments) -> dict[str, Any]:
     """Return the Python values that a grid may name: scalars, and constexprs that are given."""
     named = specialization.named if specialization else {}
@@ -108,24 +112,26 @@ def _contradictions(request: LaunchRequest) -> Iterator[Fault]:
 
 
 def _device_faults(request: LaunchRequest, device: str | DeviceClass) -> Iterator[Fault]:
-    if request.trace is not None:
-        if isinstance(device, DeviceClass):
-            yield Fault("/trace", 'only the interpreter traces; write "device": "interpreter"')
-        elif request.compilation is not None and request.compilation.ir is not None:
-            yield Fault("/trace", "only the interpreter traces, and it cannot run IR")
+    if request.trace is not None and isinstance(device, DeviceClass):
+        yield Fault("/trace", 'only the CPU device traces; write "device": "interpreter"')
     if isinstance(device, DeviceClass) and request.compilation is not None:
         compiled = request.compilation.target
+        if not _has_target(request):
+            message = (
+                "a launch on a GPU needs the target to compile for, such as "
+                f'{shown(device.target)}; only "device": "interpreter" does without'
+            )
+            yield Fault("/compilation/target", message)
+            return
         with suppress(RequestRejected):  # said at /compilation/target
             if parse_target(device.target) != parse_target(compiled):
                 yield Fault("/device/target", f"the compilation is for {compiled}")
 
 
-def _specialization(compilation: CompileRequest) -> Specialization:
+def _specialization(compilation: LaunchedKernel) -> Specialization:
     faults: list[Fault] = []
     with collecting(faults):
-        stages = parse_target(compilation.target).stages
-        if compilation.stop_after not in (None, stages[-1]):
-            faults.append(Fault("/stop_after", f"a launch needs the last stage, {stages[-1]}"))
+        faults += _wrong_stages(compilation)
     specialization = Specialization()
     if compilation.ir is None:  # whose types are its own; what else is said of it gets refused
         with collecting(faults):
@@ -133,6 +139,17 @@ def _specialization(compilation: CompileRequest) -> Specialization:
     if faults:
         raise RequestRejected(*faults)
     return specialization
+
+
+def _wrong_stages(compilation: LaunchedKernel) -> Iterator[Fault]:
+    """Yield what is wrong with the stage to stop after. Raises RequestRejected for the target."""
+    if not compilation.has_target:
+        if compilation.stop_after is not None:
+            yield Fault("/stop_after", "without a target there are no stages; leave it out")
+        return
+    stages = parse_target(compilation.target).stages
+    if compilation.stop_after not in (None, stages[-1]):
+        yield Fault("/stop_after", f"a launch needs the last stage, {stages[-1]}")
 
 
 def _wrong_returns(request: LaunchRequest, cases: list[Case]) -> Iterator[Fault]:

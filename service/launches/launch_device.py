@@ -28,7 +28,6 @@ async def choose_device(
     }
     name = await _gpu_name(state, resolved.device, job.target_name)
     if name is None:
-        _check_source(kernels, job, asked=resolved.device == INTERPRETER)
         await _check_interpreter(state, job)
         device, place = Device(target=None, interpreter=True), job.toolchain_id
         lane = interpreter_lane(job.toolchain_id)
@@ -73,24 +72,13 @@ def _matching(known: Sequence[str], target: str, model: str | None) -> str | Non
     return None
 
 
-def _check_source(kernels: Mapping[str, CompileJob], job: CompileJob, *, asked: bool) -> None:
-    for at, kernel in kernels.items():
-        if kernel.source is not None:
-            continue
-        advice = f"no worker has a device for {job.target_name}"
-        if asked:
-            advice = "leave the device out, or name a GPU"
-        message = f"IR cannot run on the interpreter: {advice}"
-        raise RequestRejected(Fault("/device" if kernel is job else at, message))
-
-
 async def _check_interpreter(state: ServiceState, job: CompileJob) -> None:
     """Refuse a toolchain on whose interpreter no worker has ever launched, if others are known."""
     launching = [place for place in await state.workers.known_references() if " " not in place]
     if launching and job.toolchain_id not in launching:
         known = [await state.toolchains.find(identity) for identity in launching]
         offered = ", ".join(sorted({toolchain.triton for toolchain in known if toolchain}))
-        message = f"there is no interpreter of this Triton; there is one of {offered or 'none'}"
+        message = f"no CPU device launches with this Triton; there is one of {offered or 'none'}"
         raise RequestRejected(Fault("/compilation/triton", message))
 
 

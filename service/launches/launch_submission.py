@@ -166,7 +166,8 @@ async def _compile_job(
         with below("/compilation"):
             limits.check(request.compilation, state.settings.request_limits)
             toolchain = await state.toolchains.choose(request.compilation.triton)
-            return resolve(request.compilation, toolchain, caller.namespace)
+            kernel = request.compilation.for_target(toolchain.default_target)
+            return resolve(kernel, toolchain, caller.namespace)
     key = request.compilation_key or ""
     compiled = await _read_compiled(state, key, "/compilation_key", caller)
     for case in resolved.cases:

@@ -63,6 +63,7 @@ def _members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
         "reference": _reference(given),
         "returns": dict(given.returns) | dict.fromkeys(dict(given.save), "tensor"),
         "checks": given.check,
+        "fallback": "interpret" if given.interpret else None,
         "timing": {} if given.time else None,
         "timeout_s": given.timeout_s,
     }

@@ -84,8 +84,10 @@ def _add_launch(parser: argparse.ArgumentParser) -> None:
     pairs = words | {"type": assignment, "metavar": "NAME=VALUE"}
     add("source", metavar="FILE", nargs="?", help="Python file with the kernel, or -")
     add("--request", metavar="PATH", help="a launch request as TOML or JSON; see below")
-    add("--target", help="cuda:90, ...; needed unless --device says it")
-    add("--device", help="auto (default), interpreter, or a target of `tritonc devices`")
+    add("--target", help="cuda:90, ...; not needed on the CPU, nor where --device says it")
+    add("--device", help="auto (default), interpreter (a CPU), or a target of `tritonc devices`")
+    text = "on a CPU: run in Triton's interpreter what does not compile, which is a finding then"
+    add("--interpret", action="store_true", help=text)
     _add_kernel(parser)
     add("--argument", "--arg", **pairs, help="what is passed; see below")
     add("--grid", nargs="+", metavar="N", help='97, or "cdiv(n_elements, BLOCK_SIZE)"')

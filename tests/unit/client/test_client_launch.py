@@ -41,7 +41,6 @@ def test_launch_posts_the_request_and_returns_the_launch(client: Client, tritond
     assert tritond.posted == {
         "compilation": {
             "source": SOURCE,
-            "target": "cuda:90",
             "kernel": "add",
             "constexprs": {"BLOCK_SIZE": 1024},
         },

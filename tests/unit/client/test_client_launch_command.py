@@ -30,7 +30,6 @@ def test_launch_posts_what_the_flags_say(tritond: FakeTritond, kernel: str):
     assert tritond.posted == {
         "compilation": {
             "source": "import triton\n",
-            "target": "cuda:90",
             "constexprs": {"B": 64},
         },
         "device": "interpreter",

@@ -24,7 +24,6 @@ def test_a_request_file_says_the_rest(tritond: FakeTritond, kernel: str):
     assert code == 0
     assert tritond.posted == {
         "compilation": {
-            "target": "cuda:90",
             "source": "import triton\n",
             "constexprs": {"B": 32, "C": 1},
         },

@@ -97,20 +97,12 @@ async def test_a_device_that_nobody_has_is_refused() -> None:
     assert H200 in message
 
 
-async def test_ir_does_not_go_to_the_interpreter() -> None:
+async def test_ir_goes_to_the_cpu_where_there_is_no_such_gpu() -> None:
     ir = kernel(source=None)
 
-    assert (await refused(fake_deployment(), ir))[0] == "/device"
-    assert (await refused(fake_deployment(H200), ir, device="interpreter"))[0] == "/device"
+    assert (await where(fake_deployment(), ir))[0].interpreter
+    assert (await where(fake_deployment(H200), ir, device="interpreter"))[0].interpreter
     assert not (await where(fake_deployment(H200), ir))[0].interpreter
-
-
-async def test_a_reference_that_is_ir_does_not_go_to_the_interpreter() -> None:
-    reference = {"compilation_key": KEY}
-
-    pointer, _ = await refused(fake_deployment(), None, kernel(source=None), reference=reference)
-
-    assert pointer == "/reference/compilation_key"
 
 
 @pytest.mark.parametrize(

@@ -139,16 +139,33 @@ def test_several_faults_are_told_at_once(http: httpx.Client) -> None:
     assert pointers == {"/arguments/x_ptr/dtype", "/grid/0", "/device"}
 
 
-@pytest.mark.parametrize("device", ["interpreter", "auto"])
-def test_ir_does_not_run_on_the_interpreter(http: httpx.Client, device: str) -> None:
-    compilation = {"ir": {"language": "ttir", "text": IR}, "target": "cuda:90"}
-    body = {"compilation": compilation, "device": device, "grid": [1], "arguments": []}
+def test_a_launch_on_a_gpu_needs_a_target(http: httpx.Client) -> None:
+    body = bodies.vector_add(device={"target": "cuda:90"})
+    del body["compilation"]["target"]
 
     answer = http.post(PATH, json=body)
 
     assert answer.status_code == 422
-    assert answer.json()["errors"][0]["pointer"] == "/device"
-    assert "IR cannot run on the interpreter" in answer.json()["detail"]
+    [error] = answer.json()["errors"]
+    assert error["pointer"] == "/compilation/target"
+    assert "a launch on a GPU needs the target" in error["message"]
+
+
+def test_a_target_that_is_empty_is_none(http: httpx.Client) -> None:
+    body = bodies.vector_add()
+    body["compilation"]["target"] = ""
+
+    answer = http.post(PATH, json=body)
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["pointer"] == "/compilation/target"
+
+
+def test_a_fallback_that_there_is_not_is_refused(http: httpx.Client) -> None:
+    answer = http.post(PATH, json=bodies.vector_add(fallback="gpu"))
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["pointer"] == "/fallback"
 
 
 @pytest.mark.parametrize(

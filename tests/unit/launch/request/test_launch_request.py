@@ -209,12 +209,39 @@ def test_a_launch_with_a_trace_is_the_interpreters(device: str):
     assert resolved(device=device, trace={}).device == "interpreter"
 
 
-def test_ir_cannot_be_traced():
+def test_posted_ir_is_traced_on_the_cpu():
     ir = {"ir": {"language": "ttir", "text": "module {}"}, "target": "cuda:90"}
 
-    found = faults(lambda: resolved(compilation=ir, arguments=[], grid=[1], trace={}))
+    traced = resolved(compilation=ir, arguments=[], grid=[1], trace={})
 
-    assert found == [("/trace", "only the interpreter traces, and it cannot run IR")]
+    assert traced.device == "interpreter"
+
+
+def test_a_launch_without_a_target_is_the_cpus():
+    untargeted = {name: part for name, part in COMPILATION.items() if name != "target"}
+
+    assert resolved(compilation=untargeted).device == "interpreter"
+    assert resolved(compilation=untargeted, device="interpreter").device == "interpreter"
+    assert resolved().device == "auto"
+
+
+def test_a_launch_on_a_gpu_needs_a_target():
+    untargeted = {name: part for name, part in COMPILATION.items() if name != "target"}
+
+    [(pointer, message)] = faults(
+        lambda: resolved(compilation=untargeted, device={"target": "cuda:90"})
+    )
+
+    assert pointer == "/compilation/target"
+    assert 'needs the target to compile for, such as "cuda:90"' in message
+
+
+def test_without_a_target_there_is_no_stage_to_stop_after():
+    untargeted = {name: part for name, part in COMPILATION.items() if name != "target"}
+
+    [(pointer, _)] = faults(lambda: resolved(compilation=untargeted | {"stop_after": "ttir"}))
+
+    assert pointer == "/compilation/stop_after"
 
 
 def test_without_a_signature_it_is_inferred():
