@@ -45,6 +45,11 @@ class Diagnostic:
     end_column: int | None = None
     excerpt: str | None = None
 
+    @property
+    def is_warning(self) -> bool:
+        """Whether the kernel compiles all the same, and its author should know."""
+        return self.severity == "warning"
+
     def at(self, span: Span, excerpt: str | None) -> Diagnostic:
         """Return the same message at another place."""
         return replace(

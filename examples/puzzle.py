@@ -44,6 +44,7 @@ def main(url: str) -> None:
             launch = client.launch(
                 KERNEL + answer.replace("\n        ", "\n    "),
                 device="interpreter",
+                fallback="interpret",
                 constexprs={"B": 32},
                 grid=[1],
                 arguments={

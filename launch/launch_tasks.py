@@ -1,8 +1,8 @@
 """The tasks of launches that a child can run, and what their zygote does before it forks.
 
 `interpret` and `reference` execute user Python and belong into children of profile `front`;
-`compare` executes none and belongs into `cut`. Their zygote needs
-`launch_children.ENVIRONMENT`.
+`compare` executes none and belongs into `cut`, and so does `run`, which parses IR and belongs into
+`back`. Their zygote needs `launch_children.ENVIRONMENT`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from compiler.front.stubs import torch_stub
 from compiler.front.stubs.triton_modules import absence
 from compiler.front.warming import PRELOADED
 from compiler.messages.wire import Task, task_of
+from launch.cpu import small_kernel
+from launch.cpu.run_kernel import run
 from launch.interpreter import triton_interpreter
 from launch.interpreter.interpret import interpret
-from launch.messages import CompareOrder, InterpretOrder, ReferenceOrder
+from launch.messages import CompareOrder, InterpretOrder, ReferenceOrder, RunOrder
 from launch.reference.comparison import compare
 from launch.reference.libraries import libraries
 from launch.reference.reference import reference
@@ -28,6 +30,7 @@ __all__ = ["TASKS", "libraries", "touch", "warm_up"]
 
 TASKS: dict[str, Task] = dict(
     [
+        task_of(RunOrder, run),
         task_of(InterpretOrder, interpret),
         task_of(ReferenceOrder, reference),
         task_of(CompareOrder, compare),
@@ -79,12 +82,15 @@ def warm_up() -> None:
     triton_interpreter.read_library()
     triton_interpreter.improve()
     touch("front")
+    touch("back")
     gc.collect()
     gc.set_threshold(_COLLECTED_AFTER)
 
 
 def touch(profile: str) -> None:
     """Run a tiny kernel to take its page faults early, where kernels are run."""
+    if profile == "back":
+        run(small_kernel.small_order(), small_kernel.TEXT, lambda *_: None)
     if profile != "front":
         return
     finders = sys.meta_path[:]

@@ -56,7 +56,7 @@ async def serve(settings: WorkerSettings) -> None:
         limits={"back": limits["back"]},
     )
     outdated = _Outdated(stopped)
-    children = _children(replace(compiling, limits=limits), settings.slots, outdated)
+    children = _children(replace(compiling, limits=limits), settings, outdated)
     others = [replace(compiling, python=python) for python in settings.other_pythons]
     first = _pool(compiling, settings.slots, outdated)
     pools = [first, *(_pool(other, 1, outdated) for other in others)]
@@ -90,7 +90,9 @@ def _pool(toolchain: ZygoteToolchain, spares: int, outdated: _Outdated) -> Pool:
     return Pool(toolchain, spares=wanted, on_outdated=outdated)
 
 
-def _children(toolchain: ZygoteToolchain, slots: int, outdated: _Outdated) -> Children:
+def _children(
+    toolchain: ZygoteToolchain, settings: WorkerSettings, outdated: _Outdated
+) -> Children:
     # expected float64 is twice an output
     caps = Caps(result_bytes=2 * MAX_OUTPUT_BYTES + (32 << 20))
     kernels = replace(toolchain, tasks_module="launch.launch_tasks", environment=ENVIRONMENT)
@@ -98,12 +100,13 @@ def _children(toolchain: ZygoteToolchain, slots: int, outdated: _Outdated) -> Ch
         toolchain, tasks_module="launch.reference.torch_reference", environment=TORCH_ENVIRONMENT
     )
     # a launch runs its kernel and its reference at once
-    spares = {"cut": slots, "front": 2 * slots}
+    spares = dict.fromkeys(("cut", "front", "back"), settings.slots)
     return Children(
         kernels=Pool(kernels, spares=spares, caps=caps, on_outdated=outdated),
         torch=Pool(torch, spares={"front": 1}, caps=caps, on_outdated=outdated)
         if is_torch_here()
         else None,
+        batch_elements=settings.batch_elements,
     )
 
 

@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from compiler.messages.orders import IrBounds
+from launch.messages import MOST_BATCH_ELEMENTS
 
 
 class WorkerSettings(BaseSettings):
@@ -46,6 +47,9 @@ class WorkerSettings(BaseSettings):
     """Operations in such IR, counted by its lines."""
     max_tensor_elements: int = Field(default=1 << 20, ge=1)
     """Elements of one tensor in such IR; Triton itself refuses more than 2^20."""
+
+    batch_elements: int = Field(default=MOST_BATCH_ELEMENTS, ge=1, le=1 << 24)
+    """Elements of the largest tensor of a batch of programs that the CPU device runs at once."""
 
     @property
     def ir_bounds(self) -> IrBounds:

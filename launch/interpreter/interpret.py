@@ -17,13 +17,13 @@ from compiler.messages.wire import Send
 from launch.buffers.allocation import filled, part
 from launch.checks import finding
 from launch.checks.addresses import AddressSpace
+from launch.checks.bounded_output import BoundedOutput
 from launch.checks.checked_memory import Watch
 from launch.checks.finding import Stopped
 from launch.checks.kernel_run import KernelRun, RunOptions, fresh_memory, run_and_report
 from launch.checks.races import Races
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.interpreter import triton_interpreter, user_errors
-from launch.interpreter.bounded_output import BoundedOutput
 from launch.interpreter.kernel_call import find, kernel_values, ordered
 from launch.messages import InterpretOrder, InterpretReport
 

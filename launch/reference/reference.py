@@ -26,8 +26,8 @@ from compiler.json_number import read_number
 from compiler.messages.wire import Send
 from launch.buffers.allocation import BadBuffer, Leaf, leaf_of, leaves, materialise, part, view
 from launch.buffers.element_types import Array, readable
+from launch.checks.bounded_output import BoundedOutput
 from launch.interpreter import user_errors
-from launch.interpreter.bounded_output import BoundedOutput
 from launch.messages import ExpectedOutput, NumpyName, ReferenceOrder, ReferenceReport
 from launch.reference.expected import SLUG, at_return, by_output
 

@@ -16,7 +16,6 @@ from compiler.compilation import Compilation, amended, new_compilation
 from compiler.job import CompileJob
 from compiler.problem import failure_problem
 from compiler.toolchain import Toolchain
-from store.blobs import Blobs
 from store.compilations import Compilations
 from store.errors import StoreUnavailable
 from store.events import Events
@@ -27,6 +26,7 @@ from worker.compile.build_record import build_record
 from worker.compile.child_task import OnStage, TimeLimit
 from worker.compile.compile import CompileContext, compile_kernel
 from worker.compile.progress import CompilationFailed, Progress
+from worker.compile.result_cache import leave_for_others, put_stages
 from worker.pool.child_outcome import Stage
 
 logger = logging.getLogger(__name__)
@@ -113,9 +113,7 @@ async def do_job(claim: Claim, context: JobContext) -> None:
     # nobody waits for these any more
     if progress.overruled:
         await context.counters.add(OVERRULED)
-    for item in progress.reusable:
-        blobs = {stage: digests[stage] for stage in item.stages}
-        await item.level.write(item.key, item.value, blobs)
+    await leave_for_others(progress, digests)
 
 
 async def _make(
@@ -131,7 +129,7 @@ async def _make(
             )
         except CompilationFailed as failed:
             failure = failed
-    digests = await _put(progress, context.compiling.blobs, job.namespace)
+    digests = await put_stages(progress, context.compiling.blobs, job.namespace)
     made = build_record(job, context.compiling.toolchain, progress, digests, started, failure)
     return made, progress, digests
 
@@ -143,15 +141,6 @@ def _limit(claim: Claim, job: CompileJob, attempts: JobConsumer) -> TimeLimit:
         return await attempts.timeout_ms(claim.id) / 1000
 
     return TimeLimit(claim.timeout_ms / 1000 or job.timeout_s, ask)
-
-
-async def _put(progress: Progress, blobs: Blobs, namespace: str) -> dict[str, str]:
-    """Store the stages that are not from the store, let `namespace` read all; return digests."""
-    new = {stage: data for stage, data in progress.stages.items() if stage not in progress.digests}
-    put = await blobs.put_many(list(new.values()))
-    digests = progress.digests | dict(zip(new, put, strict=True))
-    await blobs.allow(digests.values(), namespace)
-    return {stage: digests[stage] for stage in progress.stages}
 
 
 async def _finish(

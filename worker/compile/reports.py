@@ -125,6 +125,8 @@ class KernelFacts(Report):
     """Whether the text alone tells which definition of that name is the kernel."""
     parameters: list[ParameterFacts]
     sure: bool
+    gluon: bool = False
+    """Whether the text says that it is written in Gluon."""
 
 
 class Facts(Report):

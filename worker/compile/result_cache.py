@@ -5,13 +5,14 @@ that was reached: a compilation that ends earlier takes what it would have made 
 """
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
 from compiler.job import CompileJob
 from compiler.messages.orders import FrontOrder
+from store.blobs import Blobs
 from store.compilations import Derived
 from store.records import Hit
 from worker.compile.progress import Progress, Reusable
@@ -122,3 +123,25 @@ class ResultCache:
         self.progress.digests |= {stage: hit.blobs[stage] for stage in hit.included}
         for stage, data in hit.included.items():
             self.on_stage(Stage(stage, timings_ms.get(stage, 0.0), data))
+
+
+async def put_stages(progress: Progress, blobs: Blobs, namespace: str) -> dict[str, str]:
+    """Store the stages that are not from the store, let `namespace` read all; return digests.
+
+    Raises StoreUnavailable.
+    """
+    new = {stage: data for stage, data in progress.stages.items() if stage not in progress.digests}
+    put = await blobs.put_many(list(new.values()))
+    digests = progress.digests | dict(zip(new, put, strict=True))
+    await blobs.allow(digests.values(), namespace)
+    return {stage: digests[stage] for stage in progress.stages}
+
+
+async def leave_for_others(progress: Progress, digests: Mapping[str, str]) -> None:
+    """Write the results that other jobs may use; `digests` are of the stages, which are stored.
+
+    Raises StoreUnavailable.
+    """
+    for item in progress.reusable:
+        blobs = {stage: digests[stage] for stage in item.stages}
+        await item.level.write(item.key, item.value, blobs)

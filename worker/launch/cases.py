@@ -1,11 +1,11 @@
 """The cases of one launch, each from its arguments to its verdict."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
-from compiler.compilation import Compilation
+from compiler.compilation import Compilation, amended
 from compiler.job import CompileJob
 from compiler.parameter_binding import BindingFailed
 from compiler.problem import Problem, failure_problem
@@ -15,15 +15,16 @@ from launch.request.case import Case, seeds_of
 from launch.request.grid import parse_grid
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import CaseResult, Output
-from launch.request.launch_request import LaunchRequest, ReturnMode, TraceRequest
+from launch.request.launch_request import LaunchRequest, ReturnMode
 from launch.request.reference_request import Reference
 from launch.request.verdict import Evidence, Verdict, verdict_of
 from store.blobs import Blobs
 from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
 from worker.launch.comparison import Actual, Compared, NotCompared, compare, not_checked
+from worker.launch.cpu_device import CpuDevice, warning_finding
 from worker.launch.gpu_run import GpuContext, run_on_gpu
-from worker.launch.interpreter_run import interpret
+from worker.launch.kernel_ir import KernelIrs
 from worker.launch.kernel_source import KernelSources
 from worker.launch.launch_children import Children
 from worker.launch.launch_files import LaunchFiles
@@ -32,7 +33,7 @@ from worker.launch.reference import Expected, References, no_reference, of_kerne
 from worker.launch.run import Deadline, DeadlinePassed, PreparedRun, RunResult
 from worker.launch.run_binding import bind, bind_ir, select, with_uploads
 
-INTERPRETER_SMS = 1
+CPU_SMS = 1
 _SLUGS = {"invalid_request": "invalid_argument"}
 """Of rejections that only a worker could make: there is no request any more to refuse."""
 
@@ -54,11 +55,11 @@ class CaseContext:
     def num_sms(self) -> int:
         """What NUM_SMS means in a grid."""
         facts = self.gpu.facts if self.gpu else None
-        return facts.num_sms if facts else INTERPRETER_SMS
+        return facts.num_sms if facts else CPU_SMS
 
 
 class Cases:
-    """Runs cases; `compilation` is that of the last one, null on the interpreter."""
+    """Runs cases; `compilation` is that of the last one, on the CPU of one that failed."""
 
     def __init__(
         self,
@@ -74,6 +75,10 @@ class Cases:
         self._deadline = deadline
         self._files = files
         self._sources = KernelSources(context.compiling, deadline)
+        irs = KernelIrs(context.compiling, deadline, self._sources)
+        self._cpu = CpuDevice(
+            context.children, context.compiling, request, deadline, self._sources, irs
+        )
         self.compilation: Compilation | None = None
         self.compile_ms = 0.0
 
@@ -84,6 +89,10 @@ class Cases:
         """
         if self._job.compile_job.source is not None:
             await self._sources.read(self._job.compile_job)
+
+    async def keep(self) -> None:
+        """Leave for others what was compiled on the way. Raises StoreUnavailable."""
+        await self._cpu.irs.keep()
 
     async def run(self, case: Case) -> CaseResult:
         """Return what came of a case: a verdict, or a problem where it could not be run."""
@@ -106,12 +115,16 @@ class Cases:
         )
         self._files.add_stdout(result.stdout)
         if result.problem is not None:
-            return _without_verdict(case, result.problem, self._compilation_key)
+            key, found = self._compilation_key, self._files.bound_findings(result.findings)
+            return amended(_without_verdict(case, result.problem, key), findings=found)
         return await self._judge(case, run, result, expected)
 
     @property
     def _compilation_key(self) -> str | None:
-        return self.compilation.key if self.compilation is not None else None
+        """That of the present case; what the CPU device compiles is not kept under any."""
+        if self.compilation is None or self._context.gpu is None:
+            return None
+        return self.compilation.key
 
     async def _bind(self, job: CompileJob, case: Case) -> PreparedRun:
         num_sms = self._context.num_sms
@@ -132,31 +145,26 @@ class Cases:
         return data
 
     async def _run(self, job: CompileJob, run: PreparedRun) -> RunResult:
-        gpu = self._context.gpu
-        if gpu is None:
-            request = self._request
-            return await self._interpret(job, run, checks=request.checks, trace=request.trace)
+        gpu, request = self._context.gpu, self._request
         if self._job.infers:
             job = specialized_job(job, run.inferred)
+        if gpu is None:
+            return await self._run_on_cpu(job, run)
         result, self.compilation, ms = await run_on_gpu(
-            gpu, self._job, self._request, job, run, self._deadline
+            gpu, self._job, request, job, run, self._deadline
         )
         self.compile_ms += ms
+        if result.problem is None and self.compilation is not None:
+            found = self.compilation.diagnostics
+            result.findings += [warning_finding(each) for each in found if each.is_warning]
         return result
 
-    async def _interpret(
-        self,
-        job: CompileJob,
-        run: PreparedRun,
-        *,
-        checks: Sequence[str] = (),
-        trace: TraceRequest | None = None,
-    ) -> RunResult:
-        pool, timeout_s = self._context.children.kernels, self._request.timeout_s
-        cut = (await self._sources.read(job)).cut
-        return await interpret(
-            pool, job, cut, run, timeout_s, self._deadline, checks=checks, trace=trace
-        )
+    async def _run_on_cpu(self, job: CompileJob, run: PreparedRun) -> RunResult:
+        request, before_ms = self._request, self._cpu.compile_ms
+        result = await self._cpu.run(job, run, checks=request.checks, trace=request.trace)
+        self.compile_ms += self._cpu.compile_ms - before_ms
+        self.compilation = self._cpu.compilation
+        return result
 
     async def _expect(self, case: Case, run: PreparedRun) -> Expected | None:
         reference = case.reference
@@ -178,7 +186,7 @@ class Cases:
         except (BindingFailed, RequestRejected, CompilationFailed) as error:
             return no_reference(f"the reference's kernel cannot be run: {error}")
         if self._context.gpu is None:
-            return of_kernel(await self._interpret(job, run), run)
+            return of_kernel(await self._cpu.run(job, run), run)
         result, _, ms = await run_on_gpu(
             self._context.gpu, self._job, self._request, job, run, self._deadline, plain=True
         )

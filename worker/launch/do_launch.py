@@ -90,6 +90,15 @@ async def do_launch(claim: Claim, context: LaunchContext) -> None:
     record = launch.model_dump_json().encode()
     # reusable: who submits the same launch a moment late, with the same key, gets this one
     await context.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=LIFE_S)
+    await _keep(run.cases, claim)
+
+
+async def _keep(cases: Cases, claim: Claim) -> None:
+    """Leave what was compiled for others: nobody waits for it, and whoever lacks it makes it."""
+    try:
+        await cases.keep()
+    except StoreUnavailable as error:
+        logger.warning("what %s compiled is not kept: %s", claim.id, error)
 
 
 class _LaunchRun:
@@ -159,12 +168,12 @@ class _LaunchRun:
             )
 
     def _on_device(self, launch: Launch) -> Launch:
-        """Return `launch` with its compilation, and with the GPU that ran it."""
+        """Return `launch` with its compilation (on the CPU one that failed), and its GPU."""
+        compilation = None if self._request.cases else self.cases.compilation
         facts = self._context.gpu.facts if self._context.gpu else None
         if facts is None:
-            return launch
+            return amended(launch, compilation=compilation)
         device = Device(
             target=facts.target, model=facts.model, driver=facts.driver, interpreter=False
         )
-        compilation = None if self._request.cases else self.cases.compilation
         return amended(launch, device=device, compilation=compilation)

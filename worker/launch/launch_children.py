@@ -6,6 +6,7 @@ Also what their zygotes need in their environment before they import anything.
 import importlib.util
 from dataclasses import dataclass
 
+from launch.messages import MOST_BATCH_ELEMENTS
 from store.jobs.types import torch_lane
 from worker.pool.pool import Pool
 
@@ -34,6 +35,8 @@ class Children:
 
     kernels: Pool
     torch: Pool | None = None
+    batch_elements: int = MOST_BATCH_ELEMENTS
+    """Of the largest tensor of a batch of programs on the CPU device."""
 
     @property
     def languages(self) -> list[str]:

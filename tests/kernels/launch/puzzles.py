@@ -64,13 +64,13 @@ def product_relu_gradient(
 @triton.jit
 def long_softmax(x_ptr, z_ptr, N0, N1, TN1, B0: tl.constexpr, B1: tl.constexpr):
     row = tl.program_id(0)
-    largest = -1e9
+    largest = tl.full([B0, 1], -1e9, tl.float32)
     for start in range(0, TN1, B1):
         lanes = tl.arange(0, B1)[None, :] + start
         x = tl.load(x_ptr + TN1 * row + lanes, lanes < TN1, -1e9)
         here = tl.max(x, 1)[:, None]
         largest = tl.where(here > largest, here, largest)
-    total = 0
+    total = tl.zeros([B0, 1], tl.float32)
     for start in range(0, TN1, B1):
         lanes = tl.arange(0, B1)[None, :] + start
         x = tl.load(x_ptr + TN1 * row + lanes, lanes < TN1, -1e9) - largest

@@ -55,11 +55,14 @@ def written(code: str, arguments: Any, **changes: Any) -> dict[str, Any]:
 
 
 def running(code: str, **changes: Any) -> dict[str, Any]:
-    """A launch whose kernel runs `code` as Python, in the child, before it stores a 1."""
+    """A launch whose kernel runs `code` as Python, in the child, before it stores a 1.
+
+    Such a kernel does not compile: it is the fallback that runs it, in Triton's interpreter.
+    """
     lines = "".join(f"    {line}\n" for line in code.strip().splitlines())
     text = f"def act():\n{lines}\n\n@triton.jit\ndef kernel(out_ptr):\n    act()\n"
     text += "    tl.store(out_ptr, 1.0)\n"
-    return written(text, {"out_ptr": output(1)}, **changes)
+    return written(text, {"out_ptr": output(1)}, **({"fallback": "interpret"} | changes))
 
 
 def vector_add(elements: int = 100, **changes: Any) -> dict[str, Any]:

@@ -57,12 +57,13 @@ def test_an_output_is_answered_in_numbers_and_compared(launch: Launch) -> None:
     }  # fmt: skip
 
 
-def test_times_are_those_of_queue_and_run_and_there_is_nothing_to_compile(launch: Launch) -> None:
+def test_times_are_those_of_queue_compiling_and_run(launch: Launch) -> None:
     times = launch(bodies.vector_add())["timings_ms"]
 
     assert times.keys() == {"queue", "compile", "run", "total"}
-    assert times["compile"] == 0
-    assert times["total"] == pytest.approx(times["queue"] + times["run"], abs=0.01)
+    assert times["compile"] > 0
+    parts = times["queue"] + times["compile"] + times["run"]
+    assert times["total"] == pytest.approx(parts, abs=0.01)
 
 
 def test_headers_of_a_finished_launch(http: httpx.Client) -> None:

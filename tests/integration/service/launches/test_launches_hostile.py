@@ -1,9 +1,9 @@
 """Kernels and references that lie, flood, hang and break out: each gets an answer, none more.
 
-What an author can forge is their own part. A kernel's author runs Python in the interpreter's child
-and can report any outputs, and no findings, for the own kernel; but not outputs that match without
-knowing what is expected. A reference's author can say anything of what is expected, as always; but
-not what the kernel made. Neither can say a verdict.
+What an author can forge is their own part. Where a launch asks for its fallback, a kernel's author
+runs Python in the interpreter's child and can report any outputs, and no findings, for the own
+kernel; but not outputs that match without knowing what is expected. A reference's author can say
+anything of what is expected, as always; but not what the kernel made. Neither can say a verdict.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def result(**changes):
     say(usual | {"usage": usage} | changes)
 
 def finding(**changes):
-    names = ("access", "argument", "index", "file", "line", "program")
+    names = ("access", "argument", "index", "file", "line", "column", "program", "diagnostics")
     return dict.fromkeys(names) | {"kind": "out_of_bounds", "message": ""} | changes
 
 def act():
@@ -61,7 +61,8 @@ def forged(code: str, **changes: Any) -> dict[str, Any]:
     text = FORGERY.replace("CODE", lines)
     text += "\n@triton.jit\ndef kernel(x_ptr, z_ptr):\n    act()\n    tl.store(z_ptr, 0.0)\n"
     arguments = {"x_ptr": arange(4), "z_ptr": output(4)}
-    return bodies.written(text, arguments, **{"reference": EXPECTED, **changes})
+    usual = {"reference": EXPECTED, "fallback": "interpret"}
+    return bodies.written(text, arguments, **{**usual, **changes})
 
 
 def with_forged_reference(code: str) -> dict[str, Any]:
@@ -270,7 +271,8 @@ def test_one_hostile_case_of_several_is_a_problem_of_its_own(launch: Launch) -> 
     text = "def act(n):\n    if n:\n        import os\n        os._exit(0)\n\n"
     text += "@triton.jit\ndef kernel(out_ptr, n: tl.constexpr):\n    act(n)\n"
     text += "    tl.store(out_ptr, 1.0)\n"
-    body = bodies.written(text, {"out_ptr": output(1), "n": 0}, cases=[{}, {"arguments": {"n": 1}}])
+    cases = [{}, {"arguments": {"n": 1}}]
+    body = bodies.written(text, {"out_ptr": output(1), "n": 0}, cases=cases, fallback="interpret")
 
     right, hostile = launch(body)["cases"]
 
@@ -339,7 +341,7 @@ def test_a_recursion_without_end_is_the_kernels_problem(launch: Launch) -> None:
     answer = launch(bodies.written(code, {"out_ptr": output(1)}))
 
     assert answer["problem"]["slug"] == "compile_error"
-    assert "RecursionError" in answer["problem"]["detail"]
+    assert "cannot call itself" in answer["problem"]["detail"]
 
 
 def test_a_forged_trace_is_its_forgers_own(http: httpx.Client, launch: Launch) -> None:

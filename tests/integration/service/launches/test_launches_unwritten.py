@@ -32,7 +32,11 @@ def full(value: str, dtype: str = "float64") -> str:
 def test_nothing_written_is_no_nan_that_was_expected(launch: Launch, dtype: str) -> None:
     nan = full("numpy.nan")
 
-    answer = launch(storing(None, output(4, dtype=dtype), nan, equal_nan=True))
+    body = storing(None, output(4, dtype=dtype), nan, equal_nan=True)
+    if dtype == "fp8e4b8":  # which is AMD's
+        body["compilation"]["target"] = "hip:gfx942"
+
+    answer = launch(body)
 
     assert answer["verdict"] == "mismatch"
     assert answer["outputs"]["out_ptr"]["summary"]["unwritten"] == 4

@@ -56,9 +56,9 @@ EARNED: dict[str, dict[str, Any]] = {
         reference="def reference(x_ptr, **_):\n    return x_ptr\n",
     ),
     "nondeterministic": bodies.written(
-        "import random\n\ndef chosen():\n    return random.random()\n\n"
-        "@triton.jit\ndef kernel(out_ptr):\n    tl.store(out_ptr, chosen())\n",
-        {"out_ptr": output(1)},
+        "@triton.jit\ndef kernel(out_ptr):\n    tl.store(out_ptr, tl.program_id(0))\n",
+        {"out_ptr": output(1, dtype="i32")},
+        grid=[2],
         checks=["determinism"],
     ),
     "passed": kernel("tl.store(out_ptr + lanes, tl.load(x_ptr + lanes))", reference=IDENTITY),

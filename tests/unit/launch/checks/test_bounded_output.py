@@ -2,7 +2,7 @@
 
 import io
 
-from launch.interpreter.bounded_output import BoundedOutput
+from launch.checks.bounded_output import BoundedOutput
 
 
 def test_little_output_is_passed_on_whole():

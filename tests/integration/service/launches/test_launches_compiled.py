@@ -1,0 +1,215 @@
+"""The CPU device runs what the compiler understands, and says what it does not compile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.integration.service.launches import bodies
+from tests.integration.service.launches.bodies import arange, output
+from tests.integration.service.launches.conftest import Launch
+
+TTIR = (bodies.KERNELS / "ir" / "vector_add_with_overflow_checks.ttir").read_text()
+
+
+def kernel(lines: str, expected: str, **changes: Any) -> dict[str, Any]:
+    """A launch of `lines` over x = 0, 1, ... 7 and y = x - 4, compared with `expected` of both."""
+    head = "@triton.jit\ndef kernel(x_ptr, z_ptr, n):\n    lanes = tl.arange(0, 8)\n"
+    head += "    x = tl.load(x_ptr + lanes)\n    y = x - 4\n"
+    body = "".join(f"    {line}\n" for line in lines.splitlines())
+    reference = "import numpy\n\ndef reference(x_ptr, **_):\n    x, y = x_ptr, x_ptr - 4\n"
+    reference += f"    return numpy.asarray({expected}, numpy.float32)\n"
+    arguments = {"x_ptr": arange(8), "z_ptr": output(8), "n": 3}
+    return bodies.written(head + body, arguments, **({"reference": reference} | changes))
+
+
+COMPILES = {
+    "max": ("tl.store(z_ptr + lanes, max(y, 0.0))", "numpy.maximum(y, 0)"),
+    "and": ("m = (x > 1) and (y < 2)\ntl.store(z_ptr + lanes, tl.where(m, x, -1))",
+            "numpy.where((x > 1) & (y < 2), x, -1)"),
+    "or": ("m = (x < 1) or (y > 2)\ntl.store(z_ptr + lanes, tl.where(m, x, -1))",
+           "numpy.where((x < 1) | (y > 2), x, -1)"),
+    "not": ("m = x > 1\ntl.store(z_ptr + lanes, x, mask=not m)\n"
+            "tl.store(z_ptr + lanes, -x, mask=m)", "numpy.where(x > 1, -x, x)"),
+}  # fmt: skip
+"""What Python means otherwise than Triton's language, of whole blocks."""
+
+
+@pytest.mark.parametrize("name", COMPILES)
+def test_what_compiles_means_what_the_compiler_makes_of_it(launch: Launch, name: str) -> None:
+    lines, expected = COMPILES[name]
+
+    answer = launch(kernel(lines, expected))
+
+    assert (answer["state"], answer["verdict"]) == ("completed", "passed"), answer["problem"]
+    assert {finding["kind"] for finding in answer["findings"]} <= {"warning"}
+
+
+DOES_NOT_COMPILE = {
+    "a loop variable that changes its type": (
+        "total = 0\nfor i in range(n):\n    total = total + x\ntl.store(z_ptr + lanes, total)",
+        "3 * x", "total",
+    ),
+    "an if on a tensor": (
+        "if x[:, None] >= 0:\n    y = x\ntl.store(z_ptr + lanes, y)", "x", "Tensor",
+    ),
+    "a breakpoint": ("if n > 5:\n    breakpoint()\ntl.store(z_ptr + lanes, x)", "x", "breakpoint"),
+}  # fmt: skip
+"""Lines, what the interpreter makes of them, and a word of the compiler's."""
+
+
+@pytest.mark.parametrize("name", DOES_NOT_COMPILE)
+def test_what_does_not_compile_has_failed_with_the_compilers_words(
+    launch: Launch, name: str
+) -> None:
+    lines, expected, word = DOES_NOT_COMPILE[name]
+
+    answer = launch(kernel(lines, expected))
+
+    assert (answer["state"], answer["verdict"], answer["counts"]) == ("failed", None, {"failed": 1})
+    assert answer["problem"]["slug"] == "compile_error"
+    assert answer["problem"]["detail"].startswith("user.py:")
+    [diagnostic, *_] = answer["compilation"]["diagnostics"]
+    assert (diagnostic["severity"], diagnostic["file"]) == ("error", "user.py")
+    assert word in diagnostic["message"]
+
+
+@pytest.mark.parametrize("name", DOES_NOT_COMPILE)
+def test_the_fallback_runs_it_and_says_that_it_does_not_compile(launch: Launch, name: str) -> None:
+    lines, expected, word = DOES_NOT_COMPILE[name]
+
+    answer = launch(kernel(lines, expected, fallback="interpret"))
+
+    assert (answer["state"], answer["verdict"]) == ("completed", "passed")
+    [finding] = answer["findings"]
+    assert (finding["kind"], finding["file"]) == ("does_not_compile", "user.py")
+    assert finding["line"] == finding["diagnostics"][0]["line"]
+    assert word in finding["diagnostics"][0]["message"]
+
+
+def test_the_fallback_changes_nothing_for_what_compiles(launch: Launch) -> None:
+    answer = launch(bodies.vector_add(fallback="interpret"))
+
+    assert (answer["verdict"], answer["findings"]) == ("passed", [])
+
+
+def test_what_not_even_the_interpreter_runs_has_failed_by_the_compilers_words(
+    launch: Launch,
+) -> None:
+    answer = launch(kernel("tl.store(z_ptr + lanes, tl.arnge(0, 8))", "x", fallback="interpret"))
+
+    assert (answer["state"], answer["problem"]["slug"]) == ("failed", "compile_error")
+    assert "arnge" in answer["problem"]["detail"]
+
+
+def test_a_case_that_does_not_compile_says_why_in_its_findings(launch: Launch) -> None:
+    text = "@triton.jit\ndef kernel(z_ptr, N: tl.constexpr):\n"
+    text += "    tl.static_assert(N != 1, 'not one')\n    tl.store(z_ptr, N)\n"
+    cases = [{"arguments": {"N": 2}}, {"arguments": {"N": 1}}]
+    body = bodies.written(text, {"z_ptr": output(1), "N": 2}, cases=cases)
+
+    right, wrong = launch(body)["cases"]
+
+    assert right["verdict"] == "not_checked"
+    assert (wrong["verdict"], wrong["problem"]["slug"]) == (None, "compile_error")
+    assert "not one" in wrong["findings"][0]["diagnostics"][0]["message"]
+
+
+def test_a_warning_of_the_compiler_is_a_finding_and_no_verdict(launch: Launch) -> None:
+    lines, expected = COMPILES["and"]
+    body = kernel(lines, expected)
+
+    answer = launch(body)
+
+    assert answer["verdict"] == "passed"
+    [finding] = answer["findings"]
+    assert (finding["kind"], finding["file"]) == ("warning", "user.py")
+    assert "'and' and 'or' are deprecated" in finding["message"]
+    assert "m = (x > 1) and" in body["compilation"]["source"].splitlines()[finding["line"] - 1]
+
+
+def test_the_target_may_be_left_out(launch: Launch) -> None:
+    body = bodies.vector_add(device="auto")
+    del body["compilation"]["target"]
+
+    answer = launch(body)
+
+    assert (answer["verdict"], answer["device"]["interpreter"]) == ("passed", True)
+
+
+def ir_launch(text: str = TTIR, language: str = "ttir", **changes: Any) -> dict[str, Any]:
+    """A launch of posted IR that adds two vectors of 2000 elements."""
+    vectors = [bodies.uniform(2000), bodies.uniform(2000, seed=2), output(2000)]
+    reference = "def reference(arg0, arg1, **_):\n    return arg0 + arg1\n"
+    usual: dict[str, Any] = {
+        "compilation": {"ir": {"language": language, "text": text}},
+        "device": "interpreter",
+        "grid": ["cdiv(arg3, 1024)"],
+        "arguments": [*vectors, 2000],
+        "reference": {"source": reference},
+    }
+    return usual | changes
+
+
+def test_posted_ttir_runs_on_the_cpu(launch: Launch) -> None:
+    answer = launch(ir_launch())
+
+    assert (answer["state"], answer["verdict"]) == ("completed", "passed"), answer["problem"]
+
+
+def test_posted_ttir_is_checked_as_a_source_is(launch: Launch) -> None:
+    shorter = [bodies.uniform(1990), bodies.uniform(2000, seed=2), output(2000), 2000]
+
+    answer = launch(ir_launch(arguments=shorter, reference=None))
+
+    assert answer["verdict"] == "out_of_bounds"
+    assert (answer["findings"][0]["argument"], answer["findings"][0]["index"]) == ("arg0", [1990])
+
+
+def test_arguments_that_break_what_posted_ir_says_are_refused(launch: Launch) -> None:
+    answer = launch(ir_launch(arguments=[output(2000), output(2000), output(2000), 2001]))
+
+    assert (answer["state"], answer["problem"]["slug"]) == ("failed", "hint_violated")
+    assert "multiple of 16" in answer["problem"]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("text", "slug"),
+    [
+        pytest.param("module {", "syntax_error", id="half a module"),
+        pytest.param("module {}", "unknown_kernel", id="no kernel"),
+        pytest.param(TTIR.replace("arith.addf", "arith.no_such"), "syntax_error", id="unknown"),
+    ],
+)
+def test_ir_that_is_none_has_failed_with_its_line(launch: Launch, text: str, slug: str) -> None:
+    answer = launch(ir_launch(text))
+
+    assert (answer["state"], answer["problem"]["slug"]) == ("failed", slug)
+
+
+def test_ttgir_needs_a_gpu(launch: Launch) -> None:
+    answer = launch(ir_launch(language="ttgir"))
+
+    assert (answer["state"], answer["problem"]["slug"]) == ("failed", "needs_gpu")
+    assert answer["problem"]["detail"].startswith("user.ttgir:1: posted TTGIR says")
+
+
+def test_a_gluon_kernel_needs_a_gpu(launch: Launch) -> None:
+    text = "from triton.experimental import gluon\n\n@gluon.jit\ndef kernel(x_ptr):\n    pass\n"
+
+    answer = launch(bodies.launch(text, "kernel", {"x_ptr": output(4)}))
+
+    assert (answer["state"], answer["problem"]["slug"]) == ("failed", "needs_gpu")
+    assert answer["problem"]["detail"].startswith("user.py:4: kernel is a Gluon kernel")
+
+
+def test_inline_assembly_needs_a_gpu_at_its_line(launch: Launch) -> None:
+    lines = "z = tl.inline_asm_elementwise('mov.b32 $0, $1;', '=r,r', [x], tl.float32, True, 1)"
+    body = kernel(f"{lines}\ntl.store(z_ptr + lanes, z)", "x")
+
+    answer = launch(body)
+
+    assert (answer["state"], answer["problem"]["slug"]) == ("failed", "needs_gpu")
+    number = answer["problem"]["detail"].removeprefix("user.py:").partition(":")[0]
+    assert "inline_asm" in body["compilation"]["source"].splitlines()[int(number) - 1]

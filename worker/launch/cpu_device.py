@@ -1,0 +1,172 @@
+"""The CPU device of one launch: each of its kernels compiled to IR, and that run in NumPy.
+
+What does not compile is a failure, as on a GPU. Where the launch asks for its fallback, Triton's
+interpreter runs the source instead, and the finding says what the compiler said.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from compiler.compilation import Compilation
+from compiler.diagnostic import Diagnostic
+from compiler.job import CompileJob
+from compiler.problem import failure_problem
+from launch.messages import Finding
+from launch.request.launch_request import LaunchRequest, TraceRequest
+from worker.compile.build_record import build_record
+from worker.compile.compile import CompileContext
+from worker.compile.progress import CompilationFailed
+from worker.launch.cpu_run import run_on_cpu
+from worker.launch.interpreter_run import interpret
+from worker.launch.kernel_ir import IrFailed, KernelIr, KernelIrs
+from worker.launch.kernel_source import KernelSources, detail_of
+from worker.launch.launch_children import Children
+from worker.launch.run import Deadline, PreparedRun, RunResult, not_run
+
+DOES_NOT_COMPILE = "does_not_compile"
+WARNING = "warning"
+_NEEDS_GPU = "needs_gpu"
+_INTERPRETABLE = frozenset(
+    {"compile_error", "lowering_failed", "compiler_crashed", "out_of_resources", "compile_timeout"}
+    | {"memory_exceeded", _NEEDS_GPU}
+)
+"""What may be wrong with a kernel that runs in the interpreter all the same."""
+_NOT_OF_THE_LANGUAGE = frozenset({"sandbox_violation", "worker_lost"})
+"""What a run in the interpreter ends with that says more than why the kernel does not compile."""
+
+
+@dataclass(slots=True)
+class CpuDevice:
+    """Runs kernels; `compilation` is the last one that failed, `compile_ms` what all took."""
+
+    children: Children
+    compiling: CompileContext
+    request: LaunchRequest
+    deadline: Deadline
+    sources: KernelSources
+    irs: KernelIrs
+    compilation: Compilation | None = None
+    compile_ms: float = 0.0
+    _printed: set[str] = field(default_factory=set)
+
+    async def run(
+        self,
+        job: CompileJob,
+        run: PreparedRun,
+        *,
+        checks: Sequence[str] = (),
+        trace: TraceRequest | None = None,
+    ) -> RunResult:
+        """Run the kernel of `job`, whose specialization is complete.
+
+        Raises DeadlinePassed, RequestRejected.
+        """
+        started = time.monotonic()
+        try:
+            ir = await self.irs.read(job, run)
+        except IrFailed as failed:
+            return await self._not_compiled(job, run, failed, started, checks, trace)
+        finally:
+            self.compile_ms += (time.monotonic() - started) * 1000
+        result = await self._run_ir(job, ir, run, checks, trace)
+        if result.problem is not None and result.problem.slug == _NEEDS_GPU:
+            failure = CompilationFailed(_NEEDS_GPU, result.problem.detail)
+            return await self._interpreted(job, run, failure, checks, trace) or result
+        if result.problem is None:
+            result.findings += map(warning_finding, ir.warnings)
+        if job.key not in self._printed:
+            self._printed.add(job.key)
+            result.stdout = ir.stdout + result.stdout
+        return result
+
+    async def _run_ir(
+        self,
+        job: CompileJob,
+        ir: KernelIr,
+        run: PreparedRun,
+        checks: Sequence[str],
+        trace: TraceRequest | None,
+    ) -> RunResult:
+        return await run_on_cpu(
+            self.children.kernels,
+            job,
+            ir,
+            run,
+            self.request.timeout_s,
+            self.deadline,
+            checks=checks,
+            trace=trace,
+            batch_elements=self.children.batch_elements,
+            ir_bounds=self.compiling.ir_bounds,
+        )
+
+    async def _not_compiled(
+        self,
+        job: CompileJob,
+        run: PreparedRun,
+        failed: IrFailed,
+        started: float,
+        checks: Sequence[str],
+        trace: TraceRequest | None,
+    ) -> RunResult:
+        """Return that there is no run, or what the interpreter makes of the source."""
+        failure = failed.failure
+        interpreted = await self._interpreted(job, run, failure, checks, trace)
+        if interpreted is not None:
+            return interpreted
+        toolchain = self.compiling.toolchain
+        self.compilation = build_record(job, toolchain, failed.progress, {}, started, failure)
+        result = not_run(failure_problem(failure.slug, detail_of(failure), failure.parameter))
+        if self.request.cases:  # a case has no compilation to say more
+            result.findings.append(_finding(failure, detail_of(failure)))
+        return result
+
+    async def _interpreted(
+        self,
+        job: CompileJob,
+        run: PreparedRun,
+        failure: CompilationFailed,
+        checks: Sequence[str],
+        trace: TraceRequest | None,
+    ) -> RunResult | None:
+        """Return a run in the interpreter if it was asked for and can be."""
+        asked = self.request.fallback == "interpret" and failure.slug in _INTERPRETABLE
+        if not asked or job.source is None:
+            return None
+        cut = (await self.sources.read(job)).cut
+        timeout_s = self.request.timeout_s
+        pool = self.children.kernels
+        result = await interpret(
+            pool, job, cut, run, timeout_s, self.deadline, checks=checks, trace=trace
+        )
+        if result.problem is not None:
+            return result if result.problem.slug in _NOT_OF_THE_LANGUAGE else None
+        why = f"It ran in Triton's interpreter, since it does not compile: {detail_of(failure)}"
+        result.findings.append(_finding(failure, why))
+        return result
+
+
+def _finding(failure: CompilationFailed, message: str) -> Finding:
+    """Return the finding of a kernel that does not compile."""
+    first = failure.diagnostics[0] if failure.diagnostics else None
+    return Finding(
+        kind=DOES_NOT_COMPILE,
+        file=first.file if first else None,
+        line=first.line if first else None,
+        column=first.column if first else None,
+        message=message,
+        diagnostics=failure.diagnostics,
+    )
+
+
+def warning_finding(warning: Diagnostic) -> Finding:
+    """Return the finding of a compiler's warning, which changes no verdict."""
+    hint = f" {warning.hint}" if warning.hint else ""
+    return Finding(
+        kind=WARNING,
+        file=warning.file,
+        line=warning.line,
+        column=warning.column,
+        message=f"{warning.message}{hint}",
+    )

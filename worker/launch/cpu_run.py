@@ -1,0 +1,61 @@
+"""The child that runs a kernel's IR on the CPU, told in NumPy, and what its report amounts to.
+
+No user Python runs in that child, so what it says of the kernel is not its author's word.
+"""
+
+from collections.abc import Sequence
+
+from compiler.job import CompileJob
+from compiler.messages.orders import IrBounds
+from compiler.messages.wire import header_of
+from launch.messages import RunOrder, TraceOrder
+from launch.request.launch_request import TraceRequest
+from worker.launch.cpu_outcome import result_of, stages_of
+from worker.launch.kernel_ir import KernelIr
+from worker.launch.run import Deadline, PreparedRun, RunResult, inputs_of
+from worker.pool.child_outcome import Ending
+from worker.pool.pool import Pool
+from worker.pool.retry import run_task
+
+
+async def run_on_cpu(
+    pool: Pool,
+    job: CompileJob,
+    ir: KernelIr,
+    run: PreparedRun,
+    timeout_s: float,
+    deadline: Deadline,
+    *,
+    checks: Sequence[str] = (),
+    trace: TraceRequest | None = None,
+    batch_elements: int,
+    ir_bounds: IrBounds,
+) -> RunResult:
+    """Run the kernel of `job`, whose IR is `ir`. Raises DeadlinePassed."""
+    inputs = inputs_of(run, len(ir.text))
+    order = RunOrder(
+        ir=(0, len(ir.text)),
+        stage=ir.stage,
+        target=job.target,
+        files=ir.files,
+        allocations=inputs["allocations"],
+        arguments=inputs["arguments"],
+        parameters=ir.parameters,
+        grid=run.grid,
+        checks=checks,
+        trace=None if trace is None else TraceOrder(**trace.model_dump(mode="json")),
+        batch_elements=batch_elements,
+        ir_bounds=ir_bounds,
+    )
+    limit_s = deadline.limit_s(timeout_s)
+    outcome = await run_task(
+        pool,
+        order.profile,
+        header_of(order),
+        ir.text + run.uploads,
+        deadline_s=limit_s,
+        stages=stages_of(run),
+    )
+    if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
+        raise deadline.passed
+    return result_of(outcome, run, timeout_s, order.profile)

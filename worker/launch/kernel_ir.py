@@ -1,0 +1,179 @@
+"""The IR that the CPU device runs: what the front end makes of a source, or what was posted.
+
+Made and kept as for a compilation, up to the stage before Triton's first pass: no access is folded
+away in it, and helpers are functions. No back end is run.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from compiler.diagnostic import Diagnostic, diagnostic
+from compiler.job import CompileJob
+from compiler.request import IrText
+from compiler.specialization import SpecializedParameter
+from launch.request.hint_check import check_hints, compiled_hints
+from worker.compile.child_task import TimeLimit
+from worker.compile.compile import CompileContext
+from worker.compile.progress import CompilationFailed, Progress
+from worker.compile.result_cache import leave_for_others, put_stages
+from worker.launch.kernel_source import KernelSource, KernelSources
+from worker.launch.run import Deadline, PreparedRun
+
+NEEDS_GPU = "needs_gpu"
+_SOURCE = "source"
+_CONSTEXPR = "constexpr"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelIr:
+    """The text of one stage, and which arguments its kernel takes at run time, in its order."""
+
+    stage: str
+    text: bytes
+    files: Sequence[str]
+    parameters: Sequence[str]
+    warnings: Sequence[Diagnostic] = ()
+    stdout: str = ""
+    """What the source printed while it was compiled."""
+    hints: Mapping[str, SpecializedParameter] = field(default_factory=dict)
+    """What posted IR says of its parameters, which arguments must keep."""
+
+
+class KernelIrs:
+    """The IRs of one launch; cases of one specialization share theirs."""
+
+    def __init__(
+        self, compiling: CompileContext, deadline: Deadline, sources: KernelSources
+    ) -> None:
+        self._compiling = compiling
+        self._deadline = deadline
+        self._sources = sources
+        self._made: dict[str, KernelIr] = {}
+        self._kept: list[tuple[Progress, str]] = []
+
+    async def read(self, job: CompileJob, run: PreparedRun) -> KernelIr:
+        """Return the IR of `job`, whose specialization is complete, to be run as `run` says.
+
+        Raises IrFailed (NEEDS_GPU for a language that no CPU runs), DeadlinePassed, and
+        RequestRejected where the arguments break what posted IR says of its parameters.
+        """
+        if job.key not in self._made:
+            progress = Progress()
+            make = self._of_source if job.ir is None else self._posted
+            try:
+                self._made[job.key] = await make(job, progress)
+            except CompilationFailed as failure:
+                raise IrFailed(failure, progress) from failure
+            self._kept.append((progress, job.namespace))
+        made = self._made[job.key]
+        if made.hints:
+            check_hints(made.hints, run.bound)
+        return made
+
+    async def keep(self) -> None:
+        """Leave what was made for other launches and compilations. Raises StoreUnavailable."""
+        for progress, namespace in self._kept:
+            digests = await put_stages(progress, self._compiling.blobs, namespace)
+            await leave_for_others(progress, digests)
+        self._kept.clear()
+
+    async def _of_source(self, job: CompileJob, progress: Progress) -> KernelIr:
+        kernel = await self._sources.read(job)
+        _refuse_gluon(kernel)
+        job = checked(job).model_copy(update={"stop_after": _SOURCE})
+        limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
+        run = self._compiling.run_of(self._compiling.tasks_of(job, progress, limit))
+        binding = run.bind(kernel.cut)
+        front = await run.front(kernel.cut, binding)
+        if front.language != "ttir":
+            raise _needs_gpu_for_gluon(kernel)
+        names = [item.name for item in kernel.facts.parameters if item.name in binding.signature]
+        return KernelIr(
+            _SOURCE,
+            progress.stages[_SOURCE],
+            list(job.texts),
+            [path for name in names for path in runtime_paths(name, binding.signature[name])],
+            _warnings(progress),
+            progress.stdout,
+        )
+
+    async def _posted(self, job: CompileJob, progress: Progress) -> KernelIr:
+        """Return posted IR as it is; a back child has parsed it."""
+        ir = job.ir
+        assert ir is not None
+        if ir.language != "ttir":
+            raise _needs_gpu_for_layouts(ir)
+        job = job.model_copy(update={"stop_after": "ttir"})
+        limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
+        run = self._compiling.run_of(self._compiling.tasks_of(job, progress, limit))
+        await run.lower_posted(ir)
+        return KernelIr(
+            ir.stage,
+            progress.stages[ir.stage],
+            list(job.texts),
+            [item.name for item in progress.parameters],
+            _warnings(progress),
+            hints=compiled_hints(list(progress.parameters)),
+        )
+
+
+def _warnings(progress: Progress) -> list[Diagnostic]:
+    return [item for item in progress.diagnostics if item.is_warning]
+
+
+class IrFailed(Exception):
+    """There is no IR: `failure` says why, and `progress` what was reached until then."""
+
+    def __init__(self, failure: CompilationFailed, progress: Progress) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+        self.progress = progress
+
+
+def checked(job: CompileJob) -> CompileJob:
+    """Return `job` with its assertions compiled in; integer overflow is looked for if asked.
+
+    On a GPU `tl.device_assert` takes `debug`; the CPU device always looks.
+    """
+    options = job.options
+    overflow = bool(options.get("debug")) and options.get("sanitize_overflow") is not False
+    added = {"debug": True, "sanitize_overflow": overflow}
+    known = {name: value for name, value in added.items() if name in options}
+    return job.model_copy(update={"options": options | known})
+
+
+def runtime_paths(path: str, kind: Any) -> Iterator[str]:
+    """Yield the paths of what a parameter of the type `kind` is at run time, in order."""
+    if isinstance(kind, list):
+        for position, item in enumerate(kind):
+            yield from runtime_paths(f"{path}.{position}", item)
+    elif kind != _CONSTEXPR:
+        yield path
+
+
+def _refuse_gluon(kernel: KernelSource) -> None:
+    if kernel.facts.gluon:
+        raise _needs_gpu_for_gluon(kernel)
+
+
+def _needs_gpu_for_gluon(kernel: KernelSource) -> CompilationFailed:
+    facts = kernel.facts
+    message = (
+        f"{facts.name} is a Gluon kernel, which says what each thread of a GPU does, and only "
+        "Triton kernels run on the CPU device: launch it on a device with a GPU"
+    )
+    return _needs_gpu(message, "user.py", facts.line)
+
+
+def _needs_gpu_for_layouts(ir: IrText) -> CompilationFailed:
+    message = (
+        "posted TTGIR says what each thread of a GPU does; the CPU device runs TTIR: post that, or "
+        "launch it on a device with a GPU"
+    )
+    return _needs_gpu(message, ir.path, 1)
+
+
+def _needs_gpu(message: str, file: str, line: int) -> CompilationFailed:
+    found = diagnostic("error", "frontend", message)
+    return CompilationFailed(NEEDS_GPU, message, [replace(found, file=file, line=line)])
