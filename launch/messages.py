@@ -41,10 +41,14 @@ class InputsOrder(Order):
 
 @dataclass(frozen=True, kw_only=True)
 class TraceOrder:
-    """Which programs' accesses to record, and how many at most."""
+    """Which programs' accesses to record, and how many at most.
+
+    `values` asks for what they make, too: as many values at most.
+    """
 
     programs: list[list[int]] = field(default_factory=list)
     max_accesses: int = 10_000
+    values: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -66,10 +66,15 @@ class Analysis:
         return self.index_of.get(operation)
 
 
-def analysis_of(function: Operation, constants: frozenset[str]) -> Analysis:
-    """Return what there is to know of `function`; operations named in `constants` have no text."""
+def analysis_of(
+    function: Operation, constants: frozenset[str], effects: frozenset[str], *, inlines: bool = True
+) -> Analysis:
+    """Return what there is to know of `function`; operations named in `constants` have no text.
+
+    Those named in `effects` are kept in any case; without `inlines` none stands inside of another.
+    """
     operations = list(inside(function))
-    live = _live(operations)
+    live = _live(operations, effects)
     uses: dict[Value, list[Operation]] = {}
     for operation in operations:
         if operation in live:
@@ -82,7 +87,8 @@ def analysis_of(function: Operation, constants: frozenset[str]) -> Analysis:
                 found.holders[block] = holder
                 for index, operation in enumerate(block.operations):
                     found.block_of[operation], found.index_of[operation] = block, index
-    _inline(found, operations, constants)
+    if inlines:
+        _inline(found, operations, constants)
     return found
 
 
@@ -90,14 +96,14 @@ def _read(operation: Operation) -> list[Value]:
     return [*operation.operands, *(value for _, values in operation.successors for value in values)]
 
 
-def _live(operations: list[Operation]) -> set[Operation]:
+def _live(operations: list[Operation], effects: frozenset[str]) -> set[Operation]:
     """Return what has an effect or gives a value to what has one.
 
     Raises nothing; linear, as each operation is marked once.
     """
     holders = {inner: outer for outer in operations for inner in _direct(outer)}
     marked = set[Operation]()
-    pending = [o for o in operations if o.name in EFFECTS or (o.name in ENDS and o not in holders)]
+    pending = [o for o in operations if o.name in effects or (o.name in ENDS and o not in holders)]
     while pending:
         operation = pending.pop()
         if operation in marked:

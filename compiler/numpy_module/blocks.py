@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from compiler.numpy_module.form import Body
 from compiler.numpy_module.ir import IrBlock, Operation, Value
@@ -71,6 +71,18 @@ def write_steps(scope: NameScope, blocks: Sequence[IrBlock], body: Body) -> None
 
     scope.emit(f"{at} = 0")
     scope.emit("while True:")
+    with scope.loop():
+        _write_each(scope, blocks, body, at, go)
+
+
+def _write_each(
+    scope: NameScope,
+    blocks: Sequence[IrBlock],
+    body: Body,
+    at: str,
+    go: Callable[[Operation, int], None],
+) -> None:
+    """Write what is done at each step, and with `go` where it goes on."""
     scope.depth += 1
     for number, block in enumerate(blocks):
         scope.emit(f"{'el' if number else ''}if {at} == {number}:")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from compiler.numpy_module.analysis import EFFECTS
 from compiler.numpy_module.expression import Expression
 from compiler.numpy_module.ir import IrBlock, Operation
 from compiler.numpy_module.scope import NameScope
@@ -21,6 +22,7 @@ class Form:
 
     `expressions` give text for the only result, `statements` write lines, `structures` have
     regions that run where they stand, `with_regions` such that are functions of their own.
+    Operations named in `effects` are told although nobody needs their results.
     """
 
     expressions: Mapping[str, Callable[[NameScope, Operation], Expression]]
@@ -28,3 +30,4 @@ class Form:
     structures: Mapping[str, Callable[[NameScope, Operation, Body], None]]
     with_regions: Mapping[str, Callable[[NameScope, Operation, Combination], None]]
     blocks: Callable[[NameScope, Sequence[IrBlock], Body], None]
+    effects: frozenset[str] = EFFECTS

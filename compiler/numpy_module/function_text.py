@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from compiler.numpy_module import mlir_types
 from compiler.numpy_module.analysis import ENDS, analysis_of
@@ -21,24 +22,42 @@ def _nothing(_: Operation) -> set[Value]:
     return set()
 
 
+class Follower(Protocol):
+    """Writes what is to be seen of values while a kernel runs, where they were just made."""
+
+    def follows(self, function: Operation) -> bool:
+        """Tell whether anything of `function` is to be seen."""
+
+    def entered(self, scope: NameScope, block: IrBlock) -> None:
+        """Write what is seen of the arguments of a block."""
+
+    def made(self, scope: NameScope, operation: Operation) -> None:
+        """Write what is seen of an operation that was written."""
+
+
 @dataclass(frozen=True)
 class Telling:
     """How functions are told: in which form, numbers spelt how, and where operations stand.
 
     `uniform_in` gives the values of a function that are known to be the same for all programs.
+    Where there is a `follower`, every operation has a line of its own.
     """
 
     form: Form
     spelling: Spelling
     place_of: Callable[[Operation], str]
     uniform_in: Callable[[Operation], set[Value]] = _nothing
+    follower: Follower | None = None
 
 
 def function_text(
     operation: Operation, functions: Functions, telling: Telling, *, is_kernel: bool
 ) -> list[Line]:
     """Return the lines of a `tt.func`. Raises `Untranslatable`, with the place of the operation."""
-    analysis = analysis_of(operation, CONSTANTS)
+    follower = telling.follower
+    follower = follower if follower is not None and follower.follows(operation) else None
+    inlines, effects = follower is None, telling.form.effects
+    analysis = analysis_of(operation, CONSTANTS, effects, inlines=inlines)
     taken = set(functions.reserved) | functions.names
     scope = NameScope(analysis, functions, telling.spelling, taken)
     scope.uniform = telling.uniform_in(operation)
@@ -54,7 +73,7 @@ def function_text(
         names = [f'{name}: "{kind}"' for name, kind in zip(names, kinds, strict=True)]
     name = functions.name_of(f"@{operation.text('sym_name')}")
     scope.lines.append(Line(0, f"def {name}({', '.join(names)}):", operation))
-    telling.form.blocks(scope, blocks, _Writer(telling).operations)
+    telling.form.blocks(scope, blocks, _Writer(telling, follower).operations)
     return scope.lines
 
 
@@ -72,21 +91,27 @@ def kind_of(type_: str) -> str:
 
 
 class _Writer:
-    def __init__(self, telling: Telling) -> None:
+    def __init__(self, telling: Telling, follower: Follower | None) -> None:
         self._form, self._place_of = telling.form, telling.place_of
+        self._follower = follower
 
     def operations(self, scope: NameScope, block: IrBlock) -> Operation:
         """Write the operations of a block; return its last one, which is not written."""
         if scope.depth > DEEPEST:
             message = f"statements are nested more than {DEEPEST} deep"
             raise Untranslatable(message)
+        if self._follower is not None:
+            self._follower.entered(scope, block)
         for operation in block.operations:
             if operation not in scope.analysis.live or operation.name in ENDS:
                 continue
+            lines = len(scope.lines)
             try:
                 self._operation(scope, operation)
             except Untranslatable as refusal:
                 raise refusal.at(self._place_of(operation)) from None
+            if self._follower is not None and len(scope.lines) > lines:
+                self._follower.made(scope, operation)
         return block.end
 
     def _operation(self, scope: NameScope, operation: Operation) -> None:
@@ -104,6 +129,8 @@ class _Writer:
             raise Untranslatable(message)
 
     def _combination(self, scope: NameScope, operation: Operation) -> None:
+        follower, self._follower = self._follower, None
         end = self.operations(scope, operation.regions[0][0])
+        self._follower = follower
         texts = ", ".join(scope.typed(operand).text for operand in end.operands)
         scope.emit(f"return {texts}", end)

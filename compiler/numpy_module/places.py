@@ -37,9 +37,11 @@ class Places:
     def place_of(self, operation: Operation) -> Spot | None:
         """Return the user's innermost line, else the innermost of all, `None` without any."""
         spots = operation.spots
-        return next(
-            (spot for spot in spots if spot.file in self._lines), spots[0] if spots else None
-        )
+        return self.users_own(operation) or (spots[0] if spots else None)
+
+    def users_own(self, operation: Operation) -> Spot | None:
+        """Return the user's innermost line, `None` for what came of no line of theirs."""
+        return next((spot for spot in operation.spots if spot.file in self._lines), None)
 
     def _quoted(self, place: Spot) -> str:
         lines = self._lines.get(place.file, [])

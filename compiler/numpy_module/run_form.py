@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.lines.place import Spot
+from compiler.lines.step import Step
 from compiler.numpy_module import support_text
 from compiler.numpy_module.batched.batchable import Reachable
 from compiler.numpy_module.batched.constants import Constants
 from compiler.numpy_module.batched.form import NAMES, run_form_with
 from compiler.numpy_module.batched.lifetimes import with_deletions
+from compiler.numpy_module.batched.stepping import Stepping
 from compiler.numpy_module.batched.uniform import uniform_values
 from compiler.numpy_module.function_text import Telling, kind_of
 from compiler.numpy_module.functions import Functions
@@ -42,6 +44,7 @@ class RunForm:
 
     `places` has one for each line of the text, `None` where a line came from nowhere.
     `is_batchable` says whether several programs may run at once. `largest_tile` is in elements.
+    `steps` are what `step(number, value)` shows, by its number.
     """
 
     text: str
@@ -50,10 +53,16 @@ class RunForm:
     parameters: Sequence[Parameter]
     is_batchable: bool
     largest_tile: int
+    steps: Sequence[Step] = ()
 
 
-def run_form(module: Operation, kernel: Kernel, files: Mapping[str, str]) -> RunForm:
-    """Return the run form of `kernel`; `files` are the user's, by path. Raises `Untranslatable`."""
+def run_form(
+    module: Operation, kernel: Kernel, files: Mapping[str, str], *, stepping: bool = False
+) -> RunForm:
+    """Return the run form of `kernel`; `files` are the user's, by path. Raises `Untranslatable`.
+
+    With `stepping` each operation of the user's lines has a line, and shows what it made.
+    """
     reserved = NAMES | support_text.names() | support_text.never()
     functions = Functions(module, reserved, kernel.symbol, reserved)
     entry = entry_of(functions, kernel)
@@ -61,11 +70,11 @@ def run_form(module: Operation, kernel: Kernel, files: Mapping[str, str]) -> Run
     reachable = Reachable(functions, entry)
 
     def uniform_in(function: Operation) -> set[Value]:
-        is_kernel = function is entry and not reachable.is_called(entry)
-        return uniform_values(function, is_kernel=is_kernel)
+        return uniform_values(function, is_kernel=function is entry)
 
     form = run_form_with(constants)
-    telling = Telling(form, constants.spelling, places.words_of, uniform_in)
+    follower = Stepping(places.users_own, reachable.inside_regions()) if stepping else None
+    telling = Telling(form, constants.spelling, places.words_of, uniform_in, follower)
     written = written_functions(functions, entry, telling)
     lines = [line for function in written for line in with_deletions(function)]
     head = constants.lines
@@ -76,6 +85,7 @@ def run_form(module: Operation, kernel: Kernel, files: Mapping[str, str]) -> Run
         [None] * len(head)
         + [places.place_of(o) if (o := line.operation) else None for line in lines],
         [Parameter(value.name, kind_of(value.type)) for value in entry.regions[0][0].arguments],
-        reachable.is_batchable(),
+        reachable.is_batchable() and not stepping,
         reachable.largest_tile(),
+        follower.steps if follower is not None else (),
     )

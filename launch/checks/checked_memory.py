@@ -20,6 +20,7 @@ from launch.checks.addresses import SLOT_BITS, AddressSpace
 from launch.checks.finding import KernelPlace, Stopped, index_of
 from launch.checks.modified_inputs import ModifiedInputs
 from launch.checks.races import Races
+from launch.checks.steps import Steps
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.messages import Finding
 
@@ -28,9 +29,15 @@ MOST_LANES = 500_000
 
 
 class Trace:
-    """The accesses of `programs` (all if empty), at most `max_accesses` of them."""
+    """The accesses of `programs` (all if empty), at most `max_accesses` of them.
 
-    def __init__(self, programs: list[list[int]], max_accesses: int) -> None:
+    With `steps`, what they make is kept there.
+    """
+
+    def __init__(
+        self, programs: list[list[int]], max_accesses: int, steps: Steps | None = None
+    ) -> None:
+        self.steps = steps
         self._programs = {tuple(program) for program in programs}
         self._max_accesses = max_accesses
         self._lanes = 0
@@ -73,7 +80,10 @@ class Trace:
 
     def to_json(self) -> bytes:
         """Return what was kept, as the API shows it."""
-        return json.dumps({"accesses": self.accesses, "truncated": self.truncated}).encode()
+        kept: dict[str, Any] = {"accesses": self.accesses, "truncated": self.truncated}
+        if self.steps is not None:
+            kept |= {"steps": self.steps.made, "steps_truncated": self.steps.truncated}
+        return json.dumps(kept).encode()
 
 
 MOST_FINDINGS = 20

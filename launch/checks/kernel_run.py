@@ -27,6 +27,7 @@ from launch.buffers.allocation import (
 from launch.buffers.element_types import readable
 from launch.checks import finding
 from launch.checks.checked_memory import TooManyAccesses, Trace, Watch
+from launch.checks.steps import Steps
 from launch.checks.written_memory import WrittenElements
 from launch.messages import (
     Finding,
@@ -139,7 +140,10 @@ def _compare_runs(order: KernelOrder, first: KernelRun, second: KernelRun) -> li
 
 
 def _trace(wanted: TraceOrder | None) -> Trace | None:
-    return None if wanted is None else Trace(wanted.programs, wanted.max_accesses)
+    if wanted is None:
+        return None
+    steps = Steps(wanted.max_accesses) if wanted.values else None
+    return Trace(wanted.programs, wanted.max_accesses, steps)
 
 
 def _outputs(order: KernelOrder) -> list[Leaf]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from launch.cpu.kernel import Kernel
 from launch.cpu.located import Locator
 from launch.cpu.memory import ProgramMemory
 from launch.cpu.places import Places
+from launch.cpu.pointer import Pointer
 from launch.cpu.programs import Programs
 from launch.cpu.tells import Tells
 from launch.messages import RunOrder
@@ -92,7 +94,8 @@ class GridLaunch:
         arguments = arguments_of(
             self._form.parameters, order.parameters, order.arguments, self._space
         )
-        kernel = Kernel(self._form, self._programs, memory, Tells(self._programs, self._places))
+        tells = Tells(self._programs, self._places)
+        kernel = Kernel(self._form, self._programs, memory, tells, self._step)
         stopped = None
         try:
             for first, numbers in self._batches(kernel.batch_size(order.batch_elements)):
@@ -124,6 +127,15 @@ class GridLaunch:
         )
         locator = Locator(self._space, self._allocations)
         return ProgramMemory(self._programs, locator, self._watch, suspicion)
+
+    def _step(self, number: int, value: Any) -> None:
+        """Keep a value of a program that is traced with its values."""
+        trace = self._how.trace
+        program = self._programs.program_at(0)
+        if trace is not None and trace.steps is not None and trace.wants(program):
+            lanes = value.address if isinstance(value, Pointer) else value
+            step, accesses = self._form.steps[number], len(trace.accesses)
+            trace.steps.add(step, lanes, program, self._space, accesses)
 
     def _place(self) -> KernelPlace:
         return self._places.here(self._programs.program_at(self._programs.first_active()))

@@ -35,12 +35,27 @@ _TENSOR_OPS = (
 )  # fmt: skip
 
 
-class Kernel:
-    """A kernel that runs batches of `programs`; accesses go to `memory`."""
+def _ignored(number: int, value: Any) -> None:
+    """Keep nothing of a step."""
 
-    def __init__(self, form: RunForm, programs: Programs, memory: Any, tells: Tells) -> None:
+
+class Kernel:
+    """A kernel that runs batches of `programs`; accesses go to `memory`.
+
+    Where its form steps, `step` is told each value: its number among `form.steps`, and its lanes.
+    """
+
+    def __init__(
+        self,
+        form: RunForm,
+        programs: Programs,
+        memory: Any,
+        tells: Tells,
+        step: Callable[[int, Any], None] = _ignored,
+    ) -> None:
         self._form, self._programs = form, programs
         names = {**_numbers(), **_control(programs), **_memory(memory), **_tells(tells)}
+        names["step"] = step
         exec(compile(form.text, RUN_FILE, "exec", dont_inherit=True), names)  # noqa: S102 - its task
         self._function: Callable[..., None] = names[form.entry]
 

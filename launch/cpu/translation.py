@@ -26,7 +26,9 @@ def translated(order: RunOrder, text: str) -> RunForm:
         generic, symbol = generic_form(text, order.target, order.stage)
         generic = locations.with_path(generic, KERNEL_FOLDER + _own_file(order))
         kernel = Kernel(symbol, order.stage, order.parameters)
-        return run_form(module_of(generic), kernel, dict.fromkeys(order.files, ""))
+        stepping = order.trace is not None and order.trace.values
+        files = dict.fromkeys(order.files, "")
+        return run_form(module_of(generic), kernel, files, stepping=stepping)
     except Untranslatable as refusal:
         raise needs_gpu(refusal) from None
     except RecursionError:

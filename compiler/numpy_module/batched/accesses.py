@@ -10,6 +10,7 @@ from compiler.numpy_module.scope import NameScope, results_of
 
 _SEMANTICS = {1: "RELAXED", 2: "ACQUIRE", 3: "RELEASE", 4: "ACQUIRE_RELEASE"}
 """Triton's names of an atomic operation's order, by its numbers."""
+ASSUMPTION = "llvm.intr.assume"
 
 
 def load(scope: NameScope, operation: Operation) -> None:
@@ -117,11 +118,17 @@ def _order_of(operation: Operation) -> str:
     return f"semantics={_SEMANTICS.get(operation.integer('sem'), 'RELAXED')!r}"
 
 
+def assume(scope: NameScope, operation: Operation) -> None:
+    """Write `tl.assume`: what does not hold, the compiler may have built upon."""
+    scope.emit(f"assume({scope.typed(operation.operands[0]).text})", operation)
+
+
 STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {
     "tt.load": load,
     "tt.store": store,
     "tt.atomic_rmw": atomic,
     "tt.atomic_cas": compare_and_swap,
+    ASSUMPTION: assume,
     "tt.atomic_load": atomic_load,
     "tt.atomic_store": atomic_store,
     "tt.atomic_poll": atomic_poll,

@@ -9,13 +9,14 @@ from compiler.numpy_module import mlir_types
 from compiler.numpy_module.batched.blocks import in_order
 from compiler.numpy_module.functions import Functions
 from compiler.numpy_module.ir import Operation, inside
+from compiler.numpy_module.refusal import Untranslatable
 
 _ACCESSES = frozenset(
     {
         "tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_store", "tt.descriptor_load",
         "tt.descriptor_store", "tt.descriptor_reduce", "tt.descriptor_gather",
         "tt.descriptor_scatter",
-        "tt.experimental_descriptor_load", "tt.experimental_descriptor_store",
+        "tt.experimental_descriptor_load", "tt.experimental_descriptor_store", "tt.atomic_load",
     }
 )  # fmt: skip
 _ORDERED = frozenset({"tt.atomic_cas", "tt.atomic_load", "tt.atomic_poll", "tt.print"})
@@ -23,7 +24,10 @@ _REGIONS = frozenset({"tt.reduce", "tt.scan", "tt.map_elementwise"})
 
 
 class Reachable:
-    """The functions that a kernel calls, itself among them."""
+    """The functions that a kernel calls, itself among them.
+
+    Raises `Untranslatable` for one that calls itself: a GPU has no stack for that.
+    """
 
     def __init__(self, functions: Functions, entry: Operation) -> None:
         self._functions = functions
@@ -34,6 +38,7 @@ class Reachable:
             if function not in self._operations:
                 self._operations[function] = list(inside(function))
                 pending += self._called(self._operations[function])
+        self._check_recursion()
 
     def is_batchable(self) -> bool:
         """Tell whether it makes no difference that programs do each operation together.
@@ -60,9 +65,39 @@ class Reachable:
         types = {value.type for operation in every for value in operation.results}
         return max((math.prod(mlir_types.shape_of(type_)) for type_ in types), default=1)
 
-    def is_called(self, function: Operation) -> bool:
-        """Tell whether one of them calls `function`."""
-        return any(function in self._called(every) for every in self._operations.values())
+    def inside_regions(self) -> set[Operation]:
+        """Return the functions that regions of reductions, scans and maps call, or these call."""
+        found = set[Operation]()
+        pending: list[Operation] = []
+        for operations in self._operations.values():
+            for operation in operations:
+                if operation.name in _REGIONS:
+                    pending += self._called(list(inside(operation)))
+        while pending:
+            function = pending.pop()
+            if function not in found:
+                found.add(function)
+                pending += self._called(self._operations[function])
+        return found
+
+    def _check_recursion(self) -> None:
+        """Take away functions that call none which is left, until none is left."""
+        callers: dict[Operation, list[Operation]] = {f: [] for f in self._operations}
+        waits: dict[Operation, int] = {}
+        for function, operations in self._operations.items():
+            called = set(self._called(operations))
+            waits[function] = len(called)
+            for other in called:
+                callers[other].append(function)
+        free = [function for function, count in waits.items() if not count]
+        for function in free:
+            for caller in callers[function]:
+                waits[caller] -= 1
+                if not waits[caller]:
+                    free.append(caller)
+        if len(free) < len(waits):
+            message = "a function that calls itself"
+            raise Untranslatable(message)
 
     def _called(self, operations: list[Operation]) -> Iterator[Operation]:
         for operation in operations:

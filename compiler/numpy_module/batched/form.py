@@ -15,7 +15,7 @@ NAMES = frozenset(
         "descriptor_gather", "descriptor_load", "descriptor_reduce", "descriptor_scatter",
         "descriptor_store", "dot", "elementwise", "full", "gather", "histogram", "join", "keep",
         "load", "load_block", "loop", "map_elementwise", "map_packs", "num_programs", "numbers",
-        "program_id", "reduce", "reshape", "scan", "select", "show", "store", "store_block",
+        "program_id", "reduce", "reshape", "scan", "select", "show", "step", "store", "store_block",
         "transpose", "unsigned_loop",
     }
 )  # fmt: skip
@@ -34,4 +34,5 @@ def run_form_with(constants: Constants) -> Form:
         structures=control_flow.STRUCTURES,
         with_regions={**ARTIFACT.with_regions, **reductions.WITH_REGIONS},
         blocks=write_blocks,
+        effects=ARTIFACT.effects | {accesses.ASSUMPTION},
     )

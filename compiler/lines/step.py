@@ -1,0 +1,22 @@
+"""A value that is shown while a kernel runs on the CPU device, as its IR tells it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.lines.place import Spot
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One value that is shown: where it is made, by which operation, and what it is.
+
+    `name` is the user's, "" where there is none and where this is only a part of what has one.
+    `dtype` is in Triton's spelling, `shape` that of one program's tile; () for scalars.
+    """
+
+    spot: Spot
+    operation: str
+    name: str
+    dtype: str
+    shape: tuple[int, ...]

@@ -1,0 +1,88 @@
+"""What chosen programs make, value by value in order: so that a page can step through a kernel.
+
+Bounded in values and in elements. Programs are to run one at a time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from compiler.diagnostic import file_in_kernel
+from compiler.json_number import written_number
+from compiler.lines.step import Step
+from launch.buffers.element_types import Array, stored
+from launch.checks.addresses import AddressSpace
+from launch.checks.finding import index_of
+
+MOST_ELEMENTS = 500_000
+"""Of all values together."""
+MOST_OF_ONE = 4096
+"""Elements of one value; of a larger one these are the first, in row-major order."""
+Program = tuple[int, int, int]
+
+
+class Steps:
+    """At most `most_steps` values, in the order in which they were made."""
+
+    def __init__(self, most_steps: int) -> None:
+        self._most_steps = most_steps
+        self._elements = 0
+        self.made: list[dict[str, Any]] = []
+        self.truncated = False
+
+    def add(
+        self, step: Step, lanes: Array, program: Program, space: AddressSpace, accesses: int
+    ) -> None:
+        """Keep one value of `program`, its lanes behind a leading axis of 1; of pointers addresses.
+
+        `accesses` of it were traced so far, so that both lists have one order.
+        """
+        tile = np.broadcast_to(lanes[0], step.shape)
+        shown = min(tile.size, MOST_OF_ONE)
+        if len(self.made) >= self._most_steps or self._elements + shown > MOST_ELEMENTS:
+            self.truncated = True
+            return
+        self._elements += shown
+        elements = tile.flat[:shown]
+        is_pointer = step.dtype.startswith("*")
+        self.made.append(
+            {
+                "step": len(self.made),
+                "accesses": accesses,
+                "program": list(program),
+                "file": file_in_kernel(step.spot.file) or step.spot.file,
+                "line": step.spot.line,
+                "column": step.spot.column,
+                "op": step.operation,
+                "name": step.name or None,
+                "dtype": step.dtype,
+                "shape": list(step.shape),
+                "values": _places(elements, space) if is_pointer else _numbers(elements),
+                "truncated": shown < tile.size,
+            }
+        )
+
+
+def _numbers(elements: Array) -> list[Any]:
+    """Return elements as JSON has them."""
+    if elements.dtype.kind == "b":
+        plain: list[Any] = elements.tolist()
+        return plain
+    wide = elements if elements.dtype.kind in "iu" else elements.astype(np.float64)
+    return [written_number(number) for number in wide.tolist()]
+
+
+def _places(addresses: Array, space: AddressSpace) -> list[Any]:
+    """Return where pointers point to: an argument and an index of it, None for anywhere else."""
+    found: list[Any] = []
+    for address in addresses.tolist():
+        slot = space.slot_of(address)
+        if slot is None:
+            found.append(None)
+            continue
+        leaf = slot.leaf
+        element = (address - slot.first) // stored(leaf.dtype).itemsize
+        found.append({"argument": leaf.name, "index": index_of(element, leaf)})
+    return found
