@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.ma import MaskedArray
 
 from compiler.diagnostic import Failure, Span, diagnostic, excerpt
 from compiler.json_number import LARGEST_EXACT
@@ -88,7 +89,7 @@ def _check(value: Any, output: Leaf) -> Array:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
         raise _refused(f"returned no array for {output.name!r}: {error}") from error
-    masked = int(np.asarray(value.mask).sum()) if isinstance(value, np.ma.MaskedArray) else 0
+    masked = int(np.asarray(value.mask).sum()) if isinstance(value, MaskedArray) else 0
     if masked:
         raise _refused(
             f"returned a masked array for {output.name!r}: {masked} of its elements are masked, "

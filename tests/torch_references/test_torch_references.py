@@ -122,3 +122,22 @@ def test_a_kernel_does_not_see_torch(client: httpx.Client) -> None:
     seen = "import sys\nassert 'torch._C' not in sys.modules"
 
     assert launched(client, bodies.running(seen))["verdict"] == "not_checked"
+
+
+def test_a_case_finds_torch_as_in_a_new_process(client: httpx.Client) -> None:
+    """One child serves all cases, and was told nothing by those before."""
+    text = """
+FIRST = torch.rand(2, generator=torch.Generator().manual_seed(torch.initial_seed()))
+
+def reference(x_ptr, y_ptr, **_):
+    is_new = torch.get_default_dtype() is torch.float32 and torch.equal(torch.rand(2), FIRST)
+    torch.set_default_dtype(torch.float64)
+    return x_ptr + y_ptr + (0 if is_new else 1)
+"""
+    cases = [
+        {"arguments": {"x_ptr": {"init": {"kind": "uniform", "seed": seed}}}} for seed in (5, 6, 7)
+    ]
+
+    answer = launched(client, bodies.vector_add(reference=in_torch(text), cases=cases))
+
+    assert answer["counts"] == {"passed": 3}, [case["findings"] for case in answer["cases"]]
