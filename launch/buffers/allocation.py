@@ -26,7 +26,7 @@ def part(body: bytes, place: Sequence[int]) -> bytes:
     return bytes(shared_part(body, place))
 
 
-def shared_part(body: bytes, place: Sequence[int]) -> memoryview:
+def shared_part(body: bytes | memoryview, place: Sequence[int]) -> memoryview:
     """Return the same without a copy of it. Raises `ValueError` beyond its end."""
     offset, size = place
     if offset < 0 or size < 0 or offset + size > len(body):

@@ -45,7 +45,7 @@ class Elements:
         return numbers_of(self.elements[part], self.dtype)
 
 
-def compare(order: CompareOrder, body: bytes, send: Send) -> CompareReport:
+def compare(order: CompareOrder, body: bytes | memoryview, send: Send) -> CompareReport:
     """Return a summary of every output that one is asked of, and comparisons with what is expected.
 
     Sends `tensor:<name>`, a `.npy` file, of those that are to be returned as tensors.
@@ -64,14 +64,14 @@ def compare(order: CompareOrder, body: bytes, send: Send) -> CompareReport:
     return CompareReport(outputs=results)
 
 
-def _bits(body: bytes, place: Place | None, count: int) -> Array | None:
+def _bits(body: bytes | memoryview, place: Place | None, count: int) -> Array | None:
     if place is None:
         return None
     return np.unpackbits(np.frombuffer(shared_part(body, place), np.uint8), count=count).view("?")
 
 
 def _compared(
-    actual: Array, output: OutputOrder, body: bytes, missing: Unwritten
+    actual: Array, output: OutputOrder, body: bytes | memoryview, missing: Unwritten
 ) -> ComparedOutput:
     summed = Summary() if output.returned != "none" else None
     comparer = Comparer(actual.shape, output.tolerance) if output.expected is not None else None
@@ -84,7 +84,7 @@ def _compared(
     )
 
 
-def _expected(output: OutputOrder, body: bytes) -> Elements | None:
+def _expected(output: OutputOrder, body: bytes | memoryview) -> Elements | None:
     if output.expected is None:
         return None
     own = output.expected_dtype is None

@@ -3,7 +3,9 @@
 It runs no user code and parses nothing, so one compares for one case and launch after the other.
 """
 
-from collections.abc import Mapping
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from compiler.compilation import amended
@@ -16,12 +18,17 @@ from launch.request.tolerance import default_tolerance
 from worker.compile.reports import Malformed, read_report
 from worker.launch.launch_reports import ComparedOutput, CompareReport
 from worker.launch.reference import Expected
-from worker.launch.run import PreparedRun, lay_out, size_bytes
+from worker.launch.run import PreparedRun, places_of, size_bytes
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.pool import Pool
 from worker.pool.retry import run_task
+from worker.pool.shared_bytes import Body, SharedBytes
 
 COMPARE_DEADLINE_S = 60.0
+SHARED_FROM_BYTES = 8 << 20
+"""Less is through a pipe sooner than a child is forked that maps it."""
+
+logger = logging.getLogger(__name__)
 
 
 class NotCompared(Exception):
@@ -63,20 +70,36 @@ async def compare(
     if expected is not None:
         parts |= _with_prefix("expected", expected.outputs)
         parts |= _with_prefix("expected_unwritten", expected.unwritten)
-    body, places = lay_out(parts)
+    places = places_of(parts)
     outputs = {
         name: _order_of(name, run, places, expected, reference, returned) for name in actual.outputs
     }
     order = CompareOrder(outputs=outputs)
-    outcome = await run_task(
-        pool,
-        order.profile,
-        header_of(order),
-        body,
-        deadline_s=COMPARE_DEADLINE_S,
-        stages={f"tensor:{name}" for name in order.outputs},
-    )
+    async with _body_of(list(parts.values())) as body:
+        outcome = await run_task(
+            pool,
+            order.profile,
+            header_of(order),
+            body,
+            deadline_s=COMPARE_DEADLINE_S,
+            stages={f"tensor:{name}" for name in order.outputs},
+        )
     return _compared(outcome, order, expected)
+
+
+@asynccontextmanager
+async def _body_of(parts: Sequence[bytes]) -> AsyncIterator[Body]:
+    """Yield `parts` one behind the other: shared where they are large and the machine lets us."""
+    if sum(map(len, parts)) >= SHARED_FROM_BYTES:
+        try:
+            shared = await SharedBytes.of(parts)
+        except OSError as error:
+            logger.warning("outputs are compared through a pipe: %s", error)
+        else:
+            with shared:
+                yield shared
+            return
+    yield b"".join(parts)
 
 
 def _compared(outcome: ChildOutcome, order: CompareOrder, expected: Expected | None) -> Compared:

@@ -114,14 +114,14 @@ def bits_bytes(buffer: Buffer) -> int:
     return -(-prod(buffer.shape) // 8)
 
 
-def lay_out(parts: Mapping[str, bytes]) -> tuple[bytes, dict[str, Place]]:
-    """Return `parts` one behind the other, and the place of each by name."""
+def places_of(parts: Mapping[str, bytes]) -> dict[str, Place]:
+    """Return the place of each of `parts` by name, as they lie one behind the other."""
     places: dict[str, Place] = {}
     offset = 0
     for name, data in parts.items():
         places[name] = (offset, len(data))
         offset += len(data)
-    return b"".join(parts.values()), places
+    return places
 
 
 def inputs_of(run: PreparedRun, offset: int) -> dict[str, Any]:

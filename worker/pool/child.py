@@ -5,6 +5,7 @@ The parent believes nothing of it but its frames, once they are checked, and its
 """
 
 import gc
+import mmap
 import os
 import resource
 import signal
@@ -23,18 +24,22 @@ from worker.sandbox.apply import SandboxError, Walls, enter
 from worker.sandbox.profile import PROFILES
 
 _JOB, _RESULT, _RULESET, _ROOT = 3, 4, 5, 6
+_PIPES = 4
 _ABOVE = 100
-_ENVELOPE = ("task", "keep")
+_ENVELOPE = ("task", "keep", "shared")
 """What a job's header says to this module; the rest is the task's."""
 
-Task = Callable[[dict[str, Any], bytes, Callable[[dict[str, Any], bytes], None]], dict[str, Any]]
+Task = Callable[[dict[str, Any], Any, Callable[[dict[str, Any], bytes], None]], dict[str, Any]]
+
+"""The body is a memoryview where it is shared, bytes where it is not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Birth:
     """What a new child needs: its walls, its zygote's pid, its pipes.
 
-    The pipes are for jobs, result, stdout and stderr.
+    The pipes are for jobs, result, stdout and stderr; behind them there may be a file that holds
+    the body of its only job.
     """
 
     walls: Walls
@@ -51,10 +56,11 @@ def live(birth: Birth, tasks: ModuleType) -> NoReturn:
     status = 1
     try:
         _reset_signals()
+        shared = _mapped(birth.descriptors[_PIPES:])
         walls = _arrange(birth)
         if not walls.profile.may_run_tools:
             birth.paths.drop()
-        status = _serve(walls, birth.parent_pid, tasks)
+        status = _serve(walls, birth.parent_pid, tasks, shared)
     except BaseException:  # noqa: BLE001 - the parent sees exit status 1 and this text
         traceback.print_exc()
     finally:
@@ -69,13 +75,21 @@ def _reset_signals() -> None:
     os.setsid()
 
 
+def _mapped(descriptors: list[int]) -> memoryview:
+    """Return the bytes of the file among them, read-only; the mapping is never taken back."""
+    if not descriptors:
+        return memoryview(b"")
+    return memoryview(mmap.mmap(descriptors[0], 0, mmap.MAP_SHARED, mmap.PROT_READ))
+
+
 def _arrange(birth: Birth) -> Walls:
     """Give every descriptor its fixed number and close all others."""
     import fcntl
     from dataclasses import replace
 
     job, result, stdout, stderr = (
-        fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ABOVE) for descriptor in birth.descriptors
+        fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
+        for descriptor in birth.descriptors[:_PIPES]
     )
     os.dup2(stdout, 1)
     os.dup2(stderr, 2)
@@ -94,7 +108,7 @@ def _arrange(birth: Birth) -> Walls:
     return walls
 
 
-def _serve(walls: Walls, parent_pid: int, tasks: ModuleType) -> int:
+def _serve(walls: Walls, parent_pid: int, tasks: ModuleType, shared: memoryview) -> int:
     """Wall in, take the job, do it; return the exit status."""
     try:
         enter(walls, parent_pid)
@@ -109,7 +123,7 @@ def _serve(walls: Walls, parent_pid: int, tasks: ModuleType) -> int:
         stays = job.header.get("keep") is True
         if not stays:
             os.close(_JOB)
-        _do(job, profile, tasks)
+        _do(job, shared, profile, tasks)
         if not stays:
             break
         job = None
@@ -119,10 +133,11 @@ def _serve(walls: Walls, parent_pid: int, tasks: ModuleType) -> int:
     return 0
 
 
-def _do(job: frame.Frame, profile: str, tasks: ModuleType) -> None:
+def _do(job: frame.Frame, shared: memoryview, profile: str, tasks: ModuleType) -> None:
     """Run the task that the job names and write its last frame."""
+    body = shared if job.header.get("shared") is True else job.body
     before_s = _usage()["cpu_s"] if job.header.get("keep") is True else 0.0
-    last = _perform(_find(job.header, profile, tasks), job)
+    last = _perform(_find(job.header, profile, tasks), job, body)
     usage = _usage()
     last["usage"] = usage | {"cpu_s": usage["cpu_s"] - before_s}
     try:
@@ -180,7 +195,7 @@ def _find(header: dict[str, Any], profile: str, tasks: ModuleType) -> Task:
     return known[name]
 
 
-def _perform(task: Task, job: frame.Frame) -> dict[str, Any]:
+def _perform(task: Task, job: frame.Frame, body: bytes | memoryview) -> dict[str, Any]:
     """Run the task and return the header of the last frame."""
 
     def send(header: dict[str, Any], body: bytes) -> None:
@@ -188,7 +203,7 @@ def _perform(task: Task, job: frame.Frame) -> dict[str, Any]:
 
     order = {name: value for name, value in job.header.items() if name not in _ENVELOPE}
     try:
-        return {**task(order, job.body, send), "kind": "result"}
+        return {**task(order, body, send), "kind": "result"}
     except MemoryError:
         return _failed("memory_exceeded", "the job needs more memory than a child may have")
     except BaseException as error:  # noqa: BLE001 - user code raises anything, SystemExit too

@@ -16,6 +16,7 @@ from worker.pauses import Pauses
 from worker.pool.child_outcome import KEPT_TASKS, PATIENCE_S, Caps, ChildOutcome, Ending, ended_well
 from worker.pool.child_process import ChildProcess, Job, MoreTime, OnStage
 from worker.pool.held_child import HeldChild
+from worker.pool.shared_bytes import Body, SharedBytes
 from worker.pool.spares import Spares
 from worker.pool.zygote_client import ZygoteClient, ZygoteError, ZygoteToolchain
 from worker.sandbox.profile import PROFILES
@@ -40,16 +41,19 @@ class Outdated(ZygoteError):
 class _Use:
     """Which children a job may have, and where its child goes afterwards."""
 
-    keep: bool
+    keep: bool = False
     """Whether the child may do another job."""
-    lends: bool
+    lends: bool = False
     """Whether that may be anybody's of its kind: those of a session stay in it."""
-    held: HeldChild | None
+    held: HeldChild | None = None
+    shared: SharedBytes | None = None
     fresh: bool = False
     """Whether only a child will do that did nothing before."""
 
     def take(self, spares: Spares, profile: str) -> ChildProcess:
         """Return the child for a job that begins."""
+        if self.shared is not None:
+            return spares.take_with(profile, self.shared.descriptor)
         child = self.held.take(profile) if self.held is not None and not self.fresh else None
         if child is None:
             return spares.take(profile, keep=self.lends, fresh=self.fresh or not self.lends)
@@ -128,7 +132,7 @@ class Pool:
         self,
         profile: str,
         header: dict[str, Any],
-        body: bytes,
+        body: Body,
         *,
         deadline_s: float,
         stages: Collection[str] = (),
@@ -141,16 +145,20 @@ class Pool:
         `stages` are the names that it may send bytes under, each once; a child that sends others
         is ended. `KEPT_TASKS` share children with others of their kind; what does not end well in
         one that did others before is done again in a fresh one. So do the jobs of one
-        `ChildSession`, which brings the child that it `held`. Never raises for anything the child
-        does.
+        `ChildSession`, which brings the child that it `held`. A child whose body is shared is its
+        job's alone. Never raises for anything the child does.
 
         Raises FrameError when the job is too big to send, ZygoteError when no zygote came
         up within the deadline. `more_s` is asked when it is over. When the caller is cancelled the
         child is killed.
         """
-        job = Job(header, body, stages, on_stage, more_s)
-        lends = header.get("task") in KEPT_TASKS and held is None
-        use = _Use(keep=lends or held is not None, lends=lends, held=held)
+        if isinstance(body, SharedBytes):
+            job = Job(header | {"shared": True}, b"", stages, on_stage, more_s)
+            use = _Use(shared=body)
+        else:
+            job = Job(header, body, stages, on_stage, more_s)
+            lends = header.get("task") in KEPT_TASKS and held is None
+            use = _Use(keep=lends or held is not None, lends=lends, held=held)
         started = time.monotonic()
         outcome, was_fresh = await self._run(profile, job, deadline_s, use)
         if not was_fresh and use.is_worth_another(outcome):

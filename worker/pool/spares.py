@@ -4,8 +4,9 @@ import asyncio
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
+from typing import Protocol
 
 from worker.pauses import Pauses
 from worker.pool.child_outcome import ChildOutcome
@@ -19,6 +20,14 @@ Preparing costs CPU time that jobs could use.
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 
+
+class Order(Protocol):
+    """Orders a child of a profile, that maps the file behind a descriptor if one is given."""
+
+    def __call__(self, profile: str, shared: int | None = None) -> ChildProcess:
+        """Return the child, which may be given its job at once."""
+
+
 _log = logging.getLogger(__name__)
 
 
@@ -28,7 +37,7 @@ class Spares:
     Whoever takes one gets a child that has no job yet; only those that are kept are given back.
     """
 
-    def __init__(self, wanted: Mapping[str, int], order: Callable[[str], ChildProcess]) -> None:
+    def __init__(self, wanted: Mapping[str, int], order: Order) -> None:
         self._wanted = wanted
         self._order = order
         self._waiting: dict[str, list[ChildProcess]] = {profile: [] for profile in wanted}
@@ -58,6 +67,11 @@ class Spares:
         best = max(usable, key=lambda child: (child.readiness, child.use.jobs))
         waiting.remove(best)
         return best
+
+    def take_with(self, profile: str, shared: int) -> ChildProcess:
+        """Return a newly ordered child that maps the file behind `shared`: no waiting one does."""
+        self.count_job()
+        return self._order(profile, shared)
 
     def count_job(self) -> None:
         """Count a job that begins, in a child from here or in one that a session holds."""

@@ -106,8 +106,11 @@ class ZygoteClient:
             await self.close()
             raise
 
-    def order(self, profile: str) -> ChildProcess:
-        """Order a child; it can be given its job at once. Raises ZygoteError, ValueError."""
+    def order(self, profile: str, shared: int | None = None) -> ChildProcess:
+        """Order a child; it can be given its job at once. Raises ZygoteError, ValueError.
+
+        It maps the file behind the descriptor `shared`, which stays the caller's to close.
+        """
         if profile not in PROFILES:
             raise ValueError(f"no profile {profile!r}; there are {', '.join(PROFILES)}")
         if self._link is None:
@@ -117,7 +120,8 @@ class ZygoteClient:
         self._children[number] = child
         ends = child.take_ends()
         try:
-            zygote_protocol.send(self._link, {"order": number, "profile": profile}, ends)
+            given = ends if shared is None else [*ends, shared]
+            zygote_protocol.send(self._link, {"order": number, "profile": profile}, given)
         except OSError:
             self._lose()  # it does not read, or is not there
         finally:

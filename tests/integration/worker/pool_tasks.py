@@ -1,5 +1,6 @@
 """Small tasks that show what a pool does with a child's words."""
 
+import os
 import sys
 import time
 
@@ -60,7 +61,33 @@ def touch(profile):
     TOUCHED.append(profile)
 
 
+def look(header, body, send):
+    """Tell what the body is, whether it can be changed, and which descriptors are open."""
+    try:
+        body[0] = 1
+        is_changed = True
+    except TypeError:
+        is_changed = False
+    open_ones = [number for number in range(200) if _is_open(number)]
+    text = bytes(body).decode(errors="replace")
+    return {"type": type(body).__name__, "text": text, "changed": is_changed, "open": open_ones}
+
+
+def _is_open(descriptor):
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def die_of(header, body, send):
+    os.abort()
+
+
 TASKS = {
+    "look": look,
+    "die": die_of,
     "echo": echo,
     "stages": stages,
     "refuse": refuse,
