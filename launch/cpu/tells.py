@@ -36,17 +36,18 @@ class Tells:
         if not values:
             sys.stdout.write(f"{begin}\n")
 
-    def check(self, condition: Array, message: str) -> None:
+    def check(self, condition: Array | bool, message: str) -> None:
         """End the launch unless `condition` holds for every lane of those that take part."""
         words = f"tl.device_assert failed: {message}" if message else "tl.device_assert failed"
         self._refuse(condition, words)
 
-    def assume(self, condition: Array) -> None:
+    def assume(self, condition: Array | bool) -> None:
         """End the launch unless what a kernel has the compiler assume holds."""
         self._refuse(condition, "tl.assume was given something that does not hold")
 
-    def _refuse(self, condition: Array, words: str) -> None:
-        fails = ~condition.reshape(len(condition), -1).all(axis=1)
+    def _refuse(self, condition: Array | bool, words: str) -> None:
+        holds = np.atleast_1d(condition)  # constants are no arrays
+        fails = ~holds.reshape(len(holds), -1).all(axis=1)
         if self._programs.active is not None:
             fails = fails & self._programs.active
         if fails.any():
