@@ -122,9 +122,7 @@ def materialise(
     made = []
     for index, described in enumerate(allocations):
         layout = layouts.get((index, described["name"]))
-        memory = poisoned(described["elements"], stored(described["dtype"]))
-        if described["init"] is not None:
-            _fill(memory, described, layout, body)
+        memory = _memory(described, layout, body)
         output = bool(described["output"]) or index in written
         made.append(Allocation(described["name"], described["dtype"], output, memory))
     return made
@@ -148,18 +146,31 @@ def _filled(described: dict[str, Any], layout: Leaf | None) -> Array:
     return elements
 
 
-def _fill(memory: Array, described: dict[str, Any], layout: Leaf | None, body: bytes) -> None:
-    uploaded = part(body, described["body"]) if described.get("body") else b""
-    count = layout.elements if layout is not None else memory.size
-    try:
-        values = initial_values.elements(described["init"], count, described["dtype"], uploaded)
-    except ValueError as error:
-        message = f"{described['name']}: {error}"
-        raise BadBuffer(message) from error
+def _memory(described: dict[str, Any], layout: Leaf | None, body: bytes) -> Array:
+    """Return the elements of an allocation: poison wherever it says nothing else."""
+    count, kind = described["elements"], stored(described["dtype"])
+    if described["init"] is None:
+        return poisoned(count, kind)
+    values = _values(described, layout, body)
+    if (layout is None or layout.covers(count)) and values.flags.writeable:
+        return values
+    memory = poisoned(count, kind)
     if layout is None:
         memory[:] = values
     else:
         view(memory, layout)[...] = values.reshape(layout.shape)
+    return memory
+
+
+def _values(described: dict[str, Any], layout: Leaf | None, body: bytes) -> Array:
+    """Return the initial elements in the order of their argument. Raises `BadBuffer`."""
+    uploaded = part(body, described["body"]) if described.get("body") else b""
+    count = layout.elements if layout is not None else described["elements"]
+    try:
+        return initial_values.elements(described["init"], count, described["dtype"], uploaded)
+    except ValueError as error:
+        message = f"{described['name']}: {error}"
+        raise BadBuffer(message) from error
 
 
 def view(memory: Array, layout: Leaf) -> Array:

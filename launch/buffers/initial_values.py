@@ -14,6 +14,7 @@ import numpy as np
 from compiler.json_number import read_number
 from launch.buffers import npy
 from launch.buffers.element_types import Array, cast, is_float, stored
+from launch.buffers.random_values import PIECE, random_elements
 
 _LARGEST_SIGNED = 2**63
 
@@ -25,6 +26,7 @@ class BadInitialiser(ValueError):
 def elements(init: dict[str, Any], count: int, dtype: str, uploaded: bytes) -> Array:
     """Return `count` stored elements of `dtype` in logical order, as `init` describes them.
 
+    They are new, but for those of a `tensor`: they may be `uploaded`'s own, and read-only.
     `uploaded` is the `.npy` file of a `tensor`. Raises `BadInitialiser`, and `ValueError` for a
     type or number that is not known.
     """
@@ -32,19 +34,26 @@ def elements(init: dict[str, Any], count: int, dtype: str, uploaded: bytes) -> A
         case "zeros":
             return np.zeros(count, stored(dtype))
         case "ones":
-            return cast(np.ones(count, np.int64), dtype)
+            return _repeated(np.ones(1, np.int64), count, dtype)
         case "full":
-            return cast(np.full(count, _exact(read_number(init["value"]))), dtype)
+            return _repeated(np.atleast_1d(_exact(read_number(init["value"]))), count, dtype)
         case "arange":
-            return cast(_arange(init, count), dtype)
+            return _arange(init, count, dtype)
         case "uniform" | "normal" | "randint":
-            return cast(_random(init, count), dtype)
+            return random_elements(init, count, dtype)
         case "values":
             return _values(init["values"], count, dtype)
         case "tensor":
             return _tensor(uploaded, count, dtype)
     message = f"there is no initialiser {init['kind']!r}"
     raise BadInitialiser(message)
+
+
+def _repeated(value: Array, count: int, dtype: str) -> Array:
+    """Return the one element of `value` so many times."""
+    made = np.empty(count, stored(dtype))
+    made[...] = cast(value, dtype)
+    return made
 
 
 def _exact(number: float) -> Any:
@@ -59,29 +68,21 @@ def _exact(number: float) -> Any:
     raise BadInitialiser(message)
 
 
-def _arange(init: dict[str, Any], count: int) -> Array:
+def _arange(init: dict[str, Any], count: int, dtype: str) -> Array:
+    made = np.empty(count, stored(dtype))
     start, step = read_number(init.get("start", 0)), read_number(init.get("step", 1))
-    if isinstance(start, float) or isinstance(step, float):
-        return float(start) + float(step) * np.arange(count, dtype=np.float64)
-    positions = np.arange(count, dtype=np.int64)
-    first, distance = _exact(start).astype(np.int64), _exact(step).astype(np.int64)
-    with np.errstate(over="ignore"):
-        values: Array = first + distance * positions
-    return values
-
-
-def _random(init: dict[str, Any], count: int) -> Array:
-    generator = np.random.Generator(np.random.Philox(int(read_number(init["seed"]))))
-    if init["kind"] == "uniform":
-        low, high = read_number(init.get("low", 0)), read_number(init.get("high", 1))
-        return generator.uniform(float(low), float(high), count)
-    if init["kind"] == "normal":
-        mean, std = read_number(init.get("mean", 0)), read_number(init.get("std", 1))
-        return generator.normal(float(mean), float(std), count)
-    low, high = int(read_number(init["low"])), int(read_number(init["high"]))
-    if high > _LARGEST_SIGNED:
-        return generator.integers(low, high, count, np.uint64)
-    return generator.integers(low, high, count, np.int64)
+    is_float = isinstance(start, float) or isinstance(step, float)
+    first, distance = (
+        (float(start), float(step))
+        if is_float
+        else (_exact(start).astype(np.int64), _exact(step).astype(np.int64))
+    )
+    for begin in range(0, count, PIECE):
+        piece = made[begin : begin + PIECE]
+        positions = np.arange(begin, begin + piece.size, dtype=np.float64 if is_float else np.int64)
+        with np.errstate(over="ignore"):
+            piece[...] = cast(first + distance * positions, dtype)
+    return made
 
 
 def _values(values: Any, count: int, dtype: str) -> Array:

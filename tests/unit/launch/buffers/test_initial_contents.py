@@ -71,3 +71,22 @@ def test_an_upload_of_another_size():
 def test_an_unknown_kind():
     with pytest.raises(BadInitialiser, match="no initialiser 'random'"):
         made("random")
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16", "i8", "i64", "u64", "i1"])
+@pytest.mark.parametrize(
+    ("start", "step"), [(0, 1), (-7, 3), (2**63 - 5, 2**62), (0.25, 1 / 3), (1e300, -1e299)]
+)
+def test_a_long_arange_is_made_in_pieces(dtype, start, step, monkeypatch):
+    init = {"kind": "arange", "start": start, "step": step}
+    whole = initial_values.elements(init, 50, dtype, b"")
+    monkeypatch.setattr(initial_values, "PIECE", 7)
+
+    assert initial_values.elements(init, 50, dtype, b"").tobytes() == whole.tobytes()
+
+
+def test_elements_are_new_each_time():
+    for init in ({"kind": "full", "value": 1}, {"kind": "zeros"}, {"kind": "ones"}):
+        first = initial_values.elements(init, 3, "i32", b"")
+        first[:] = 9
+        assert initial_values.elements(init, 3, "i32", b"").tolist() != [9, 9, 9]

@@ -1,0 +1,123 @@
+"""Elements made piece by piece, or on threads, are those of one generator asked once."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from launch.buffers import random_values
+from launch.buffers.element_types import STORED, cast
+from launch.buffers.random_values import random_elements
+
+finite = st.floats(-1e6, 1e6)
+integers = st.integers(-(2**63), 2**64)
+inits = st.one_of(
+    st.just({"kind": "uniform"}),
+    st.tuples(finite, finite).map(
+        lambda ends: {"kind": "uniform", "low": min(ends), "high": max(ends)}
+    ),
+    st.fixed_dictionaries(
+        {"kind": st.just("normal")}, optional={"mean": finite, "std": st.floats(0, 1e6)}
+    ),
+    st.tuples(st.integers(-(2**63), 2**63), st.integers(1, 2**63)).map(
+        lambda ends: {
+            "kind": "randint", "low": ends[0], "high": min(ends[0] + ends[1], 2**63)
+        } if ends[0] < 2**63 else {"kind": "randint", "low": 0, "high": 2**64}
+    ),
+)  # fmt: skip
+
+
+def at_once(init, count, dtype):
+    """The definition."""
+    generator = np.random.Generator(np.random.Philox(init["seed"]))
+    match init["kind"]:
+        case "uniform":
+            wide = generator.uniform(init.get("low", 0.0), init.get("high", 1.0), count)
+        case "normal":
+            wide = generator.normal(init.get("mean", 0.0), init.get("std", 1.0), count)
+        case "randint":
+            kind = np.uint64 if init["high"] > 2**63 else np.int64
+            wide = generator.integers(init["low"], init["high"], count, kind)
+    return cast(wide, dtype)
+
+
+def same_bits(one, other):
+    return one.dtype == other.dtype and one.tobytes() == other.tobytes()
+
+
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(inits, st.integers(0, 2**64 - 1), st.sampled_from(sorted(STORED)), st.integers(0, 100))
+def test_pieces_are_of_one_stream(monkeypatch, init, seed, dtype, count):
+    monkeypatch.setattr(random_values, "PIECE", 7)
+    described = {**init, "seed": seed}
+
+    assert same_bits(random_elements(described, count, dtype), at_once(described, count, dtype))
+
+
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.integers(0, 2**64 - 1), st.sampled_from(sorted(STORED)), st.integers(0, 200),
+    st.integers(1, 9),
+)  # fmt: skip
+def test_threads_begin_in_the_middle_of_the_stream(monkeypatch, seed, dtype, count, threads):
+    monkeypatch.setattr(random_values, "PIECE", 7)
+    monkeypatch.setattr(random_values, "SPAN", 10)
+    monkeypatch.setattr(random_values, "_threads", lambda: threads)
+    init = {"kind": "uniform", "seed": seed, "low": -3, "high": 5}
+
+    assert same_bits(random_elements(init, count, dtype), at_once(init, count, dtype))
+
+
+@pytest.mark.parametrize("count", [1, 100])
+@pytest.mark.parametrize(
+    "init",
+    [
+        {"kind": "uniform", "low": 2, "high": 1},
+        {"kind": "normal", "std": -1},
+        {"kind": "randint", "low": 3, "high": 3},
+    ],
+)
+def test_what_is_no_distribution_is_refused(init, count):
+    with pytest.raises(ValueError, match=r"high|low|scale"):
+        random_elements({**init, "seed": 1}, count, "fp32")
+
+
+def test_a_large_uniform_is_made_on_several_threads(monkeypatch):
+    monkeypatch.setattr(random_values, "_threads", lambda: 3)
+    begun = {}
+    draw_of = random_values._draw_of
+
+    def noted(init, start=0):
+        begun[start] = threading.current_thread()
+        return draw_of(init, start)
+
+    monkeypatch.setattr(random_values, "_draw_of", noted)
+    init = {"kind": "uniform", "seed": 9}
+    made = random_elements(init, 3 * random_values.SPAN + 1, "fp32")
+
+    assert len(begun) == 3
+    assert threading.main_thread() not in begun.values()
+    assert same_bits(made, at_once(init, made.size, "fp32"))
+
+
+@pytest.mark.parametrize("why", ["no thread", "no word of processors"])
+def test_behind_walls_one_thread_makes_the_same(monkeypatch, why):
+    def refuse(*_, **__):
+        raise RuntimeError("can't start new thread") if why == "no thread" else PermissionError
+
+    if why == "no thread":
+        monkeypatch.setattr(random_values, "_threads", lambda: 2)
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+    else:
+        monkeypatch.setattr(os, "sched_getaffinity", refuse)
+    init = {"kind": "uniform", "seed": 9}
+    count = 2 * random_values.SPAN
+
+    assert same_bits(random_elements(init, count, "bf16"), at_once(init, count, "bf16"))
