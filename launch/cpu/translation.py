@@ -3,36 +3,61 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from functools import lru_cache
 
 from compiler.back import ir_module, locations
 from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Failure, Span, diagnostic
+from compiler.messages.orders import IrBounds
 from compiler.numpy_module.generic_form import module_of
 from compiler.numpy_module.module_text import Kernel
 from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.run_form import RunForm, run_form
 from compiler.numpy_module.task import generic_form
+from compiler.target import Target
 from launch.messages import RunOrder
 
 _PLACE = re.compile(r"(.+), line (\d+)")
 
 
 def translated(order: RunOrder, text: str) -> RunForm:
-    """Return the run form of the IR `text`.
+    """Return the run form of the IR `text`; the last one is remembered, for the next case of it.
 
     Raises `Failure`: `needs_gpu` with the line of what NumPy cannot stand for, `out_of_resources`.
     """
-    ir_module.check_size(text, order.stage, order.ir_bounds)
+    stepping = order.trace is not None and order.trace.values
+    files, parameters = tuple(order.files), tuple(order.parameters)
+    what = _Translation(text, order.stage, order.target, files, parameters, stepping)
+    return _form_of(what, order.ir_bounds)
+
+
+@dataclass(frozen=True)
+class _Translation:
+    """All that a run form hangs on."""
+
+    text: str
+    stage: str
+    target: Target
+    files: tuple[str, ...]
+    parameters: tuple[str, ...]
+    stepping: bool
+
+
+@lru_cache(maxsize=1)
+def _form_of(what: _Translation, bounds: IrBounds) -> RunForm:
+    ir_module.check_size(what.text, what.stage, bounds)
     try:
-        generic, symbol = generic_form(text, order.target, order.stage)
-        generic = locations.with_path(generic, KERNEL_FOLDER + _own_file(order))
-        kernel = Kernel(symbol, order.stage, order.parameters)
-        stepping = order.trace is not None and order.trace.values
-        files = dict.fromkeys(order.files, "")
-        return run_form(module_of(generic), kernel, files, stepping=stepping)
+        generic, symbol = generic_form(what.text, what.target, what.stage)
+        # posted IR that names no places is its own
+        own_file = what.files[0] if what.files else USER_FILE
+        generic = locations.with_path(generic, KERNEL_FOLDER + own_file)
+        kernel = Kernel(symbol, what.stage, what.parameters)
+        files = dict.fromkeys(what.files, "")
+        return run_form(module_of(generic), kernel, files, stepping=what.stepping)
     except Untranslatable as refusal:
         raise needs_gpu(refusal) from None
     except RecursionError:
-        raise needs_gpu(Untranslatable("its structure is nested too deeply")) from None
+        raise needs_gpu(Untranslatable("a kernel that is nested so deeply")) from None
 
 
 def needs_gpu(refusal: Untranslatable) -> Failure:
@@ -44,8 +69,3 @@ def needs_gpu(refusal: Untranslatable) -> Failure:
     match = _PLACE.fullmatch(refusal.place)
     span = Span(match[1], int(match[2])) if match else None
     return Failure("needs_gpu", "ttir", message, [diagnostic("error", "ttir", message, span=span)])
-
-
-def _own_file(order: RunOrder) -> str:
-    """Return the file whose text IR is that says no places itself: posted IR is its own."""
-    return order.files[0] if order.files else USER_FILE

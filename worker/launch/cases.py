@@ -90,6 +90,10 @@ class Cases:
         if self._job.compile_job.source is not None:
             await self._sources.read(self._job.compile_job)
 
+    def close(self) -> None:
+        """End the children of this launch alone."""
+        self._cpu.close()
+
     async def keep(self) -> None:
         """Leave for others what was compiled on the way. Raises StoreUnavailable."""
         await self._cpu.irs.keep()

@@ -23,6 +23,7 @@ from worker.launch.kernel_ir import IrFailed, KernelIr, KernelIrs
 from worker.launch.kernel_source import KernelSources, detail_of
 from worker.launch.launch_children import Children
 from worker.launch.run import Deadline, PreparedRun, RunResult, not_run
+from worker.pool.session import ChildSession
 
 DOES_NOT_COMPILE = "does_not_compile"
 WARNING = "warning"
@@ -49,6 +50,15 @@ class CpuDevice:
     compilation: Compilation | None = None
     compile_ms: float = 0.0
     _printed: set[str] = field(default_factory=set)
+    _session: ChildSession = field(init=False)
+    """Of the children that run IR: one for all cases, if each ends well."""
+
+    def __post_init__(self) -> None:
+        self._session = ChildSession(self.children.kernels)
+
+    def close(self) -> None:
+        """End its children: the launch is over."""
+        self._session.close()
 
     async def run(
         self,
@@ -89,7 +99,7 @@ class CpuDevice:
         trace: TraceRequest | None,
     ) -> RunResult:
         return await run_on_cpu(
-            self.children.kernels,
+            self._session,
             job,
             ir,
             run,

@@ -14,12 +14,12 @@ from worker.launch.cpu_outcome import result_of, stages_of
 from worker.launch.kernel_ir import KernelIr
 from worker.launch.run import Deadline, PreparedRun, RunResult, inputs_of
 from worker.pool.child_outcome import Ending
-from worker.pool.pool import Pool
 from worker.pool.retry import run_task
+from worker.pool.session import ChildSession
 
 
 async def run_on_cpu(
-    pool: Pool,
+    session: ChildSession,
     job: CompileJob,
     ir: KernelIr,
     run: PreparedRun,
@@ -49,7 +49,7 @@ async def run_on_cpu(
     )
     limit_s = deadline.limit_s(timeout_s)
     outcome = await run_task(
-        pool,
+        session,
         order.profile,
         header_of(order),
         ir.text + run.uploads,

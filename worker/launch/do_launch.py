@@ -135,6 +135,7 @@ class _LaunchRun:
             results = await self._results(resolved)
         finally:
             self._references.close()
+            self.cases.close()
         await self._files.save_digests(self._context.launches)
         launch = self._on_device(
             amended(new_launch(self._job, "completed"), stdout=self._files.stdout)
