@@ -15,7 +15,7 @@ from launch.request.launched_kernel import LaunchedKernel
 from launch.request.reference_request import Key, Reference
 from launch.request.request_part import ReadLater, RequestPart
 
-Check = Literal["memcheck", "racecheck", "initcheck", "determinism"]
+Check = Literal["memcheck", "racecheck", "initcheck", "determinism", "differential"]
 ReturnMode = Literal["none", "summary", "values", "tensor"]
 
 MAX_CASES = 100
@@ -133,7 +133,7 @@ class LaunchRequest(RequestPart):
     )
     timing: TimingRequest | None = Field(default=None, description="on GPUs only")
     checks: list[Check] = Field(
-        default_factory=list, max_length=4, description="what else to look for, each in a run more"
+        default_factory=list, max_length=5, description="what else to look for, each in a run more"
     )
     profile: bool = Field(default=False, description="on GPUs: one run more under a profiler")
     isolation: Literal["caller", "process"] = Field(

@@ -48,7 +48,7 @@ _OF_ENDINGS = {
     RunEnding.OUT_OF_MEMORY: Verdict.OUT_OF_MEMORY,
     RunEnding.CRASHED: Verdict.CRASHED,
 }
-_OF_FINDINGS = frozenset(
+OF_FINDINGS = frozenset(
     {
         Verdict.ILLEGAL_ACCESS,
         Verdict.OUT_OF_BOUNDS,
@@ -59,6 +59,7 @@ _OF_FINDINGS = frozenset(
         Verdict.INPUT_MODIFIED,
     }
 )
+"""The verdicts that are kinds of findings."""
 CHECK_INCOMPLETE = "check_incomplete"
 """The finding that a check which was asked for did not get to its end: nothing has passed then."""
 GOOD = frozenset({Verdict.PASSED, Verdict.NOT_CHECKED})
@@ -100,7 +101,7 @@ def _applying(evidence: Evidence) -> set[Verdict]:
         Verdict.NONDETERMINISTIC: asked and evidence.deterministic is False,
         Verdict.PASSED: bool(evidence.matches) and CHECK_INCOMPLETE not in evidence.findings,
     }
-    found = {Verdict(kind) for kind in evidence.findings & _OF_FINDINGS}
+    found = {Verdict(kind) for kind in evidence.findings & OF_FINDINGS}
     if evidence.ending in _OF_ENDINGS:
         found.add(_OF_ENDINGS[evidence.ending])
     return found | {verdict for verdict, applies in holds.items() if applies}

@@ -10,7 +10,6 @@ from compiler.job import CompileJob
 from compiler.parameter_binding import BindingFailed
 from compiler.problem import Problem, failure_problem
 from compiler.rejection import RequestRejected
-from compiler.resolution import specialized_job
 from launch.request.case import Case, seeds_of
 from launch.request.grid import parse_grid
 from launch.request.launch_job import LaunchJob
@@ -22,9 +21,10 @@ from store.blobs import Blobs
 from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
 from worker.launch.comparison import Actual, Compared, NotCompared, compare, not_checked
-from worker.launch.cpu_device import CpuDevice, warning_finding
-from worker.launch.gpu_run import GpuContext, run_on_gpu
+from worker.launch.cpu_device import CpuDevice
+from worker.launch.gpu_run import GpuContext
 from worker.launch.kernel_ir import KernelIrs
+from worker.launch.kernel_runs import KernelRuns
 from worker.launch.kernel_source import KernelSources
 from worker.launch.launch_children import Children
 from worker.launch.launch_files import LaunchFiles
@@ -59,7 +59,7 @@ class CaseContext:
 
 
 class Cases:
-    """Runs cases; `compilation` is that of the last one, on the CPU of one that failed."""
+    """Runs the cases of one launch."""
 
     def __init__(
         self,
@@ -76,11 +76,19 @@ class Cases:
         self._files = files
         self._sources = KernelSources(context.compiling, deadline)
         irs = KernelIrs(context.compiling, deadline, self._sources)
-        self._cpu = CpuDevice(
-            context.children, context.compiling, request, deadline, self._sources, irs
-        )
-        self.compilation: Compilation | None = None
-        self.compile_ms = 0.0
+        cpu = CpuDevice(context.children, context.compiling, request, deadline, self._sources, irs)
+        pool = context.children.kernels
+        self._runs = KernelRuns(job, request, cpu, context.gpu, deadline, pool)
+
+    @property
+    def compilation(self) -> Compilation | None:
+        """That of the last case, on the CPU device of one that failed."""
+        return self._runs.compilation
+
+    @property
+    def compile_ms(self) -> float:
+        """What compiling took, of all cases together."""
+        return self._runs.compile_ms
 
     async def prepare(self) -> None:
         """Find the kernel that all cases run in its source; there is none of IR.
@@ -92,11 +100,11 @@ class Cases:
 
     def close(self) -> None:
         """End the children of this launch alone."""
-        self._cpu.close()
+        self._runs.close()
 
     async def keep(self) -> None:
         """Leave for others what was compiled on the way. Raises StoreUnavailable."""
-        await self._cpu.irs.keep()
+        await self._runs.keep()
 
     async def run(self, case: Case) -> CaseResult:
         """Return what came of a case: a verdict, or a problem where it could not be run."""
@@ -115,7 +123,7 @@ class Cases:
     async def _result(self, case: Case) -> CaseResult:
         run = await self._bind(self._job.compile_job, case)
         result, expected = await _together(
-            self._run(self._job.compile_job, run), self._expect(case, run)
+            self._runs.run(self._job.compile_job, run, case.reference), self._expect(case, run)
         )
         self._files.add_stdout(result.stdout)
         if result.problem is not None:
@@ -148,28 +156,6 @@ class Cases:
             raise BindingFailed("evicted", f"the tensor {digest} is gone; upload it again", "init")
         return data
 
-    async def _run(self, job: CompileJob, run: PreparedRun) -> RunResult:
-        gpu, request = self._context.gpu, self._request
-        if self._job.infers:
-            job = specialized_job(job, run.inferred)
-        if gpu is None:
-            return await self._run_on_cpu(job, run)
-        result, self.compilation, ms = await run_on_gpu(
-            gpu, self._job, request, job, run, self._deadline
-        )
-        self.compile_ms += ms
-        if result.problem is None and self.compilation is not None:
-            found = self.compilation.diagnostics
-            result.findings += [warning_finding(each) for each in found if each.is_warning]
-        return result
-
-    async def _run_on_cpu(self, job: CompileJob, run: PreparedRun) -> RunResult:
-        request, before_ms = self._request, self._cpu.compile_ms
-        result = await self._cpu.run(job, run, checks=request.checks, trace=request.trace)
-        self.compile_ms += self._cpu.compile_ms - before_ms
-        self.compilation = self._cpu.compilation
-        return result
-
     async def _expect(self, case: Case, run: PreparedRun) -> Expected | None:
         reference = case.reference
         if reference is None:
@@ -189,13 +175,7 @@ class Cases:
             run = await self._bind(job, replace(case, bound=bound, grid=grid))
         except (BindingFailed, RequestRejected, CompilationFailed) as error:
             return no_reference(f"the reference's kernel cannot be run: {error}")
-        if self._context.gpu is None:
-            return of_kernel(await self._cpu.run(job, run), run)
-        result, _, ms = await run_on_gpu(
-            self._context.gpu, self._job, self._request, job, run, self._deadline, plain=True
-        )
-        self.compile_ms += ms
-        return of_kernel(result, run)
+        return of_kernel(await self._runs.run_reference(job, run), run)
 
     async def _judge(
         self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None

@@ -141,20 +141,41 @@ class CpuDevice:
         trace: TraceRequest | None,
     ) -> RunResult | None:
         """Return a run in the interpreter if it was asked for and can be."""
-        asked = self.request.fallback == "interpret" and failure.slug in _INTERPRETABLE
-        if not asked or job.source is None:
+        if self.request.fallback != "interpret" or failure.slug not in _INTERPRETABLE:
             return None
-        cut = (await self.sources.read(job)).cut
-        timeout_s = self.request.timeout_s
-        pool = self.children.kernels
-        result = await interpret(
-            pool, job, cut, run, timeout_s, self.deadline, checks=checks, trace=trace
-        )
+        result = await self.interpret(job, run, checks=checks, trace=trace)
+        if result is None:
+            return None
         if result.problem is not None:
             return result if result.problem.slug in _NOT_OF_THE_LANGUAGE else None
         why = f"It ran in Triton's interpreter, since it does not compile: {detail_of(failure)}"
         result.findings.append(_finding(failure, why))
         return result
+
+    @staticmethod
+    def interpreted(result: RunResult) -> bool:
+        """Whether it was Triton's interpreter that ran the kernel, as it does not compile."""
+        return any(finding.kind == DOES_NOT_COMPILE for finding in result.findings)
+
+    async def interpret(
+        self,
+        job: CompileJob,
+        run: PreparedRun,
+        *,
+        checks: Sequence[str] = (),
+        trace: TraceRequest | None = None,
+    ) -> RunResult | None:
+        """Run the source of `job` in Triton's interpreter; None: posted IR has none.
+
+        Raises DeadlinePassed.
+        """
+        if job.source is None:
+            return None
+        cut = (await self.sources.read(job)).cut
+        pool, timeout_s = self.children.kernels, self.request.timeout_s
+        return await interpret(
+            pool, job, cut, run, timeout_s, self.deadline, checks=checks, trace=trace
+        )
 
 
 def _finding(failure: CompilationFailed, message: str) -> Finding:

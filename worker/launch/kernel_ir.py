@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from compiler.compilation import amended
 from compiler.diagnostic import Diagnostic, diagnostic
 from compiler.job import CompileJob
 from compiler.request import IrText
@@ -81,7 +82,7 @@ class KernelIrs:
     async def _of_source(self, job: CompileJob, progress: Progress) -> KernelIr:
         kernel = await self._sources.read(job)
         _refuse_gluon(kernel)
-        job = checked(job).model_copy(update={"stop_after": _SOURCE})
+        job = amended(checked(job), stop_after=_SOURCE)
         limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
         run = self._compiling.run_of(self._compiling.tasks_of(job, progress, limit))
         binding = run.bind(kernel.cut)
@@ -104,7 +105,7 @@ class KernelIrs:
         assert ir is not None
         if ir.language != "ttir":
             raise _needs_gpu_for_layouts(ir)
-        job = job.model_copy(update={"stop_after": "ttir"})
+        job = amended(job, stop_after="ttir")
         limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
         run = self._compiling.run_of(self._compiling.tasks_of(job, progress, limit))
         await run.lower_posted(ir)
@@ -140,7 +141,7 @@ def checked(job: CompileJob) -> CompileJob:
     overflow = bool(options.get("debug")) and options.get("sanitize_overflow") is not False
     added = {"debug": True, "sanitize_overflow": overflow}
     known = {name: value for name, value in added.items() if name in options}
-    return job.model_copy(update={"options": options | known})
+    return amended(job, options=options | known)
 
 
 def runtime_paths(path: str, kind: Any) -> Iterator[str]:
