@@ -59,11 +59,14 @@ class LaunchMembers(KernelMembers, total=False):
     """By output: `none`, `summary`, `values`, or `tensor` for `launches.output`."""
     timing: Mapping[str, Any]
     checks: Sequence[str]
-    """`memcheck`, `racecheck`, `initcheck`, `determinism`."""
+    """`memcheck`, `racecheck`, `initcheck`, `determinism`, `differential`."""
     profile: bool
     isolation: str
     trace: Mapping[str, Any]
-    """On the CPU device: whose memory accesses to record, for `launches.trace`."""
+    """On the CPU device: whose memory accesses to record, for `launches.trace`.
+
+    With `{"values": True}` also what each of their operations makes.
+    """
     fallback: str
     """On the CPU device: `interpret` runs what does not compile in Triton's interpreter."""
     timeout_s: float

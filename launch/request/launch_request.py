@@ -75,13 +75,18 @@ class TimingRequest(RequestPart):
 
 
 class TraceRequest(RequestPart):
-    """Which programs' memory accesses to record."""
+    """Which programs' memory accesses to record, and whether what their operations make, too."""
 
     programs: Annotated[
         list[Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1, max_length=3)]],
         Field(min_length=1, max_length=64),
     ] = Field(default_factory=lambda: [[0, 0, 0]])
     max_accesses: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
+    values: bool = Field(
+        default=False,
+        description="record each operation's value, too, to step through the kernel; as many as "
+        "max_accesses at most",
+    )
 
 
 class CaseRequest(RequestPart):

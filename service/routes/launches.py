@@ -205,9 +205,16 @@ async def get_output(request: Request, launch_id: str, argument: str, case: int 
     return await _answer_file(request, state, stored, f"{case}/{argument}", "application/x-npy")
 
 
-@router.get("/{launch_id}/trace", summary="The memory accesses of the traced programs")
+@router.get(
+    "/{launch_id}/trace",
+    summary="The memory accesses of the traced programs, and the values of their operations",
+)
 async def get_trace(request: Request, launch_id: str, case: int = 0) -> Response:
-    """Answer `{"accesses": [...], "truncated": ...}` of an interpreter launch with `trace`."""
+    """Answer `{"accesses": [...], "truncated": ...}` of a launch on the CPU device with `trace`.
+
+    With `values` there are `steps` and `steps_truncated` beside them: of each operation its line,
+    name, type, shape and first elements.
+    """
     state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     stored = await _find_owned(state, caller, launch_id)

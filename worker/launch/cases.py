@@ -77,8 +77,7 @@ class Cases:
         self._sources = KernelSources(context.compiling, deadline)
         irs = KernelIrs(context.compiling, deadline, self._sources)
         cpu = CpuDevice(context.children, context.compiling, request, deadline, self._sources, irs)
-        pool = context.children.kernels
-        self._runs = KernelRuns(job, request, cpu, context.gpu, deadline, pool)
+        self._runs = KernelRuns(job, request, cpu, context.gpu, deadline)
 
     @property
     def compilation(self) -> Compilation | None:

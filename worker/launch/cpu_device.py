@@ -50,15 +50,13 @@ class CpuDevice:
     compilation: Compilation | None = None
     compile_ms: float = 0.0
     _printed: set[str] = field(default_factory=set)
-    _session: ChildSession = field(init=False)
+    _session: ChildSession | None = None
     """Of the children that run IR: one for all cases, if each ends well."""
-
-    def __post_init__(self) -> None:
-        self._session = ChildSession(self.children.kernels)
 
     def close(self) -> None:
         """End its children: the launch is over."""
-        self._session.close()
+        if self._session is not None:
+            self._session.close()
 
     async def run(
         self,
@@ -98,6 +96,7 @@ class CpuDevice:
         checks: Sequence[str],
         trace: TraceRequest | None,
     ) -> RunResult:
+        self._session = self._session or ChildSession(self.children.kernels)
         return await run_on_cpu(
             self._session,
             job,

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from compiler.job import CompileJob
 from compiler.messages.orders import IrBounds
 from compiler.messages.wire import header_of
-from launch.messages import RunOrder, TraceOrder
+from launch.messages import RunOrder
 from launch.request.launch_request import TraceRequest
 from worker.launch.cpu_outcome import result_of, stages_of
 from worker.launch.kernel_ir import KernelIr
-from worker.launch.run import Deadline, PreparedRun, RunResult, inputs_of
+from worker.launch.run import Deadline, PreparedRun, RunResult, inputs_of, traced
 from worker.pool.child_outcome import Ending
 from worker.pool.retry import run_task
 from worker.pool.session import ChildSession
@@ -43,7 +43,7 @@ async def run_on_cpu(
         parameters=ir.parameters,
         grid=run.grid,
         checks=checks,
-        trace=None if trace is None else TraceOrder(**trace.model_dump(mode="json")),
+        trace=traced(trace),
         batch_elements=batch_elements,
         ir_bounds=ir_bounds,
     )

@@ -12,7 +12,7 @@ from launch.messages import InterpretOrder, TraceOrder
 from launch.request.launch_request import TraceRequest
 from worker.compile.reports import SliceReport
 from worker.launch.cpu_outcome import result_of, stages_of
-from worker.launch.run import Deadline, PreparedRun, RunResult, inputs_of
+from worker.launch.run import Deadline, PreparedRun, RunResult, inputs_of, traced
 from worker.pool.child_outcome import Ending
 from worker.pool.pool import Pool
 from worker.pool.retry import run_task
@@ -31,8 +31,7 @@ async def interpret(
 ) -> RunResult:
     """Run the kernel of `job`, whose slice is `cut`. Raises DeadlinePassed."""
     source = (cut.opinion or cut.slice).encode()
-    traced = None if trace is None else TraceOrder(**trace.model_dump(mode="json"))
-    order = _order_of(job, cut, run, len(source), checks, traced)
+    order = _order_of(job, cut, run, len(source), checks, traced(trace))
     limit_s = deadline.limit_s(timeout_s)
     outcome = await run_task(
         pool,

@@ -20,7 +20,6 @@ from worker.launch.differential import (
 )
 from worker.launch.gpu_run import GpuContext, run_on_gpu
 from worker.launch.run import Deadline, PreparedRun, RunResult
-from worker.pool.pool import Pool
 
 
 class KernelRuns:
@@ -36,11 +35,10 @@ class KernelRuns:
         cpu: CpuDevice,
         gpu: GpuContext | None,
         deadline: Deadline,
-        comparing: Pool,
     ) -> None:
         self._job, self._request = job, request
         self._cpu, self._gpu = cpu, gpu
-        self._deadline, self._comparing = deadline, comparing
+        self._deadline = deadline
         self._gpu_compile_ms = 0.0
         self.compilation: Compilation | None = None
 
@@ -61,9 +59,8 @@ class KernelRuns:
         result = await (self._on_cpu(job, run) if self._gpu is None else self._on_gpu(job, run))
         if DIFFERENTIAL in self._request.checks and result.problem is None:
             name, others = self._others(job, run, result)
-            result.findings += await disagreements(
-                self._comparing, run, result, name, others, reference
-            )
+            pool = self._cpu.children.kernels
+            result.findings += await disagreements(pool, run, result, name, others, reference)
         return result
 
     async def run_reference(self, job: CompileJob, run: PreparedRun) -> RunResult:

@@ -9,10 +9,11 @@ from typing import Any
 from compiler.constexpr import Value
 from compiler.problem import Problem
 from compiler.specialization import Specialization
-from launch.messages import Finding, Place
+from launch.messages import Finding, Place, TraceOrder
 from launch.request.bound_arguments import BoundArguments, Buffer
 from launch.request.element import ITEM_BYTES
 from launch.request.launch_record import Profile, Timing
+from launch.request.launch_request import TraceRequest
 from launch.request.verdict import RunEnding
 
 
@@ -131,3 +132,11 @@ def inputs_of(run: PreparedRun, offset: int) -> dict[str, Any]:
         if allocation["body"] is not None:
             allocation["body"] = [offset + allocation["body"][0], allocation["body"][1]]
     return {**dumped, "constexprs": run.constexprs}
+
+
+def traced(trace: TraceRequest | None) -> TraceOrder | None:
+    """Return what a child is told of the programs to trace: axes that are not named are 0."""
+    if trace is None:
+        return None
+    programs = [[*program, 0, 0][:3] for program in trace.programs]
+    return TraceOrder(programs=programs, max_accesses=trace.max_accesses, values=trace.values)

@@ -64,7 +64,10 @@ class AsyncLaunches:
         return (await self._connection.send(request)).content
 
     async def trace(self, launch_id: str, *, case: int = 0) -> dict[str, Any]:
-        """Return the memory accesses of the programs that were to be traced."""
+        """Return the memory accesses of the programs that were to be traced, as `accesses`.
+
+        With `values` in the launch's `trace` also what each operation made, as `steps`.
+        """
         path = f"{_path(launch_id)}/trace"
         request = Request("GET", path, query=_case(case), repeatable=True)
         return read(dict[str, Any], await self._connection.send(request))

@@ -1,5 +1,6 @@
 """`tritonc launch`: the report to standard output, what the kernel printed to standard error."""
 
+import json
 import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping
@@ -29,6 +30,9 @@ def run(given: Namespace, client: Client) -> bool:
     for name, path in saved.items():
         if name in launch.outputs:
             write(client.launches.output(launch.id, name), path)
+    if given.step and launch.verdict is not None:
+        trace = client.launches.trace(launch.id)
+        write(json.dumps(trace, indent=1).encode() + b"\n", given.step[1])
     if given.json:
         write_json(launch.raw)
     else:
@@ -64,6 +68,7 @@ def _members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
         "returns": dict(given.returns) | dict.fromkeys(dict(given.save), "tensor"),
         "checks": given.check,
         "fallback": "interpret" if given.interpret else None,
+        "trace": _trace(given.step),
         "timing": {} if given.time else None,
         "timeout_s": given.timeout_s,
     }
@@ -89,6 +94,19 @@ def _reference(given: Namespace) -> dict[str, Any]:
     source = {"source": read(given.reference)} if given.reference else {}
     bounds = {"rtol": given.rtol, "atol": given.atol}
     return source | {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+def _trace(step: tuple[str, str] | None) -> dict[str, Any] | None:
+    """Return what traces the program that a step names, with its values.
+
+    Raises ArgumentTypeError for what is no program.
+    """
+    if step is None:
+        return None
+    program = step[0].split(",")
+    if not all(axis.isdecimal() for axis in program):
+        raise ArgumentTypeError(f"--step {step[0]}: a program is written as 0, or as 0,0,0")
+    return {"programs": [[int(axis) for axis in program]], "values": True}
 
 
 def _device(word: str | None) -> Any:

@@ -46,6 +46,30 @@ def test_launch_posts_what_the_flags_say(tritond: FakeTritond, kernel: str):
     }
 
 
+def test_interpret_asks_for_the_fallback(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(launch())
+
+    run(tritond, "launch", kernel, *INTERPRETER, "--interpret")
+
+    assert tritond.posted["fallback"] == "interpret"
+
+
+def test_a_program_is_stepped_through_into_a_file(tritond: FakeTritond, kernel: str):
+    trace = {"accesses": [], "truncated": False, "steps": [], "steps_truncated": False}
+    tritond.will_answer(launch())
+    tritond.will_answer(trace)
+
+    assert run(tritond, "launch", kernel, *INTERPRETER, "--step", "1,0=steps.json") == 0
+
+    posted = json.loads(tritond.requests[0].content)
+    assert posted["trace"] == {"programs": [[1, 0]], "values": True}
+    assert json.loads(Path("steps.json").read_text()) == trace
+
+
+def test_what_is_no_program_cannot_be_stepped_through(tritond: FakeTritond, kernel: str):
+    assert run(tritond, "launch", kernel, *INTERPRETER, "--step", "first=steps.json") == 2
+
+
 def test_a_device_is_named_by_its_target_and_timed_if_asked(tritond: FakeTritond, kernel: str):
     tritond.will_answer(launch())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.integration.service.launches import bodies
@@ -213,3 +214,19 @@ def test_inline_assembly_needs_a_gpu_at_its_line(launch: Launch) -> None:
     assert (answer["state"], answer["problem"]["slug"]) == ("failed", "needs_gpu")
     number = answer["problem"]["detail"].removeprefix("user.py:").partition(":")[0]
     assert "inline_asm" in body["compilation"]["source"].splitlines()[int(number) - 1]
+
+
+def test_a_trace_with_values_steps_through_a_kernel(http: httpx.Client, launch: Launch) -> None:
+    body = kernel(
+        "tl.store(z_ptr + lanes, y * 2)", "2 * y", trace={"programs": [[0]], "values": True}
+    )
+
+    answer = launch(body)
+    trace = http.get(f"{answer['url']}/trace").json()
+
+    assert answer["verdict"] == "passed"
+    assert [access["op"] for access in trace["accesses"]] == ["load", "store"]
+    [loaded] = [step for step in trace["steps"] if step["op"] == "tt.load"]
+    assert (loaded["name"], loaded["shape"], loaded["values"]) == ("x", [8], [*range(8)])
+    assert loaded["line"] == trace["accesses"][0]["line"]
+    assert not trace["steps_truncated"]
