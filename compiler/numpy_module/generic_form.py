@@ -108,7 +108,9 @@ class _ModuleReader:
         while not cursor.takes("}"):
             name = cursor.until(",=}").strip('"')
             operation.attributes[name] = cursor.until(",}") if cursor.takes("=") else ""
-            cursor.takes(",")
+            if not cursor.takes(","):
+                cursor.needs("}")
+                break
 
     def _regions(self, operation: Operation) -> None:
         if len(self._scopes) > DEEPEST:
