@@ -82,10 +82,13 @@ def _write_each(
     at: str,
     go: Callable[[Operation, int], None],
 ) -> None:
-    """Write what is done at each step, and with `go` where it goes on."""
+    """Write what is done at each step, and with `go` where it goes on.
+
+    Each asks for itself whether it is next: Python nests what `elif` continues.
+    """
     scope.depth += 1
     for number, block in enumerate(blocks):
-        scope.emit(f"{'el' if number else ''}if {at} == {number}:")
+        scope.emit(f"if {at} == {number}:")
         scope.depth += 1
         end = body(scope, block)
         if end.name == "tt.return":

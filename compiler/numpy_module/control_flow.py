@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from compiler.numpy_module import mlir_types
 from compiler.numpy_module.form import Body
 from compiler.numpy_module.ir import IrBlock, Operation, Value
+from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.scope import NameScope, results_of
 
 PLAIN_NAMES = frozenset(
@@ -98,8 +99,11 @@ def call(scope: NameScope, operation: Operation, body: Body) -> None:
 
 
 def execute_region(scope: NameScope, operation: Operation, body: Body) -> None:
-    """Write `scf.execute_region`: its block stands where it is."""
-    [block] = operation.regions[0]
+    """Write `scf.execute_region`: its block stands where it is. Raises `Untranslatable`."""
+    block, *others = operation.regions[0]
+    if others:
+        message = "scf.execute_region of several blocks"
+        raise Untranslatable(message)
     end = body(scope, block)
     scope.assign(operation.results, [scope.exact(value) for value in end.operands], end)
 

@@ -14,6 +14,7 @@ from compiler.numpy_module.ir import IrBlock, Operation, Value
 from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.scope import CONSTANTS, Line, NameScope, Spelling
 
+_LEAVES = frozenset({"tt.return", "cf.br", "cf.cond_br"})
 DEEPEST = 80
 """Levels of indentation; Python's parser ends at 100."""
 
@@ -58,13 +59,16 @@ def function_text(
     follower = follower if follower is not None and follower.follows(operation) else None
     inlines, effects = follower is None, telling.form.effects
     analysis = analysis_of(operation, CONSTANTS, effects, inlines=inlines)
-    taken = set(functions.reserved) | functions.names
-    scope = NameScope(analysis, functions, telling.spelling, taken)
+    scope = NameScope(analysis, functions, telling.spelling)
     scope.uniform = telling.uniform_in(operation)
     blocks = operation.regions[0] if operation.regions else []
     if not blocks or not blocks[0].operations:
         message = "a function without a body"
         raise Untranslatable(message, telling.place_of(operation))
+    for block in blocks:
+        if block.end.name not in _LEAVES:
+            message = f"the operation {block.end.name[:80]}"
+            raise Untranslatable(message, telling.place_of(block.end))
     for index, argument in enumerate(blocks[0].arguments):
         argument.name = argument.name or f"arg{index}"
     names = [scope.name_for(argument) for argument in blocks[0].arguments]

@@ -28,6 +28,7 @@ class Functions:
         found = [o for o in module.regions[0][0].operations if o.name == "tt.func"]
         self.by_symbol = {f"@{operation.text('sym_name')}": operation for operation in found}
         self.reserved = reserved | set(keyword.kwlist) | {"bytes"}
+        self._not_of_helpers = self.reserved | _BUILTIN
         self._never = never
         self._names: dict[str, str] = {}
         self._kernel = f"@{kernel}"
@@ -51,10 +52,26 @@ class Functions:
         """Tell whether the function, or one that it calls, branches or loops."""
         return self._symbol(callee) in self._deciding
 
-    @property
-    def names(self) -> set[str]:
-        """Return the names of all functions."""
-        return set(self._names.values())
+    def has(self, name: str) -> bool:
+        """Tell whether `name` is reserved, or that of a function."""
+        return name in self.reserved or name in self._given
+
+    def in_circle(self) -> str | None:
+        """Return the name of a function that calls itself, by way of others too, or None."""
+        done: dict[str, bool] = {}
+        pending = [(symbol, False) for symbol in self._calls]
+        while pending:
+            symbol, is_left = pending.pop()
+            if is_left:
+                done[symbol] = True
+            elif symbol not in done:
+                done[symbol] = False
+                pending.append((symbol, True))
+                for called in self._calls.get(symbol, ()):
+                    if done.get(called) is False:
+                        return self._names[called]
+                    pending.append((called, False))
+        return None
 
     @staticmethod
     def _symbol(callee: str) -> str:
@@ -71,7 +88,7 @@ class Functions:
         name = _NOT_OF_NAMES.sub("_", name)[:80]
         name = name if name and not name[0].isdigit() else f"f{name}"
         is_kernel = symbol == self._kernel
-        taken = self._never if is_kernel else self.reserved | _BUILTIN
+        taken = self._never if is_kernel else self._not_of_helpers
         wanted, number = name, self._next.get(name, 0)
         while name in taken or name in self._given:
             number += 1
@@ -81,17 +98,28 @@ class Functions:
         return name
 
     @cached_property
+    def _calls(self) -> dict[str, dict[str, None]]:
+        """The symbols that each function calls, in order."""
+        return {
+            symbol: {
+                self._symbol(operation.attributes["callee"]): None
+                for operation in inside(function)
+                if operation.name == "tt.call"
+            }
+            for symbol, function in self.by_symbol.items()
+        }
+
+    @cached_property
     def _deciding(self) -> set[str]:
         callers: dict[str, set[str]] = {}
-        pending = []
-        for symbol, function in self.by_symbol.items():
-            operations = list(inside(function))
-            if any(o.name.startswith("scf.") or o.name == "cf.cond_br" for o in operations):
-                pending.append(symbol)
-            for operation in operations:
-                if operation.name == "tt.call":
-                    called = self._symbol(operation.attributes["callee"])
-                    callers.setdefault(called, set()).add(symbol)
+        for symbol, every in self._calls.items():
+            for called in every:
+                callers.setdefault(called, set()).add(symbol)
+        pending = [
+            symbol
+            for symbol, function in self.by_symbol.items()
+            if any(o.name.startswith("scf.") or o.name == "cf.cond_br" for o in inside(function))
+        ]
         found = set[str]()
         while pending:
             symbol = pending.pop()

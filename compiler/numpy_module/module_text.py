@@ -64,6 +64,10 @@ def entry_of(functions: Functions, kernel: Kernel) -> Operation:
     if entry is None or not entry.regions:
         message = f"there is no function {kernel.symbol[:80]!r}"
         raise Untranslatable(message)
+    circular = functions.in_circle()
+    if circular is not None:
+        message = f"the function {circular}, which calls itself"
+        raise Untranslatable(message)
     arguments = entry.regions[0][0].arguments
     if len(arguments) == len(kernel.parameters):
         for argument, known in zip(arguments, kernel.parameters, strict=True):

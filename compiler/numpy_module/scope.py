@@ -49,14 +49,14 @@ class Spelling:
 class NameScope:
     """The names and lines of one function.
 
-    `taken` are names that no value may have; `shared_names` those that no loop may write over.
+    `taken` are names that values have already; `shared_names` those that no loop may write over.
     `uniform` are values that are known to be the same for all programs.
     """
 
     analysis: Analysis
     functions: Functions
     spelling: Spelling
-    taken: set[str]
+    taken: set[str] = field(default_factory=set)
     lines: list[Line] = field(default_factory=list)
     depth: int = 1
     expressions: dict[Value, Expression] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class NameScope:
         base = base if base and not base[0].isdigit() else f"v{base}"
         name = base
         number = self._next.get(base, 0)
-        while name in self.taken:
+        while name in self.taken or self.functions.has(name):
             number += 1
             name = f"{base}_{number}"
         self._next[base] = number

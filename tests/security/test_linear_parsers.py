@@ -89,6 +89,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
             "^a(%a: i1, ",
             '"a"() ({',
             '"a"() <{b = "\\',
+            '"a"() <{b = 1] ',
         ),
     ),
     "MLIR's words": (

@@ -205,6 +205,23 @@ REFUSED = {
                  'symbol = "__nv_nothing"} : (i32) -> i32\ntt.store %p, %x : !tt.ptr<i32>'),
         "a call of the external function '__nv_nothing'",
     ),
+    "switches": (
+        function("cf.switch %v : i32, [\ndefault: ^a,\n1: ^b\n]\n^a:\ncf.br ^b\n^b:"),
+        "the operation cf.switch",
+    ),
+    "regions of several blocks": (
+        function("%r = scf.execute_region -> i32 {\n cf.cond_br %c, ^a, ^b\n^a:\n"
+                 " scf.yield %v : i32\n^b:\n scf.yield %v : i32\n}\n"
+                 "tt.store %p, %r : !tt.ptr<i32>"),
+        "scf.execute_region of several blocks",
+    ),
+    "circles of calls": (
+        b"module { tt.func private @f(%x: i32) -> i32 { %r = tt.call @g(%x) : (i32) -> i32 "
+        b"tt.return %r : i32 } tt.func private @g(%x: i32) -> i32 { "
+        b"%r = tt.call @f(%x) : (i32) -> i32 tt.return %r : i32 }\n"
+        + function("%r = tt.call @f(%v) : (i32) -> i32\ntt.store %p, %r : !tt.ptr<i32>")[8:],
+        "the function f, which calls itself",
+    ),
 }  # fmt: skip
 
 
@@ -213,6 +230,22 @@ def test_what_numpy_lacks_is_refused_by_name(children: Children, name: str) -> N
     ir, wanted = REFUSED[name]
 
     assert wanted in refusal(children, ir)
+
+
+def test_many_blocks_that_meet_again_are_not_nested(children: Children) -> None:
+    ir = function(
+        "cf.br ^m0\n"
+        + "\n".join(
+            f"^m{i}:\ncf.cond_br %c, ^l{i}, ^r{i}\n^l{i}:\ncf.br ^m{i + 1}\n^r{i}:\ncf.br ^m{i + 1}"
+            for i in range(500)
+        )
+        + "\n^m500:\ntt.store %p, %v : !tt.ptr<i32>"
+    )
+    out = np.zeros(1, np.int32)
+
+    of_ir(children, ir, "ttir", "k").run((1,), out, True, 5)
+
+    assert out[0] == 5
 
 
 def test_names_and_strings_of_the_ir_are_only_names_and_strings(children: Children) -> None:
