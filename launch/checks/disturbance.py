@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from launch.buffers.allocation import Allocation
 from launch.buffers.element_types import Array
 from launch.checks.owner_table import Owners, OwnerTable, Suspected
+from launch.checks.written_memory import Cells
 
 _MOST_PENDING = 2
 """Reads that are kept as they are, before they are entered into a table."""
 _MOST_OWNERS = (1 << 31) - 1
 
-_Pending = tuple[Array, int, "Array | int"]
+_Pending = tuple[Cells, int, "Array | int"]
 """Cells, their size, their owners."""
 
 
@@ -64,7 +65,7 @@ class Disturbance:
         """Whether reads are to be told: to write what is no output is suspect anyway."""
         return self._owners is not None and self._allocations[allocation].output
 
-    def read(self, allocation: int, cells: Array, size: int, owner: Array | None) -> None:
+    def read(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
         """Remember a read. Raises `Suspected` where another program wrote."""
         if self._owners is None:
             return
@@ -79,7 +80,7 @@ class Disturbance:
         if len(touched.reads) > _MOST_PENDING:
             self._enter_reads(allocation, touched)
 
-    def write(self, allocation: int, cells: Array, size: int, owner: Array | None) -> None:
+    def write(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
         """Remember a write. Raises `Suspected` where another program wrote or read before."""
         if self._owners is None:
             return
@@ -96,12 +97,12 @@ class Disturbance:
         if touched.has_reads_in_table:
             self._check(self._readers, allocation, write)
         touched.has_writes = True
-        self._table(self._writers, allocation, size).put(cells, write[2])
+        self._table(self._writers, allocation, size).put(cells(), write[2])
         for read in touched.reads:
             self._check(self._writers, allocation, read)
 
     def update(
-        self, allocation: int, cells: Array, size: int, owner: Array | None, *, is_ordered: bool
+        self, allocation: int, cells: Cells, size: int, owner: Array | None, *, is_ordered: bool
     ) -> None:
         """Remember an atomic operation; `is_ordered` where it matters which of two comes first.
 
@@ -125,20 +126,20 @@ class Disturbance:
     def _enter_first(self, allocation: int, touched: _Touched) -> None:
         if touched.first_write is not None:
             cells, size, owner = touched.first_write
-            self._table(self._writers, allocation, size).put(cells, owner)
+            self._table(self._writers, allocation, size).put(cells(), owner)
             touched.first_write = None
 
     def _enter_reads(self, allocation: int, touched: _Touched) -> None:
         assert self._owners is not None
         for cells, size, owner in touched.reads:
-            self._table(self._readers, allocation, size).share(cells, owner, self._owners)
+            self._table(self._readers, allocation, size).share(cells(), owner, self._owners)
         touched.reads.clear()
         touched.has_reads_in_table = True
 
     def _check(self, tables: dict[int, OwnerTable], allocation: int, access: _Pending) -> None:
         assert self._owners is not None
         cells, size, owner = access
-        self._table(tables, allocation, size).check(cells, owner, self._owners)
+        self._table(tables, allocation, size).check(cells(), owner, self._owners)
 
     def _table(self, tables: dict[int, OwnerTable], allocation: int, size: int) -> OwnerTable:
         """Return the table of an allocation. Raises `Suspected` for cells that are no elements."""

@@ -16,7 +16,7 @@ from launch.buffers.element_types import Array
 from launch.checks.disturbance import Disturbance
 from launch.checks.modified_inputs import ModifiedInputs
 from launch.checks.owner_table import Owners, OwnerTable, Suspected
-from launch.checks.written_memory import WrittenBytes, WrittenElements
+from launch.checks.written_memory import Cells, WrittenBytes, WrittenElements
 
 
 class RaceSuspicion:
@@ -40,31 +40,31 @@ class RaceSuspicion:
         """Whether reads are to be told: to write what is no output is suspect anyway."""
         return self._allocations[allocation].output
 
-    def read(self, allocation: int, cells: Array, size: int, owner: Array | None) -> None:
+    def read(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
         """Remember a read. Raises `Suspected` where another program wrote, or atomics did."""
         known = self._known(allocation, size, owner)
-        self._check(self._writers, allocation, cells, known)
-        self._table(self._readers, allocation).share(cells, known, self._owners)
+        self._check(self._writers, allocation, cells(), known)
+        self._table(self._readers, allocation).share(cells(), known, self._owners)
 
-    def write(self, allocation: int, cells: Array, size: int, owner: Array | None) -> None:
+    def write(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
         """Remember a write. Raises `Suspected` where another program wrote or read.
 
         Lanes of this very write that differ at one place show in what is there afterwards.
         """
         known = self._known(allocation, size, owner)
-        self._check(self._writers, allocation, cells, known)
-        self._check(self._readers, allocation, cells, known)
-        self._table(self._writers, allocation).put(cells, known)
+        self._check(self._writers, allocation, cells(), known)
+        self._check(self._readers, allocation, cells(), known)
+        self._table(self._writers, allocation).put(cells(), known)
 
     def update(
-        self, allocation: int, cells: Array, size: int, owner: Array | None, *, is_ordered: bool
+        self, allocation: int, cells: Cells, size: int, owner: Array | None, *, is_ordered: bool
     ) -> None:
         """Remember an atomic operation. Raises `Suspected` beside accesses that are none."""
         del is_ordered  # all of them are atomic
         known = self._known(allocation, size, owner)
-        self._check(self._writers, allocation, cells, self._owners.atomics)
-        self._check(self._readers, allocation, cells, known)
-        self._table(self._writers, allocation).put(cells, self._owners.atomics)
+        self._check(self._writers, allocation, cells(), self._owners.atomics)
+        self._check(self._readers, allocation, cells(), known)
+        self._table(self._writers, allocation).put(cells(), self._owners.atomics)
 
     def _known(self, allocation: int, size: int, owner: Array | None) -> Array | int:
         """Return what stands for the owner in tables, of which only outputs have any."""
@@ -108,35 +108,34 @@ class Suspicion:
             return True
         return self.meetings.wants_reads(allocation)
 
-    def load(self, allocation: int, cells: Array, size: int, owner: Array | None) -> None:
+    def load(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:
         """Look at a load. Raises `Suspected`."""
         self._check_written(allocation, cells, size)
         if self.meetings.wants_reads(allocation):
             self.meetings.read(allocation, cells, size, owner)
 
-    def store(self, allocation: int, cells: Array, values: Array, owner: Array | None) -> None:
+    def store(self, allocation: int, cells: Cells, values: Array, owner: Array | None) -> None:
         """Look at a store that is about to be done. Raises `Suspected`."""
         self.inputs.keep(allocation)
         if self.written_elements.wants(allocation):
-            wide = np.broadcast_to(values, cells.shape)
-            self.written_elements.store(allocation, wide, lambda: cells)
+            self.written_elements.store(allocation, values, cells)
         if self.written_bytes is not None:
-            self.written_bytes.write(allocation, cells, values.itemsize)
+            self.written_bytes.write(allocation, cells(), values.itemsize)
         self.meetings.write(allocation, cells, values.itemsize, owner)
 
     def update(
-        self, allocation: int, cells: Array, size: int, owner: Array | None, *, is_ordered: bool
+        self, allocation: int, cells: Cells, size: int, owner: Array | None, *, is_ordered: bool
     ) -> None:
         """Look at an atomic operation that is about to be done. Raises `Suspected`."""
         self.inputs.keep(allocation)
         self._check_written(allocation, cells, size)
         if self.written_bytes is not None:
-            self.written_bytes.write(allocation, cells, size)
+            self.written_bytes.write(allocation, cells(), size)
         self.meetings.update(allocation, cells, size, owner, is_ordered=is_ordered)
 
-    def _check_written(self, allocation: int, cells: Array, size: int) -> None:
+    def _check_written(self, allocation: int, cells: Cells, size: int) -> None:
         if (
             self.written_bytes is not None
-            and self.written_bytes.unwritten(allocation, cells, size) is not None
+            and self.written_bytes.unwritten(allocation, cells(), size) is not None
         ):
             raise Suspected

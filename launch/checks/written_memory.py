@@ -40,7 +40,7 @@ class WrittenElements:
         return allocation in self._stored
 
     def store(self, allocation: int, values: Array, cells: Cells) -> None:
-        """Remember a store of `values`; its `cells`, where asked for, have their shape."""
+        """Remember a store of `values`, which spread to the shape of its `cells`."""
         stored = self._stored.get(allocation)
         if stored is None:
             return
@@ -50,8 +50,10 @@ class WrittenElements:
         poisonous = parts == _filled_with(poison.poison_of(memory.dtype), width)
         if not poisonous.any():
             return
-        lanes, places = np.nonzero(poisonous.reshape(-1, size // width))
-        octets = cells().reshape(-1)[lanes].astype(np.int64) * size + places * width
+        touched = cells()
+        by_lane = poisonous.reshape(*values.shape, size // width)
+        *lanes, places = np.nonzero(np.broadcast_to(by_lane, (*touched.shape, size // width)))
+        octets = touched[tuple(lanes)].astype(np.int64) * size + places * width
         stored[octets // memory.itemsize] = True
 
     def unwritten(self, leaf: Leaf) -> Array | None:

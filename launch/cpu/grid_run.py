@@ -26,8 +26,9 @@ from launch.checks.races import Races
 from launch.checks.suspicion import RaceSuspicion, Suspicion
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.cpu.arguments import arguments_of
+from launch.cpu.freed_memory import keep_freed_memory
 from launch.cpu.kernel import Kernel
-from launch.cpu.located import Locator
+from launch.cpu.locator import Locator
 from launch.cpu.memory import ProgramMemory
 from launch.cpu.places import Places
 from launch.cpu.pointer import Pointer
@@ -66,6 +67,7 @@ class GridLaunch:
     def __init__(
         self, form: RunForm, order: RunOrder, body: bytes, how: RunOptions, exact_from: int
     ) -> None:
+        keep_freed_memory()
         self._form, self._order, self._how = form, order, how
         self._exact_from = exact_from
         self._programs = Programs(order.grid)

@@ -7,6 +7,7 @@ touched, and addresses are made up, so that nothing else can be.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,13 @@ from launch.checks.checked_memory import Watch
 from launch.checks.owner_table import Suspected
 from launch.checks.suspicion import Suspicion
 from launch.cpu import atomic_updates
-from launch.cpu.located import Located, Locator
+from launch.cpu.located import Lanes
+from launch.cpu.locator import Locator
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import Programs
 
 Shape = tuple[int, ...]
+_NOTHING = np.zeros(1, np.uint8)
 
 
 class ProgramMemory:
@@ -49,21 +52,19 @@ class ProgramMemory:
         way: Way | None = None,
     ) -> Array:
         """Return what is at `pointer` where `mask` is true, `other` (or 0) elsewhere."""
-        live = self._live(mask, pointer.offset)
+        live = self._live(mask, pointer)
         self._admit(Access.LOAD, pointer, live, None, shape, None, way)
-        bits = _bits_of(pointer.dtype)
-        found = None
+        found: Array | None = None
+        rest = None if live is None else _as_bits(other, pointer.dtype)
         for lanes in self._locator.located(pointer, live):
-            self._look_at_load(lanes)
-            values = lanes.values()
-            if lanes.live is not None:
-                rest = _as_bits(other, pointer.dtype) if found is None else found
-                values = np.where(lanes.live, values.view(bits), rest)
-            found = values
+            if not self.is_exact and self._suspicion.wants_loads(lanes.allocation):
+                self._look_at_load(lanes)
+            if rest is None and lanes.live is not None:
+                rest = _as_bits(None, pointer.dtype)
+            found = rest = lanes.loaded(_NOTHING if rest is None else rest)
         if found is None:
-            found = _as_bits(other, pointer.dtype)
-            rank = max(a.ndim for a in (live, pointer.offset, found) if a is not None)
-            found = np.broadcast_to(found, np.broadcast_shapes(found.shape, (1,) * rank))
+            rest = _as_bits(other, pointer.dtype) if rest is None else rest
+            found = rest.reshape((1,) * max(pointer.rank - rest.ndim, 0) + rest.shape)
         return found != 0 if pointer.dtype.kind == "b" else found.view(pointer.dtype)
 
     def store(
@@ -77,18 +78,18 @@ class ProgramMemory:
     ) -> None:
         """Put `value` to `pointer` where `mask` is true. Of equal places the last one stays."""
         values = np.atleast_1d(np.asarray(value, pointer.dtype))
-        live = self._live(mask, pointer.offset, values)
+        live = self._live(mask, pointer, values)
         self._admit(Access.STORE, pointer, live, values, shape, None, way)
         for lanes in self._locator.located(pointer, live):
-            wide = lanes.shape_with(values)
-            cells, given = lanes.cells(wide), lanes.picked(values, wide)
+            wide, given = lanes.spread(values)
             if self.is_exact:
-                lanes.elements[cells] = given
+                lanes.put(given, wide)
                 continue
-            self._suspicion.store(lanes.allocation, cells, given, self._owner(lanes, wide))
-            lanes.elements[cells] = given
+            owner, cells = self._owner(lanes, wide), partial(lanes.cells, wide)
+            self._suspicion.store(lanes.allocation, cells, given, owner)
+            lanes.put(given, wide)
             if self._suspicion.meetings.checks_lanes:
-                _check_kept(lanes.elements, cells, given)
+                _check_kept(lanes.elements, cells(), given)
 
     def atomic(
         self,
@@ -145,31 +146,32 @@ class ProgramMemory:
         way: Way | None,
         *,
         is_ordered: bool,
-    ) -> list[tuple[Located, Array]]:
+    ) -> list[tuple[Lanes, Array]]:
         """Return the lanes of an atomic operation, a program's own each, and their flat cells."""
-        live = self._live(mask, pointer.offset, np.broadcast_to(True, wide))
+        live = self._live(mask, pointer, np.broadcast_to(True, wide))
         way = way or (Way.UNMASKED if live is None else Way.MASKED)
         self._admit(Access.ATOMIC, pointer, live, None, wide[1:], semantics or "RELAXED", way)
         found = []
-        for lanes in self._locator.located(pointer, live):
+        for lanes in self._locator.located(pointer, live, in_rows=False):
             cells = lanes.cells(wide).reshape(-1)
             if not self.is_exact:
                 owner, size = self._owner(lanes, wide), pointer.dtype.itemsize
                 if owner is not None and lanes.live is None:
                     owner = np.broadcast_to(owner, wide).reshape(-1)
-                self._suspicion.update(lanes.allocation, cells, size, owner, is_ordered=is_ordered)
+                told = partial(np.asarray, cells)
+                self._suspicion.update(lanes.allocation, told, size, owner, is_ordered=is_ordered)
             found.append((lanes, cells))
         return found
 
-    def _live(self, mask: Any, *others: Array | None) -> Array | None:
+    def _live(self, mask: Any, pointer: Pointer, values: Array | None = None) -> Array | None:
         """Return which lanes take part, `None` for all."""
         if mask is not None and not isinstance(mask, np.ndarray):
             mask = np.atleast_1d(mask)  # a constant
         active = self._programs.active
         if active is not None:
-            arrays = [array for array in (mask, *others) if array is not None]
-            if any(array.shape[0] > 1 for array in arrays):
-                rank = max(array.ndim for array in arrays) - 1
+            arrays = [array for array in (mask, values) if array is not None]
+            if pointer.count > 1 or any(len(array) > 1 for array in arrays):
+                rank = max(pointer.rank, *(array.ndim for array in arrays), 1) - 1
                 active = active.reshape(-1, *(1,) * rank)
                 mask = active if mask is None else mask & active
         return None if mask is None or mask.all() else mask
@@ -199,17 +201,12 @@ class ProgramMemory:
         touch = Touch(access, addresses, pointer.dtype.itemsize, given, semantics, way)
         self._watch.admit(touch, None if live is None else np.broadcast_to(live[0], shape))
 
-    def _look_at_load(self, lanes: Located) -> None:
-        if self.is_exact or not self._suspicion.wants_loads(lanes.allocation):
-            return
-        shape = lanes.indices.shape
-        if lanes.live is not None:
-            shape = np.broadcast_shapes(shape, lanes.live.shape)
-        size = lanes.elements.itemsize
-        owner = self._owner(lanes, shape)
-        self._suspicion.load(lanes.allocation, lanes.cells(shape), size, owner)
+    def _look_at_load(self, lanes: Lanes) -> None:
+        shape = lanes.shape
+        size, owner = lanes.elements.itemsize, self._owner(lanes, shape)
+        self._suspicion.load(lanes.allocation, partial(lanes.cells, shape), size, owner)
 
-    def _owner(self, lanes: Located, shape: Shape) -> Array | None:
+    def _owner(self, lanes: Lanes, shape: Shape) -> Array | None:
         """Return whose the live lanes are, as `Suspicion` takes it."""
         owners = self._owners
         if owners is None or (owners.size > 1 and shape[0] == 1):

@@ -15,51 +15,77 @@ _WORD = 1 << 64
 class Pointer:
     """Addresses: `origin` in bytes, the same for all lanes, and `offset` times `unit` bytes.
 
-    `offset` is an array of integers with the leading axis of programs, `None` for 0 everywhere.
     Where a kernel adds elements to an argument, `origin` is the argument's address and `unit` the
-    size of an element, so that `offset` is an index and nothing has to be divided. Addresses that
-    came another way have the origin 0 and the unit 1.
+    size of an element, so that an offset is an index and nothing has to be divided. Addresses that
+    came another way have the origin 0 and the unit 1. What is added is kept in two sums of integers
+    with the leading axis of programs: `across` is alike along the last axis of a tile, `along` is
+    not; `None` is 0. So where rows of a tile begin is known without a look at each lane.
     """
 
-    __slots__ = ("dtype", "offset", "origin", "unit")
+    __slots__ = ("_offset", "across", "along", "dtype", "origin", "unit")
 
     def __init__(self, address: int | Array, dtype: Any) -> None:
         self.dtype = np.dtype(dtype)
-        self.origin, self.offset, self.unit = 0, None, 1
+        self.origin, self.unit = 0, 1
+        self.across: Array | None = None
+        self.along: Array | None = None
+        self._offset: Array | None = None
         if isinstance(address, int):
             self.origin, self.unit = address, self.dtype.itemsize
         else:
-            self.offset = address
+            self._keep(address)
+
+    @property
+    def offset(self) -> Array | None:
+        """Return every lane's offset, `None` where it is 0 for all."""
+        if self._offset is None:
+            self._offset = _sum(self.across, self.along)
+        return self._offset
 
     @property
     def address(self) -> Array:
         """Return every lane's address as int64; without an offset it is of shape (1,)."""
-        if self.offset is None:
+        offset = self.offset
+        if offset is None:
             return np.array([_signed(self.origin)])
-        found = self.offset.astype(np.int64)
+        found = offset.astype(np.int64)
         if self.unit != 1:
             found *= self.unit
         return found + _signed(self.origin) if self.origin else found
+
+    @property
+    def rank(self) -> int:
+        """Return the number of the lanes' axes, the leading one among them."""
+        return max(part.ndim for part in (self.across, self.along, _NO_LANES) if part is not None)
+
+    @property
+    def count(self) -> int:
+        """Return the length of the lanes' leading axis."""
+        return max(len(part) for part in (self.across, self.along, _NO_LANES) if part is not None)
 
     def __add__(self, offset: Any) -> Pointer:
         """Return the pointer `offset` elements further on."""
         if self.unit != self.dtype.itemsize:
             step = np.multiply(offset, self.dtype.itemsize, dtype=np.int64)
             return self._at(np.add(self.address, step), unit=1, origin=0)
-        if self.offset is None:
-            return self._at(offset if isinstance(offset, np.ndarray) else np.array([offset]))
-        return self._at(np.add(self.offset, offset, dtype=np.int64))
+        step = offset if isinstance(offset, np.ndarray) else np.array([offset])
+        if step.ndim < self.rank:  # the same for all lanes of a program
+            step = step.reshape(len(step), *(1,) * (self.rank - 1))
+        return self._at(self.across, self.along, step)
 
     def __getitem__(self, index: Any) -> Pointer:
         """Return the pointer with its axes indexed; one address for all lanes stays as it is."""
-        return self if self.offset is None else self._at(self.offset[index])
+        if self.across is None and self.along is None:
+            return self
+        parts = (self.across, self.along)
+        return self._at(*[None if part is None else part[index] for part in parts])
 
     def cast(self, dtype: Any) -> Pointer:
         """Return the same addresses of elements of another type."""
         dtype = np.dtype(dtype)
-        found = self._at(self.offset)
+        found = self._at(self.across, self.along)
         found.dtype = dtype
-        if self.offset is None:
+        if self.across is None and self.along is None:
             found.unit = dtype.itemsize
         return found
 
@@ -68,19 +94,43 @@ class Pointer:
         offset = np.zeros((1,) * (rank + 1), np.int32) if self.offset is None else self.offset
         return self._at(change(offset))
 
-    def _at(self, offset: Any, unit: int | None = None, origin: int | None = None) -> Pointer:
+    def _at(
+        self, *parts: Array | None, unit: int | None = None, origin: int | None = None
+    ) -> Pointer:
         found = object.__new__(Pointer)
-        found.dtype, found.offset = self.dtype, offset
+        found.dtype, found.across, found.along, found._offset = self.dtype, None, None, None
         found.unit = self.unit if unit is None else unit
         found.origin = self.origin if origin is None else origin
+        for part in parts:
+            if part is not None:
+                found._keep(part)
         return found
+
+    def _keep(self, part: Array) -> None:
+        if part.ndim > 1 and part.shape[-1] > 1:
+            self.along = _sum(self.along, part)
+        else:
+            self.across = _sum(self.across, part)
+
+
+_NO_LANES = np.zeros(1, np.int32)
 
 
 def merged(choose: Callable[[Array, Array], Array], a: Pointer, b: Pointer) -> Pointer:
     """Return the pointer whose lanes `choose` takes from those of `a` and `b`."""
-    if a.origin == b.origin and a.unit == b.unit and a.offset is not None and b.offset is not None:
-        return a._at(choose(a.offset, b.offset))
+    if a.origin == b.origin and a.unit == b.unit:
+        if a.along is b.along and a.across is not None and b.across is not None:
+            return a._at(choose(a.across, b.across), a.along)
+        if a.offset is not None and b.offset is not None:
+            return a._at(choose(a.offset, b.offset))
     return Pointer(choose(a.address, b.address), a.dtype)
+
+
+def _sum(a: Array | None, b: Array | None) -> Array | None:
+    if a is None or b is None:
+        return b if a is None else a
+    found: Array = np.add(a, b, dtype=np.int64)
+    return found
 
 
 def _signed(address: int) -> int:

@@ -15,7 +15,7 @@ from launch.checks.finding import KernelPlace
 from launch.checks.modified_inputs import ModifiedInputs
 from launch.checks.suspicion import RaceSuspicion, Suspicion
 from launch.checks.written_memory import WrittenBytes, WrittenElements
-from launch.cpu.located import Locator
+from launch.cpu.locator import Locator
 from launch.cpu.memory import ProgramMemory
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import Programs
