@@ -31,7 +31,7 @@ TITLES = {
     "missing_argument": "A parameter has no argument",
     "argument_mismatch": "An argument is not of its parameter's type",
     "invalid_argument": "An argument cannot be made",
-    "needs_gpu": "The kernel does what Triton's CPU interpreter cannot",
+    "needs_gpu": "The kernel does what the CPU device cannot",
     "deadline_exceeded": "The launch was not over within its deadline",
     # a request that was refused
     "invalid_json": "The body is not JSON",

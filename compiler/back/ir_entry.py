@@ -38,7 +38,8 @@ def entry_of(module: Any, stage: str) -> IrEntry:
     """Return the entry of a parsed module.
 
     Raises `Failure`: `unknown_kernel` without a public function, `ambiguous_kernel` with several,
-    `compile_error` for a parameter that nothing can be passed to.
+    `compile_error` for a name that no symbol of a GPU's code has, or for a parameter that nothing
+    can be passed to.
     """
     functions = _FUNCTION.findall(module.str_nodebug())
     if not functions:
@@ -51,6 +52,12 @@ def entry_of(module: Any, stage: str) -> IrEntry:
             "Make all but the kernel `tt.func private`."
         )
         raise _failure("ambiguous_kernel", stage, message)
+    if "\\" in names[0]:  # MLIR prints an escape, and finds no function of the name it printed
+        message = (
+            f"the kernel's name {functions[0][0][:200]} cannot be that of a kernel: name it with "
+            "ASCII letters, digits and underscores"
+        )
+        raise _failure("compile_error", stage, message)
     arguments = enumerate(_split(functions[0][1]))
     return IrEntry(names[0], [_parameter(index, text, stage) for index, text in arguments])
 

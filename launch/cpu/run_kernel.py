@@ -9,11 +9,12 @@ import sys
 from contextlib import redirect_stdout
 
 from compiler.messages.wire import Send
+from compiler.numpy_module.refusal import Untranslatable
 from launch.buffers.allocation import part
 from launch.checks.bounded_output import BoundedOutput
 from launch.checks.kernel_run import run_and_report
 from launch.cpu.grid_run import run_grid
-from launch.cpu.translation import translated
+from launch.cpu.translation import needs_gpu, translated
 from launch.messages import InterpretReport, RunOrder
 
 
@@ -24,5 +25,9 @@ def run(order: RunOrder, body: bytes, send: Send) -> InterpretReport:
     `out_of_resources`.
     """
     form = translated(order, part(body, order.ir).decode())
-    with redirect_stdout(BoundedOutput(sys.stdout)):
-        return run_and_report(order, lambda how: run_grid(form, order, body, how), send)
+    try:
+        with redirect_stdout(BoundedOutput(sys.stdout)):
+            return run_and_report(order, lambda how: run_grid(form, order, body, how), send)
+    except RecursionError:
+        what = "its functions call each other more deeply than Python's may"
+        raise needs_gpu(Untranslatable(what)) from None

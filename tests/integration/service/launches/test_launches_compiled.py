@@ -189,6 +189,27 @@ def test_ir_that_is_none_has_failed_with_its_line(launch: Launch, text: str, slu
     assert (answer["state"], answer["problem"]["slug"]) == ("failed", slug)
 
 
+def test_a_kernel_whose_name_no_gpu_takes_does_not_compile(launch: Launch) -> None:
+    answer = launch(ir_launch(TTIR.replace("@add_kernel", '@"add\\0Akernel"')))
+
+    assert (answer["state"], answer["problem"]["slug"]) == ("failed", "compile_error")
+    assert "the kernel's name" in answer["problem"]["detail"]
+
+
+def test_functions_that_call_each_other_too_deeply_for_python_need_a_gpu(launch: Launch) -> None:
+    calls = "".join(
+        f"tt.func private @f{n}() {{ tt.call @f{n + 1}() : () -> () \n tt.return }}\n"
+        for n in range(1200)
+    )
+    kernel = "tt.func public @k() { tt.call @f0() : () -> () \n tt.return }"
+    text = f"module {{\n{calls}tt.func private @f1200() {{ tt.return }}\n{kernel}\n}}"
+
+    answer = launch(ir_launch(text, grid=[1], arguments=[], reference=None))
+
+    assert (answer["state"], answer["problem"]["slug"]) == ("failed", "needs_gpu")
+    assert "call each other" in answer["problem"]["detail"]
+
+
 def test_ttgir_needs_a_gpu(launch: Launch) -> None:
     answer = launch(ir_launch(language="ttgir"))
 
