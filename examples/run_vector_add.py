@@ -1,4 +1,4 @@
-"""Runs the kernel of vector_add.py on Triton's CPU interpreter, and compares it with NumPy.
+"""Runs the kernel of vector_add.py on a CPU, and compares it with NumPy.
 
 No GPU is needed, neither here nor where tritond runs. The second launch forgets the mask; the
 report shows what became of it, and where.

@@ -1,4 +1,4 @@
-"""Addresses that a kernel sees on the interpreter: made up, far apart, and never dereferenced.
+"""Addresses that a kernel sees on a CPU: made up, far apart, and never dereferenced.
 
 Every argument has a terabyte of addresses of its own, its memory in the middle. So whatever a
 kernel adds to a pointer, its address says which argument it came from; aliases are told apart; and

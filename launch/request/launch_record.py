@@ -35,7 +35,7 @@ LaunchState = Literal["queued", "running", "completed", "failed", "cancelled"]
 
 
 class Device(Record):
-    """Where it runs; model and driver are null on the interpreter."""
+    """Where it runs; all but `interpreter` is null on the CPU device."""
 
     target: str | None
     model: str | None = None

@@ -114,7 +114,8 @@ class LaunchRequest(RequestPart):
     )
     compilation_key: Key | None = Field(default=None, description="of a finished one, instead")
     device: Annotated[JsonValue, ReadLater(lambda: RequestDevice)] = Field(
-        default="auto", description='"auto", "interpreter" or {"target": ..., "model": ...}'
+        default="auto",
+        description='"auto", "interpreter" (the CPU device) or {"target": ..., "model": ...}',
     )
     grid: _Grid = Field(
         default=None,

@@ -60,7 +60,7 @@ async def _gpu_name(state: ServiceState, wanted: str | DeviceClass, target: str)
         return _matching(known, target, None)
     name = _matching(known, str(parse_target(wanted.target)), wanted.model)
     if name is None:
-        offered = ", ".join(known) or "none, only the interpreter"
+        offered = ", ".join(known) or "none, only the CPU device"
         message = f"no worker has ever had such a device; known are {offered}"
         raise RequestRejected(Fault("/device", message))
     return name

@@ -57,7 +57,7 @@ class LaunchContext:
     expected: ExpectedOutputs
     """What references answered before."""
     gpu: GpuContext | None = None
-    """None: on the interpreter."""
+    """None: on the CPU device."""
 
 
 async def do_launch(claim: Claim, context: LaunchContext) -> None:

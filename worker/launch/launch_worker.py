@@ -1,4 +1,4 @@
-"""The part of a worker that does launches on the CPU interpreter, for everybody.
+"""The part of a worker that does launches on the CPU device, for everybody.
 
 It stands beside the compile worker of the same process and uses its children to slice sources.
 """
@@ -23,7 +23,7 @@ from worker.slots import HEARTBEAT_S, Slots, every, leave
 
 
 class LaunchWorker:
-    """Takes launches of one toolchain's interpreter lane, one for each slot."""
+    """Takes launches of one toolchain's CPU device, one for each slot."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class LaunchWorker:
 def launch_worker_of(
     name: str, toolchain: Toolchain, context: ToolchainContext, slots: int
 ) -> workers.Worker:
-    """Return how the worker of the interpreter is registered, with the children of `context`."""
+    """Return how the worker of the CPU device is registered, with the children of `context`."""
     return workers.Worker(
         id=f"{name}-launch",
         kind="launch",

@@ -167,7 +167,7 @@ async def _torch(registry: Workers) -> str:
     known = await registry.known_references()
     places = [place for place, languages in known.items() if TORCH in languages]
     classes = [place for place in places if " " in place]
-    offered = [*(["the interpreter"] if len(classes) < len(places) else []), *classes]
+    offered = [*(["the CPU device"] if len(classes) < len(places) else []), *classes]
     return (
         f'. A reference that uses torch says so, with "language": "{TORCH}"; '
         + (f"it is offered on {', '.join(offered)}" if offered else "but no worker offers torch")
