@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from compiler.numpy_module import mlir_types
@@ -17,10 +17,6 @@ from compiler.numpy_module.scope import CONSTANTS, Line, NameScope, Spelling
 _LEAVES = frozenset({"tt.return", "cf.br", "cf.cond_br"})
 DEEPEST = 80
 """Levels of indentation; Python's parser ends at 100."""
-
-
-def _nothing(_: Operation) -> set[Value]:
-    return set()
 
 
 class Follower(Protocol):
@@ -40,14 +36,14 @@ class Follower(Protocol):
 class Telling:
     """How functions are told: in which form, numbers spelt how, and where operations stand.
 
-    `uniform_in` gives the values of a function that are known to be the same for all programs.
+    `uniform` are values that are known to be the same for all programs, by their function.
     Where there is a `follower`, every operation has a line of its own.
     """
 
     form: Form
     spelling: Spelling
     place_of: Callable[[Operation], str]
-    uniform_in: Callable[[Operation], set[Value]] = _nothing
+    uniform: Mapping[Operation, set[Value]] = field(default_factory=dict)
     follower: Follower | None = None
 
 
@@ -60,7 +56,7 @@ def function_text(
     inlines, effects = follower is None, telling.form.effects
     analysis = analysis_of(operation, CONSTANTS, effects, inlines=inlines)
     scope = NameScope(analysis, functions, telling.spelling)
-    scope.uniform = telling.uniform_in(operation)
+    scope.uniform = telling.uniform.get(operation, set())
     blocks = operation.regions[0] if operation.regions else []
     if not blocks or not blocks[0].operations:
         message = "a function without a body"

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from compiler.lines.place import Spot
 from compiler.lines.step import Step
 from compiler.numpy_module import support_text
-from compiler.numpy_module.batched.batchable import Reachable
 from compiler.numpy_module.batched.constants import Constants
 from compiler.numpy_module.batched.form import NAMES, run_form_with
 from compiler.numpy_module.batched.lifetimes import with_deletions
+from compiler.numpy_module.batched.reachable import Reachable
 from compiler.numpy_module.batched.stepping import Stepping
-from compiler.numpy_module.batched.uniform import uniform_values
+from compiler.numpy_module.batched.uniform import Uniformity
 from compiler.numpy_module.function_text import Telling, kind_of
 from compiler.numpy_module.functions import Functions
-from compiler.numpy_module.ir import Operation, Value
+from compiler.numpy_module.ir import Operation
 from compiler.numpy_module.module_text import Kernel, entry_of, written_functions
 from compiler.numpy_module.places import Places
 from compiler.numpy_module.scope import INDENT
@@ -44,6 +44,7 @@ class RunForm:
 
     `places` has one for each line of the text, `None` where a line came from nowhere.
     `is_batchable` says whether several programs may run at once. `largest_tile` is in elements.
+    Where it `has_uneven_loops`, some programs may go more rounds than others.
     `steps` are what `step(number, value)` shows, by its number.
     """
 
@@ -53,6 +54,7 @@ class RunForm:
     parameters: Sequence[Parameter]
     is_batchable: bool
     largest_tile: int
+    has_uneven_loops: bool
     steps: Sequence[Step] = ()
 
 
@@ -69,12 +71,10 @@ def run_form(
     places, constants = Places(files), Constants()
     reachable = Reachable(functions, entry)
 
-    def uniform_in(function: Operation) -> set[Value]:
-        return uniform_values(function, is_kernel=function is entry)
-
+    uniformity = Uniformity(reachable)
     form = run_form_with(constants)
     follower = Stepping(places.users_own, reachable.inside_regions()) if stepping else None
-    telling = Telling(form, constants.spelling, places.words_of, uniform_in, follower)
+    telling = Telling(form, constants.spelling, places.words_of, uniformity.values, follower)
     written = written_functions(functions, entry, telling)
     lines = [line for function in written for line in with_deletions(function)]
     head = constants.lines
@@ -87,5 +87,6 @@ def run_form(
         [Parameter(value.name, kind_of(value.type)) for value in entry.regions[0][0].arguments],
         reachable.is_batchable() and not stepping,
         reachable.largest_tile(),
+        uniformity.has_uneven_loops,
         follower.steps if follower is not None else (),
     )

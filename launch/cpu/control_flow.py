@@ -200,8 +200,10 @@ def loop(programs: Programs, start: Any, end: Any, step: Any, dtype: Any) -> Ite
             return
         ends = [value[:1] for value in seen]
     first, last, by = (int(value[0]) for value in ends)
+    was_uneven, programs.is_uneven = programs.is_uneven, False
     for number in range(first, last, by) if by > 0 else _endless(first, last, by):
         yield np.array([number]).astype(dtype)
+    programs.is_uneven = was_uneven
 
 
 def _endless(first: int, last: int, by: int) -> Iterator[int]:
@@ -212,7 +214,8 @@ def _endless(first: int, last: int, by: int) -> Iterator[int]:
 
 
 def _masked_loop(programs: Programs, ends: Sequence[Array], dtype: Any) -> Iterator[Array]:
-    outer = programs.active
+    outer, was_uneven = programs.active, programs.is_uneven
+    programs.is_uneven = True
     start, end, step = (value.astype(np.int64) for value in ends)
     apart = (end - start).view(np.uint64) - np.uint64(1)
     rounds = np.where(start < end, apart // np.maximum(step, 1).astype(np.uint64) + 1, 0)
@@ -225,4 +228,4 @@ def _masked_loop(programs: Programs, ends: Sequence[Array], dtype: Any) -> Itera
         programs.active = None if running.all() else running
         yield number.astype(dtype)
         number, done = number + step, done + 1
-    programs.active = outer
+    programs.active, programs.is_uneven = outer, was_uneven

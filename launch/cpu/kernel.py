@@ -29,6 +29,8 @@ from launch.cpu.tells import Tells
 
 MOST_ELEMENTS = 1 << 15
 """Of the largest tile, of all programs that run at once: more of them leave the caches."""
+_UNEVEN = 8
+"""So many times fewer programs go through loops at once of which some may have fewer rounds."""
 _TENSOR_OPS = (
     "concatenate", "dot", "full", "gather", "histogram", "join", "reduce", "reshape", "scan",
     "select", "transpose",
@@ -80,7 +82,11 @@ class Kernel:
 
     def batch_size(self, most_elements: int) -> int:
         """Return how many programs run at once, with `most_elements` in the largest tile of all."""
-        return max(1, most_elements // self._form.largest_tile) if self._form.is_batchable else 1
+        if not self._form.is_batchable:
+            return 1
+        if self._form.has_uneven_loops:  # those that are through calculate along
+            most_elements //= _UNEVEN
+        return max(1, most_elements // self._form.largest_tile)
 
     def run_batch(self, numbers: Array, arguments: Sequence[Any]) -> None:
         """Run the programs of these numbers at once. Raises what a memory or assertion raises."""
@@ -100,7 +106,8 @@ def _numbers() -> dict[str, Any]:
 
 def _control(programs: Programs) -> Mapping[str, Any]:
     def keep(new: Any, old: Any) -> Any:
-        return new if programs.active is None else chosen(programs.active, new, old)
+        active = programs.active if programs.is_uneven else None
+        return new if active is None else chosen(active, new, old)
 
     def counted(start: Any, end: Any, step: Any, dtype: Any = np.int32) -> Any:
         return loop(programs, start, end, step, dtype)

@@ -15,7 +15,8 @@ ProgramId = tuple[int, int, int]
 class Programs:
     """A batch of programs of one grid, numbered with the first axis fastest.
 
-    `active` says which of them do what is being done: a bool for each, `None` for all.
+    `active` says which of them do what is being done: a bool for each, `None` for all. In a loop
+    that `is_uneven`, those that are through keep what they have.
     """
 
     def __init__(self, grid: Sequence[int]) -> None:
@@ -29,6 +30,7 @@ class Programs:
         width, height, _ = self.grid
         self.numbers = numbers
         self.active: Array | None = None
+        self.is_uneven = False
         self._lanes: tuple[int, ...] | None = None
         rows = numbers // width
         axes = (numbers - rows * width, rows % height, rows // height)

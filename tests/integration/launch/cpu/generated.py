@@ -76,7 +76,7 @@ class Writer:
         kinds = [self._scalar, self._scalar, self._decision]
         if is_kernel:
             kinds += [self._tensor, self._tensor, self._load, self._store, self._sum]
-        if is_kernel and depth == 0:
+        if is_kernel:
             kinds += [self._call]
         if depth < 3:
             kinds += [self._if, self._if, self._for, self._while]

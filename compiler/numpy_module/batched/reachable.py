@@ -1,4 +1,4 @@
-"""Whether programs of a kernel may run at once, and how large one program's tiles are."""
+"""The functions that a kernel calls: whether its programs may run at once, how large tiles are."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ class Reachable:
 
     def __init__(self, functions: Functions, entry: Operation) -> None:
         self._functions = functions
-        self._operations: dict[Operation, list[Operation]] = {}
+        self.operations: dict[Operation, list[Operation]] = {}
         pending = [entry]
         while pending:
             function = pending.pop()
-            if function not in self._operations:
-                self._operations[function] = list(inside(function))
-                pending += self._called(self._operations[function])
-        self._check_recursion()
+            if function not in self.operations:
+                self.operations[function] = list(inside(function))
+                pending += self._called(self.operations[function])
+        self.callers_first = self._in_order()
 
     def is_batchable(self) -> bool:
         """Tell whether it makes no difference that programs do each operation together.
 
         It does where one of them waits for another, or is told what came before it.
         """
-        for function, operations in self._operations.items():
+        for function, operations in self.operations.items():
             if in_order(function.regions[0]) is None:
                 return False
             used = {value for operation in operations for value in operation.operands}
@@ -61,7 +61,7 @@ class Reachable:
 
     def largest_tile(self) -> int:
         """Return how many elements the largest tensor has."""
-        every = (o for operations in self._operations.values() for o in operations)
+        every = (o for operations in self.operations.values() for o in operations)
         types = {value.type for operation in every for value in operation.results}
         return max((math.prod(mlir_types.shape_of(type_)) for type_ in types), default=1)
 
@@ -69,7 +69,7 @@ class Reachable:
         """Return the functions that regions of reductions, scans and maps call, or these call."""
         found = set[Operation]()
         pending: list[Operation] = []
-        for operations in self._operations.values():
+        for operations in self.operations.values():
             for operation in operations:
                 if operation.name in _REGIONS:
                     pending += self._called(list(inside(operation)))
@@ -77,14 +77,18 @@ class Reachable:
             function = pending.pop()
             if function not in found:
                 found.add(function)
-                pending += self._called(self._operations[function])
+                pending += self._called(self.operations[function])
         return found
 
-    def _check_recursion(self) -> None:
-        """Take away functions that call none which is left, until none is left."""
-        callers: dict[Operation, list[Operation]] = {f: [] for f in self._operations}
+    def called(self, operation: Operation) -> Operation | None:
+        """Return the function that a `tt.call` calls; None where there is none, or no body."""
+        return self._functions.called(operation.attributes["callee"])
+
+    def _in_order(self) -> list[Operation]:
+        """Return the functions, each after all that call it."""
+        callers: dict[Operation, list[Operation]] = {f: [] for f in self.operations}
         waits: dict[Operation, int] = {}
-        for function, operations in self._operations.items():
+        for function, operations in self.operations.items():
             called = set(self._called(operations))
             waits[function] = len(called)
             for other in called:
@@ -98,13 +102,13 @@ class Reachable:
         if len(free) < len(waits):
             message = "a function that calls itself"
             raise Untranslatable(message)
+        return free[::-1]
 
     def _called(self, operations: list[Operation]) -> Iterator[Operation]:
         for operation in operations:
-            if operation.name == "tt.call":
-                found = self._functions.called(operation.attributes["callee"])
-                if found is not None:
-                    yield found
+            found = self.called(operation) if operation.name == "tt.call" else None
+            if found is not None:
+                yield found
 
     def _touches(self, operation: Operation) -> bool:
         """Tell whether memory is accessed inside of `operation`, or in what it calls."""
@@ -115,7 +119,7 @@ class Reachable:
             if holder in seen:
                 continue
             seen.add(holder)
-            operations = self._operations.get(holder) or list(inside(holder))
+            operations = self.operations.get(holder) or list(inside(holder))
             if any(inner.name in _ACCESSES for inner in operations):
                 return True
             pending += self._called(operations)
