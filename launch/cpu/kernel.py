@@ -33,7 +33,7 @@ _UNEVEN = 8
 """So many times fewer programs go through loops at once of which some may have fewer rounds."""
 _TENSOR_OPS = (
     "concatenate", "dot", "full", "gather", "histogram", "join", "reduce", "reshape", "scan",
-    "select", "transpose",
+    "select", "to_half", "transpose",
 )  # fmt: skip
 
 

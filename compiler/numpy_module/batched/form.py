@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.numpy_module.artifact_form import ARTIFACT
-from compiler.numpy_module.batched import accesses, control_flow, reductions, shapes
+from compiler.numpy_module.batched import accesses, control_flow, conversions, reductions, shapes
 from compiler.numpy_module.batched.blocks import write_blocks
 from compiler.numpy_module.batched.constants import Constants
 from compiler.numpy_module.form import Form
@@ -16,7 +16,7 @@ NAMES = frozenset(
         "descriptor_store", "dot", "elementwise", "full", "gather", "histogram", "join", "keep",
         "load", "load_block", "loop", "map_elementwise", "map_packs", "num_programs", "numbers",
         "program_id", "reduce", "reshape", "scan", "select", "show", "step", "store", "store_block",
-        "transpose", "unsigned_loop",
+        "to_half", "transpose", "unsigned_loop",
     }
 )  # fmt: skip
 """What the text calls beside functions of numbers; who runs it has all of these."""
@@ -27,6 +27,7 @@ def run_form_with(constants: Constants) -> Form:
     return Form(
         expressions={
             **ARTIFACT.expressions,
+            **conversions.EXPRESSIONS,
             **shapes.EXPRESSIONS,
             **shapes.constants_with(constants),
         },
