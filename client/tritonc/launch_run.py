@@ -119,8 +119,7 @@ def _finding(
     finding: Finding, sources: Mapping[str, str], names: Mapping[str, str]
 ) -> Iterator[str]:
     file, line = finding.file or "", finding.line or 0
-    column = finding.column if line and finding.column else ""
-    place = ":".join(filter(None, [names.get(file, file), str(line or ""), str(column)]))
+    place = ":".join(filter(None, [names.get(file, file), str(line or "")]))
     yield f"{place or 'kernel'}: {finding.kind}: {finding.message}"
     yield from _excerpt(sources, file, line)
 
