@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import types
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
 
 from tests.integration.service.bodies import good
@@ -68,3 +70,33 @@ def test_every_format_is_exported(client: httpx.Client, version: str, form: str)
 
     assert answer.status_code == 200, answer.text
     assert f"Triton {version}" in answer.text
+
+
+BLOCK_POINTERS = """import triton
+import triton.language as tl
+
+@triton.jit
+def add_one(x, y, M, N, B: tl.constexpr):
+    p = tl.make_block_ptr(x, (M, N), (N, 1), (0, 0), (B, B), (1, 0))
+    q = tl.make_block_ptr(y, (M, N), (N, 1), (0, 0), (B, B), (1, 0))
+    for _ in range(0, tl.cdiv(N, B)):
+        v = tl.load(p, boundary_check=(0, 1), padding_option="zero")
+        tl.store(q, v + 1, boundary_check=(0, 1))
+        p, q = tl.advance(p, (0, B)), tl.advance(q, (0, B))
+"""
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_block_pointers_are_told_in_numpy(client: httpx.Client, version: str) -> None:
+    signature = {"x": "*fp32", "y": "*fp32", "M": "i32", "N": "i32"}
+    body = {"source": BLOCK_POINTERS, "signature": signature, "constexprs": {"B": 16}}
+    made = compile_with(client, version, body | {"target": "cuda:90"})
+    assert made["state"] == "succeeded", made["problem"]
+
+    text = get(client, made, "artifacts/numpy").text
+
+    module = types.ModuleType("told")
+    exec(compile(text, "told.py", "exec"), module.__dict__)
+    x, y = np.arange(11 * 40, dtype=np.float32).reshape(11, 40), np.zeros((11, 40), np.float32)
+    module.launch(module.__dict__["add_one"], (1,), x, y, 11, 40)
+    np.testing.assert_array_equal(y, x + 1)
