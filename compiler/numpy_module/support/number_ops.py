@@ -95,5 +95,6 @@ def is_normal(value: Any) -> Any:
 def without_denormals(value: Any) -> Any:
     """Return floats, those below the least normal one as a zero of their sign."""
     value = np.asarray(value)
-    least = np.float64(2.0) ** (np.frexp(np.finfo(value.dtype).tiny)[1] - 1)
+    exponent = {"float16": -14, "float64": -1022}.get(value.dtype.name, -126)
+    least = np.float64(2.0) ** exponent
     return np.where(np.abs(value) < least, np.copysign(value - value, value), value)[()]

@@ -95,3 +95,5 @@ def test_subnormals_become_zeros_of_their_sign() -> None:
     assert list(found) == [0, 0, np.float32(1e-30)]
     assert list(np.signbit(found)) == [False, True, False]
     assert list(number_ops.is_normal(values)) == [False, False, True]
+    assert list(number_ops.is_normal(values.astype(ml_dtypes.bfloat16))) == [False, False, True]
+    assert list(number_ops.is_normal(np.float16([6e-5, 6.2e-5]))) == [False, True]
