@@ -71,7 +71,7 @@ class InterpretOrder(InputsOrder):
     trace: TraceOrder | None = None
 
 
-MOST_BATCH_ELEMENTS = 1 << 15
+MOST_BATCH_ELEMENTS = 1 << 16
 """Of one tensor of a batch of programs: what stays in a processor's cache is fastest."""
 
 

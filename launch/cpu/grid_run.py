@@ -78,48 +78,52 @@ class GridLaunch:
         self._written_elements = WrittenElements(self._allocations, found)
         has_bytes = "initcheck" in how.checks
         self._written_bytes = WrittenBytes(self._allocations, found) if has_bytes else None
-        self._watch = Watch(
-            self._space,
-            self._allocations,
-            self._place,
-            written_elements=self._written_elements,
-            trace=how.trace,
-            written_bytes=self._written_bytes,
-            races=Races(self._allocations, order.grid) if "racecheck" in how.checks else None,
-            max_accesses=how.max_accesses,
+        self._watch = self._new_watch()
+        self._memory = self._new_memory()
+        self._arguments = arguments_of(
+            form.parameters, order.parameters, order.arguments, self._space
         )
+        tells = Tells(self._programs, self._places)
+        self._kernel = Kernel(form, self._programs, self._memory, tells, self._step)
 
     def run(self) -> KernelRun:
         """Run all programs, or those up to a finding. Raises `SuspectedAt`."""
-        order = self._order
-        memory = self._memory()
-        arguments = arguments_of(
-            self._form.parameters, order.parameters, order.arguments, self._space
-        )
-        tells = Tells(self._programs, self._places)
-        kernel = Kernel(self._form, self._programs, memory, tells, self._step)
         stopped = None
         try:
-            for first, numbers in self._batches(kernel.batch_size(order.batch_elements)):
-                memory.is_exact = first >= self._exact_from
+            for first, numbers in self._batches():
+                self._memory.is_exact = first >= self._exact_from
                 try:
-                    kernel.run_batch(numbers, arguments)
+                    self._kernel.run_batch(numbers, self._arguments)
                 except Suspected:
                     raise SuspectedAt(first) from None
         except Stopped as found:
             stopped = found.finding
         return KernelRun(self._allocations, self._written_elements, self._watch, stopped)
 
-    def _batches(self, size: int) -> Iterator[tuple[int, Array]]:
+    def _batches(self) -> Iterator[tuple[int, Array]]:
         """Yield how many programs ran before, and the numbers of those that run next."""
         total, first = math.prod(self._order.grid), 0
+        size = self._kernel.batch_size(self._order.batch_elements)
         while first < total:
             end = min(first + size, self._exact_from) if first < self._exact_from else first + 1
             numbers = np.arange(first, end, dtype=np.int64)
             yield first, total - 1 - numbers if self._how.backwards else numbers
             first = end
 
-    def _memory(self) -> ProgramMemory:
+    def _new_watch(self) -> Watch:
+        watches_races = "racecheck" in self._how.checks
+        return Watch(
+            self._space,
+            self._allocations,
+            self._place,
+            written_elements=self._written_elements,
+            trace=self._how.trace,
+            written_bytes=self._written_bytes,
+            races=Races(self._allocations, self._order.grid) if watches_races else None,
+            max_accesses=self._how.max_accesses,
+        )
+
+    def _new_memory(self) -> ProgramMemory:
         suspects_races = "racecheck" in self._how.checks
         suspicion = Suspicion(
             self._watch.inputs,

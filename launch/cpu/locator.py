@@ -178,6 +178,7 @@ def _length_of(live: Array, width: int) -> int:
 def _counts_by_one(along: Array) -> bool:
     width = along.shape[-1]
     starts = along[..., :1]
-    if (along[..., -1:] - starts != width - 1).any():
+    ends = along[..., -1:]
+    if (ends < starts).any() or (ends - starts != width - 1).any():  # less: it wrapped around
         return False
     return bool((along == starts + np.arange(width, dtype=along.dtype)).all())
