@@ -4,6 +4,7 @@ A candidate has no launch yet; it says with which specializations it may be comp
 unpacked by the sweep of `benchmarks/sweep` and are not kept in the repository.
 """
 
+import ast
 import re
 import sys
 import zlib
@@ -76,7 +77,11 @@ def guess_of(signature: dict[str, str], constexprs: dict[str, Any], options: dic
 def of_the_mix() -> Iterator[Candidate]:
     """Yield the kernels of benchmarks/mix.py."""
     for request in Mix().real():
-        guess = guess_of(request["signature"], request["constexprs"], request["options"])
+        guess = guess_of(
+            _ordered(request["signature"], request["source"], request["kernel"]),
+            request["constexprs"],
+            request["options"],
+        )
         yield Candidate("mix", request["kernel"], request["source"], {}, (guess,))
 
 
@@ -88,9 +93,8 @@ def of_the_tests() -> Iterator[Candidate]:
         if any(isinstance(kind, list) for kind in request.get("signature", {}).values()):
             continue  # a tuple
         name = request.get("kernel") or _kernels(read_kernel.text)[-1]
-        guess = guess_of(
-            request.get("signature", {}), request.get("constexprs", {}), request.get("options", {})
-        )
+        signature = _ordered(request.get("signature", {}), read_kernel.text, name)
+        guess = guess_of(signature, request.get("constexprs", {}), request.get("options", {}))
         guess = Guess(guess.signature, guess.constexprs, guess.options,
                       guess.hints | request.get("hints", {}))  # fmt: skip
         yield Candidate("good", name, read_kernel.text, request.get("files", {}), (guess,))
@@ -99,6 +103,16 @@ def of_the_tests() -> Iterator[Candidate]:
             if "faulty" in path.name or "racing" in path.name or "wrong" in path.name:
                 continue
             yield from _guessed(origin, path)
+
+
+def _ordered(signature: dict[str, str], source: str, kernel: str) -> dict[str, str]:
+    """Return the types in the order of the kernel's parameters, which its ABI has, too."""
+    (node,) = (
+        one
+        for one in ast.walk(ast.parse(source))
+        if isinstance(one, ast.FunctionDef) and one.name == kernel
+    )
+    return {one.arg: signature[one.arg] for one in node.args.args if one.arg in signature}
 
 
 def _guessed(origin: str, path: Path) -> Iterator[Candidate]:

@@ -1,7 +1,7 @@
 """What a case is run on here: a function from a case and its folder to the buffers afterwards."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,40 @@ def artifact(case: dict[str, Any], folder: Path) -> Buffers:
     return {one["name"]: memory for one, memory in zip(case["allocations"], after, strict=True)}
 
 
+def cpu(case: dict[str, Any], folder: Path, checks: Sequence[str] = (), **asked: Any) -> Buffers:
+    """Run the launch as the CPU device does, many programs at once.
+
+    Raises AssertionError with a finding, which no case should have.
+    """
+    from launch.checks.kernel_run import RunOptions
+    from launch.cpu.grid_run import run_grid
+    from launch.cpu.translation import translated
+    from launch.messages import RunOrder
+
+    ir = (folder / "source.ttir").read_bytes()
+    order = RunOrder(
+        ir=[0, len(ir)], stage="source", target=Target("cuda", 90, 32), files=["user.py"],
+        allocations=case["allocations"], arguments=case["arguments"], grid=case["grid"],
+        parameters=list(case["guess"]["signature"]), checks=list(checks), **asked,
+    )  # fmt: skip
+    ran = run_grid(translated(order, ir.decode()), order, ir, RunOptions(checks=list(checks)))
+    findings = [*ran.watch.findings, *([ran.stopped] if ran.stopped else [])]
+    if findings:
+        raise AssertionError(str(findings[0]))
+    return {one.name: one.memory for one in ran.allocations}
+
+
+def one_by_one(case: dict[str, Any], folder: Path) -> Buffers:
+    """Run the same, one program after the other."""
+    return cpu(case, folder, batch_elements=1)
+
+
+def checked(case: dict[str, Any], folder: Path) -> Buffers:
+    """Run the same with all checks of accesses."""
+    return cpu(case, folder, checks=("racecheck", "initcheck"))
+
+
 DEVICES: Mapping[str, Callable[[dict[str, Any], Path], Buffers]] = {
-    "artifact": artifact, "triton": interpreters.as_it_is, "interpreter": interpreters.prepared,
+    "artifact": artifact, "cpu": cpu, "one_by_one": one_by_one, "checked": checked,
+    "triton": interpreters.as_it_is, "interpreter": interpreters.prepared,
 }  # fmt: skip
