@@ -1,7 +1,9 @@
 """A launch of a kernel's NumPy text in which every access is looked at: is its result determined?
 
-Two runs: the second one takes the programs backwards, and lanes that a mask leaves without a value
-hold another one. What both make, without a race and without leaving a buffer, a GPU must make, too.
+Two runs: the second one takes the programs backwards, and what the compiler may make anything of is
+something else: lanes that a mask leaves without a value, quotients by zero, infinities (which are
+constants, mostly) converted to integers. What both make, without a race and without leaving a
+buffer, a GPU must make, too.
 A third one starts from fp32 and fp64 whose last bit is another: where that moves a result out of
 its tolerance, nobody can tell a wrong rounding from another one, which is noted.
 """
@@ -47,12 +49,12 @@ def watched(text: str, kernel: str, launch: dict[str, Any], limit_s: float) -> W
         other = _run(text, kernel, launch, 2 * limit_s, backwards=True)
     except IndexError as error:
         raise Undetermined(f"an address depends on masked-off lanes: {error}") from error
-    for one, two in zip(made.after, other.after, strict=True):
+    for described, one, two in zip(launch["allocations"], made.after, other.after, strict=True):
         if one.tobytes() != two.tobytes():
             if "atomics" not in made.notes:
-                raise Undetermined("depends on order or on masked-off lanes")
+                raise Undetermined("depends on order, or on what is undefined")
             made.notes.add("order")
-            if not _close(one, two):
+            if not _within(described["dtype"], one, two):
                 raise Undetermined("depends on the order of atomics")
     if not is_well_conditioned(text, kernel, launch, made):
         made.notes.add("ill-conditioned")
@@ -93,14 +95,6 @@ def _within(dtype: str, one: np.ndarray, other: np.ndarray) -> bool:
     tolerance = default_tolerance(dtype)
     x, y = readable(one, dtype).astype(np.float64), readable(other, dtype).astype(np.float64)
     return bool(np.allclose(y, x, tolerance.rtol, tolerance.atol, equal_nan=True))
-
-
-def _close(one: np.ndarray, two: np.ndarray) -> bool:
-    if one.dtype.kind in "iub":
-        return False
-    return bool(
-        np.allclose(one.astype(np.float64), two.astype(np.float64), 1e-2, 1e-2, equal_nan=True)
-    )
 
 
 def plain(text: str, kernel: str, launch: dict[str, Any]) -> list[np.ndarray]:
@@ -182,6 +176,29 @@ def _run(
     return Watched(before, [one.memory for one in allocations], watch.notes)
 
 
+def _poison_undefined(module: dict[str, Any]) -> None:
+    """Have quotients by zero and infinities as integers be something else than they are."""
+
+    def of_division(divide: Any) -> Any:
+        def poisoned(a: Any, b: Any, *more: Any) -> Any:
+            result = divide(a, b, *more)
+            if not isinstance(result, (np.ndarray, np.generic)) or result.dtype.kind not in "iu":
+                return result
+            return np.where(np.asarray(b) == 0, result.dtype.type(_POISON), result)[()]
+
+        return poisoned
+
+    def poisoned_integer(value: Any, kind: Any, *more: Any) -> Any:
+        found = to_integer(value, kind, *more)
+        return np.where(np.isfinite(value), found, np.dtype(kind).type(0))[()]
+
+    for name in ("divide", "remainder", "floor_divide"):
+        if name in module:
+            module[name] = of_division(module[name])
+    if to_integer := module.get("to_integer"):
+        module["to_integer"] = poisoned_integer
+
+
 class _Watch:
     """Puts itself under the module's loads and stores; tells races between programs."""
 
@@ -207,6 +224,8 @@ class _Watch:
             module["load"] = watched_load
         if "store" in module:
             module["store"] = self._store
+        if poisoned:
+            _poison_undefined(module)
 
     def _shadow(self, array: Any) -> dict[str, Any]:
         which = self._base[array.__array_interface__["data"][0]]
@@ -249,6 +268,9 @@ class _Watch:
                 raise Undetermined("a race: two stores")
             if (shadow["read"][at] == self.program).any():
                 self.notes.add("in_place")
+            own = written == self.program
+            if own.any() and array[index][own].tobytes() != new[own].tobytes():
+                self.notes.add("overwrites")  # by another thread perhaps, with nothing between
             array[index] = new
             if np.asarray(array[index]).tobytes() != new.tobytes():
                 raise Undetermined("a race: two lanes of a store")
