@@ -232,7 +232,7 @@ def clamped(scope: NameScope, operation: Operation) -> Expression:
     """Return `tt.clampf`; `propagateNan` says what a NaN gives."""
     if operation.integer("propagateNan"):
         return scope.call(operation, "np.minimum(np.maximum({}, {}), {})")
-    return scope.call(operation, "np.fmin(np.fmax({}, {}), {})")
+    return scope.call(operation, "np.fmax(np.fmin({0}, {2}), {1})")
 
 
 CONVERSIONS = ("arith.extsi", "arith.extui", "arith.trunci", "arith.sitofp", "arith.uitofp",

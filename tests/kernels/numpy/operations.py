@@ -195,3 +195,9 @@ def inline_assembly(x, B: tl.constexpr):
         "add.f32 $0, $1, 1.0;", "=f,f", [v], dtype=tl.float32, is_pure=True, pack=1
     )
     tl.store(x + tl.arange(0, B), r)
+
+
+@triton.jit
+def clamped(x, y, B: tl.constexpr):
+    o = tl.arange(0, B)
+    tl.store(y + o, tl.clamp(tl.load(x + o), -1.0, 2.0))

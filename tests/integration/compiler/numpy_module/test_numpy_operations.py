@@ -80,6 +80,16 @@ def test_floats_become_integers_as_on_a_gpu(children: Children) -> None:
     np.testing.assert_array_equal(y[3 * B :].view(np.int32), x.view(np.int32) ^ 1)
 
 
+def test_a_nan_is_clamped_to_the_upper_limit_as_on_a_gpu(children: Children) -> None:
+    kernel = told(children, "clamped", {"x": FLOATS, "y": FLOATS}, B=B)
+    x, y = normal(B), np.zeros(B, np.float32)
+    x[:4] = np.nan, np.inf, -np.inf, 0.5
+
+    kernel.run((1,), x, y)
+
+    np.testing.assert_array_equal(y[:4], [2, 2, -1, 0.5])
+
+
 def test_functions_of_floats(children: Children) -> None:
     kernel = told(children, "floats", {"x": FLOATS, "y": FLOATS, "whole": "*i32"}, B=B)
     x, y, whole = normal(B), np.zeros(4 * B, np.float32), np.zeros(B, np.int32)
