@@ -64,7 +64,10 @@ class ProgramMemory:
             found = rest = lanes.loaded(_NOTHING if rest is None else rest)
         if found is None:
             rest = _as_bits(other, pointer.dtype) if rest is None else rest
-            found = rest.reshape((1,) * max(pointer.rank - rest.ndim, 0) + rest.shape)
+            lanes_of_none = rest.reshape(
+                len(rest), *(1,) * (len(shape) + 1 - rest.ndim), *rest.shape[1:]
+            )
+            found = np.broadcast_to(lanes_of_none, (len(rest), *shape))
         return found != 0 if pointer.dtype.kind == "b" else found.view(pointer.dtype)
 
     def store(

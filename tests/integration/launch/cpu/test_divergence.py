@@ -172,6 +172,28 @@ def test_a_true_is_minus_one() -> None:
     assert results(forms) == [3, 3, -1 + 1, 3, 0, 0, 0, 0]
 
 
+def test_a_load_that_no_program_makes_has_its_whole_shape() -> None:
+    forms = of(
+        "%l = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32>\n"
+        "%n = tt.splat %zero : i32 -> tensor<8xi32>\n%m = arith.cmpi slt, %l, %n : tensor<8xi32>\n"
+        "%b = tt.splat %base : !tt.ptr<i32> -> tensor<8x!tt.ptr<i32>>\n"
+        "%f = arith.constant dense<1000> : tensor<8xi32>\n"
+        "%far = arith.addi %l, %f : tensor<8xi32>\n"
+        "%q = tt.addptr %b, %far : tensor<8x!tt.ptr<i32>>, tensor<8xi32>\n"
+        "%o = arith.constant dense<3> : tensor<8xi32>\n"
+        "%x = tt.load %q, %m, %o : tensor<8x!tt.ptr<i32>>\n"
+        "%y = tt.reshape %x : tensor<8xi32> -> tensor<2x4xi32>\n"
+        '%z = "tt.reduce"(%y) <{axis = 1 : i32}> ({\n^bb0(%u: i32, %v: i32):\n'
+        "%w = arith.addi %u, %v : i32\ntt.reduce.return %w : i32\n}) : (tensor<2x4xi32>)"
+        " -> tensor<2xi32>\n"
+        '%r = "tt.reduce"(%z) <{axis = 0 : i32}> ({\n^bb0(%u: i32, %v: i32):\n'
+        "%w = arith.maxsi %u, %v : i32\ntt.reduce.return %w : i32\n}) : (tensor<2xi32>) -> i32\n"
+        + STORE
+    )
+
+    assert results(forms) == [12] * PROGRAMS
+
+
 ORDERED = {
     "compare and swap": "%r = tt.atomic_cas acq_rel, gpu, %base, %zero, %pid :"
     " (!tt.ptr<i32>, i32, i32) -> i32",
