@@ -88,7 +88,8 @@ class Locator:
         if key not in self._rows:
             elements = window.elements
             count, step = max(elements.size - length + 1, 0), elements.itemsize
-            self._rows[key] = as_strided(elements, (count, length), (step, step))
+            bits = elements.view(f"u{step}")  # NumPy does not stride types that are not its own
+            self._rows[key] = as_strided(bits, (count, length), (step, step)).view(elements.dtype)
         return self._rows[key]
 
     def _counts(self, along: Array) -> bool:

@@ -58,6 +58,18 @@ def test_nothing_is_loaded_where_every_lane_is_masked():
     assert np.broadcast_to(found, (1, 4)).tolist() == [[5, 5, 5, 5]]
 
 
+@pytest.mark.parametrize("dtype", [ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn, np.bool_])
+def test_rows_of_any_type_are_moved(dtype):
+    numbers = np.arange(96).astype(dtype)
+    kinds = {ml_dtypes.float8_e5m2: "fp8e5", ml_dtypes.float8_e4m3fn: "fp8e4nv", np.bool_: "i1"}
+    memory, x = memory_of(numbers.copy(), kinds[dtype])
+    rows = x + column(0, 32, 64) + np.arange(32, dtype=np.int32)[None]
+    found = memory.load(rows, shape=(32,))
+    assert found.tobytes() == numbers.tobytes()
+    memory.store(rows, found[::-1], shape=(32,))
+    assert memory.load(rows, shape=(32,)).tobytes() == found[::-1].tobytes()
+
+
 @pytest.mark.parametrize("kind", ["bf16", "fp8e5", "fp16", "i1"])
 def test_narrow_types_keep_their_bits(kind):
     dtype = {"bf16": ml_dtypes.bfloat16, "fp8e5": ml_dtypes.float8_e5m2, "fp16": np.float16}.get(
