@@ -50,6 +50,14 @@ class Diagnostic:
         """Whether the kernel compiles all the same, and its author should know."""
         return self.severity == "warning"
 
+    @property
+    def advice(self) -> str:
+        """Return the message with its hint as sentences of their own."""
+        if not self.hint:
+            return self.message
+        end = "" if self.message.endswith((".", "!", "?")) else "."
+        return f"{self.message}{end} {self.hint}"
+
     def at(self, span: Span, excerpt: str | None) -> Diagnostic:
         """Return the same message at another place."""
         return replace(

@@ -192,11 +192,10 @@ def _finding(failure: CompilationFailed, message: str) -> Finding:
 
 def warning_finding(warning: Diagnostic) -> Finding:
     """Return the finding of a compiler's warning, which changes no verdict."""
-    hint = f" {warning.hint}" if warning.hint else ""
     return Finding(
         kind=WARNING,
         file=warning.file,
         line=warning.line,
         column=warning.column,
-        message=f"{warning.message}{hint}",
+        message=warning.advice,
     )

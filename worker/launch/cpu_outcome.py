@@ -107,7 +107,5 @@ def _kernel_problem(failure: LaunchFailure) -> Problem:
     first = failure.diagnostics[0] if failure.diagnostics else None
     detail = failure.message
     if first is not None and first.line is not None:
-        end = "" if first.message.endswith((".", "!", "?")) else "."
-        hint = f"{end} {first.hint}" if first.hint else ""
-        detail = f"{first.file}:{first.line}: {first.message}{hint}"
+        detail = f"{first.file}:{first.line}: {first.advice}"
     return failure_problem(slug, detail)

@@ -87,5 +87,4 @@ def detail_of(failure: CompilationFailed) -> str:
     first = failure.diagnostics[0] if failure.diagnostics else None
     if first is None or first.line is None:
         return str(failure)
-    hint = f" {first.hint}" if first.hint else ""
-    return f"{first.file}:{first.line}: {first.message}{hint}"
+    return f"{first.file}:{first.line}: {first.advice}"

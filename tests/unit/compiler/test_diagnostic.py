@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from compiler.diagnostic import Span, excerpt
+import pytest
+
+from compiler.diagnostic import Span, diagnostic, excerpt
 
 
 def test_carets_stand_under_the_span() -> None:
@@ -25,3 +27,17 @@ def test_a_span_of_several_lines_shows_its_first() -> None:
 
 def test_a_line_that_is_not_there_has_no_excerpt() -> None:
     assert excerpt(["one"], Span("user.py", 2, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "hint", "advice"),
+    [
+        ("x is not defined", None, "x is not defined"),
+        ("x is not defined", "Did you mean y?", "x is not defined. Did you mean y?"),
+        ("It is not defined.", "Did you mean y?", "It is not defined. Did you mean y?"),
+    ],
+)
+def test_advice_is_a_message_and_its_hint_as_sentences(
+    message: str, hint: str | None, advice: str
+) -> None:
+    assert diagnostic("error", "frontend", message, hint=hint).advice == advice
