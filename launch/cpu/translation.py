@@ -63,7 +63,8 @@ def _form_of(what: _Translation, bounds: IrBounds) -> RunForm:
 def needs_gpu(refusal: Untranslatable) -> Failure:
     """Return the failure of a kernel that has what only a GPU does, at the user's line."""
     message = (
-        f"the CPU device cannot run this kernel: {refusal.what}. Launch it on a device with a GPU"
+        f"{refusal.what}, which cannot run on the CPU device: it needs a GPU. Launch it on a "
+        "device with a GPU"
     )
     match = _PLACE.fullmatch(refusal.place)
     span = Span(match[1], int(match[2])) if match else None
