@@ -31,7 +31,8 @@ class _Touched:
     reads: list[_Pending] = field(default_factory=list)
     has_writes: bool = False
     has_reads_in_table: bool = False
-    has_updates: bool = False
+    updates: str | None = None
+    """The kind of its atomic operations, which may change places among themselves."""
 
 
 class Disturbance:
@@ -70,7 +71,7 @@ class Disturbance:
         if self._owners is None:
             return
         touched = self._touched_of(allocation)
-        if touched.has_updates:
+        if touched.updates is not None:
             raise Suspected
         read = cells, size, self._owners.several if owner is None else owner
         if touched.has_writes:
@@ -85,7 +86,7 @@ class Disturbance:
         if self._owners is None:
             return
         touched = self._touched_of(allocation)
-        if touched.has_updates or not self._allocations[allocation].output:
+        if touched.updates is not None or not self._allocations[allocation].output:
             raise Suspected
         write = cells, size, self._owners.several if owner is None else owner
         if not touched.has_writes and not touched.reads and not touched.has_reads_in_table:
@@ -102,13 +103,13 @@ class Disturbance:
             self._check(self._writers, allocation, read)
 
     def update(
-        self, allocation: int, cells: Cells, size: int, owner: Array | None, *, is_ordered: bool
+        self, allocation: int, cells: Cells, size: int, owner: Array | None, *, kind: str | None
     ) -> None:
-        """Remember an atomic operation; `is_ordered` where it matters which of two comes first.
+        """Remember an atomic operation, by its `kind` where two of that kind may change places.
 
         Raises `Suspected` beside other accesses to the same argument.
         """
-        if is_ordered:
+        if kind is None:
             self.write(allocation, cells, size, owner)
             return
         if self._owners is None:
@@ -116,9 +117,9 @@ class Disturbance:
         touched = self._touched_of(allocation)
         if touched.has_writes or touched.reads or touched.has_reads_in_table:
             raise Suspected
-        if not self._allocations[allocation].output:
+        if not self._allocations[allocation].output or touched.updates not in {None, kind}:
             raise Suspected
-        touched.has_updates = True
+        touched.updates = kind
 
     def _touched_of(self, allocation: int) -> _Touched:
         return self._touched.setdefault(allocation, _Touched())

@@ -29,11 +29,14 @@ class RaceSuspicion:
         self._allocations = allocations
         self._writers: dict[int, OwnerTable] = {}
         self._readers: dict[int, OwnerTable] = {}
+        self._updates: dict[int, str | None] = {}
+        """The kinds of this batch's atomic operations, `None` where their order matters."""
         self._owners = Owners(0, np.zeros(0, np.int64))
 
     def begin(self, numbers: Array) -> Array | None:
         """Begin a batch of programs; return what stands for each of them."""
         self._owners = Owners(0, numbers)
+        self._updates.clear()
         return self._owners.of_programs
 
     def wants_reads(self, allocation: int) -> bool:
@@ -57,10 +60,17 @@ class RaceSuspicion:
         self._table(self._writers, allocation).put(cells(), known)
 
     def update(
-        self, allocation: int, cells: Cells, size: int, owner: Array | None, *, is_ordered: bool
+        self, allocation: int, cells: Cells, size: int, owner: Array | None, *, kind: str | None
     ) -> None:
-        """Remember an atomic operation. Raises `Suspected` beside accesses that are none."""
-        del is_ordered  # all of them are atomic
+        """Remember an atomic operation. Raises `Suspected` beside accesses that are none.
+
+        Also where a batch does two to one argument that may not change places: that is no race, but
+        they would end otherwise one program after the other.
+        """
+        if self._owners.of_programs.size > 1:
+            if allocation in self._updates and (kind is None or kind != self._updates[allocation]):
+                raise Suspected
+            self._updates[allocation] = kind
         known = self._known(allocation, size, owner)
         self._check(self._writers, allocation, cells(), self._owners.atomics)
         self._check(self._readers, allocation, cells(), known)
@@ -124,14 +134,14 @@ class Suspicion:
         self.meetings.write(allocation, cells, values.itemsize, owner)
 
     def update(
-        self, allocation: int, cells: Cells, size: int, owner: Array | None, *, is_ordered: bool
+        self, allocation: int, cells: Cells, size: int, owner: Array | None, *, kind: str | None
     ) -> None:
         """Look at an atomic operation that is about to be done. Raises `Suspected`."""
         self.inputs.keep(allocation)
         self._check_written(allocation, cells, size)
         if self.written_bytes is not None:
             self.written_bytes.write(allocation, cells(), size)
-        self.meetings.update(allocation, cells, size, owner, is_ordered=is_ordered)
+        self.meetings.update(allocation, cells, size, owner, kind=kind)
 
     def _check_written(self, allocation: int, cells: Cells, size: int) -> None:
         if (

@@ -9,7 +9,7 @@ from launch.buffers.element_types import Array
 Shape = tuple[int, ...]
 
 
-class Lanes:
+class LocatedLanes:
     """Lanes by their indices, of which those that are not live may be anything."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Lanes:
         self.elements[self.cells(shape)] = values
 
 
-class Rows(Lanes):
+class Rows(LocatedLanes):
     """Lanes that are rows of neighbours, each with its first element: moved row by row.
 
     All of the first `length` lanes of a row are live, and none of the others.

@@ -12,7 +12,7 @@ from launch.buffers.allocation import Allocation
 from launch.buffers.element_types import Array
 from launch.checks.addresses import SLOT_BITS, AddressSpace, Slot
 from launch.checks.owner_table import Suspected
-from launch.cpu.located import Lanes, Rows
+from launch.cpu.located import LocatedLanes, Rows
 from launch.cpu.pointer import Pointer
 
 _NO_OFFSET = np.zeros(1, np.int32)
@@ -43,7 +43,9 @@ class Locator:
         self._known: dict[int, tuple[Array, bool]] = {}
         """By the array's id: whether it counts by one along its last axis."""
 
-    def located(self, pointer: Pointer, live: Array | None, *, in_rows: bool = True) -> list[Lanes]:
+    def located(
+        self, pointer: Pointer, live: Array | None, *, in_rows: bool = True
+    ) -> list[LocatedLanes]:
         """Return the live lanes by the argument that they are in; none where no lane is live.
 
         Lanes may be `Rows` where these will do, `in_rows`.
@@ -67,7 +69,7 @@ class Locator:
         first = window.first
         if window.low < 0:
             indices, first = np.add(indices, first, dtype=np.int64), 0
-        return [Lanes(window.allocation, window.elements, indices, first, live)]
+        return [LocatedLanes(window.allocation, window.elements, indices, first, live)]
 
     def _in_rows(self, window: _Window, pointer: Pointer, live: Array | None) -> Rows | None:
         """Return lanes as rows, `None` where they are none or have to be looked at one by one."""
@@ -128,7 +130,7 @@ class Locator:
             self._elements[key] = whole.view(dtype)
         return self._elements[key]
 
-    def _by_address(self, pointer: Pointer, live: Array | None) -> list[Lanes]:
+    def _by_address(self, pointer: Pointer, live: Array | None) -> list[LocatedLanes]:
         addresses = pointer.address
         chosen = _chosen(addresses, live)
         if not chosen.size:
@@ -149,14 +151,14 @@ class Locator:
 
     def _in_slot(
         self, slot: Slot, addresses: Array, live: Array | None, chosen: Array, dtype: np.dtype[Any]
-    ) -> Lanes:
+    ) -> LocatedLanes:
         size = dtype.itemsize
         inside = slot.holds(int(chosen.min()), int(chosen.max()) + size)
         if not inside or int(np.bitwise_or.reduce(chosen, axis=None)) & (size - 1):
             raise Suspected
         elements = self._elements_of(slot.leaf.allocation, dtype)
         indices = (addresses - slot.first) // size
-        return Lanes(slot.leaf.allocation, elements, indices, 0, live)
+        return LocatedLanes(slot.leaf.allocation, elements, indices, 0, live)
 
 
 def _chosen(values: Array, live: Array | None) -> Array:

@@ -18,7 +18,7 @@ from launch.checks.checked_memory import Watch
 from launch.checks.owner_table import Suspected
 from launch.checks.suspicion import Suspicion
 from launch.cpu import atomic_updates
-from launch.cpu.located import Lanes
+from launch.cpu.located import LocatedLanes
 from launch.cpu.locator import Locator
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import Programs
@@ -109,8 +109,9 @@ class ProgramMemory:
         """Combine every lane's value into memory; return what was there before, if it is used."""
         wide = (self._programs.count, *shape)
         before = np.zeros(wide, pointer.dtype) if is_used else None
-        ordered = is_used or kind == "xchg"
-        for lanes, cells in self._updated(pointer, mask, wide, semantics, way, is_ordered=ordered):
+        may_change_places = not is_used and kind != "xchg" and pointer.dtype.kind in "iu"
+        exchanged = kind if may_change_places else None  # sums of floats are rounded each time
+        for lanes, cells in self._updated(pointer, mask, wide, semantics, way, kind=exchanged):
             given = lanes.picked(np.asarray(value, pointer.dtype), wide).reshape(-1)
             if before is None:
                 atomic_updates.update(kind, lanes.elements, cells, given)
@@ -131,7 +132,7 @@ class ProgramMemory:
         """Put `value` where `expected` is, lane after lane; return what was there before."""
         wide = (self._programs.count, *shape)
         before = np.zeros(wide, pointer.dtype)
-        for lanes, cells in self._updated(pointer, None, wide, semantics, None, is_ordered=True):
+        for lanes, cells in self._updated(pointer, None, wide, semantics, None, kind=None):
             wanted, given = (
                 lanes.picked(np.asarray(operand, pointer.dtype), wide).reshape(-1)
                 for operand in (expected, value)
@@ -148,8 +149,8 @@ class ProgramMemory:
         semantics: str | None,
         way: Way | None,
         *,
-        is_ordered: bool,
-    ) -> list[tuple[Lanes, Array]]:
+        kind: str | None,
+    ) -> list[tuple[LocatedLanes, Array]]:
         """Return the lanes of an atomic operation, a program's own each, and their flat cells."""
         live = self._live(mask, pointer, np.broadcast_to(True, wide))
         way = way or (Way.UNMASKED if live is None else Way.MASKED)
@@ -162,7 +163,7 @@ class ProgramMemory:
                 if owner is not None and lanes.live is None:
                     owner = np.broadcast_to(owner, wide).reshape(-1)
                 told = partial(np.asarray, cells)
-                self._suspicion.update(lanes.allocation, told, size, owner, is_ordered=is_ordered)
+                self._suspicion.update(lanes.allocation, told, size, owner, kind=kind)
             found.append((lanes, cells))
         return found
 
@@ -204,12 +205,12 @@ class ProgramMemory:
         touch = Touch(access, addresses, pointer.dtype.itemsize, given, semantics, way)
         self._watch.admit(touch, None if live is None else np.broadcast_to(live[0], shape))
 
-    def _look_at_load(self, lanes: Lanes) -> None:
+    def _look_at_load(self, lanes: LocatedLanes) -> None:
         shape = lanes.shape
         size, owner = lanes.elements.itemsize, self._owner(lanes, shape)
         self._suspicion.load(lanes.allocation, partial(lanes.cells, shape), size, owner)
 
-    def _owner(self, lanes: Lanes, shape: Shape) -> Array | None:
+    def _owner(self, lanes: LocatedLanes, shape: Shape) -> Array | None:
         """Return whose the live lanes are, as `Suspicion` takes it."""
         owners = self._owners
         if owners is None or (owners.size > 1 and shape[0] == 1):

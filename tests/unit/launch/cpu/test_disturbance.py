@@ -33,8 +33,9 @@ class Steps:
         self._memory.store(self._x.cast(kind) + cells, values, None, (cells.shape[1],))
         return self
 
-    def atomic(self, cells, kind="add"):
-        self._memory.atomic(kind, self._x + cells, ONES, None, (cells.shape[1],), False)
+    def atomic(self, cells, kind="add", dtype=np.int32):
+        ones = ONES.astype(dtype)
+        self._memory.atomic(kind, self._x.cast(dtype) + cells, ones, None, (cells.shape[1],), False)
         return self
 
     def next_batch(self):
@@ -49,6 +50,10 @@ HARMLESS = {
     "one store to one place": lambda on: on.store(BLOCKS // 8),
     "one store of all": lambda on: on.store(ALL, ONES),
     "one store of halves": lambda on: on.store(BLOCKS, kind=np.float16),
+    "floats added to once": lambda on: on.atomic(ALL, dtype=np.float32),
+    "own floats added to": lambda on: on.atomic(BLOCKS, dtype=np.float32).atomic(
+        BLOCKS, dtype=np.float32
+    ),
     "additions": lambda on: on.atomic(ALL).atomic(BLOCKS).atomic(ALL),
     "another batch": lambda on: on.store(BLOCKS).next_batch().load(SWAPPED).store(SWAPPED),
 }
@@ -63,6 +68,10 @@ HARMFUL = {
     "added to then read": lambda on: on.atomic(BLOCKS).load(BLOCKS),
     "changed then added to": lambda on: on.store(BLOCKS).atomic(BLOCKS),
     "added to then changed": lambda on: on.atomic(BLOCKS).store(BLOCKS),
+    "added to then the larger kept": lambda on: on.atomic(ALL).atomic(ALL, "max"),
+    "added to by floats twice": lambda on: on.atomic(ALL, dtype=np.float32).atomic(
+        BLOCKS, dtype=np.float32
+    ),
     "exchanged twice": lambda on: on.atomic(ALL, "xchg").atomic(BLOCKS, "xchg"),
 }
 

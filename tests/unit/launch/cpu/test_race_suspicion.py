@@ -31,8 +31,9 @@ def store(memory, x, cells, values, mask=None):
     memory.store(x + cells, values, mask, (cells.shape[1],))
 
 
-def add(memory, x, cells, mask=None, kind="add"):
-    memory.atomic(kind, x + cells, ONES, mask, (cells.shape[1],), False)
+def add(memory, x, cells, mask=None, kind="add", dtype=np.int32):
+    ones = ONES.astype(dtype)
+    memory.atomic(kind, x.cast(dtype) + cells, ones, mask, (cells.shape[1],), False)
 
 
 def test_programs_with_elements_of_their_own(made):
@@ -122,6 +123,16 @@ def add_to_what_was_written(memory, x):
     add(memory, x, BLOCKS)
 
 
+def add_floats_twice(memory, x):
+    add(memory, x, ALL, dtype=np.float32)
+    add(memory, x, ALL, dtype=np.float32)
+
+
+def keep_the_larger_of_what_was_added_to(memory, x):
+    add(memory, x, ALL)
+    add(memory, x, ALL, kind="max")
+
+
 def add_to_what_another_read(memory, x):
     load(memory, x, BLOCKS)
     add(memory, x, BLOCKS[::-1])
@@ -133,7 +144,8 @@ def add_to_what_another_read(memory, x):
         overlap, lanes_of_one_program_differ, write_what_another_read, write_what_several_read,
         write_what_both_read_in_one_access, write_what_both_read_one_after_the_other,
         read_what_another_wrote, read_what_all_wrote, write_what_another_wrote,
-        read_what_was_added, add_to_what_was_written, add_to_what_another_read,
+        add_floats_twice, keep_the_larger_of_what_was_added_to, read_what_was_added,
+        add_to_what_was_written, add_to_what_another_read,
     ],
     ids=lambda do: do.__name__.replace("_", " "),
 )  # fmt: skip
