@@ -17,11 +17,13 @@ from compiler.numpy_module.task import generic_form
 from compiler.target import Target
 from launch.messages import RunOrder
 
+_REMEMBERED = 4
+"""Run forms: the cases of a launch take turns at a few specializations of one kernel."""
 _PLACE = re.compile(r"(.+), line (\d+)")
 
 
 def translated(order: RunOrder, text: str) -> RunForm:
-    """Return the run form of the IR `text`; the last one is remembered, for the next case of it.
+    """Return the run form of the IR `text`; the last ones are remembered, for the next cases of it.
 
     Raises `Failure`: `needs_gpu` with the line of what NumPy cannot stand for, `out_of_resources`.
     """
@@ -43,7 +45,7 @@ class _Translation:
     stepping: bool
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=_REMEMBERED)
 def _form_of(what: _Translation, bounds: IrBounds) -> RunForm:
     ir_module.check_size(what.text, what.stage, bounds)
     try:
