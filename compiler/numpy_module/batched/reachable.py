@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cached_property
 
 from compiler.numpy_module import mlir_types
 from compiler.numpy_module.batched.blocks import in_order
 from compiler.numpy_module.functions import Functions
 from compiler.numpy_module.ir import Operation, inside
-from compiler.numpy_module.refusal import Untranslatable
 
 _ACCESSES = frozenset(
     {
@@ -24,10 +24,7 @@ _REGIONS = frozenset({"tt.reduce", "tt.scan", "tt.map_elementwise"})
 
 
 class Reachable:
-    """The functions that a kernel calls, itself among them.
-
-    Raises `Untranslatable` for one that calls itself: a GPU has no stack for that.
-    """
+    """The functions that a kernel calls, itself among them; none calls itself."""
 
     def __init__(self, functions: Functions, entry: Operation) -> None:
         self._functions = functions
@@ -99,9 +96,6 @@ class Reachable:
                 waits[caller] -= 1
                 if not waits[caller]:
                     free.append(caller)
-        if len(free) < len(waits):
-            message = "a function that calls itself"
-            raise Untranslatable(message)
         return free[::-1]
 
     def _called(self, operations: list[Operation]) -> Iterator[Operation]:
@@ -110,17 +104,21 @@ class Reachable:
             if found is not None:
                 yield found
 
+    @cached_property
+    def _touching(self) -> set[Operation]:
+        """The functions that access memory, themselves or by what they call."""
+        found = set[Operation]()
+        for function in reversed(self.callers_first):
+            operations = self.operations[function]
+            if any(o.name in _ACCESSES for o in operations) or not found.isdisjoint(
+                self._called(operations)
+            ):
+                found.add(function)
+        return found
+
     def _touches(self, operation: Operation) -> bool:
         """Tell whether memory is accessed inside of `operation`, or in what it calls."""
-        seen = set[Operation]()
-        pending = [operation]
-        while pending:
-            holder = pending.pop()
-            if holder in seen:
-                continue
-            seen.add(holder)
-            operations = self.operations.get(holder) or list(inside(holder))
-            if any(inner.name in _ACCESSES for inner in operations):
-                return True
-            pending += self._called(operations)
-        return False
+        operations = list(inside(operation))
+        return any(inner.name in _ACCESSES for inner in operations) or not (
+            self._touching.isdisjoint(self._called(operations))
+        )
