@@ -19,7 +19,20 @@ _OPERATORS: Mapping[str, str] = {
     "arith.ori": "{} | {}", "arith.xori": "{} ^ {}", "arith.shli": "{} << {}",
     "arith.shrsi": "{} >> {}", "arith.negf": "-{}",
 }  # fmt: skip
-_OF_BOOLS = {"arith.addi": "{} ^ {}", "arith.subi": "{} ^ {}", "arith.muli": "{} & {}"}
+_OF_BOOLS = {
+    "arith.addi": "{} ^ {}", "arith.subi": "{} ^ {}", "arith.muli": "{} & {}",
+    "arith.divsi": "{} & {}", "arith.divui": "{} & {}", "arith.remsi": "{} & {} & False",
+    "arith.remui": "{} & {} & False", "arith.shli": "{} | ({} & False)",
+    "arith.shrsi": "{} | ({} & False)", "arith.shrui": "{} | ({} & False)",
+}  # fmt: skip
+"""A quotient by 0 is false, and no bit is moved anywhere."""
+_WIDE_SHIFTS = {
+    "arith.shli": "{} << ({} & 0xFFFFFFFF)", "arith.shrsi": "{} >> ({} & 0xFFFFFFFF)",
+    "arith.shrui": "signed(unsigned({}) >> (unsigned({}) & 0xFFFFFFFF))",
+}  # fmt: skip
+"""Of 64 bits, by an amount of which PTX takes the lower half."""
+_FLUSHED = frozenset({"math.floor", "math.ceil", "math.sqrt"})
+"""Functions of fp32 for which a subnormal is 0."""
 _FUNCTIONS: Mapping[str, str] = {
     "arith.divsi": "divide", "arith.remsi": "remainder", "arith.maxsi": "np.maximum",
     "arith.minsi": "np.minimum", "arith.maxnumf": "np.fmax", "arith.minnumf": "np.fmin",
@@ -82,11 +95,16 @@ def elementwise(scope: NameScope, operation: Operation) -> Expression:
         return scope.operator(operation, _OF_BOOLS[name])
     if element == "i1" and name in {"arith.maxsi", "arith.minsi"}:
         name = "arith.minsi" if name == "arith.maxsi" else "arith.maxsi"  # true is -1
+    is_wide_shift = name in _WIDE_SHIFTS and element == "i64"
+    if is_wide_shift and not scope.value(operation.operands[1]).is_bare:
+        return scope.call(operation, _WIDE_SHIFTS[name], typed=True, atom=False)
     if name in _OPERATORS:
         return scope.operator(operation, _OPERATORS[name])
     if name in _UNSIGNED:
         return scope.call(operation, f"signed({_UNSIGNED[name]})", typed=True)
     places = ", ".join("{}" for _ in operation.operands)
+    if name in _FLUSHED and element == "f32":
+        return scope.call(operation, f"{_FUNCTIONS[name]}(without_denormals({{}}))", typed=True)
     typed = name in _TYPED
     return scope.call(operation, f"{_FUNCTIONS[name]}({places})", typed=typed)
 
@@ -173,6 +191,8 @@ def to_float(scope: NameScope, operation: Operation) -> Expression:
         return scope.call(operation, f"towards_zero({{}}, {dtype})", typed=True)
     if narrows and element.startswith("f8"):
         return scope.call(operation, f"to_float({{}}, {dtype})", typed=True)
+    if element == "bf16" and source == "f8E5M2":
+        return scope.call(operation, "e5_to_bf16({})", typed=True)
     if element == "bf16" and source == "f64":
         return scope.call(operation, "to_bf16({})", typed=True)
     return scope.operator(operation, f"{{}}.astype({dtype})", atom=True)
@@ -192,6 +212,9 @@ def bitcast(scope: NameScope, operation: Operation) -> Expression:
 
 def reciprocal_root(scope: NameScope, operation: Operation) -> Expression:
     """Return `math.rsqrt`."""
+    if mlir_types.element_of(operation.operands[0].type) == "f32":
+        text = "1 / np.sqrt(without_denormals({}))"
+        return scope.call(operation, text, typed=True, atom=False)
     return scope.call(operation, "1 / np.sqrt({})", typed=True, atom=False)
 
 
@@ -231,8 +254,8 @@ def flushed(scope: NameScope, operation: Operation) -> Expression:
 def clamped(scope: NameScope, operation: Operation) -> Expression:
     """Return `tt.clampf`; `propagateNan` says what a NaN gives."""
     if operation.integer("propagateNan"):
-        return scope.call(operation, "np.minimum(np.maximum({}, {}), {})")
-    return scope.call(operation, "np.fmax(np.fmin({0}, {2}), {1})")
+        return scope.call(operation, "np.maximum(np.minimum({0}, {2}), {1})")
+    return scope.call(operation, "np.fmax(np.fmin({0}, {2}), {1})")  # NaN is the upper bound
 
 
 CONVERSIONS = ("arith.extsi", "arith.extui", "arith.trunci", "arith.sitofp", "arith.uitofp",

@@ -126,8 +126,27 @@ def external(scope: NameScope, operation: Operation) -> Expression:
     if text is None:
         message = f"a call of the external function {symbol[:80]!r}"
         raise Untranslatable(message)
-    dtype = mlir_types.dtype_of(operation.results[0].type)
-    return scope.call(operation, f"({text}).astype({dtype})", typed=True)
+    made = mlir_types.element_of(operation.results[0].type)
+    if _is_flushed(symbol) and operation.operands:
+        kinds = [mlir_types.element_of(operand.type) for operand in operation.operands]
+        places = ["without_denormals({})" if kind == "f32" else "{}" for kind in kinds]
+        text = text.format(*places)
+        text = f"without_denormals({text})" if made == "f32" else text
+    return scope.call(operation, f"({text}).astype({mlir_types.dtype_of(made)})", typed=True)
+
+
+def _is_flushed(symbol: str) -> bool:
+    """Tell whether a function of fp32 takes and gives subnormals as 0."""
+    name = symbol.removeprefix("__nv_")
+    return symbol.startswith("__nv_") and name.startswith(_FLUSHED)
+
+
+_FLUSHED = (
+    "ceilf", "div", "erfcinvf", "fast_", "fdiv", "float2", "floorf", "fma", "fmodf", "fmul",
+    "frcp", "frsqrt", "fsqrt", "ilogbf", "ldexpf", "lgammaf", "logbf", "remainderf", "rsqrtf",
+    "scalbnf", "sqrtf", "tgammaf", "y0f", "y1f", "ynf",
+)  # fmt: skip
+"""Beginnings of the names of such functions, as an H200 has them."""
 
 
 def template_of(symbol: str, operands: int) -> str | None:

@@ -58,6 +58,17 @@ def from_e4b15(value: Any) -> Any:
     return ((byte & 0x7F) << 7 | (byte & 0x80) << 8).view(np.float16)[()]
 
 
+def e5_to_bf16(value: Any) -> Any:
+    """Return fp8e5 as bf16, as Triton does it: only the exponent moves, infinities become 65536."""
+    import ml_dtypes
+
+    byte = bits_of(value)
+    beyond = np.float32(65536) * (1 + (byte & np.uint8(3)).astype(np.float32) / 4)
+    beyond = np.where(byte >= 128, -beyond, beyond)
+    finite = np.asarray(value).astype(np.float32)
+    return np.where(byte & 0x7F >= 0x7C, beyond, finite).astype(ml_dtypes.bfloat16)[()]
+
+
 def to_bf16(value: Any) -> Any:
     """Return fp64 or integers as bf16, rounded once."""
     import ml_dtypes

@@ -22,18 +22,27 @@ def signed(value: Any) -> Any:
 
 
 def divide(a: Any, b: Any) -> Any:
-    """Return the quotient of integers, cut off towards zero; by zero all of its bits are one."""
+    """Return the quotient of integers, cut off towards zero; by zero what `by_zero` says."""
     quotient = np.floor_divide(a, b)
     if np.all(np.greater(b, 0)) and np.all(np.greater_equal(a, 0)):
         return quotient
     away = (quotient * b != a) & (np.less(a, 0) != np.less(b, 0))
-    return np.where(np.equal(b, 0), ~(quotient ^ quotient), quotient + away)[()]
+    return np.where(np.equal(b, 0), by_zero(a), quotient + away)[()]
 
 
 def remainder(a: Any, b: Any) -> Any:
-    """Return what `divide` leaves, with the sign of `a`; by zero all of its bits are one."""
+    """Return what `divide` leaves, with the sign of `a`; by zero what `by_zero` says."""
     rest = np.fmod(a, b)
-    return rest if np.all(b) else np.where(np.equal(b, 0), ~(rest ^ rest), rest)[()]
+    return rest if np.all(b) else np.where(np.equal(b, 0), by_zero(a), rest)[()]
+
+
+def by_zero(a: Any) -> Any:
+    """Return what `a` divided by zero gives: all bits one; of 64 bits those that `a` fits into."""
+    a = np.asarray(a)
+    ones = ~(a ^ a)
+    if a.dtype.itemsize < 8:
+        return ones
+    return np.where(unsigned(a) >> np.uint64(32) == 0, a.dtype.type(0xFFFFFFFF), ones)
 
 
 def float_remainder(a: Any, b: Any) -> Any:
@@ -96,5 +105,5 @@ def without_denormals(value: Any) -> Any:
     """Return floats, those below the least normal one as a zero of their sign."""
     value = np.asarray(value)
     exponent = {"float16": -14, "float64": -1022}.get(value.dtype.name, -126)
-    least = np.float64(2.0) ** exponent
-    return np.where(np.abs(value) < least, np.copysign(value - value, value), value)[()]
+    least, zero = value.dtype.type(2.0**exponent), value.dtype.type(0)
+    return np.where(np.abs(value) < least, np.copysign(zero, value), value)[()]

@@ -71,7 +71,7 @@ def fused(a: Any, b: Any, c: Any) -> Any:
     total, rest = two_sum(product, z)
     rest = np.where(np.isfinite(total), rest + lost, 0.0)
     if dtype == np.float64:
-        return (total + rest)[()]
+        return np.where(rest == 0, total, total + rest)[()]
     return odd_sum(total, rest).astype(dtype)[()]
 
 

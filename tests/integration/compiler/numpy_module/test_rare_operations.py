@@ -206,6 +206,44 @@ def test_operations_that_only_posted_ir_has() -> None:
         assert list(out) == [a * b, high, -1, a + b, 1, 0, -1, 0, 2, 30]
 
 
+def test_a_wide_shift_counts_half_of_its_amount() -> None:
+    ir = function(
+        "%r = arith.shli %a, %b : i64\n%s = arith.shrui %a, %b : i64\n"
+        "%t = arith.shrsi %a, %b : i64\n%u = arith.addi %r, %s : i64\n"
+        "%v = arith.addi %u, %t : i64\ntt.store %p, %v : !tt.ptr<i64>",
+        "%p: !tt.ptr<i64>, %a: i64, %b: i64",
+    )
+
+    for out, *_ in runs([forms_of(ir)], np.zeros(1, np.int64), 64, 2**53 + 1):
+        assert out[0] == 128 + 32 + 32
+    for out, *_ in runs([forms_of(ir)], np.zeros(1, np.int64), -64, 100):
+        assert out[0] == -1
+
+
+def test_the_clamped_nan_is_the_upper_bound() -> None:
+    ir = function(
+        "%lo = arith.constant -2.0 : f32\n%hi = arith.constant 3.0 : f32\n"
+        "%r = tt.clampf %x, %lo, %hi, propagateNan = none : f32\n"
+        "tt.store %p, %r : !tt.ptr<f32>",
+        "%p: !tt.ptr<f32>, %x: f32",
+    )
+    for value, wanted in ((np.nan, 3.0), (-5.0, -2.0), (5.0, 3.0), (1.0, 1.0)):
+        for out, _ in runs([forms_of(ir)], np.zeros(1, np.float32), value):
+            assert out[0] == wanted
+
+
+def test_subnormals_are_zeros_of_their_sign_for_libdevice() -> None:
+    ir = function(
+        '%r = tt.extern_elementwise %x {libname = "", libpath = "", pure = true, '
+        'symbol = "__nv_ceilf"} : (f32) -> f32\n%s = math.floor %x : f32\n'
+        "%t = arith.addf %r, %s : f32\ntt.store %p, %t : !tt.ptr<f32>",
+        "%p: !tt.ptr<f32>, %x: f32",
+    )
+    for value in (1e-40, -1e-40):
+        for out, _ in runs([forms_of(ir)], np.ones(1, np.float32), value):
+            assert out[0] == 0
+
+
 @pytest.mark.parametrize(
     ("operation", "value", "wanted"),
     [

@@ -69,6 +69,21 @@ def test_integers_divide_towards_zero_and_by_zero() -> None:
     assert list(unsigned) == [2**32 - 1, 2**31 - 1]
 
 
+def test_of_64_bits_a_quotient_by_zero_is_as_wide_as_the_dividend() -> None:
+    a, zero = np.int64([5, -5, 2**32, 2**32 - 1]), np.zeros(4, np.int64)
+
+    for function in (number_ops.divide, number_ops.remainder):
+        assert list(function(a, zero)) == [2**32 - 1, -1, -1, 2**32 - 1]
+
+
+def test_only_the_exponent_of_fp8e5_becomes_that_of_bf16() -> None:
+    values = np.uint8([0x7C, 0xFC, 0x7E, 0x7F, 0x3C, 0x01]).view(ml_dtypes.float8_e5m2)
+
+    found = conversions.e5_to_bf16(values).astype(np.float64)
+
+    assert list(found) == [65536, -65536, 98304, 114688, 1, 2.0**-16]
+
+
 def test_a_remainder_of_floats_is_computed_as_on_a_gpu() -> None:
     a, b = np.float32([7.5, -7.5, 1e9, 1, INF, 3]), np.float32([2, 2, 3, INF, 2, 0])
 
