@@ -6,7 +6,7 @@ from compiler.numpy_module import accesses, arithmetic, control_flow, mlir_types
 from compiler.numpy_module.blocks import write_blocks
 from compiler.numpy_module.expression import Expression
 from compiler.numpy_module.form import Form
-from compiler.numpy_module.scope import Spelling
+from compiler.numpy_module.scope import NumberSpelling
 
 ARTIFACT = Form(
     expressions={**arithmetic.EXPRESSIONS, **shapes.EXPRESSIONS, **accesses.EXPRESSIONS},
@@ -30,4 +30,4 @@ def _full(text: str, type_: str) -> str:
     return f"np.full({mlir_types.shape_of(type_)}, {text}, {mlir_types.dtype_of(type_)})"
 
 
-SPELLING = Spelling(_typed, _full)
+SPELLING = NumberSpelling(_typed, _full)

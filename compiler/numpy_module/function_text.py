@@ -12,7 +12,7 @@ from compiler.numpy_module.form import Form
 from compiler.numpy_module.functions import Functions
 from compiler.numpy_module.ir import IrBlock, Operation, Value
 from compiler.numpy_module.refusal import Untranslatable
-from compiler.numpy_module.scope import CONSTANTS, Line, NameScope, Spelling
+from compiler.numpy_module.scope import CONSTANTS, Line, NameScope, NumberSpelling
 
 _LEAVES = frozenset({"tt.return", "cf.br", "cf.cond_br"})
 DEEPEST = 80
@@ -41,7 +41,7 @@ class Telling:
     """
 
     form: Form
-    spelling: Spelling
+    spelling: NumberSpelling
     place_of: Callable[[Operation], str]
     uniform: Mapping[Operation, set[Value]] = field(default_factory=dict)
     follower: Follower | None = None

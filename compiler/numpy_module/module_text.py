@@ -12,9 +12,9 @@ from compiler.numpy_module.artifact_form import ARTIFACT, SPELLING
 from compiler.numpy_module.function_text import Telling, function_text
 from compiler.numpy_module.functions import Functions
 from compiler.numpy_module.ir import Operation
-from compiler.numpy_module.places import Places
 from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.scope import INDENT, Line
+from compiler.numpy_module.user_places import UserPlaces
 
 _COLUMN = 68
 MOST_BYTES = 32 << 20
@@ -25,7 +25,7 @@ _PARAMETER = re.compile(r'(\w+): "')
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class ToldKernel:
     """What is told: a public function of a module, and which artifact that module is.
 
     `parameters` are the user's names; one that went through a tuple has none.
@@ -36,14 +36,14 @@ class Kernel:
     parameters: Sequence[str]
 
 
-def module_text(module: Operation, kernel: Kernel, files: Mapping[str, str]) -> str:
+def module_text(module: Operation, kernel: ToldKernel, files: Mapping[str, str]) -> str:
     """Return the text of `kernel`; `files` are the user's, by path, for the comments.
 
     Raises `Untranslatable`.
     """
     functions = Functions(module, support_text.names(), kernel.symbol, support_text.never())
     entry = entry_of(functions, kernel)
-    places = Places(files)
+    places = UserPlaces(files)
     telling = Telling(ARTIFACT, SPELLING, places.words_of)
     written = written_functions(functions, entry, telling)
     support = support_text.needed({line.text for lines in written for line in lines})
@@ -58,7 +58,7 @@ def module_text(module: Operation, kernel: Kernel, files: Mapping[str, str]) -> 
     return "\n".join([*parts, "", "", support])
 
 
-def entry_of(functions: Functions, kernel: Kernel) -> Operation:
+def entry_of(functions: Functions, kernel: ToldKernel) -> Operation:
     """Return the kernel's function, its arguments named by the user. Raises `Untranslatable`."""
     entry = functions.by_symbol.get(f"@{kernel.symbol}")
     if entry is None or not entry.regions:
@@ -119,7 +119,7 @@ def _renamed(text: str, name: str, *, is_kernel: bool) -> str:
     return "".join(lines)
 
 
-def _with_comments(lines: list[Line], places: Places) -> list[str]:
+def _with_comments(lines: list[Line], places: UserPlaces) -> list[str]:
     """Return the lines, each with the user's line where it is another one than before."""
     found, last = [], ""
     for line in lines:

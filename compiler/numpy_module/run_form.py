@@ -22,16 +22,16 @@ from compiler.numpy_module.batched.uniform import Uniformity
 from compiler.numpy_module.function_text import Telling, kind_of
 from compiler.numpy_module.functions import Functions
 from compiler.numpy_module.ir import Operation
-from compiler.numpy_module.module_text import Kernel, entry_of, written_functions
-from compiler.numpy_module.places import Places
+from compiler.numpy_module.module_text import ToldKernel, entry_of, written_functions
 from compiler.numpy_module.scope import INDENT
+from compiler.numpy_module.user_places import UserPlaces
 
 RUN_FILE = "<run form>"
 """The file name that the text is compiled with, by which its frames are known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class KernelParameter:
     """One parameter of the kernel's IR, its type in Triton's spelling: `*fp32`, `i32`."""
 
     name: str
@@ -51,7 +51,7 @@ class RunForm:
     text: str
     entry: str
     places: Sequence[Spot | None]
-    parameters: Sequence[Parameter]
+    parameters: Sequence[KernelParameter]
     is_batchable: bool
     largest_tile: int
     has_uneven_loops: bool
@@ -59,7 +59,7 @@ class RunForm:
 
 
 def run_form(
-    module: Operation, kernel: Kernel, files: Mapping[str, str], *, stepping: bool = False
+    module: Operation, kernel: ToldKernel, files: Mapping[str, str], *, stepping: bool = False
 ) -> RunForm:
     """Return the run form of `kernel`; `files` are the user's, by path. Raises `Untranslatable`.
 
@@ -68,7 +68,7 @@ def run_form(
     reserved = NAMES | support_text.names() | support_text.never()
     functions = Functions(module, reserved, kernel.symbol, reserved)
     entry = entry_of(functions, kernel)
-    places, constants = Places(files), Constants()
+    places, constants = UserPlaces(files), Constants()
     reachable = Reachable(functions, entry)
 
     uniformity = Uniformity(reachable)
@@ -84,7 +84,10 @@ def run_form(
         functions.name_of(f"@{kernel.symbol}"),
         [None] * len(head)
         + [places.place_of(o) if (o := line.operation) else None for line in lines],
-        [Parameter(value.name, kind_of(value.type)) for value in entry.regions[0][0].arguments],
+        [
+            KernelParameter(value.name, kind_of(value.type))
+            for value in entry.regions[0][0].arguments
+        ],
         reachable.is_batchable() and not stepping,
         reachable.largest_tile(),
         uniformity.has_uneven_loops,

@@ -35,7 +35,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Spelling:
+class NumberSpelling:
     """How a bare number is written, by its text and its type, where it needs more than that.
 
     `typed` has its dtype, `full` its whole shape, too.
@@ -55,7 +55,7 @@ class NameScope:
 
     analysis: Analysis
     functions: Functions
-    spelling: Spelling
+    spelling: NumberSpelling
     taken: set[str] = field(default_factory=set)
     lines: list[Line] = field(default_factory=list)
     depth: int = 1

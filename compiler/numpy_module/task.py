@@ -7,7 +7,7 @@ from compiler.back.ir_entry import entry_of
 from compiler.messages.orders import NumpyOrder
 from compiler.messages.wire import Send
 from compiler.numpy_module.generic_form import module_of
-from compiler.numpy_module.module_text import Kernel, module_text
+from compiler.numpy_module.module_text import ToldKernel, module_text
 from compiler.numpy_module.refusal import Untranslatable
 from compiler.target import Target
 
@@ -24,7 +24,7 @@ def numpy(order: NumpyOrder, body: bytes, send: Send) -> None:
     ir_module.check_size(text, order.stage, order.ir_bounds)
     try:
         generic, symbol = generic_form(text, order.target, order.stage)
-        kernel = Kernel(symbol, order.stage, order.parameters)
+        kernel = ToldKernel(symbol, order.stage, order.parameters)
         made = module_text(module_of(generic), kernel, order.files)
     except Untranslatable as refusal:
         raise refusal.failure() from None

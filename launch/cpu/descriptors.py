@@ -14,7 +14,7 @@ from launch.cpu.pointer import Pointer
 Shape = tuple[int, ...]
 
 
-class Memory(Protocol):
+class TileMemory(Protocol):
     """What descriptors ask of a memory."""
 
     def load(
@@ -140,7 +140,7 @@ def _spread(value: Any, rank: int) -> Array:
 class DescriptorAccesses:
     """Accesses by descriptor, made of those of `memory`."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: TileMemory) -> None:
         self._memory = memory
 
     def descriptor_load(

@@ -10,7 +10,7 @@ from compiler.back import ir_module, locations
 from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Failure, Span, diagnostic
 from compiler.messages.orders import IrBounds
 from compiler.numpy_module.generic_form import module_of
-from compiler.numpy_module.module_text import Kernel
+from compiler.numpy_module.module_text import ToldKernel
 from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.run_form import RunForm, run_form
 from compiler.numpy_module.task import generic_form
@@ -53,7 +53,7 @@ def _form_of(what: _Translation, bounds: IrBounds) -> RunForm:
         # posted IR that names no places is its own
         own_file = what.files[0] if what.files else USER_FILE
         generic = locations.with_path(generic, KERNEL_FOLDER + own_file)
-        kernel = Kernel(symbol, what.stage, what.parameters)
+        kernel = ToldKernel(symbol, what.stage, what.parameters)
         files = dict.fromkeys(what.files, "")
         return run_form(module_of(generic), kernel, files, stepping=what.stepping)
     except Untranslatable as refusal:

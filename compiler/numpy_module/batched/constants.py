@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.numpy_module import mlir_types
 from compiler.numpy_module.expression import Expression
-from compiler.numpy_module.scope import Spelling
+from compiler.numpy_module.scope import NumberSpelling
 
 LIST = "numbers"
 """The text's name for them."""
@@ -17,9 +17,9 @@ class Constants:
         self._places: dict[str, int] = {}
 
     @property
-    def spelling(self) -> Spelling:
+    def spelling(self) -> NumberSpelling:
         """Return how bare numbers are written where they need a dtype."""
-        return Spelling(self.typed, self.full)
+        return NumberSpelling(self.typed, self.full)
 
     def typed(self, text: str, type_: str) -> Expression:
         """Return a number of one dtype, with an axis of 1 for each that its type has."""

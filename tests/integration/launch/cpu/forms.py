@@ -13,9 +13,9 @@ import numpy as np
 
 from benchmarks.mix import Mix
 from compiler.numpy_module.generic_form import module_of
-from compiler.numpy_module.module_text import Kernel as Told
+from compiler.numpy_module.module_text import ToldKernel as Told
 from compiler.numpy_module.module_text import module_text
-from compiler.numpy_module.run_form import Parameter, RunForm, run_form
+from compiler.numpy_module.run_form import KernelParameter, RunForm, run_form
 from compiler.numpy_module.support.launching import dtype_named
 from compiler.numpy_module.task import generic_form
 from compiler.target import Target
@@ -63,7 +63,7 @@ class Forms:
         )
 
 
-def value_of(memory: ArrayMemory, parameter: Parameter, argument: Any) -> Any:
+def value_of(memory: ArrayMemory, parameter: KernelParameter, argument: Any) -> Any:
     """What the run form gets for an array or a number."""
     kind = parameter.type
     if kind.startswith("*"):

@@ -10,7 +10,7 @@ import numpy as np
 
 from compiler.numpy_module.generic_form import module_of
 from compiler.numpy_module.ir import inside
-from compiler.numpy_module.module_text import Kernel as Told
+from compiler.numpy_module.module_text import ToldKernel as Told
 from compiler.numpy_module.module_text import module_text
 from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.run_form import run_form

@@ -11,7 +11,7 @@ from compiler.numpy_module.ir import Operation
 _LONGEST_QUOTE = 90
 
 
-class Places:
+class UserPlaces:
     """The user's `files`, by path, and what operations came from them."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
