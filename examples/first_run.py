@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import httpx
 import tritonc
 
 HERE = Path(__file__).parent
@@ -48,12 +49,17 @@ def is_taken() -> bool:
 
 
 def wait_until_ready(tritond: subprocess.Popen[bytes]) -> bool:
-    """Return whether tritond came up with a toolchain before it ended or the time was over."""
+    """Return whether tritond came up with a toolchain before it ended or the time was over.
+
+    Its store may know the toolchain of an earlier checkout, which no worker has any more.
+    """
     deadline = time.monotonic() + READY_TIMEOUT_S
     while tritond.poll() is None and time.monotonic() < deadline:
         # it refuses connections until it listens
-        with suppress(tritonc.TritoncError), tritonc.Client(URL) as client:
-            if client.targets()["toolchains"]:
+        with suppress(httpx.HTTPError):
+            default = httpx.get(f"{URL}/v1/system").json().get("default_toolchain")
+            workers = httpx.get(f"{URL}/v1/workers").json().get("workers", [])
+            if default in [worker["toolchain"] for worker in workers]:
                 return True
         time.sleep(0.2)
     return False
