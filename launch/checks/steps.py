@@ -17,7 +17,8 @@ from launch.checks.addresses import AddressSpace
 from launch.checks.finding import index_of
 
 MOST_ELEMENTS = 500_000
-"""Of all values together."""
+"""Of all values together; one that is small, or of pointers, counts for more."""
+_LEAST_COUNTED, _POINTER_COUNTED = 16, 4
 MOST_OF_ONE = 4096
 """Elements of one value; of a larger one these are the first, in row-major order."""
 Program = tuple[int, int, int]
@@ -41,12 +42,13 @@ class Steps:
         """
         tile = np.broadcast_to(lanes[0], step.shape)
         shown = min(tile.size, MOST_OF_ONE)
-        if len(self.made) >= self._most_steps or self._elements + shown > MOST_ELEMENTS:
+        is_pointer = step.dtype.startswith("*")
+        counted = max(shown * (_POINTER_COUNTED if is_pointer else 1), _LEAST_COUNTED)
+        if len(self.made) >= self._most_steps or self._elements + counted > MOST_ELEMENTS:
             self.truncated = True
             return
-        self._elements += shown
+        self._elements += counted
         elements = tile.flat[:shown]
-        is_pointer = step.dtype.startswith("*")
         self.made.append(
             {
                 "step": len(self.made),

@@ -1,0 +1,45 @@
+"""The values that a trace keeps are bounded, however small or large each of them is."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from compiler.lines.place import Spot
+from compiler.lines.step import Step
+from launch.checks.addresses import AddressSpace
+from launch.checks.steps import MOST_ELEMENTS, MOST_OF_ONE, Steps
+
+SPOT = Spot("/kernel/user.py", 3, 5)
+PROGRAM = (0, 0, 0)
+MANY = 10**9
+
+
+def test_small_values_fill_it_up_too() -> None:
+    steps, step = Steps(MANY), Step(SPOT, "arith.addi", "n", "i32", ())
+
+    for number in range(MOST_ELEMENTS // 10):
+        steps.add(step, np.array([number], np.int32), PROGRAM, AddressSpace([]), 0)
+
+    assert steps.truncated
+    assert len(json.dumps(steps.made)) < 20_000_000
+
+
+def test_a_value_that_is_lazily_large_is_not_made_large() -> None:
+    steps, step = Steps(MANY), Step(SPOT, "tt.splat", "", "fp32", (1 << 20,))
+
+    steps.add(step, np.full((1, 1), 0.5, np.float32), PROGRAM, AddressSpace([]), 0)
+
+    [made] = steps.made
+    assert made["values"] == [0.5] * MOST_OF_ONE
+    assert made["shape"] == [1 << 20]
+    assert made["truncated"]
+
+
+def test_a_pointer_to_no_argument_has_no_place() -> None:
+    steps, step = Steps(MANY), Step(SPOT, "tt.int_to_ptr", "p", "*fp32", ())
+
+    steps.add(step, np.array([64]), PROGRAM, AddressSpace([]), 0)
+
+    assert steps.made[0]["values"] == [None]
