@@ -23,9 +23,9 @@ from worker.compile.progress import CompilationFailed
 from worker.launch.comparison import Actual, Compared, NotCompared, compare, not_checked
 from worker.launch.cpu_device import CpuDevice
 from worker.launch.gpu_run import GpuContext
-from worker.launch.kernel_ir import KernelIrs
+from worker.launch.kernel_ir import KernelIr, KernelIrs
 from worker.launch.kernel_runs import KernelRuns
-from worker.launch.kernel_source import KernelSources
+from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources
 from worker.launch.launch_children import Children
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.mismatch_explanation import explain
@@ -50,6 +50,9 @@ class CaseContext:
     blobs: Blobs
     references: References
     gpu: GpuContext | None
+    known_sources: KernelMemory[KernelSource] | None = None
+    known_irs: KernelMemory[KernelIr] | None = None
+    """What this worker's launches before it found out."""
 
     @property
     def num_sms(self) -> int:
@@ -74,8 +77,8 @@ class Cases:
         self._context = context
         self._deadline = deadline
         self._files = files
-        self._sources = KernelSources(context.compiling, deadline)
-        irs = KernelIrs(context.compiling, deadline, self._sources)
+        self._sources = KernelSources(context.compiling, deadline, context.known_sources)
+        irs = KernelIrs(context.compiling, deadline, self._sources, context.known_irs)
         cpu = CpuDevice(context.children, context.compiling, request, deadline, self._sources, irs)
         self._runs = KernelRuns(job, request, cpu, context.gpu, deadline)
 

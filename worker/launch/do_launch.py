@@ -30,7 +30,8 @@ from worker.gpu.supervisor.launchers import DeviceDrained
 from worker.launch.cases import CaseContext, Cases
 from worker.launch.gpu_run import GpuContext
 from worker.launch.kept_references import KeptReferences
-from worker.launch.kernel_source import problem_of
+from worker.launch.kernel_ir import KernelIr
+from worker.launch.kernel_source import KernelMemory, KernelSource, problem_of
 from worker.launch.launch_children import Children
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.reference import References
@@ -58,6 +59,9 @@ class LaunchContext:
     """What references answered before."""
     gpu: GpuContext | None = None
     """None: on the CPU device."""
+    known_sources: KernelMemory[KernelSource] | None = None
+    known_irs: KernelMemory[KernelIr] | None = None
+    """What this worker's launches before it found out of their kernels."""
 
 
 async def do_launch(claim: Claim, context: LaunchContext) -> None:
@@ -117,7 +121,13 @@ class _LaunchRun:
         kept = KeptReferences(context.expected, job.caller)
         self._references = References(context.children, context.registry, kept)
         place = CaseContext(
-            context.compiling, context.children, context.blobs, self._references, context.gpu
+            context.compiling,
+            context.children,
+            context.blobs,
+            self._references,
+            context.gpu,
+            context.known_sources,
+            context.known_irs,
         )
         self.cases = Cases(job, request, place, self._deadline, self._files)
 

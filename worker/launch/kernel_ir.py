@@ -18,12 +18,13 @@ from worker.compile.child_task import TimeLimit
 from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.result_cache import leave_for_others, put_stages
-from worker.launch.kernel_source import KernelSource, KernelSources
+from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources
 from worker.launch.run import Deadline, PreparedRun
 
 NEEDS_GPU = "needs_gpu"
 _SOURCE = "source"
 _CONSTEXPR = "constexpr"
+_KIB = 1 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,16 @@ class KernelIrs:
     """The IRs of one launch; cases of one specialization share theirs."""
 
     def __init__(
-        self, compiling: CompileContext, deadline: Deadline, sources: KernelSources
+        self,
+        compiling: CompileContext,
+        deadline: Deadline,
+        sources: KernelSources,
+        memory: KernelMemory[KernelIr] | None = None,
     ) -> None:
         self._compiling = compiling
         self._deadline = deadline
         self._sources = sources
+        self._memory = memory or KernelMemory()
         self._made: dict[str, KernelIr] = {}
         self._kept: list[tuple[Progress, str]] = []
 
@@ -59,6 +65,8 @@ class KernelIrs:
         Raises IrFailed (NEEDS_GPU for a language that no CPU runs), DeadlinePassed, and
         RequestRejected where the arguments break what posted IR says of its parameters.
         """
+        if (known := self._memory.get(job.key)) is not None:
+            self._made[job.key] = known
         if job.key not in self._made:
             progress = Progress()
             make = self._of_source if job.ir is None else self._posted
@@ -67,6 +75,7 @@ class KernelIrs:
             except CompilationFailed as failure:
                 raise IrFailed(failure, progress) from failure
             self._kept.append((progress, job.namespace))
+            self._memory.keep(job.key, self._made[job.key], len(self._made[job.key].text) + _KIB)
         made = self._made[job.key]
         if made.hints:
             check_hints(made.hints, run.bound)

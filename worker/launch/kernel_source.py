@@ -3,7 +3,9 @@
 The source is read in children; nothing here parses or runs it.
 """
 
+from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from compiler.job import CompileJob
 from compiler.messages.orders import ParametersOrder
@@ -24,17 +26,59 @@ class KernelSource:
     facts: KernelFacts
 
 
+MOST_REMEMBERED_BYTES = 32 << 20
+_Kept = TypeVar("_Kept")
+
+
+class KernelMemory(Generic[_Kept]):
+    """What was found out of the last kernels, by their compilations' keys, within a size.
+
+    A key holds all that it hangs on, its caller's namespace too: a learner's next try of the same
+    kernel reads and compiles nothing.
+    """
+
+    def __init__(self, most_bytes: int = MOST_REMEMBERED_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._kept: OrderedDict[str, tuple[_Kept, int]] = OrderedDict()
+
+    def get(self, key: str) -> _Kept | None:
+        """Return what is known of a kernel."""
+        if key not in self._kept:
+            return None
+        self._kept.move_to_end(key)
+        return self._kept[key][0]
+
+    def keep(self, key: str, kept: _Kept, size_bytes: int) -> None:
+        """Remember a kernel, and forget those that were asked for the longest time ago."""
+        if key in self._kept:
+            self._bytes -= self._kept.pop(key)[1]
+        self._kept[key] = kept, size_bytes
+        self._bytes += size_bytes
+        while self._bytes > self._most_bytes:
+            self._bytes -= self._kept.popitem(last=False)[1][1]
+
+
 class KernelSources:
     """The sources of one launch, those of references that are kernels included, each read once."""
 
-    def __init__(self, compiling: CompileContext, deadline: Deadline) -> None:
+    def __init__(
+        self,
+        compiling: CompileContext,
+        deadline: Deadline,
+        memory: KernelMemory[KernelSource] | None = None,
+    ) -> None:
         self._compiling = compiling
         self._deadline = deadline
+        self._memory = memory or KernelMemory()
         self._read: dict[str, KernelSource] = {}
 
     async def read(self, job: CompileJob) -> KernelSource:
         """Return the kernel of `job` in its source. Raises CompilationFailed, DeadlinePassed."""
-        if job.key not in self._read:
+        known = self._read.get(job.key) or self._memory.get(job.key)
+        if known is not None:
+            self._read[job.key] = known
+        else:
             limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
             tasks = self._compiling.tasks_of(job, Progress(), limit)
             cut = await slice_source(tasks)
@@ -42,6 +86,7 @@ class KernelSources:
             if facts is None or not facts.sure:
                 facts = await _executed_facts(cut, job, tasks)
             self._read[job.key] = KernelSource(cut, facts)
+            self._memory.keep(job.key, self._read[job.key], _size_bytes(cut))
         return self._read[job.key]
 
     async def parameter_names(self, job: CompileJob) -> frozenset[str] | None:
@@ -49,6 +94,11 @@ class KernelSources:
         if job.source is None:
             return None
         return frozenset(item.name for item in (await self.read(job)).facts.parameters)
+
+
+def _size_bytes(cut: SliceReport) -> int:
+    texts = (cut.slice, cut.opinion or "", *cut.files.values())
+    return 4 * sum(map(len, texts)) + (4 << 10) * (1 + len(cut.facts.kernels))
 
 
 def facts_of(cut: SliceReport) -> KernelFacts | None:

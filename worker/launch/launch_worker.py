@@ -17,6 +17,8 @@ from store.jobs.types import Claim, QueueLimits, interpreter_lane
 from store.launches import Launches
 from worker.compile.compile import CompileContext
 from worker.launch.do_launch import LaunchContext, do_launch
+from worker.launch.kernel_ir import KernelIr
+from worker.launch.kernel_source import KernelMemory, KernelSource
 from worker.launch.launch_children import Children
 from worker.pool.sandbox_report import ToolchainContext
 from worker.slots import HEARTBEAT_S, Slots, every, leave
@@ -44,6 +46,8 @@ class LaunchWorker:
         self._blocking = blocking
         self._children = children
         self._compiling = compiling
+        self._sources = KernelMemory[KernelSource]()
+        self._irs = KernelMemory[KernelIr]()
         self._expected = expected
 
     async def run(self) -> None:
@@ -79,6 +83,8 @@ class LaunchWorker:
             self._children,
             registry,
             self._expected,
+            known_sources=self._sources,
+            known_irs=self._irs,
         )
         await do_launch(claim, context)
 
