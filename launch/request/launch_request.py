@@ -37,6 +37,14 @@ EXAMPLE: dict[str, Any] = {
     "reference": {"source": "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr\n"},
 }
 
+CPU_EXAMPLE: dict[str, Any] = EXAMPLE | {
+    "compilation": {name: COMPILATION_EXAMPLE[name] for name in ("source", "constexprs")},
+    "device": "interpreter",
+    "fallback": "interpret",
+    "checks": ["racecheck", "differential"],
+    "trace": {"programs": [[0, 0, 0]], "values": True},
+}
+
 _Grid = Annotated[JsonValue, WithJsonSchema(GRID_SCHEMA)]
 _ONE_KERNEL: list[JsonValue] = [
     {"required": ["compilation"], "properties": {"compilation": {"type": "object"}}},
@@ -104,7 +112,11 @@ class LaunchRequest(RequestPart):
     """A compilation with described arguments, a grid, and what to find out."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [EXAMPLE], "required": ["grid"], "oneOf": _ONE_KERNEL}
+        json_schema_extra={
+            "examples": [EXAMPLE, CPU_EXAMPLE],
+            "required": ["grid"],
+            "oneOf": _ONE_KERNEL,
+        }
     )
 
     compilation: LaunchedKernel | None = Field(

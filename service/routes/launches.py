@@ -13,7 +13,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from launch.request.launch_record import Launch, launch_url
-from launch.request.launch_request import EXAMPLE, LaunchRequest
+from launch.request.launch_request import CPU_EXAMPLE, EXAMPLE, LaunchRequest
 from service.caller import Caller
 from service.compilations.answer import FINISHED_STATES, RETRY_AFTER_S, server_timing
 from service.http.body import canonical_json, parse_body, read_body
@@ -46,7 +46,7 @@ router = APIRouter(prefix=PATH, tags=["launches"])
     summary="Run a kernel and say whether it is right",
     responses={200: {"model": Launch}, 202: {"model": Launch}},
     openapi_extra={
-        "requestBody": body_of(LaunchRequest, {"vector add": EXAMPLE}),
+        "requestBody": body_of(LaunchRequest, {"vector add": EXAMPLE, "on a CPU": CPU_EXAMPLE}),
         "parameters": [
             wait_parameter(),
             header("Idempotency-Key", "names this launch for 24 hours"),
