@@ -1,0 +1,61 @@
+"""Runs kernels of tests/kernels/launch on the CPU device, in this process."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from compiler.numpy_module.generic_form import module_of
+from compiler.numpy_module.module_text import Kernel as Told
+from compiler.numpy_module.run_form import run_form
+from compiler.numpy_module.task import generic_form
+from compiler.target import Target
+from launch.checks.kernel_run import RunOptions
+from launch.cpu.grid_run import GridLaunch, run_grid
+from launch.messages import RunOrder
+from tests.integration.compiler.kernels import Kernel, compile_kernel
+from tests.integration.launch.interpreter.interpreting import KERNELS, Bound
+
+TARGET = Target("cuda", 90, 32)
+
+
+class DeviceLaunch:
+    """One kernel, compiled, with its arguments by name in the kernel's order."""
+
+    def __init__(self, children, file, kernel, arguments, grid=(1,), **constexprs):
+        self._bound = Bound(arguments)
+        text = (KERNELS / file).read_text()
+        types = {name: self._type_of(name) for name in arguments}
+        request = {"kernel": kernel, "signature": types, "constexprs": constexprs}
+        made = compile_kernel(children, Kernel(Path("user.py"), text, request), stop_after="ttir")
+        assert made.failure is None, made.failure
+        generic, symbol = generic_form(made.stages["source"].decode(), TARGET, "source")
+        told = Told(symbol, "source", tuple(arguments))
+        self._form = run_form(module_of(generic), told, {"user.py": text})
+        self._grid = (*grid, 1, 1)[:3]
+
+    def run(self, *checks):
+        """Run programs at once, as a launch does."""
+        return run_grid(self._form, self._order(), b"", RunOptions(checks))
+
+    def run_one_by_one(self, *checks):
+        """Run programs one after the other, every access checked exactly."""
+        order = self._order()
+        return GridLaunch(self._form, order, b"", RunOptions(checks), exact_from=0).run()
+
+    def _type_of(self, name):
+        argument = self._bound.arguments[name]
+        return f"*{argument['dtype']}" if argument["kind"] == "buffer" else argument["dtype"]
+
+    def _order(self):
+        return RunOrder(
+            ir=(0, 0), stage="source", target=TARGET, files=["user.py"],
+            allocations=self._bound.allocations, arguments=self._bound.arguments,
+            parameters=list(self._bound.arguments), grid=self._grid,
+        )  # fmt: skip
+
+
+def findings_of(run):
+    """What a run found, in words, without columns, which the interpreter does not know."""
+    found = [*run.watch.findings, *([run.stopped] if run.stopped else [])]
+    return [{**asdict(one), "column": None} for one in found]

@@ -1,0 +1,121 @@
+"""What programs do wrong at once is told as Triton's interpreter tells it, word by word."""
+
+import numpy as np
+import pytest
+
+from tests.integration.launch.cpu.device_runs import DeviceLaunch, findings_of
+from tests.integration.launch.interpreter.conftest import pool
+from tests.integration.launch.interpreter.interpreting import Buffer, View, interpret, out, uniform
+
+__all__ = ["pool"]
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ARANGE = {"kind": "arange"}
+NUMBERS = Buffer((16,), "i32", ARANGE)
+
+
+def zeros(*shape, dtype="i32"):
+    return Buffer(shape, dtype, {"kind": "zeros"}, output=True)
+
+
+def numbers(count):
+    return Buffer((count,), "i32", ARANGE, output=True)
+
+
+FAULTY = {
+    "reads_past_the_end": (
+        {"x_ptr": uniform(100), "y_ptr": uniform(100), "out_ptr": out(100), "n": 100},
+        {"BLOCK": 32},
+    ),
+    "writes_past_the_end": (
+        {"x_ptr": uniform(100), "out_ptr": out(4, 10), "n": 100},
+        {"BLOCK": 32},
+    ),
+    "looks_behind": ({"x_ptr": uniform(32), "out_ptr": out(32), "n": 32}, {"BLOCK": 32}),
+    "masks_one_too_many": ({"x_ptr": uniform(40), "out_ptr": out(40), "n": 40}, {"BLOCK": 32}),
+    "masks_by_another_size": (
+        {"x_ptr": uniform(100), "out_ptr": out(10), "n": 100},
+        {"BLOCK": 128},
+    ),
+    "describes_too_much": ({"x_ptr": uniform(8, 32), "out_ptr": out(32)}, {}),
+    "counts_beyond": ({"x_ptr": NUMBERS, "counts_ptr": zeros(12)}, {"BLOCK": 16}),
+    "swaps_beyond": ({"flag_ptr": zeros(3)}, {}),
+    "stores_in_rows": ({"out_ptr": out(5, 10), "n_rows": 5, "n_columns": 10}, {"BLOCK": 16}),
+    "reads_in_a_helper": ({"x_ptr": uniform(32), "out_ptr": out(32)}, {"BLOCK": 32}),
+    "reads_wild": (
+        {
+            "x_ptr": Buffer((1,), "i64", {"kind": "full", "value": {"int": "4096"}}),
+            "out_ptr": out(1),
+        },
+        {},
+    ),
+    "reads_between": ({"x_ptr": uniform(4), "out_ptr": out(1)}, {}),
+    "accumulates": ({"out_ptr": out(8)}, {"BLOCK": 8}),
+}
+RACING = {
+    "writes_its_number": ({"out_ptr": out(2, 2, dtype="i32")}, {}),
+    "writes_the_same": ({"out_ptr": out(4, dtype="i32")}, {}),
+    "overlaps": ({"x_ptr": NUMBERS, "out_ptr": out(16, dtype="i32")}, {"STEP": 3, "BLOCK": 4}),
+    "shifts_in_place": ({"x_ptr": numbers(17)}, {"BLOCK": 4}),
+    "reads_its_neighbour": ({"x_ptr": zeros(16), "out_ptr": out(16, dtype="i32")}, {"BLOCK": 4}),
+    "adds_up": ({"x_ptr": NUMBERS, "out_ptr": zeros(1)}, {"BLOCK": 4}),
+    "adds_up_atomically": ({"x_ptr": NUMBERS, "out_ptr": zeros(1)}, {"BLOCK": 4}),
+    "adds_up_under_a_lock": (
+        {"x_ptr": NUMBERS, "out_ptr": zeros(1), "lock_ptr": zeros(1)}, {"BLOCK": 4},
+    ),
+    "the_last_one_adds_up": (
+        {"x_ptr": NUMBERS, "parts_ptr": zeros(4), "count_ptr": zeros(1), "out_ptr": zeros(1)},
+        {"BLOCK": 4},
+    ),
+    "adds_atomically_and_reads": ({"count_ptr": zeros(1), "out_ptr": out(4, dtype="i32")}, {}),
+    "lanes_meet": ({"x_ptr": NUMBERS, "out_ptr": out(8, dtype="i32")}, {"BLOCK": 16}),
+    "writes_bytes": ({"out_ptr": zeros(1)}, {}),
+    "waits_for_its_predecessor": ({"flags_ptr": zeros(4), "out_ptr": out(4, dtype="i32")}, {}),
+}  # fmt: skip
+CASES = [
+    *(("faulty.py", kernel, *case, "initcheck") for kernel, case in FAULTY.items()),
+    *(("racing.py", kernel, *case, "racecheck") for kernel, case in RACING.items()),
+]
+
+
+@pytest.mark.parametrize(
+    ("file", "kernel", "arguments", "constexprs", "check"), CASES, ids=[case[1] for case in CASES]
+)
+async def test_findings(pool, children, file, kernel, arguments, constexprs, check):
+    grid = (4,)
+    ran = DeviceLaunch(children, file, kernel, arguments, grid, **constexprs).run(check)
+    wanted = await interpret(
+        pool, file, kernel, arguments, grid=grid, constexprs=constexprs, checks=[check]
+    )
+    assert findings_of(ran) == wanted.findings
+    for leaf, name in enumerate(n for n, a in arguments.items() if isinstance(a, Buffer)):
+        if arguments[name].output:
+            held = ran.allocations[leaf].memory.tobytes()
+            assert held == wanted.stage(f"output:{name}")
+
+
+@pytest.mark.parametrize("kernel", [k for k in RACING if k != "waits_for_its_predecessor"])
+async def test_outcomes_do_not_depend_on_how_many_run_at_once(children, kernel):
+    arguments, constexprs = RACING[kernel]
+    launch = DeviceLaunch(children, "racing.py", kernel, arguments, (4,), **constexprs)
+    at_once, one_by_one = launch.run(), launch.run_one_by_one()
+    for quick, slow in zip(at_once.allocations, one_by_one.allocations, strict=True):
+        assert np.array_equal(quick.memory, slow.memory)
+
+
+async def test_a_finding_has_its_column(children):
+    arguments, constexprs = FAULTY["reads_past_the_end"]
+    ran = DeviceLaunch(children, "faulty.py", "reads_past_the_end", arguments, (4,), **constexprs)
+    found = ran.run().stopped
+    assert (found.line, found.column) == (11, 9)
+
+
+async def test_aliases_are_one_memory(children):
+    arguments = {"x_ptr": numbers(16), "out_ptr": View("x_ptr", (8,), offset=8, output=True)}
+    clean = DeviceLaunch(children, "racing.py", "overlaps", arguments, (4,), STEP=2, BLOCK=2)
+    assert findings_of(clean.run("racecheck")) == []
+    meeting = DeviceLaunch(children, "racing.py", "overlaps", arguments, (5,), STEP=2, BLOCK=2)
+    found = findings_of(meeting.run("racecheck"))[0]
+    assert (found["kind"], found["argument"], found["index"]) == ("race", "x_ptr", [8])
+    assert found["program"] == [4, 0, 0]
