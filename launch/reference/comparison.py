@@ -26,7 +26,7 @@ from launch.messages import (
     Tolerance,
 )
 from launch.reference.difference import Comparer, Unwritten, pieces
-from launch.reference.summary import Summary, numbers_of, values
+from launch.reference.summary import SummaryInPieces, numbers_of, values
 
 STRETCH = 1 << 20
 """Elements made into numbers at a time."""
@@ -73,7 +73,7 @@ def _bits(body: bytes | memoryview, place: Place | None, count: int) -> Array | 
 def _compared(
     actual: Array, output: OutputOrder, body: bytes | memoryview, missing: Unwritten
 ) -> ComparedOutput:
-    summed = Summary() if output.returned != "none" else None
+    summed = SummaryInPieces() if output.returned != "none" else None
     comparer = Comparer(actual.shape, output.tolerance) if output.expected is not None else None
     ours, theirs = Elements(actual.reshape(-1), output.dtype), _expected(output, body)
     _go_through(ours, theirs, missing, summed, comparer)
@@ -97,7 +97,7 @@ def _go_through(
     ours: Elements,
     theirs: Elements | None,
     missing: Unwritten,
-    summed: Summary | None,
+    summed: SummaryInPieces | None,
     comparer: Comparer | None,
 ) -> None:
     """Show every element once to whoever wants to know of it."""
@@ -116,7 +116,7 @@ def summary(actual: Array, dtype: str, unwritten: Array | None = None) -> dict[s
 
     `unwritten`, flat: which elements nobody wrote; None: none of them.
     """
-    summed = Summary()
+    summed = SummaryInPieces()
     _go_through(Elements(actual.reshape(-1), dtype), None, _NOTHING_MISSING, summed, None)
     return summed.result(actual.shape, dtype, unwritten)
 

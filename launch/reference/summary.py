@@ -18,7 +18,7 @@ def numbers_of(elements: Array, dtype: str | None) -> Array:
     return elements if dtype is None else readable(elements, dtype)
 
 
-class Summary:
+class SummaryInPieces:
     """What can be said of the finite elements so far. The mean depends on how they are cut."""
 
     def __init__(self) -> None:

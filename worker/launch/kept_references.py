@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReferenceAnswer:
     """What a reference returned: its report, and the elements of each output in C order."""
 
     report: ReferenceReport
@@ -59,7 +59,7 @@ class KeptReferences:
             constexprs=run.constexprs,
         )
 
-    async def find(self, key: str) -> Answer | None:
+    async def find(self, key: str) -> ReferenceAnswer | None:
         """Return the answer that was kept under `key`."""
         try:
             data = await self._store.get(self._caller, key)
@@ -68,7 +68,7 @@ class KeptReferences:
             return None
         return None if data is None else _read(data)
 
-    async def keep(self, key: str, answer: Answer) -> None:
+    async def keep(self, key: str, answer: ReferenceAnswer) -> None:
         """Keep an answer, if there is room for it."""
         if not self._store.has_room_for(sum(map(len, answer.outputs.values()))):
             return
@@ -78,14 +78,14 @@ class KeptReferences:
             logger.warning("what a reference answered could not be kept: %s", error)
 
 
-def _written(answer: Answer) -> bytes:
+def _written(answer: ReferenceAnswer) -> bytes:
     header = json.dumps(asdict(answer.report)).encode()
     elements = (answer.outputs[name] for name in answer.report.outputs)
     content = b"".join((len(header).to_bytes(_LENGTH_BYTES, "big"), header, *elements))
     return sha256(content).digest() + content
 
 
-def _read(data: bytes) -> Answer | None:
+def _read(data: bytes) -> ReferenceAnswer | None:
     """Return what was written, None for anything else."""
     content = data[_DIGEST_BYTES:]
     if sha256(content).digest() != data[:_DIGEST_BYTES]:
@@ -99,4 +99,4 @@ def _read(data: bytes) -> Answer | None:
     for name, described in report.outputs.items():
         outputs[name] = content[end : end + described.size_bytes]
         end += described.size_bytes
-    return Answer(report, outputs) if end == len(content) else None
+    return ReferenceAnswer(report, outputs) if end == len(content) else None

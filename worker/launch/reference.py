@@ -15,7 +15,7 @@ from launch.request.reference_request import Reference
 from launch.request.verdict import RunEnding
 from store.workers import Workers
 from worker.compile.reports import Malformed, read_report
-from worker.launch.kept_references import Answer, KeptReferences
+from worker.launch.kept_references import KeptReferences, ReferenceAnswer
 from worker.launch.launch_children import TORCH, Children
 from worker.launch.launch_reports import LaunchFailure, read_message
 from worker.launch.run import Deadline, PreparedRun, RunResult, inputs_of
@@ -175,15 +175,15 @@ async def _torch(registry: Workers) -> str:
     )
 
 
-def _answer(outcome: ChildOutcome) -> Answer:
+def _answer(outcome: ChildOutcome) -> ReferenceAnswer:
     """Return what a child reports of a reference. Raises Malformed."""
     report = read_message(ReferenceReport, outcome.result or {})
     stages = {stage.name: stage.body for stage in outcome.stages}
     outputs = {name: stages.get(f"expected:{name}", b"") for name in report.outputs}
-    return Answer(report, outputs)
+    return ReferenceAnswer(report, outputs)
 
 
-def _expected(answer: Answer, run: PreparedRun) -> Expected:
+def _expected(answer: ReferenceAnswer, run: PreparedRun) -> Expected:
     """Return what the outputs of `run` should be. Raises Malformed."""
     described = answer.report.outputs
     outputs = {

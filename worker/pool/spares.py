@@ -21,7 +21,7 @@ _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 
 
-class Order(Protocol):
+class OrderChild(Protocol):
     """Orders a child of a profile, that maps the file behind a descriptor if one is given."""
 
     def __call__(self, profile: str, shared: int | None = None) -> ChildProcess:
@@ -37,7 +37,7 @@ class Spares:
     Whoever takes one gets a child that has no job yet; only those that are kept are given back.
     """
 
-    def __init__(self, wanted: Mapping[str, int], order: Order) -> None:
+    def __init__(self, wanted: Mapping[str, int], order: OrderChild) -> None:
         self._wanted = wanted
         self._order = order
         self._waiting: dict[str, list[ChildProcess]] = {profile: [] for profile in wanted}

@@ -16,7 +16,7 @@ from store.connection import connect
 from store.errors import StoreUnavailable
 from store.expected_outputs import ExpectedOutputs
 from tests.integration.launch.interpreter.interpreting import Bound, out, uniform
-from worker.launch.kept_references import Answer, KeptReferences, _read, _written
+from worker.launch.kept_references import KeptReferences, ReferenceAnswer, _read, _written
 from worker.launch.launch_children import Children
 from worker.launch.reference import References
 from worker.launch.run import Deadline, DeadlinePassed, PreparedRun
@@ -250,7 +250,7 @@ def _with_shape(data, shape):
     described = json.loads(json.dumps({"shape": shape, "dtype": "float32", "unchanged": False}))
     kind = type(answer.report.outputs["z"])
     report = type(answer.report)(outputs={"z": kind(**described)})
-    written = _written(Answer(report, {"z": answer.outputs["z"][:16]}))
+    written = _written(ReferenceAnswer(report, {"z": answer.outputs["z"][:16]}))
     assert sha256(written[32:]).digest() == written[:32]
     return written
 
