@@ -21,11 +21,12 @@ _OPERATORS: Mapping[str, str] = {
 }  # fmt: skip
 _OF_BOOLS = {
     "arith.addi": "{} ^ {}", "arith.subi": "{} ^ {}", "arith.muli": "{} & {}",
-    "arith.divsi": "{} & {}", "arith.divui": "{} & {}", "arith.remsi": "{} & {} & False",
-    "arith.remui": "{} & {} & False", "arith.shli": "{} | ({} & False)",
-    "arith.shrsi": "{} | ({} & False)", "arith.shrui": "{} | ({} & False)",
+    "arith.divsi": "{} | ({} & False)", "arith.divui": "{} | ({} & False)",
+    "arith.remsi": "{} & {} & False", "arith.remui": "{} & {} & False",
+    "arith.shli": "{} | ({} & False)", "arith.shrsi": "{} | ({} & False)",
+    "arith.shrui": "{} | ({} & False)",
 }  # fmt: skip
-"""A quotient by 0 is false, and no bit is moved anywhere."""
+"""A divisor can only be true, as LLVM has it, and no bit is moved anywhere."""
 _WIDE_SHIFTS = {
     "arith.shli": "{} << ({} & 0xFFFFFFFF)", "arith.shrsi": "{} >> ({} & 0xFFFFFFFF)",
     "arith.shrui": "signed(unsigned({}) >> (unsigned({}) & 0xFFFFFFFF))",

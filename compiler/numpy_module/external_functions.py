@@ -30,10 +30,11 @@ _OF_TWO = frozenset(
         "llmin", "nextafter", "ldexp", "scalbn", "powi", "pown", "div", "fdivide",
     }
 )  # fmt: skip
-_FAST = ("exp", "log", "log2", "log10", "sin", "cos", "tan", "tanh", "pow", "fdivide")
+_FAST = ("exp", "log", "log2", "log10", "sin", "cos", "tan", "tanh", "fdivide")
 _OWN: Mapping[str, str] = {
     "rsqrt": "np.reciprocal(np.sqrt({}))", "exp10": "np.power(np.float64(10), {})",
-    "fast_exp10": "np.power(np.float64(10), {})", "fast_div": "np.divide({}, {})",
+    "fast_pow": "fast_power({}, {})", "fast_exp10": "np.power(np.float64(10), {})",
+    "fast_div": "np.divide({}, {})",
     "round": "rounded({})", "erf": "erf({})", "erfc": "erfc({})", "erfcx": "erfcx({})",
     "erfinv": "erfinv({})", "erfcinv": "erfcinv({})", "normcdf": "normal_cdf({})",
     "normcdfinv": "normal_cdf_inverse({})", "tgamma": "gamma({})", "lgamma": "log_gamma({})",
@@ -143,7 +144,7 @@ def _is_flushed(symbol: str) -> bool:
 
 _FLUSHED = (
     "ceilf", "div", "erfcinvf", "fast_", "fdiv", "float2", "floorf", "fma", "fmodf", "fmul",
-    "frcp", "frsqrt", "fsqrt", "ilogbf", "ldexpf", "lgammaf", "logbf", "remainderf", "rsqrtf",
+    "frcp", "frsqrt", "fsqrt", "ilogbf", "ldexpf", "lgammaf", "normcdfinvf", "remainderf", "rsqrtf",
     "scalbnf", "sqrtf", "tgammaf", "y0f", "y1f", "ynf",
 )  # fmt: skip
 """Beginnings of the names of such functions, as an H200 has them."""

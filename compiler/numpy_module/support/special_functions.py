@@ -191,6 +191,11 @@ def bessel_y(order: Any, value: Any) -> Any:
     return np.where(x > 0, found, np.where(x == 0, -np.inf, np.nan))[()]
 
 
+def fast_power(a: Any, b: Any) -> Any:
+    """Return a power by way of logarithms: NaN of a negative base."""
+    return np.exp2(np.multiply(b, np.log2(a)))
+
+
 def of_half_turns(function: str, value: Any) -> Any:
     """Return "sin" or "cos" of `value` times pi, exact at every half."""
     x = np.remainder(np.asarray(value, np.float64), 2.0)

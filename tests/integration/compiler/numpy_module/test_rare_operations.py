@@ -220,6 +220,22 @@ def test_a_wide_shift_counts_half_of_its_amount() -> None:
         assert out[0] == -1
 
 
+@pytest.mark.parametrize(
+    ("operation", "wanted"),
+    [("divsi", [0, 0, 1, 1]), ("remui", [0, 0, 0, 0]), ("shli", [0, 0, 1, 1])],
+)
+def test_booleans_divide_and_move_nothing(operation: str, wanted: list[int]) -> None:
+    ir = function(
+        f"%r = arith.{operation} %a, %b : i1\n%s = arith.extui %r : i1 to i32\n"
+        "tt.store %p, %s : !tt.ptr<i32>",
+        "%p: !tt.ptr<i32>, %a: i1, %b: i1",
+    )
+    forms = [forms_of(ir)]
+    for number, (a, b) in enumerate([(False, False), (False, True), (True, False), (True, True)]):
+        for out, *_ in runs(forms, np.ones(1, np.int32), a, b):
+            assert out[0] == wanted[number]
+
+
 def test_the_clamped_nan_is_the_upper_bound() -> None:
     ir = function(
         "%lo = arith.constant -2.0 : f32\n%hi = arith.constant 3.0 : f32\n"

@@ -77,6 +77,7 @@ def test_every_function_is_told_and_runs_in_any_shape(maker: str) -> None:
         ("__nv_umax", (np.int32(-1), np.int32(1)), -1),
         ("__nv_isnanf", (np.float32(np.nan),), 1),
         ("__ocml_exp_f32", (np.float32(0),), 1.0),
+        ("__nv_fast_powf", (np.float32(2), np.float32(3)), 8.0),
         ("__nv_mul24", (np.int32(-3), np.int32(5)), -15),
     ],
 )
