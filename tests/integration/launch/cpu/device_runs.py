@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from compiler.numpy_module.generic_form import module_of
-from compiler.numpy_module.module_text import Kernel as Told
+from compiler.numpy_module.module_text import ToldKernel as Told
 from compiler.numpy_module.run_form import run_form
 from compiler.numpy_module.task import generic_form
 from compiler.target import Target
