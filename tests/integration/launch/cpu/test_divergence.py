@@ -194,6 +194,28 @@ def test_a_load_that_no_program_makes_has_its_whole_shape() -> None:
     assert results(forms) == [12] * PROGRAMS
 
 
+PURE = (
+    "tt.func private @pure(%x: i32) -> i32 {\n%zero = arith.constant 0 : i32\n"
+    "%one = arith.constant 1 : i32\n%c = arith.cmpi sgt, %x, %zero : i32\n"
+    "%e = scf.if %c -> i32 {\nscf.yield %x : i32\n} else {\nscf.yield %zero : i32\n}\n"
+    "%r = scf.for %i = %zero to %e step %one iter_args(%a = %zero) -> (i32) : i32 {\n"
+    "%n = arith.addi %a, %one : i32\nscf.yield %n : i32\n}\ntt.return %r : i32\n}"
+)
+
+
+def test_what_all_agree_on_stays_one_value_where_only_some_take_part() -> None:
+    forms = of(
+        "%r = scf.for %i = %zero to %pid step %one iter_args(%a = %zero) -> (i32) : i32 {\n"
+        "%v = tt.call @pure(%four) : (i32) -> i32\n%k = arith.cmpi eq, %v, %four : i32\n"
+        "%w = scf.if %k -> i32 {\nscf.yield %two : i32\n} else {\nscf.yield %zero : i32\n}\n"
+        "%n = arith.addi %a, %w : i32\nscf.yield %n : i32\n}\n" + STORE,
+        PURE,
+    )
+
+    assert "begin_if" not in forms.run.text
+    assert results(forms) == [2 * n for n in range(PROGRAMS)]
+
+
 ORDERED = {
     "compare and swap": "%r = tt.atomic_cas acq_rel, gpu, %base, %zero, %pid :"
     " (!tt.ptr<i32>, i32, i32) -> i32",
