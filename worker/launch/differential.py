@@ -18,6 +18,8 @@ from worker.pool.pool import Pool
 
 DIFFERENTIAL = "differential"
 DISAGREEMENT = "disagreement"
+_OF_CHECKS = frozenset({"race", "uninitialized"})
+"""What a run finds only where another check is asked for; the others run without."""
 GPU, CPU, INTERPRETER = "the GPU", "the CPU device", "Triton's interpreter"
 
 
@@ -63,7 +65,7 @@ def _incomplete(name: str, why: str) -> Finding:
 
 def _end(result: RunResult) -> frozenset[str]:
     """Return what stopped a run, or what it did wrong besides; nothing: it ran to its end."""
-    kinds = {finding.kind for finding in result.findings} & OF_FINDINGS
+    kinds = {finding.kind for finding in result.findings} & OF_FINDINGS - _OF_CHECKS
     ended = {str(result.ending)} if result.ending is not RunEnding.FINISHED else set()
     return frozenset(kinds | ended)
 

@@ -60,6 +60,17 @@ def test_elements_are_compared_with_the_launchs_tolerance(launch: Launch) -> Non
     assert launch(body | {"reference": loose})["findings"] == []
 
 
+def test_what_only_another_check_finds_is_no_disagreement(launch: Launch) -> None:
+    text = "@triton.jit\ndef kernel(z_ptr):\n    tl.store(z_ptr, tl.program_id(0))\n"
+    arguments = {"z_ptr": output(1, dtype="i32")}
+    body = bodies.written(text, arguments, grid=[2], checks=["racecheck", "differential"])
+
+    answer = launch(body)
+
+    assert answer["verdict"] == "race"
+    assert [finding["kind"] for finding in answer["findings"]] == ["race"]
+
+
 def test_posted_ir_has_nothing_that_the_interpreter_could_run(launch: Launch) -> None:
     answer = launch(ir_launch(**CHECKS))
 
