@@ -175,7 +175,7 @@ class ModifiedInput:
 
 
 @dataclass(frozen=True, kw_only=True)
-class InterpretReport:
+class RunReport:
     """How a kernel ran; `deterministic` is null where it ran once."""
 
     findings: list[Finding]

@@ -32,9 +32,9 @@ from launch.checks.written_memory import WrittenElements
 from launch.messages import (
     Finding,
     InterpretOrder,
-    InterpretReport,
     ModifiedInput,
     RunOrder,
+    RunReport,
     TraceOrder,
 )
 
@@ -67,7 +67,7 @@ Run = Callable[[RunOptions], KernelRun]
 """Runs the kernel on fresh memory."""
 
 
-def run_and_report(order: KernelOrder, run: Run, send: Send) -> InterpretReport:
+def run_and_report(order: KernelOrder, run: Run, send: Send) -> RunReport:
     """Have the kernel run; send `output:<name>` for every output, `trace` when one was asked for.
 
     `unwritten:<name>` follows an output with elements that nobody wrote: a bit for each in C order.
@@ -85,7 +85,7 @@ def run_and_report(order: KernelOrder, run: Run, send: Send) -> InterpretReport:
     if trace is not None:
         send({"kind": "stage", "stage": "trace", "ms": run_ms}, trace.to_json())
     findings = [*ran.watch.findings, *([ran.stopped] if ran.stopped else []), *differing]
-    return InterpretReport(
+    return RunReport(
         findings=findings,
         modified=_modified(ran, order),
         deterministic=deterministic,

@@ -15,10 +15,10 @@ from launch.checks.bounded_output import BoundedOutput
 from launch.checks.kernel_run import run_and_report
 from launch.cpu.grid_run import run_grid
 from launch.cpu.translation import needs_gpu, translated
-from launch.messages import InterpretReport, RunOrder
+from launch.messages import RunOrder, RunReport
 
 
-def run(order: RunOrder, body: bytes, send: Send) -> InterpretReport:
+def run(order: RunOrder, body: bytes, send: Send) -> RunReport:
     """Run the kernel and report it as `run_and_report` does.
 
     Raises `Failure`: `needs_gpu` with the line of what no CPU does, `invalid_argument`,

@@ -25,10 +25,10 @@ from launch.checks.races import Races
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.interpreter import triton_interpreter, user_errors
 from launch.interpreter.kernel_call import find, kernel_values, ordered
-from launch.messages import InterpretOrder, InterpretReport
+from launch.messages import InterpretOrder, RunReport
 
 
-def interpret(order: InterpretOrder, body: bytes, send: Send) -> InterpretReport:
+def interpret(order: InterpretOrder, body: bytes, send: Send) -> RunReport:
     """Run the kernel and report it as `run_and_report` does. Raises `Failure`."""
     with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
         warnings.simplefilter("ignore")

@@ -4,7 +4,7 @@ Whatever it reports is of its own kernel alone: no such child sees what is expec
 """
 
 from compiler.problem import Problem, failure_problem
-from launch.messages import InterpretReport
+from launch.messages import RunReport
 from launch.request.bound_arguments import Buffer
 from launch.request.verdict import RunEnding
 from worker.compile.child_failure import misreported, violation_of
@@ -20,7 +20,7 @@ def result_of(outcome: ChildOutcome, run: PreparedRun, timeout_s: float, profile
     result = RunResult(stdout=outcome.stdout.decode(errors="replace"))
     try:
         if outcome.result is not None:
-            _take_report(result, read_message(InterpretReport, outcome.result), outcome, run)
+            _take_report(result, read_message(RunReport, outcome.result), outcome, run)
         elif outcome.failure is not None:
             _take_failure(result, read_report(LaunchFailure, outcome.failure))
         else:
@@ -37,7 +37,7 @@ def stages_of(run: PreparedRun) -> set[str]:
 
 
 def _take_report(
-    result: RunResult, report: InterpretReport, outcome: ChildOutcome, run: PreparedRun
+    result: RunResult, report: RunReport, outcome: ChildOutcome, run: PreparedRun
 ) -> None:
     stages = {stage.name: stage.body for stage in outcome.stages}
     outputs = {

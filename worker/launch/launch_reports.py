@@ -90,8 +90,8 @@ def _bounded_dict(item: Any, most: int) -> Any:
 
 
 _MODELS: dict[type, type[Report]] = {
-    messages.InterpretReport: _bounded(
-        messages.InterpretReport,
+    messages.RunReport: _bounded(
+        messages.RunReport,
         findings=_bounded_list(
             _within(Finding, message=Message, diagnostics=(None, None)), MAX_FINDINGS
         ),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from launch.messages import InterpretReport, ReferenceReport
+from launch.messages import ReferenceReport, RunReport
 from worker.compile.reports import Malformed, read_report
 from worker.launch.launch_reports import MAX_FINDINGS, LaunchFailure, finding_of, read_message
 
@@ -18,7 +18,7 @@ REPORT: dict[str, Any] = {"findings": [FOUND], "modified": [], "deterministic": 
 
 
 def test_a_finding_is_answered_as_it_was_found() -> None:
-    [found] = read_message(InterpretReport, REPORT).findings
+    [found] = read_message(RunReport, REPORT).findings
 
     answered = asdict(found)
 
@@ -27,7 +27,7 @@ def test_a_finding_is_answered_as_it_was_found() -> None:
 
 def test_a_changed_input_is_a_finding_that_says_what_to_do() -> None:
     modified = {"argument": "x_ptr", "elements": 3, "first_index": [0, 2]}
-    report = read_message(InterpretReport, REPORT | {"modified": [modified]})
+    report = read_message(RunReport, REPORT | {"modified": [modified]})
 
     finding = finding_of(report.modified[0])
 
@@ -53,7 +53,7 @@ def test_a_changed_input_is_a_finding_that_says_what_to_do() -> None:
 )
 def test_what_is_no_report_of_a_run_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(Malformed):
-        read_message(InterpretReport, REPORT | changes)
+        read_message(RunReport, REPORT | changes)
 
 
 @pytest.mark.parametrize("slug", ["worker_lost", "cancelled", "internal_error", "passed", None])
@@ -82,7 +82,7 @@ def test_what_is_expected_is_of_plain_numbers(dtype: str) -> None:
 
 def test_a_long_message_is_kept_in_part_and_says_so() -> None:
     report = read_message(
-        InterpretReport,
+        RunReport,
         {"findings": [FOUND | {"message": "x" * 9000}], "modified": [], "deterministic": None},
     )
 
