@@ -24,7 +24,7 @@ class DeviceLaunch:
 
     def __init__(self, children, file, kernel, arguments, grid=(1,), **constexprs):
         self._bound = Bound(arguments)
-        text = (KERNELS / file).read_text()
+        text = file if "\n" in file else (KERNELS / file).read_text()
         types = {name: self._type_of(name) for name in arguments}
         request = {"kernel": kernel, "signature": types, "constexprs": constexprs}
         made = compile_kernel(children, Kernel(Path("user.py"), text, request), stop_after="ttir")

@@ -104,6 +104,24 @@ async def test_outcomes_do_not_depend_on_how_many_run_at_once(children, kernel):
         assert np.array_equal(quick.memory, slow.memory)
 
 
+PRINTS_THEN_FAILS = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def k(x_ptr, out_ptr):
+    tl.device_print("at", tl.program_id(0))
+    tl.store(out_ptr + tl.program_id(0), tl.load(x_ptr + tl.program_id(0)))
+"""
+
+
+async def test_what_was_printed_before_a_fault_is_printed_once(children, capsys):
+    arguments = {"x_ptr": Buffer((3,), "i32", ARANGE), "out_ptr": out(4, dtype="i32")}
+    ran = DeviceLaunch(children, PRINTS_THEN_FAILS, "k", arguments, (4,)).run()
+    assert ran.stopped.index == [3]
+    assert capsys.readouterr().out.count("(0, 0, 0)  at") == 1
+
+
 async def test_a_finding_has_its_column(children):
     arguments, constexprs = FAULTY["reads_past_the_end"]
     ran = DeviceLaunch(children, "faulty.py", "reads_past_the_end", arguments, (4,), **constexprs)
