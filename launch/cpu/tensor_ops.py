@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.numpy_module.support.tensor_ops import product_of_parts
+from compiler.numpy_module.support.tensor_ops import lanes_first, product_of_parts
 from launch.buffers.element_types import Array
 from launch.cpu.pointer import Pointer, merged
 
@@ -56,6 +56,7 @@ def reduce(combine: Combine, axis: int, *tensors: Array) -> Any:
     if isinstance(combine, np.ufunc):
         return _reduced_by(combine, axis + 1, tensors[0])
     parts = [np.moveaxis(tensor, (axis + 1, 0), (0, -1)) for tensor in _alike(tensors)]
+    parts = [lanes_first(*parts)] if len(parts) == 1 else parts
     while (size := len(parts[0])) > 1:
         half = size // 2
         made = combine(*[part[:half] for part in parts], *[part[half : 2 * half] for part in parts])
@@ -75,6 +76,8 @@ def _reduced_by(combine: np.ufunc, axis: int, tensor: Array) -> Array:
     if tensor.dtype.kind in "iu":
         found: Array = combine.reduce(tensor, axis=axis, dtype=tensor.dtype)
         return found
+    if tensor.dtype.itemsize == 2:
+        tensor = np.moveaxis(lanes_first(np.moveaxis(tensor, axis, 0)), 0, axis)
     before = (slice(None),) * axis
     while (size := tensor.shape[axis]) > 1:
         half = size // 2

@@ -32,6 +32,7 @@ def select(condition: Any, a: Any, b: Any) -> Any:
 def reduce(combine: Any, axis: int, *tensors: Any) -> Any:
     """Return the tensors combined along `axis`: halves with halves, as the threads of a warp do."""
     parts = [np.moveaxis(np.asarray(tensor), axis, 0) for tensor in tensors]
+    parts = [lanes_first(*parts)] if len(parts) == 1 else parts
     while (size := len(parts[0])) > 1:
         half = size // 2
         made = combine(*[part[:half] for part in parts], *[part[half : 2 * half] for part in parts])
@@ -43,6 +44,17 @@ def reduce(combine: Any, axis: int, *tensors: Any) -> Any:
         ]
     found = tuple(part[0][()] for part in parts)
     return found if len(found) > 1 else found[0]
+
+
+def lanes_first(value: Any) -> Any:
+    """Return floats of 16 bits, whose sums show their order, so that halves are those of a warp.
+
+    Along the first axis its 32 lanes come together first, then the warps.
+    """
+    size = len(value)
+    if value.dtype.kind in "iu" or value.dtype.itemsize != 2 or size <= 32 or size % 32:
+        return value
+    return value.reshape(size // 32, 32, *value.shape[1:]).swapaxes(0, 1).reshape(value.shape)
 
 
 def scan(combine: Any, axis: int, reverse: bool, *tensors: Any) -> Any:

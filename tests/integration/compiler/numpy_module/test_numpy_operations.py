@@ -90,6 +90,20 @@ def test_a_nan_is_clamped_to_the_upper_limit_as_on_a_gpu(children: Children) -> 
     np.testing.assert_array_equal(y[:4], [2, 2, -1, 0.5])
 
 
+def test_a_sum_of_narrow_floats_is_that_of_lanes_and_then_of_warps(children: Children) -> None:
+    kernel = told(children, "narrow_sum", {"x": "*bf16", "y": "*bf16"}, B=128)
+    x, y = normal(128).astype(ml_dtypes.bfloat16), np.zeros(1, ml_dtypes.bfloat16)
+
+    kernel.run((1,), x, y)
+
+    warps = []
+    for warp in x.reshape(4, 32):
+        for distance in (16, 8, 4, 2, 1):
+            warp = warp + warp[np.arange(32) ^ distance]
+        warps.append(warp[0])
+    assert y[0] == (warps[0] + warps[2]) + (warps[1] + warps[3])
+
+
 def test_functions_of_floats(children: Children) -> None:
     kernel = told(children, "floats", {"x": FLOATS, "y": FLOATS, "whole": "*i32"}, B=B)
     x, y, whole = normal(B), np.zeros(4 * B, np.float32), np.zeros(B, np.int32)
