@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, lru_cache, partial
+from types import CodeType
 from typing import Any
 
 import ml_dtypes
@@ -58,7 +59,7 @@ class Kernel:
         self._form, self._programs = form, programs
         names = {**_numbers(), **_control(programs), **_memory(memory), **_tells(tells)}
         names["step"] = step
-        exec(compile(form.text, RUN_FILE, "exec", dont_inherit=True), names)  # noqa: S102 - its task
+        exec(_compiled(form.text), names)  # noqa: S102 - its task
         self._function: Callable[..., None] = names[form.entry]
 
     def run(
@@ -95,7 +96,14 @@ class Kernel:
             self._function(*arguments)
 
 
-def _numbers() -> dict[str, Any]:
+@lru_cache(maxsize=4)
+def _compiled(text: str) -> CodeType:
+    """Return a form's code; a launch may run it several times, on fresh memory each."""
+    return compile(text, RUN_FILE, "exec", dont_inherit=True)
+
+
+@cache
+def _numbers() -> Mapping[str, Any]:
     modules = (number_ops, conversions, rounding, integer_ops, special_functions, scaled_dot)
     public = {
         name: value for module in modules for name, value in vars(module).items() if name[0] != "_"
