@@ -28,8 +28,6 @@ from launch.cpu.pointer import Pointer
 from launch.cpu.programs import Programs
 from launch.cpu.tells import Tells
 
-MOST_ELEMENTS = 1 << 15
-"""Of the largest tile, of all programs that run at once: more of them leave the caches."""
 _UNEVEN = 8
 """So many times fewer programs go through loops at once of which some may have fewer rounds."""
 _TENSOR_OPS = (
@@ -61,25 +59,6 @@ class Kernel:
         names["step"] = step
         exec(_compiled(form.text), names)  # noqa: S102 - its task
         self._function: Callable[..., None] = names[form.entry]
-
-    def run(
-        self,
-        arguments: Sequence[Any],
-        *,
-        backwards: bool = False,
-        most_elements: int = MOST_ELEMENTS,
-    ) -> None:
-        """Run every program of the grid, the first axis fastest, as many at once as may be.
-
-        `arguments` are pointers, arrays of one element, and descriptors. `backwards` begins with
-        the last program. Raises what a memory or an assertion raises.
-        """
-        width, height, depth = self._programs.grid
-        total = width * height * depth
-        size = self.batch_size(most_elements)
-        for first in range(0, total, size):
-            numbers = np.arange(first, min(first + size, total), dtype=np.int64)
-            self.run_batch(total - 1 - numbers if backwards else numbers, arguments)
 
     def batch_size(self, most_elements: int) -> int:
         """Return how many programs run at once, with `most_elements` in the largest tile of all."""

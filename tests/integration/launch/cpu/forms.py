@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,9 +59,10 @@ class Forms:
             for parameter, argument in zip(self.run.parameters, arguments, strict=True)
         ]
         tells = Tells(programs, Places(self.run.places))
-        Kernel(self.run, programs, memory.of(programs), tells).run(
-            values, most_elements=most_elements
-        )
+        kernel = Kernel(self.run, programs, memory.of(programs), tells)
+        total, size = math.prod(grid), kernel.batch_size(most_elements)
+        for first in range(0, total, size):
+            kernel.run_batch(np.arange(first, min(first + size, total)), values)
 
 
 def value_of(memory: ArrayMemory, parameter: KernelParameter, argument: Any) -> Any:
