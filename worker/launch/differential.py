@@ -74,7 +74,7 @@ def _ended_otherwise(name: str, result: RunResult, other: str, again: RunResult)
     def words(run: RunResult) -> str:
         return " and ".join(sorted(_end(run))) or "nothing wrong"
 
-    message = f"On {name} it is {words(result)}, and on {other} {words(again)}."
+    message = f"It ends otherwise. On {name}: {words(result)}; on {other}: {words(again)}."
     faults = [found for found in (*result.findings, *again.findings) if found.kind in OF_FINDINGS]
     first = faults[0] if faults else None
     return Finding(
