@@ -23,7 +23,7 @@ from compiler.numpy_module.function_text import Telling, kind_of
 from compiler.numpy_module.functions import Functions
 from compiler.numpy_module.ir import Operation
 from compiler.numpy_module.module_text import ToldKernel, entry_of, written_functions
-from compiler.numpy_module.scope import INDENT
+from compiler.numpy_module.scope import INDENT, Line
 from compiler.numpy_module.user_places import UserPlaces
 
 RUN_FILE = "<run form>"
@@ -82,14 +82,19 @@ def run_form(
     return RunForm(
         text,
         functions.name_of(f"@{kernel.symbol}"),
-        [None] * len(head)
-        + [places.place_of(o) if (o := line.operation) else None for line in lines],
-        [
-            KernelParameter(value.name, kind_of(value.type))
-            for value in entry.regions[0][0].arguments
-        ],
+        [*[None] * len(head), *_spots(lines, places)],
+        _parameters(entry),
         reachable.is_batchable() and not stepping,
         reachable.largest_tile(),
         uniformity.has_uneven_loops,
         follower.steps if follower is not None else (),
     )
+
+
+def _spots(lines: Sequence[Line], places: UserPlaces) -> list[Spot | None]:
+    return [places.place_of(o) if (o := line.operation) is not None else None for line in lines]
+
+
+def _parameters(entry: Operation) -> list[KernelParameter]:
+    arguments = entry.regions[0][0].arguments
+    return [KernelParameter(value.name, kind_of(value.type)) for value in arguments]
