@@ -53,7 +53,7 @@ def test_the_run_form_reads_and_writes_blocks() -> None:
     numbers = [np.array([size], np.int32) for size in (ROWS, COLUMNS)]
     kernel = Kernel(form, programs, memory.of(programs), Tells(programs, Places(form.places)))
 
-    kernel.run([*pointers, *numbers])
+    kernel.run_batch(np.arange(3), [*pointers, *numbers])
 
     np.testing.assert_array_equal(y, wanted(x))
 
