@@ -36,11 +36,11 @@ def for_loop(scope: NameScope, operation: Operation, body: Body) -> None:
 
 def loop_head(scope: NameScope, operation: Operation, number: Value) -> None:
     """Write the line that begins `scf.for`."""
-    number.name = number.name or "i"
     ends = ", ".join(scope.value(value).text for value in operation.operands[:3])
     wide = "" if number.type == "i32" else f", {mlir_types.dtype_of(number.type)}"
     function = "unsigned_loop" if "unsignedCmp" in operation.attributes else "loop"
-    scope.emit(f"for {scope.name_for(number)} in {function}({ends}{wide}):", operation)
+    name = scope.name_for(number, otherwise="i")
+    scope.emit(f"for {name} in {function}({ends}{wide}):", operation)
 
 
 def while_loop(scope: NameScope, operation: Operation, body: Body) -> None:

@@ -6,6 +6,7 @@ One pass over the text, in time linear in it. Must not know what any operation m
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from compiler.lines.mlir import MlirLocations
 from compiler.numpy_module.cursor import Cursor
@@ -20,13 +21,41 @@ _NAME = re.compile(r'"([A-Za-z_]\w*)"\(', re.ASCII)
 _PRINTED = re.compile(r"%([A-Za-z_]\w*?)(?:_\d+)?(?:#\d+)?", re.ASCII)
 
 
-def module_of(text: str) -> Operation:
-    """Return the module that `text` prints. Raises `Untranslatable` for what it cannot read."""
+_LOOP = re.compile(r"^ *(?:%[^\s=]+ = )?scf\.for (?:unsigned )?%(\w+) =", re.MULTILINE | re.ASCII)
+_DEFINED = re.compile(r"%(\w+)(?::\d+)? =", re.ASCII)
+_NUMBERED = re.compile(r"(.+)_\d+", re.ASCII)
+
+
+def loop_names(text: str) -> list[str]:
+    """Return the user's name of the number of each `scf.for` of readable IR, "" where it has none.
+
+    MLIR prints these names, but what parses its text again has lost them.
+    """
+    defined = set(_DEFINED.findall(text))
+    found = []
+    for printed in _LOOP.findall(text):
+        numbered = _NUMBERED.fullmatch(printed)
+        name = numbered[1] if numbered and numbered[1] in defined else printed
+        is_name = name.isidentifier() and not _UNNAMED.fullmatch(name)
+        found.append(name if is_name else "")
+    return found
+
+
+def module_of(text: str, names: Sequence[str] = ()) -> Operation:
+    """Return the module that `text` prints. Raises `Untranslatable` for what it cannot read.
+
+    `names` are those of the numbers of its loops; other than one for each tell nothing.
+    """
     start = text.find(_START)
     if start < 0:
         message = "its module was not printed in generic form"
         raise Untranslatable(message)
-    return _ModuleReader(text, start).operation()
+    reader = _ModuleReader(text, start)
+    module = reader.operation()
+    if len(reader.loops) == len(names):
+        for loop, name in zip(reader.loops, names, strict=True):
+            loop.regions[0][0].arguments[0].name = name
+    return module
 
 
 _UNNAMED = re.compile(r"arg\d+|c\d+_\w+|cst\w*|true\w*|false\w*")
@@ -39,6 +68,7 @@ class _ModuleReader:
         self._locations = MlirLocations(text)
         self._names = {match[1]: match[2] for match in _NAMED.finditer(text)}
         self._scopes: list[dict[str, Value]] = [{}]
+        self.loops: list[Operation] = []
 
     def operation(self) -> Operation:
         """Read one operation with all that is inside of it."""
@@ -47,6 +77,8 @@ class _ModuleReader:
         cursor.needs("")
         name = cursor.string()
         operation = Operation(name, self._values("(", ")"))
+        if name == "scf.for":
+            self.loops.append(operation)
         if cursor.takes("["):
             self._successors(operation)
         if cursor.takes("<{"):

@@ -79,12 +79,12 @@ class NameScope:
         yield
         self._loops -= 1
 
-    def name_for(self, value: Value) -> str:
-        """Return the name of `value`, which it gets now if it has none yet."""
+    def name_for(self, value: Value, otherwise: str = "v") -> str:
+        """Return the name of `value`, which it gets now; one like `otherwise` if it is unnamed."""
         known = self.expressions.get(value)
         if known is not None:
             return known.text
-        name = self.fresh(value.name or "v")
+        name = self.fresh(value.name or otherwise)
         self.expressions[value] = Expression(name, mlir_types.shape_of(value.type))
         return name
 

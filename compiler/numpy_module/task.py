@@ -6,7 +6,7 @@ from compiler.back import ir_module, locations, triton_api
 from compiler.back.ir_entry import entry_of
 from compiler.messages.orders import NumpyOrder
 from compiler.messages.wire import Send
-from compiler.numpy_module.generic_form import module_of
+from compiler.numpy_module.generic_form import loop_names, module_of
 from compiler.numpy_module.module_text import ToldKernel, module_text
 from compiler.numpy_module.refusal import Untranslatable
 from compiler.target import Target
@@ -25,7 +25,8 @@ def numpy(order: NumpyOrder, body: bytes, send: Send) -> None:
     try:
         generic, symbol = generic_form(text, order.target, order.stage)
         kernel = ToldKernel(symbol, order.stage, order.parameters)
-        made = module_text(module_of(generic), kernel, order.files)
+        module = module_of(generic, loop_names(text))
+        made = module_text(module, kernel, order.files)
     except Untranslatable as refusal:
         raise refusal.failure() from None
     except RecursionError:

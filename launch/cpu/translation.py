@@ -9,7 +9,7 @@ from functools import lru_cache
 from compiler.back import ir_module, locations
 from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Failure, Span, diagnostic
 from compiler.messages.orders import IrBounds
-from compiler.numpy_module.generic_form import module_of
+from compiler.numpy_module.generic_form import loop_names, module_of
 from compiler.numpy_module.module_text import ToldKernel
 from compiler.numpy_module.refusal import Untranslatable
 from compiler.numpy_module.run_form import RunForm, run_form
@@ -55,7 +55,8 @@ def _form_of(what: _Translation, bounds: IrBounds) -> RunForm:
         generic = locations.with_path(generic, KERNEL_FOLDER + own_file)
         kernel = ToldKernel(symbol, what.stage, what.parameters)
         files = dict.fromkeys(what.files, "")
-        return run_form(module_of(generic), kernel, files, stepping=what.stepping)
+        module = module_of(generic, loop_names(what.text))
+        return run_form(module, kernel, files, stepping=what.stepping)
     except Untranslatable as refusal:
         raise needs_gpu(refusal) from None
     except RecursionError:

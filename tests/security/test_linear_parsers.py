@@ -92,6 +92,19 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
             '"a"() <{b = 1] ',
         ),
     ),
+    "names of loops": (
+        generic_form.loop_names,
+        (
+            "scf.for %q_1 = %0 ",
+            "%q = scf.for %q = ",
+            "\n%q, ",
+            "\n    ",
+            "\n%a scf.for unsigned ",
+            "_1",
+            "%q_1_1",
+            "%q:1",
+        ),
+    ),
     "MLIR's words": (
         mlir_log.reworded,
         ("'tt.load' op operand #1 must be 1-bit signless integer ", "but got 'tensor<1x", "1x"),

@@ -69,6 +69,29 @@ def test_helpers_stay_functions_and_loops_stay_loops(children: Children) -> None
     assert "while True:" in text
 
 
+def test_a_loops_number_is_called_as_in_the_kernel(children: Children, tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text("""import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x, n):
+    total = 0
+    for row in range(n):
+        for column in range(row):
+            total += column
+    tl.store(x, total)
+""")
+    request = {"kernel": "kernel", "signature": {"x": "*i32", "n": "i32"}}
+
+    for stage in ("source", "ttir"):
+        ir = stages_of(children, path, request)[stage]
+        text = of_ir(children, ir, stage, "kernel", path).text
+
+        assert "for row in loop(0, n, 1):" in text
+        assert "for column in loop(0, row, 1):" in text
+
+
 def test_the_text_runs_where_there_is_nothing_but_numpy(children: Children, tmp_path: Path) -> None:
     text = told(children, "reductions", {"x": FLOATS, "y": FLOATS, "i": "*i32"}, B=16, C=32).text
     use = """

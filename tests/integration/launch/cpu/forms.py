@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.mix import Mix
-from compiler.numpy_module.generic_form import module_of
+from compiler.numpy_module.generic_form import loop_names, module_of
 from compiler.numpy_module.module_text import ToldKernel as Told
 from compiler.numpy_module.module_text import module_text
 from compiler.numpy_module.run_form import KernelParameter, RunForm, run_form
@@ -84,8 +84,9 @@ def forms_of(ir: str | bytes, stage: str = "ttir") -> Forms:
     text = ir if isinstance(ir, str) else ir.decode()
     generic, symbol = generic_form(text, TARGET, stage)
     told = Told(symbol, stage, ())
-    artifact = module_text(module_of(generic), told, {})
-    return Forms(symbol, artifact, run_form(module_of(generic), told, {}))
+    names = loop_names(text)
+    artifact = module_text(module_of(generic, names), told, {})
+    return Forms(symbol, artifact, run_form(module_of(generic, names), told, {}))
 
 
 def compiled(children: Children, source: Source) -> tuple[Forms, Forms]:

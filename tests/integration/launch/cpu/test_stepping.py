@@ -101,6 +101,33 @@ def test_named_values_of_one_program_in_order(children: Children) -> None:
     assert {tuple(step["program"]) for step in steps_of(kept)} == {(2, 0, 0)}
 
 
+def test_a_loops_number_has_the_users_name(children: Children) -> None:
+    loop = "i = 7\n    for q in range(0, pid):\n        total += i\n"
+    source = SOURCE.replace("for i in range(0, pid):\n", loop + "    for i in range(0, pid):\n")
+
+    kept, _ = traced(children, source, programs=[[2, 0, 0]])
+
+    rounds = [step for step in steps_of(kept) if step["op"] == "scf.for" and step["dtype"] == "i32"]
+    assert [step["name"] for step in rounds] == ["q", "q", "i", "i"]
+
+
+def test_a_loops_number_that_posted_ir_does_not_name_has_none() -> None:
+    ir = """module { tt.func public @kernel(%p: !tt.ptr<i32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %arg1 = %c0 to %n step %c1 : i32 { tt.store %p, %arg1 : !tt.ptr<i32> }
+    tt.return } }"""
+    order = RunOrder(
+        ir=(0, len(ir)), stage="ttir", target=TARGET, files=["own.ttir"], allocations=[],
+        arguments={},
+        parameters=["p", "n"], grid=(1, 1, 1), trace=TraceOrder(values=True),
+    )  # fmt: skip
+
+    [number, *_] = translated(order, ir).steps
+
+    assert (number.operation, number.name) == ("scf.for", "")
+
+
 def test_a_step_says_where_and_what_it_is(children: Children) -> None:
     kept, _ = traced(children, programs=[[0, 0, 0]])
 
