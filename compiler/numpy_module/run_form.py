@@ -44,7 +44,8 @@ class RunForm:
 
     `places` has one for each line of the text, `None` where a line came from nowhere.
     `is_batchable` says whether several programs may run at once. `largest_tile` is in elements.
-    Where it `has_uneven_loops`, some programs may go more rounds than others.
+    Where it `has_uneven_loops`, some programs may go more rounds than others. One that `prints`
+    must not be run again from its start: what was told cannot be taken back.
     `steps` are what `step(number, value)` shows, by its number.
     """
 
@@ -55,6 +56,7 @@ class RunForm:
     is_batchable: bool
     largest_tile: int
     has_uneven_loops: bool
+    prints: bool
     steps: Sequence[Step] = ()
 
 
@@ -87,6 +89,7 @@ def run_form(
         reachable.is_batchable() and not stepping,
         reachable.largest_tile(),
         uniformity.has_uneven_loops,
+        reachable.prints(),
         follower.steps if follower is not None else (),
     )
 

@@ -44,7 +44,7 @@ def run_grid(form: RunForm, order: RunOrder, body: bytes, how: RunOptions) -> Ke
     """Run the kernel once. Raises `Failure`, and `TooManyAccesses`."""
     total = math.prod(order.grid)
     watches_races = "racecheck" in how.checks
-    is_exact = how.trace is not None or _prints(form)  # what was printed cannot be taken back
+    is_exact = how.trace is not None or form.prints  # what was printed cannot be taken back
     if is_exact or (watches_races and total > MOST_PROGRAMS_TO_SUSPECT):
         return GridLaunch(form, order, body, how, exact_from=0).run()
     try:
@@ -52,10 +52,6 @@ def run_grid(form: RunForm, order: RunOrder, body: bytes, how: RunOptions) -> Ke
     except SuspectedAt as suspected:
         exact_from = 0 if watches_races else suspected.program
     return GridLaunch(form, order, body, how, exact_from).run()
-
-
-def _prints(form: RunForm) -> bool:
-    return any(line.lstrip().startswith("show(") for line in form.text.splitlines())
 
 
 class SuspectedAt(Suspected):

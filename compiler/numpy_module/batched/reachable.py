@@ -56,6 +56,10 @@ class Reachable:
                     return False
         return True
 
+    def prints(self) -> bool:
+        """Tell whether there is a `tl.device_print` in it."""
+        return any(o.name == "tt.print" for every in self.operations.values() for o in every)
+
     def largest_tile(self) -> int:
         """Return how many elements the largest tensor has."""
         every = (o for operations in self.operations.values() for o in operations)
