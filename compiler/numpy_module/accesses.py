@@ -94,11 +94,24 @@ def load(scope: NameScope, operation: Operation) -> None:
     sizes = operation.integers("operandSegmentSizes") or [1] * len(operation.operands)
     names = [name for name, size in zip(("", "mask=", "other="), sizes, strict=False) if size]
     parts = [
-        name + (scope.value(operand).text if name else pointer_text(scope, operand, operation))
+        name + (kept_text(scope, operand) if name else pointer_text(scope, operand, operation))
         for name, operand in zip(names, operation.operands, strict=True)
     ]
-    text = f"load({', '.join(parts)})"
+    text = loaded_text(operation, f"load({', '.join(parts)})")
     scope.emit(f"{results_of(scope, operation)}{text}", operation)
+
+
+def loaded_text(operation: Operation, text: str) -> str:
+    """Return the text of what a load gives: of pointers, addresses are in memory."""
+    pointee = mlir_types.pointee_of(operation.results[0].type)
+    return text if pointee is None else f"Pointer({text}, {mlir_types.dtype_of(pointee)})"
+
+
+def kept_text(scope: NameScope, value: Value) -> str:
+    """Return the text of what is in memory of a value: of a pointer its address."""
+    if mlir_types.pointee_of(value.type) is not None:
+        return f"{scope.value(value).inner}.address"
+    return scope.value(value).text
 
 
 def pointer_text(scope: NameScope, value: Value, operation: Operation) -> str:
@@ -116,7 +129,7 @@ def store(scope: NameScope, operation: Operation) -> None:
         scope.emit(f"store_block({', '.join(texts)})", operation)
         return
     first, value, *mask = operation.operands
-    parts = [pointer_text(scope, first, operation), scope.value(value).text]
+    parts = [pointer_text(scope, first, operation), kept_text(scope, value)]
     parts += [f"mask={scope.value(operand).text}" for operand in mask]
     scope.emit(f"store({', '.join(parts)})", operation)
 

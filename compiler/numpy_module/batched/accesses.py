@@ -19,22 +19,12 @@ def load(scope: NameScope, operation: Operation) -> None:
         accesses.load_block(scope, operation)
         return
     sizes = operation.integers("operandSegmentSizes") or [1] * len(operation.operands)
-    operands = iter(operation.operands)
-    parts = [_stored(scope, next(operands)) if size else "None" for size in [*sizes, 0, 0][:3]]
+    texts = (accesses.kept_text(scope, operand) for operand in operation.operands)
+    parts = [next(texts) if size else "None" for size in [*sizes, 0, 0][:3]]
     parts[0] = accesses.pointer_text(scope, operation.operands[0], operation)
     shape = mlir_types.shape_of(operation.operands[0].type)
-    text = f"load({', '.join(parts)}, {shape})"
-    pointee = mlir_types.pointee_of(operation.results[0].type)
-    if pointee is not None:
-        text = f"Pointer({text}, {mlir_types.dtype_of(pointee)})"
+    text = accesses.loaded_text(operation, f"load({', '.join(parts)}, {shape})")
     scope.emit(f"{results_of(scope, operation)}{text}", operation)
-
-
-def _stored(scope: NameScope, value: Value) -> str:
-    """Return what is in memory of a value: of a pointer its address."""
-    if mlir_types.pointee_of(value.type) is not None:
-        return f"{scope.value(value).inner}.address"
-    return scope.value(value).text
 
 
 def store(scope: NameScope, operation: Operation) -> None:
@@ -44,7 +34,11 @@ def store(scope: NameScope, operation: Operation) -> None:
         return
     first, value, *mask = operation.operands
     lanes = scope.value(mask[0]).text if mask else "None"
-    parts = [accesses.pointer_text(scope, first, operation), _stored(scope, value), lanes]
+    parts = [
+        accesses.pointer_text(scope, first, operation),
+        accesses.kept_text(scope, value),
+        lanes,
+    ]
     scope.emit(f"store({', '.join(parts)}, {mlir_types.shape_of(first.type)})", operation)
 
 

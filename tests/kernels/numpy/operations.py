@@ -176,6 +176,22 @@ def pointers(x, y, table, n, B: tl.constexpr):
 
 
 @triton.jit
+def pointer_tables(x, y, table, n, B: tl.constexpr):
+    o = tl.arange(0, B)
+    tl.store(table, (x + 3 * B).to(tl.int64))
+    tl.store(table + 1, (x + B).to(tl.int64))
+    row = tl.load(table).to(tl.pointer_type(tl.float32))
+    for i in range(0, 2):
+        tl.store(y + i * B + o, tl.load(row + o))
+        row = tl.load(table + 1).to(tl.pointer_type(tl.float32))
+    lanes = tl.load(table + o % 2).to(tl.pointer_type(tl.float32))
+    tl.store(y + 2 * B + o, tl.load(lanes + o))
+    masked = tl.load(table + o % 2, mask=o < n, other=0).to(tl.pointer_type(tl.float32))
+    tl.store(y + 3 * B + o, tl.load(masked + o, mask=o < n, other=-1.0))
+    tl.store(table + o % 2, (o % 2 * 0).to(tl.int64))
+
+
+@triton.jit
 def assertions(x, n, B: tl.constexpr):
     tl.device_print("x", tl.load(x + tl.arange(0, B)))
     tl.device_assert(n < 10, "n is too large")

@@ -224,6 +224,22 @@ def test_pointers_are_values(children: Children) -> None:
     assert table[0] == 20
 
 
+def test_pointers_come_from_tables_of_addresses(children: Children) -> None:
+    signature = {"x": FLOATS, "y": FLOATS, "table": "*i64", "n": "i32"}
+    x, lanes = normal(4 * B), np.arange(B)
+    rows = np.where(lanes % 2 == 0, x[3 * B :], x[B : 2 * B])
+
+    for kernel in both(children, "pointer_tables", signature, B=B):
+        y, table = np.zeros(4 * B, np.float32), np.ones(2, np.int64)
+        kernel.run((1,), x, y, table, 5)
+
+        np.testing.assert_array_equal(y[:B], x[3 * B :])
+        np.testing.assert_array_equal(y[B : 2 * B], x[B : 2 * B])
+        np.testing.assert_array_equal(y[2 * B : 3 * B], rows)
+        np.testing.assert_array_equal(y[3 * B :], np.where(lanes < 5, rows, -1))
+        assert not table.any()
+
+
 def test_an_access_outside_names_argument_index_and_program(children: Children) -> None:
     kernel = told(children, "early_returns", {"x": FLOATS, "n": "i32"}, B=B)
 

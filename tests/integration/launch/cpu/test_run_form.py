@@ -81,6 +81,7 @@ OPERATIONS: dict[str, dict[str, str]] = {
     "products": {"x": FLOATS, "half": "*fp16", "eight": "*i8", "y": FLOATS, "whole": "*i32"},
     "descriptors": {"x": FLOATS, "y": FLOATS, "M": "i32", "N": "i32"},
     "pointers": {"x": FLOATS, "y": FLOATS, "table": "*i64", "n": "i32"},
+    "pointer_tables": {"x": FLOATS, "y": FLOATS, "table": "*i64", "n": "i32"},
 }
 
 

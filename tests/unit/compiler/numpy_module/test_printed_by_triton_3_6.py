@@ -1,4 +1,7 @@
-"""IR as Triton 3.6 prints it: block pointers, which Triton 3.9 no longer has, in both forms."""
+"""IR as Triton 3.6 prints it, in both forms.
+
+It has block pointers and pointers to pointers, which Triton 3.9 no longer has.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,15 @@ from launch.cpu.programs import Programs
 from launch.cpu.tells import Tells
 from tests.unit.launch.cpu.array_memory import ArrayMemory
 
-PRINTED = (Path(__file__).parent / "printed/block_pointers_triton_3.6.mlir").read_text()
+FOLDER = Path(__file__).parent / "printed"
+PRINTED = (FOLDER / "block_pointers_triton_3.6.mlir").read_text()
 """Adds 1 to the first 16 rows of a tensor, block after block, checked against its edges."""
 TOLD = Told("block_pointers", "source", ("x", "y", "M", "N"))
 ROWS, COLUMNS = 11, 40
+TABLES = (FOLDER / "pointer_tables_triton_3.6.mlir").read_text()
+"""Puts pointers into a table, loads them from there, and what is at them, in several ways."""
+TOLD_OF_TABLES = Told("pointer_tables", "source", ("rows", "x", "y", "n"))
+B, SOME = 16, 5
 
 
 def wanted(x: np.ndarray) -> np.ndarray:
@@ -56,6 +64,45 @@ def test_the_run_form_reads_and_writes_blocks() -> None:
     kernel.run_batch(np.arange(3), [*pointers, *numbers])
 
     np.testing.assert_array_equal(y, wanted(x))
+
+
+def check_tables(x: np.ndarray, y: np.ndarray, before: np.ndarray) -> None:
+    """Compare what the kernel of `TABLES` left with what is at the pointers."""
+    lanes = np.arange(B)
+    first, second = before[3 * B :], before[B : 2 * B]
+    rows = np.where(lanes % 2 == 0, first, second)
+    np.testing.assert_array_equal(y[:B], first)
+    np.testing.assert_array_equal(y[B : 2 * B], second)
+    np.testing.assert_array_equal(y[2 * B : 3 * B], rows)
+    np.testing.assert_array_equal(y[3 * B : 4 * B], np.where(lanes < SOME, rows, -1))
+    np.testing.assert_array_equal(y[4 * B :], np.where(lanes < SOME, rows, before[:B]))
+    assert (x[B : 2 * B] == 7).all()
+
+
+def test_the_artifact_loads_pointers_from_tables() -> None:
+    module = types.ModuleType("told")
+    text = module_text(module_of(TABLES), TOLD_OF_TABLES, {})
+    exec(compile(text, "told.py", "exec"), module.__dict__)
+    x, y = np.arange(4 * B, dtype=np.float32), np.zeros(5 * B, np.float32)
+    before = x.copy()
+
+    module.launch(module.__dict__["pointer_tables"], (1,), np.zeros(B + 1, np.int64), x, y, SOME)
+
+    check_tables(x, y, before)
+
+
+def test_the_run_form_loads_pointers_from_tables() -> None:
+    form = run_form(module_of(TABLES), TOLD_OF_TABLES, {})
+    x, y = np.arange(4 * B, dtype=np.float32), np.zeros(5 * B, np.float32)
+    before = x.copy()
+    programs, memory = Programs((1, 1, 1)), ArrayMemory()
+    table = memory.pointer(np.zeros(B + 1, np.int64), "i64")
+    pointers = [table, *[memory.pointer(array, "fp32") for array in (x, y)]]
+    kernel = Kernel(form, programs, memory.of(programs), Tells(programs, Places(form.places)))
+
+    kernel.run_batch(np.arange(1), [*pointers, np.array([SOME], np.int32)])
+
+    check_tables(x, y, before)
 
 
 def test_reading_what_was_damaged_ends() -> None:
