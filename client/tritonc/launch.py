@@ -9,7 +9,7 @@ from typing import Any
 
 from tritonc.compilation import UNFINISHED, Compilation, CompileFailed
 from tritonc.diagnostic import POSTED_SOURCE, Problem, printable
-from tritonc.launch_run import GOOD, Finding, Output, Run, report_lines
+from tritonc.launch_run import DOES_NOT_COMPILE, GOOD, Finding, Output, Run, report_lines
 from tritonc.service_errors import TritoncError
 
 
@@ -90,7 +90,7 @@ class Launch:
         The posted source is called `source_name`, so that editors find the file it came from.
         """
         lines = list(self._run_lines({POSTED_SOURCE: source_name}))
-        if self.compilation is not None and self.compilation.state == "failed":
+        if self.compilation is not None and self._is_compilation_to_tell():
             lines.append(CompileFailed(self.compilation).render(source_name))
         if self.seeds and self.verdict is not None and not self.good:
             seeds = ", ".join(f"{name} {seed}" for name, seed in self.seeds.items())
@@ -101,9 +101,22 @@ class Launch:
         """Return what `render` does under the service's own file name."""
         return self.render()
 
+    def _is_compilation_to_tell(self) -> bool:
+        """Whether a failed compilation says what nothing else here does."""
+        failed = self.compilation is not None and self.compilation.state == "failed"
+        return failed and not any(case.compiler_said for case in self.cases)
+
+    def _is_compilations_problem(self) -> bool:
+        """Whether the compilation, which is told as well, ended with what this ended with."""
+        compiled = self.compilation.problem if self.compilation is not None else None
+        if compiled is None or self.problem is None:
+            return False
+        return compiled.slug == self.problem.slug
+
     def _run_lines(self, names: Mapping[str, str]) -> Iterator[str]:
         if not self.cases:
-            run = Run(self.verdict, self.outputs, self.timing, self.findings, self.problem)
+            problem = None if self._is_compilations_problem() else self.problem
+            run = Run(self.verdict, self.outputs, self.timing, self.findings, problem)
             yield from report_lines(run, self.sources, names)
         for index, case in enumerate(self.cases):
             named = f"case {index}" + (f" ({case.name})" if case.name else "")
@@ -111,8 +124,7 @@ class Launch:
             yield from (f"  {line}" for line in report_lines(case, self.sources, names))
 
     def _outcome(self) -> str:
-        device = self.device or {}
-        where = "interpreter" if device.get("interpreter") else device.get("model")
+        where = self._where()
         total_ms = self.timings_ms.get("total")
         took = f" ({total_ms:.0f} ms)" if total_ms is not None else ""
         if self.verdict is None:
@@ -120,7 +132,18 @@ class Launch:
             return f"{self.state}{f': {slug}' if slug else ''}{took}"
         counts = ", ".join(f"{count} {word}" for word, count in self.counts.items())
         cases = f"; {counts}" if self.cases else ""
-        return f"verdict: {self.verdict}{f' on the {where}' if where else ''}{took}{cases}"
+        return f"verdict: {self.verdict}{f' {where}' if where else ''}{took}{cases}"
+
+    def _where(self) -> str:
+        """Return what ran it. A CPU has two ways: what compiles, and Triton's interpreter."""
+        device = self.device or {}
+        if not device.get("interpreter"):
+            return f"on the {device['model']}" if device.get("model") else ""
+        runs = self.cases or (self,)
+        interpreted = [any(f.kind == DOES_NOT_COMPILE for f in run.findings) for run in runs]
+        if all(interpreted):
+            return "in Triton's interpreter"
+        return "on the CPU device" + (" and in Triton's interpreter" if any(interpreted) else "")
 
 
 class LaunchFailed(TritoncError):

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from tritonc.diagnostic import Problem
+from tritonc.diagnostic import POSTED_SOURCE, Diagnostic, Problem, render_all
 
 GOOD = frozenset({"passed", "not_checked"})
+DOES_NOT_COMPILE = "does_not_compile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +94,28 @@ class Run:
         """Whether it ran and nothing speaks against it."""
         return self.verdict in GOOD
 
+    @property
+    def compiler_said(self) -> tuple[Diagnostic, ...]:
+        """What the compiler said of a case that did not run, as its kernel does not compile."""
+        if self.problem is None:
+            return ()
+        findings = (finding for finding in self.findings if finding.kind == DOES_NOT_COMPILE)
+        said = (one for finding in findings for one in finding.diagnostics or ())
+        return tuple(map(Diagnostic.from_json, said))
+
 
 def report_lines(run: Run, sources: Mapping[str, str], names: Mapping[str, str]) -> Iterator[str]:
     """Yield what speaks against a run and how long it took, as compilers write errors.
 
     `sources` are the posted texts by file, for excerpts; `names` what to call files instead.
     """
-    if run.problem is not None:
+    if said := run.compiler_said:
+        yield from render_all(said, names.get(POSTED_SOURCE, POSTED_SOURCE)).splitlines()
+    elif run.problem is not None:
         yield from _problem(str(run.problem), sources, names)
     for finding in run.findings:
-        yield from _finding(finding, sources, names)
+        if not said or finding.kind != DOES_NOT_COMPILE:
+            yield from _finding(finding, sources, names)
     for name, output in run.outputs.items():
         comparison, summary = output.comparison or {}, output.summary or {}
         unwritten = summary.get("unwritten") or 0

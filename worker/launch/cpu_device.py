@@ -20,7 +20,7 @@ from worker.compile.progress import CompilationFailed
 from worker.launch.cpu_run import run_on_cpu
 from worker.launch.interpreter_run import interpret
 from worker.launch.kernel_ir import IrFailed, KernelIr, KernelIrs
-from worker.launch.kernel_source import KernelSources, detail_of
+from worker.launch.kernel_source import KernelSources, advice_of, detail_of
 from worker.launch.launch_children import Children
 from worker.launch.run import Deadline, PreparedRun, RunResult, not_run
 from worker.pool.session import ChildSession
@@ -128,7 +128,7 @@ class CpuDevice:
         self.compilation = build_record(job, toolchain, failed.progress, {}, started, failure)
         result = not_run(failure_problem(failure.slug, detail_of(failure), failure.parameter))
         if self.request.cases:  # a case has no compilation to say more
-            result.findings.append(_finding(failure, detail_of(failure)))
+            result.findings.append(_finding(failure, advice_of(failure)))
         return result
 
     async def _interpreted(
@@ -147,7 +147,7 @@ class CpuDevice:
             return None
         if result.problem is not None:
             return result if result.problem.slug in _NOT_OF_THE_LANGUAGE else None
-        why = f"It ran in Triton's interpreter, since it does not compile: {detail_of(failure)}"
+        why = f"It ran in Triton's interpreter, since it does not compile: {advice_of(failure)}"
         result.findings.append(_finding(failure, why))
         return result
 

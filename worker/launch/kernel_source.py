@@ -137,4 +137,10 @@ def detail_of(failure: CompilationFailed) -> str:
     first = failure.diagnostics[0] if failure.diagnostics else None
     if first is None or first.line is None:
         return str(failure)
-    return f"{first.file}:{first.line}: {first.advice}"
+    return f"{first.file}:{first.line}: {advice_of(failure)}"
+
+
+def advice_of(failure: CompilationFailed) -> str:
+    """Return why the source cannot be used, for what has its place beside it."""
+    first = failure.diagnostics[0] if failure.diagnostics else None
+    return str(failure) if first is None or first.line is None else first.advice

@@ -116,4 +116,4 @@ def test_the_command_prints_the_verdict_and_the_users_line(
 
     assert done.returncode == 1, done.stderr
     assert f"{VECTOR_ADD}:20: out_of_bounds: " in done.stdout
-    assert "verdict: out_of_bounds on the interpreter" in done.stdout
+    assert "verdict: out_of_bounds on the CPU device" in done.stdout

@@ -25,7 +25,7 @@ def test_the_vector_add_passes_and_without_its_mask_does_not(
     example("run_vector_add").main(system.url)
 
     first, finding, excerpt, *_, last = capsys.readouterr().out.splitlines()
-    assert first.startswith("verdict: passed on the interpreter")
+    assert first.startswith("verdict: passed on the CPU device")
     assert finding.startswith("vector_add.py:20: out_of_bounds: ")
     assert excerpt == "    x = tl.load(x_ptr + offsets)"
     assert last.startswith("verdict: out_of_bounds")

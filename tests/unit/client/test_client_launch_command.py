@@ -90,7 +90,7 @@ def test_the_verdict_is_shown_and_decides_the_exit_code(
 
     out, err = capsys.readouterr()
     assert out.startswith("add.py:2: out_of_bounds: program (0, 0, 0) reads x_ptr[1000]")
-    assert out.endswith("verdict: out_of_bounds on the interpreter (61 ms)\n")
+    assert out.endswith("verdict: out_of_bounds on the CPU device (61 ms)\n")
     assert err == "pid 0\n"
 
 

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from tritonc import (
-    Client,
-)
+import pytest
+from tritonc import Client, LaunchFailed
 
-from tests.unit.client.fake_tritond import OUT_OF_BOUNDS, FakeTritond, launch, output
+from tests.unit.client.fake_tritond import OUT_OF_BOUNDS, FakeTritond, failure, launch, output
 
 SOURCE = "import triton\n@triton.jit\ndef add(x_ptr, n): ...\n"
 
@@ -30,7 +29,7 @@ def test_a_report_reads_like_a_compilers_output(client: Client, tritond: FakeTri
         "largest error 0.5 (rtol 0.0001, atol 1e-05)\n"
         "z: never written: 8 of 1000 elements\n"
         "seeds: x 5\n"
-        "verdict: out_of_bounds on the interpreter (61 ms)"
+        "verdict: out_of_bounds on the CPU device (61 ms)"
     )
 
 
@@ -56,7 +55,7 @@ def test_a_report_tells_each_case(client: Client, tritond: FakeTritond):
     assert lines[0] == "case 0: passed"
     assert lines[1] == "case 1 (odd): mismatch"
     assert lines[2].startswith("  z: 1 of 1000 elements differ")
-    assert lines[3] == "verdict: mismatch on the interpreter (61 ms); 1 passed, 1 mismatch"
+    assert lines[3] == "verdict: mismatch on the CPU device (61 ms); 1 passed, 1 mismatch"
 
 
 def test_a_report_tells_the_time_that_was_measured(client: Client, tritond: FakeTritond):
@@ -68,3 +67,71 @@ def test_a_report_tells_the_time_that_was_measured(client: Client, tritond: Fake
         "time: median 9.8 us, p20 9.5 us, p80 10 us, 120 GB/s (100 repeats; noisy)",
         "verdict: passed on the NVIDIA H200 (61 ms)",
     ]
+
+
+IN_INTERPRETER: dict[str, Any] = {
+    "kind": "does_not_compile",
+    "message": "It ran in Triton's interpreter, since it does not compile: no 'maks'",
+    "file": "user.py",
+    "line": 2,
+    "diagnostics": failure()["diagnostics"],
+}
+
+
+def test_a_report_says_which_of_a_cpus_two_ways_ran_it(client: Client, tritond: FakeTritond):
+    tritond.will_answer(launch())
+    tritond.will_answer(launch(findings=[IN_INTERPRETER]))
+    case = {"verdict": "passed", "findings": []}
+    some = [case, case | {"findings": [IN_INTERPRETER]}]
+    tritond.will_answer(launch(cases=some, counts={"passed": 2}))
+
+    told = [str(client.launch(SOURCE, **ADD)).splitlines()[-1] for _ in range(3)]
+
+    assert told == [
+        "verdict: passed on the CPU device (61 ms)",
+        "verdict: passed in Triton's interpreter (61 ms)",
+        "verdict: passed on the CPU device and in Triton's interpreter (61 ms); 2 passed",
+    ]
+
+
+def test_what_the_compiler_said_is_told_once(client: Client, tritond: FakeTritond):
+    why = {"slug": "compile_error", "detail": "user.py:12: name 'maks' is not defined"}
+    tritond.will_answer(launch("failed", problem=why, compilation=failure()))
+
+    with pytest.raises(LaunchFailed) as failed:
+        client.launch(SOURCE, **ADD)
+
+    assert failed.value.launch.render("add.py") == (
+        "add.py:12:40: error: name 'maks' is not defined\n"
+        "        x = tl.load(x_ptr + offsets, mask=maks)\n"
+        f"    {' ' * 39}^\n"
+        "  hint: did you mean 'mask'?\n"
+        "compile_error (stages reached: source)\n"
+        "failed: compile_error (61 ms)"
+    )
+
+
+def test_what_the_compiler_said_of_a_case_is_told_once(client: Client, tritond: FakeTritond):
+    why = {"slug": "compile_error", "detail": "user.py:12: name 'maks' is not defined"}
+    said = IN_INTERPRETER | {"message": "name 'maks' is not defined"}
+    cases = [{"verdict": "passed"}, {"verdict": None, "problem": why, "findings": [said]}]
+    counts = {"passed": 1, "failed": 1}
+    told = launch(verdict="passed", cases=cases, counts=counts, compilation=failure())
+    tritond.will_answer(told)
+
+    report = client.launch(SOURCE, **ADD).render("add.py")
+
+    assert report.splitlines()[:3] == [
+        "case 0: passed",
+        "case 1: did not run",
+        "  add.py:12:40: error: name 'maks' is not defined",
+    ]
+    assert report.count("is not defined") == 1
+
+
+def test_another_problem_than_the_compilers_is_told_beside_it(client: Client, tritond: FakeTritond):
+    why = {"slug": "worker_lost", "detail": "its worker is gone"}
+    tritond.will_answer(launch("failed", problem=why, compilation=failure()))
+
+    with pytest.raises(LaunchFailed, match=r"^error: its worker is gone\nuser\.py:12:"):
+        client.launch(SOURCE, **ADD)

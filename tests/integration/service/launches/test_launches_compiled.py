@@ -87,6 +87,7 @@ def test_the_fallback_runs_it_and_says_that_it_does_not_compile(launch: Launch, 
     assert (finding["kind"], finding["file"]) == ("does_not_compile", "user.py")
     assert finding["line"] == finding["diagnostics"][0]["line"]
     assert word in finding["diagnostics"][0]["message"]
+    assert "user.py" not in finding["message"]  # its place is beside it
 
 
 def test_the_fallback_changes_nothing_for_what_compiles(launch: Launch) -> None:
@@ -115,6 +116,8 @@ def test_a_case_that_does_not_compile_says_why_in_its_findings(launch: Launch) -
     assert right["verdict"] == "not_checked"
     assert (wrong["verdict"], wrong["problem"]["slug"]) == (None, "compile_error")
     assert "not one" in wrong["findings"][0]["diagnostics"][0]["message"]
+    assert wrong["problem"]["detail"].startswith("user.py:")
+    assert "user.py" not in wrong["findings"][0]["message"]
 
 
 def test_a_warning_of_the_compiler_is_a_finding_and_no_verdict(launch: Launch) -> None:
