@@ -2,7 +2,6 @@
 
 import json
 import re
-import zlib
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -103,9 +102,10 @@ def _searched(
     candidate: Candidate, guess: Guess, text: str, reasons: Counter[str]
 ) -> _Found | None:
     axes = {int(axis) for axis in re.findall(r"program_id\((\d)\)", text)}
-    seed = zlib.crc32(candidate.id.encode())
     best, started = None, monotonic()
-    tried = [candidate.launch] if candidate.launch else launches(guess, axes, seed, ATTEMPTS)
+    tried = (
+        [candidate.launch] if candidate.launch else launches(guess, axes, candidate.seed, ATTEMPTS)
+    )
     for guessed in tried:
         if monotonic() - started > SEARCH_S:
             reasons["no time left"] += 1

@@ -5,6 +5,7 @@ unpacked by the sweep of `benchmarks/sweep` and are not kept in the repository.
 """
 
 import ast
+import random
 import re
 import sys
 import zlib
@@ -20,12 +21,23 @@ from mix import Mix  # noqa: E402 - a program's module, as the sweep's are
 from sweep.guesses import guesses  # noqa: E402
 from sweep.imports import needed_files  # noqa: E402
 from sweep.kernels import Kernel as PackageKernel  # noqa: E402
-from sweep.packages import PACKAGES, unpacked  # noqa: E402
+from sweep.packages import PACKAGES as SWEPT  # noqa: E402
+from sweep.packages import Package, unpacked  # noqa: E402
 from sweep.plans import drawn  # noqa: E402
 
 from tests.gpu.oracle.guessed_launches import GuessedLaunch  # noqa: E402
 from tests.integration.compiler.kernels import KERNELS, read  # noqa: E402
 
+PACKAGES = (
+    *SWEPT,
+    Package("fasterkernels", "0.2.0", ("fskernels",)),
+    Package("flash-kmeans", "0.3.1", ("flash_kmeans",)),
+    Package("flash-sinkhorn", "0.4.1", ("flash_sinkhorn",)),
+    Package("flashlib", "0.4.0", ("flashlib",)),
+    Package("flashnn", "0.1.1", ("flashnn",)),
+    Package("flashslice", "0.3.0", ("flashslice",)),
+    Package("jvp-flash-attention", "0.14.0", ("jvp_flash_attention",)),
+)
 _COMMON = 5
 """The first guesses of the sweep, of the usual element types: which comes first, varies."""
 
@@ -51,12 +63,19 @@ class Candidate:
     guesses: tuple[Guess, ...]
     launch: GuessedLaunch | None = None
     """The only one that makes sense, where somebody knows it."""
+    draw: int = 0
+    """Those of another draw have another seed."""
 
     @property
     def id(self) -> str:
         """Name it in results, and its folder."""
         text = f"{self.source}{self.guesses[0]}".encode()
         return f"{self.origin}.{self.kernel}.{zlib.crc32(text):08x}"
+
+    @property
+    def seed(self) -> int:
+        """Guess its launches from this."""
+        return zlib.crc32(f"{self.id}{self.draw or ''}".encode())
 
 
 def guess_of(signature: dict[str, str], constexprs: dict[str, Any], options: dict[str, Any],
@@ -123,25 +142,33 @@ def _guessed(origin: str, path: Path) -> Iterator[Candidate]:
         yield Candidate(origin, kernel.name, text, {}, _guesses(kernel))
 
 
-def of_package(name: str, cache: Path) -> Iterator[Candidate]:
-    """Yield the kernels of a package, in a random order that is always the same."""
+def of_package(
+    name: str, cache: Path, draw: int = 0, without: frozenset[str] = frozenset()
+) -> Iterator[Candidate]:
+    """Yield the kernels of a package, in a random order that is always the same for a draw.
+
+    No kernel `without` names is among them, whichever package it was in.
+    """
     (package,) = (one for one in PACKAGES if one.name == name)
     root = unpacked(package, cache)
-    for kernel in drawn(package, root):
+    kernels = [one for one in drawn(package, root) if one.name not in without]
+    if draw:
+        random.Random(draw).shuffle(kernels)
+    for kernel in kernels:
         text = (root / kernel.file).read_text(errors="replace")
         try:
             files = needed_files(root, kernel.file, kernel.name)
         except (SyntaxError, RecursionError):
             continue  # one of its modules is no Python
-        yield Candidate(name, kernel.name, text, files, _guesses(kernel))
+        yield Candidate(name, kernel.name, text, files, _guesses(kernel, draw), draw=draw)
 
 
-def _guesses(kernel: PackageKernel) -> tuple[Guess, ...]:
+def _guesses(kernel: PackageKernel, draw: int = 0) -> tuple[Guess, ...]:
     made = [
         guess_of(one.signature, one.constexprs, one.options, strides_by_16=False)
         for one in guesses(kernel)
     ]
-    first = zlib.crc32(kernel.id.encode()) % _COMMON
+    first = zlib.crc32(f"{kernel.id}{draw or ''}".encode()) % _COMMON
     usual = made[:_COMMON]
     return (*usual[first:], *usual[:first], *made[_COMMON:])
 

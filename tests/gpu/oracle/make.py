@@ -2,7 +2,8 @@
 
 `python -m tests.gpu.oracle.make [--most N] [--minutes M] [ORIGIN ...]`; a second call goes on where
 the first one ended. `outcomes.jsonl` says of every kernel tried what became of it. `--pack` only
-packs what is there for the visit.
+packs what is there for the visit. A held-out draw is `--draw 1 --without` the outcomes of earlier
+ones: other seeds, and no kernel with a name that was tried before.
 """
 # ruff: noqa: T201 - a program that reports
 
@@ -16,6 +17,7 @@ import tarfile
 import time
 import traceback
 from collections.abc import Iterator
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -32,39 +34,64 @@ from tests.gpu.oracle.number_kernels import of_numbers
 
 FOLDER = Path(os.environ.get("TRITOND_ORACLE", ROOT / ".artifacts/oracle"))
 CACHE = Path(os.environ.get("TRITOND_SWEEP", ROOT / ".cache/sweep"))
-PROCESSES = 2
 MEMORY_BYTES = 5 << 30
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most", type=int, default=60, help="kernels of each package")
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=1e6)
+    parser.add_argument("--draw", type=int, default=0, help="another one guesses otherwise")
+    parser.add_argument("--without", type=Path, action="append", default=[],
+                        help="outcomes.jsonl of an earlier draw")  # fmt: skip
     parser.add_argument("--pack", action="store_true", help="only pack what there is")
     parser.add_argument("origins", nargs="*")
     arguments = parser.parse_args()
     if not arguments.pack:
         end = time.monotonic() + 60 * arguments.minutes
-        parts = [(n, arguments.origins, arguments.most, end) for n in range(PROCESSES)]
-        with get_context("fork").Pool(PROCESSES) as pool:
+        draw = Draw(
+            tuple(arguments.origins), arguments.most, arguments.draw, _tried(arguments.without)
+        )
+        parts = [(n, arguments.processes, draw, end) for n in range(arguments.processes)]
+        with get_context("fork").Pool(arguments.processes) as pool:
             pool.starmap(_work, parts)
     print(pack())
 
 
-def candidates(origins: list[str], most: int) -> Iterator[Candidate]:
+@dataclass(frozen=True)
+class Draw:
+    """Which kernels are tried: at most so many of each package, none of the names in `without`."""
+
+    origins: tuple[str, ...]
+    most: int
+    number: int
+    without: frozenset[str]
+
+
+def _tried(outcomes: list[Path]) -> frozenset[str]:
+    lines = (line for path in outcomes for line in path.read_text().splitlines())
+    return frozenset(json.loads(line)["id"].split(".")[1] for line in lines)
+
+
+def candidates(draw: Draw) -> Iterator[Candidate]:
     """Yield ours, then those of the packages in turn."""
+    origins = draw.origins
     if not origins or "tests" in origins:
         yield from of_the_mix()
         yield from of_the_tests()
     if not origins or "numbers" in origins:
         yield from of_numbers()
     names = [p.name for p in PACKAGES if not origins or p.name in origins]
-    streams = [itertools.islice(of_package(name, CACHE), most) for name in names]
+    streams = [
+        itertools.islice(of_package(name, CACHE, draw.number, draw.without), draw.most)
+        for name in names
+    ]
     for row in itertools.zip_longest(*streams):
         yield from (one for one in row if one is not None)
 
 
-def _work(number: int, origins: list[str], most: int, end: float) -> None:
+def _work(number: int, processes: int, draw: Draw, end: float) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     FOLDER.mkdir(parents=True, exist_ok=True)
     log = FOLDER / "outcomes.jsonl"
@@ -72,10 +99,10 @@ def _work(number: int, origins: list[str], most: int, end: float) -> None:
         {json.loads(line)["id"] for line in log.read_text().splitlines()} if log.exists() else set()
     )
     children = Compilers()
-    for index, candidate in enumerate(candidates(origins, most)):
+    for index, candidate in enumerate(candidates(draw)):
         if time.monotonic() > end:
             break
-        if index % PROCESSES != number or candidate.id in known:
+        if index % processes != number or candidate.id in known:
             continue
         started = time.monotonic()
         try:
