@@ -261,6 +261,14 @@ def _with_outer(
     return with_outer, layers, absent
 
 
+def _tell(link: socket.socket, message: dict[str, Any]) -> None:
+    """Tell the worker, or end where it ended meanwhile: there is nobody to have children for."""
+    try:
+        zygote_protocol.send(link, message)
+    except ConnectionError:
+        os._exit(0)
+
+
 def main(arguments: list[str]) -> NoReturn:
     """Be the zygote; in a forked child, be that child. Never returns."""
     link = socket.socket(fileno=int(arguments[0]))
@@ -279,7 +287,7 @@ def main(arguments: list[str]) -> NoReturn:
             absent |= reasons
         facts["absent"] = absent
     except Exception:  # noqa: BLE001 - whatever it is, the worker must be told
-        zygote_protocol.send(link, {"broken": traceback.format_exc()[-8000:]})
+        _tell(link, {"broken": traceback.format_exc()[-8000:]})
         os._exit(1)
     paths = HiddenPaths()
     paths.hide_code()
@@ -287,7 +295,7 @@ def main(arguments: list[str]) -> NoReturn:
     gc.collect()
     gc.freeze()
     server = ForkServer(link, walls, paths)
-    zygote_protocol.send(link, {"ready": facts})
+    _tell(link, {"ready": facts})
     birth = server.serve()
     if birth is None:
         server.end()
