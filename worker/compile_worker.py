@@ -38,7 +38,7 @@ from worker.compile.compile_job import JobContext, do_job
 from worker.compile.derive_job import do_derivation
 from worker.compile.inspect_job import do_inspection
 from worker.compile.toolchain_identity import identify
-from worker.launch.gpu_worker import GpuWorker
+from worker.launch.gpu.gpu_worker import GpuWorker
 from worker.launch.launch_children import Children
 from worker.launch.launch_worker import LaunchWorker, launch_worker_of
 from worker.pool.sandbox_report import ToolchainContext

@@ -46,7 +46,8 @@ from service.http.problems import ProblemRaised
 from service.routes import artifacts
 from worker.compile.diagnostic_bounds import kept_diagnostics
 from worker.gpu.tools import profile_report, sanitizer_report
-from worker.launch import gpu_outcome, mismatch_explanation
+from worker.launch import mismatch_explanation
+from worker.launch.gpu import gpu_outcome
 from worker.pool import frame
 
 FIRST, LAST = 1 << 11, 1 << 14

@@ -22,7 +22,7 @@ from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
 from worker.launch.comparison import Actual, Compared, NotCompared, compare, not_checked
 from worker.launch.cpu_device import CpuDevice
-from worker.launch.gpu_run import GpuContext
+from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.kernel_ir import KernelIr, KernelIrs
 from worker.launch.kernel_runs import KernelRuns
 from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources

@@ -28,7 +28,7 @@ from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
 from worker.gpu.supervisor.launchers import DeviceDrained
 from worker.launch.cases import CaseContext, Cases
-from worker.launch.gpu_run import GpuContext
+from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.kept_references import KeptReferences
 from worker.launch.kernel_ir import KernelIr
 from worker.launch.kernel_source import KernelMemory, KernelSource, problem_of

@@ -18,7 +18,7 @@ from worker.launch.differential import (
     OtherRun,
     disagreements,
 )
-from worker.launch.gpu_run import GpuContext, run_on_gpu
+from worker.launch.gpu.gpu_run import GpuContext, run_on_gpu
 from worker.launch.run import Deadline, PreparedRun, RunResult
 
 

@@ -10,7 +10,7 @@ from store.jobs.producer import JobProducer
 from store.jobs.types import Cancellation
 from store.jobs.waiting import ResultWaiter
 from tests.waiting import comes_true
-from worker.launch.gpu_run import GpuContext
+from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.run import Deadline
 
 JOB = SimpleNamespace(key="f" * 64, toolchain_id="t", timeout_s=60.0, model_dump_json=lambda: "{}")

@@ -17,9 +17,9 @@ from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
 from tests.waiting import comes_true
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
-from worker.launch import gpu_worker
-from worker.launch.gpu_run import GpuContext
-from worker.launch.gpu_worker import GpuStation, StationContext
+from worker.launch.gpu import gpu_worker
+from worker.launch.gpu.gpu_run import GpuContext
+from worker.launch.gpu.gpu_worker import GpuStation, StationContext
 from worker.launch.launch_children import Children
 
 FAKE = {"ordinal": 0, "target": "cuda:90", "model": "Fake"}

@@ -29,14 +29,14 @@ from worker.gpu.supervisor.devices import NoDevices, find_devices
 from worker.gpu.supervisor.launchers import DeviceDrained, DeviceState, LauncherCommand, Launchers
 from worker.gpu.tools.installed_tools import MEMCHECK
 from worker.launch.do_launch import LaunchContext, do_launch
-from worker.launch.gpu_run import GpuContext
-from worker.launch.launch_children import Children
-from worker.launch.tool_reruns import (
+from worker.launch.gpu.gpu_run import GpuContext
+from worker.launch.gpu.tool_reruns import (
     UnexplainedFault,
     UnexplainedFaults,
     explain_fault,
     report_no_rerun,
 )
+from worker.launch.launch_children import Children
 from worker.slots import HEARTBEAT_S, Slots, every, leave
 
 SLOTS_PER_GPU = 4

@@ -21,9 +21,9 @@ from worker.gpu.launcher import launcher_order as launcher
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts
 from worker.gpu.supervisor.launchers import Launchers
 from worker.gpu.tools.installed_tools import MEMCHECK
-from worker.launch.gpu_outcome import order_of, result_of
+from worker.launch.gpu.gpu_outcome import order_of, result_of
+from worker.launch.gpu.tool_reruns import UnexplainedFaults, rerun_under_tools
 from worker.launch.run import Deadline, PreparedRun, RunResult, not_run
-from worker.launch.tool_reruns import UnexplainedFaults, rerun_under_tools
 
 _FINAL_STAGE = "cubin"
 

@@ -12,15 +12,15 @@ from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.examination import Examined
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
-from worker.launch.gpu_outcome import result_of
-from worker.launch.launch_reports import read_findings
-from worker.launch.run import Deadline, RunResult
-from worker.launch.tool_reruns import (
+from worker.launch.gpu.gpu_outcome import result_of
+from worker.launch.gpu.tool_reruns import (
     UnexplainedFaults,
     findings_of_rerun,
     rerun_under_tools,
     with_findings,
 )
+from worker.launch.launch_reports import read_findings
+from worker.launch.run import Deadline, RunResult
 
 ABI = abi_of(Target("cuda", 90, 32), [], {"name": "k", "num_warps": 4, "shared": 0})
 JOB = LauncherOrder(b"", ABI, (1, 1, 1), [], {})
