@@ -52,6 +52,12 @@ class SpecializedParameter:
             raise RequestRejected(Fault(at, "nothing is equal to 1 and divisible by 16"))
         return replace(self, hints=hints)
 
+    @property
+    def unaligned(self) -> "SpecializedParameter":
+        """The same without what is known of a pointer's or number's alignment and range."""
+        kind = _without_alignment(self.type)
+        return replace(self, type=kind, hints=self.hints & {"equal_to_1"})
+
     def to_json(self) -> dict[str, Any]:
         """Return the canonical JSON of this parameter."""
         if self.is_constexpr:
@@ -80,6 +86,14 @@ class Specialization:
 
     named: dict[str, SpecializedParameter] = field(default_factory=dict)
     positional: tuple[SpecializedParameter, ...] = ()
+
+    @property
+    def unaligned(self) -> "Specialization":
+        """The same without alignments; what is equal to 1 stays, since Triton makes it constant."""
+        return Specialization(
+            {name: item.unaligned for name, item in self.named.items()},
+            tuple(item.unaligned for item in self.positional),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return canonical JSON: the same meaning gives the same bytes once keys are sorted."""
@@ -111,6 +125,12 @@ class Specialization:
 def with_suffix(kind: str, hints: frozenset[str]) -> str:
     """Return a type as an item of a tuple says it: with the suffix of its hint."""
     return ":".join([kind, *(suffix for suffix, hint in SUFFIX_HINTS.items() if hint in hints)])
+
+
+def _without_alignment(kind: Any) -> Any:
+    if isinstance(kind, list):
+        return [_without_alignment(item) for item in kind]
+    return kind.removesuffix(":16") if isinstance(kind, str) else kind
 
 
 def plain_type(kind: Any) -> Any:

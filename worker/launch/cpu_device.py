@@ -83,8 +83,8 @@ class CpuDevice:
             return await self._interpreted(job, run, failure, checks, trace) or result
         if result.problem is None:
             result.findings += map(warning_finding, ir.warnings)
-        if job.key not in self._printed:
-            self._printed.add(job.key)
+        if ir.key not in self._printed:
+            self._printed.add(ir.key)
             result.stdout = ir.stdout + result.stdout
         return result
 

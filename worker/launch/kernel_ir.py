@@ -12,6 +12,7 @@ from compiler.compilation import amended
 from compiler.diagnostic import Diagnostic, diagnostic
 from compiler.job import CompileJob
 from compiler.request import IrText
+from compiler.resolution import specialized_job
 from compiler.specialization import SpecializedParameter
 from launch.request.hint_check import check_hints, compiled_hints
 from worker.compile.child_task import TimeLimit
@@ -31,6 +32,8 @@ _KIB = 1 << 10
 class KernelIr:
     """The text of one stage, and which arguments its kernel takes at run time, in its order."""
 
+    key: str
+    """What it was made of: cases with equal keys share it."""
     stage: str
     text: bytes
     files: Sequence[str]
@@ -43,7 +46,7 @@ class KernelIr:
 
 
 class KernelIrs:
-    """The IRs of one launch; cases of one specialization share theirs."""
+    """The IRs of one launch; cases share theirs whose specializations differ in alignment alone."""
 
     def __init__(
         self,
@@ -65,18 +68,19 @@ class KernelIrs:
         Raises IrFailed (NEEDS_GPU for a language that no CPU runs), DeadlinePassed, and
         RequestRejected where the arguments break what posted IR says of its parameters.
         """
-        if (known := self._memory.get(job.key)) is not None:
-            self._made[job.key] = known
-        if job.key not in self._made:
+        key = _key_of(job)
+        if (known := self._memory.get(key)) is not None:
+            self._made[key] = known
+        if key not in self._made:
             progress = Progress()
             make = self._of_source if job.ir is None else self._posted
             try:
-                self._made[job.key] = await make(job, progress)
+                self._made[key] = await make(job, key, progress)
             except CompilationFailed as failure:
                 raise IrFailed(failure, progress) from failure
             self._kept.append((progress, job.namespace))
-            self._memory.keep(job.key, self._made[job.key], len(self._made[job.key].text) + _KIB)
-        made = self._made[job.key]
+            self._memory.keep(key, self._made[key], len(self._made[key].text) + _KIB)
+        made = self._made[key]
         if made.hints:
             check_hints(made.hints, run.bound)
         return made
@@ -88,18 +92,19 @@ class KernelIrs:
             await leave_for_others(progress, digests)
         self._kept.clear()
 
-    async def _of_source(self, job: CompileJob, progress: Progress) -> KernelIr:
+    async def _of_source(self, job: CompileJob, key: str, progress: Progress) -> KernelIr:
         kernel = await self._sources.read(job)
         _refuse_gluon(kernel)
         job = amended(checked(job), stop_after=_SOURCE)
         limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
         run = self._compiling.run_of(self._compiling.tasks_of(job, progress, limit))
         binding = run.bind(kernel.cut)
-        front = await run.front(kernel.cut, binding)
+        front = await run.front(kernel.cut, replace(binding, hints={}))
         if front.language != "ttir":
             raise _needs_gpu_for_gluon(kernel)
         names = [item.name for item in kernel.facts.parameters if item.name in binding.signature]
         return KernelIr(
+            key,
             _SOURCE,
             progress.stages[_SOURCE],
             list(job.texts),
@@ -108,7 +113,7 @@ class KernelIrs:
             progress.stdout,
         )
 
-    async def _posted(self, job: CompileJob, progress: Progress) -> KernelIr:
+    async def _posted(self, job: CompileJob, key: str, progress: Progress) -> KernelIr:
         """Return posted IR as it is; a back child has parsed it."""
         ir = job.ir
         assert ir is not None
@@ -119,6 +124,7 @@ class KernelIrs:
         run = self._compiling.run_of(self._compiling.tasks_of(job, progress, limit))
         await run.lower_posted(ir)
         return KernelIr(
+            key,
             ir.stage,
             progress.stages[ir.stage],
             list(job.texts),
@@ -126,6 +132,15 @@ class KernelIrs:
             _warnings(progress),
             hints=compiled_hints(list(progress.parameters)),
         )
+
+
+def _key_of(job: CompileJob) -> str:
+    """Return the key of what the IR of `job` is made of, which alignments are no part of.
+
+    Before any pass they are attributes of arguments, which nobody reads on a CPU. What is equal to
+    1 is a constant, and counts.
+    """
+    return job.key if job.ir is not None else specialized_job(job, job.specialization.unaligned).key
 
 
 def _warnings(progress: Progress) -> list[Diagnostic]:

@@ -272,3 +272,17 @@ def test_a_specialization_survives_the_queue_and_the_way_back(signature: Any, co
 
     assert Specialization.from_json(read.to_json()) == read
     assert parse(**read.to_request()) == read
+
+
+def test_without_alignments_what_is_equal_to_1_stays():
+    signature = {"x": "*fp32:16", "n": "i32:16", "one": "i32:1", "pair": ["*fp32:16", ["i32:1"]]}
+    read = parse_specialization(signature, {"x": ["pointer_range_32"]}, {"BLOCK": 16})
+
+    assert read.unaligned.named == {
+        "x": SpecializedParameter("*fp32"),
+        "n": SpecializedParameter("i32"),
+        "one": SpecializedParameter("i32", frozenset({"equal_to_1"})),
+        "pair": SpecializedParameter(["*fp32", ["i32:1"]]),
+        "BLOCK": SpecializedParameter(value={"int": "16"}, is_constexpr=True),
+    }
+    assert parse_specialization("*fp32:16, 64", None, None).unaligned.positional[0].hints == set()

@@ -254,3 +254,22 @@ def test_a_trace_with_values_steps_through_a_kernel(http: httpx.Client, launch: 
     assert (loaded["name"], loaded["shape"], loaded["values"]) == ("x", [8], [*range(8)])
     assert loaded["line"] == trace["accesses"][0]["line"]
     assert not trace["steps_truncated"]
+
+
+def test_cases_that_differ_in_alignment_alone_are_compiled_once(launch: Launch) -> None:
+    text = "@triton.jit\ndef kernel(z_ptr, n):\n"
+    text += "    tl.static_print('compiled')\n    tl.store(z_ptr, n)\n"
+    cases = [{"arguments": {"n": n}} for n in (16, 7, 32, 1)]
+    body = bodies.written(
+        text, {"z_ptr": output(1), "n": 16}, cases=cases, **{"return": {"z_ptr": "values"}}
+    )
+
+    answer = launch(body)
+
+    assert [case["outputs"]["z_ptr"]["values"] for case in answer["cases"]] == [
+        [16],
+        [7],
+        [32],
+        [1],
+    ]
+    assert answer["stdout"].count("compiled") == 2  # 1 is a constant to Triton
