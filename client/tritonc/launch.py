@@ -19,9 +19,10 @@ class Launch:
 
     `state` says how far it is: queued, running, completed, failed or cancelled. `verdict` says what
     it found out, such as `passed`, `mismatch` or `out_of_bounds`; with cases it is the worst of
-    theirs, and `outputs`, `timing` and `findings` are theirs. `timing` has times in microseconds,
-    `timings_ms` says how long the request took. `seeds` are those of the random inputs.
-    `sources` are the posted texts by file, where this client posted them: for excerpts.
+    theirs, and `outputs`, `timing`, `profile` and `findings` are theirs. `timing` has times in
+    microseconds, `profile` what a profiler counted, `timings_ms` says how long the request took.
+    `seeds` are those of the random inputs. `sources` are the posted texts by file, where this
+    client posted them: for excerpts.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Launch:
     outputs: Mapping[str, Output]
     deterministic: bool | None
     timing: Mapping[str, Any] | None
+    profile: Mapping[str, Any] | None
     findings: tuple[Finding, ...]
     cases: tuple[Run, ...]
     counts: Mapping[str, int]
@@ -57,6 +59,7 @@ class Launch:
             outputs=run.outputs,
             deterministic=body.get("deterministic"),
             timing=run.timing,
+            profile=run.profile,
             findings=run.findings,
             cases=tuple(Run.from_json(case) for case in body.get("cases") or ()),
             counts=body.get("counts") or {},
@@ -116,7 +119,14 @@ class Launch:
     def _run_lines(self, names: Mapping[str, str]) -> Iterator[str]:
         if not self.cases:
             problem = None if self._is_compilations_problem() else self.problem
-            run = Run(self.verdict, self.outputs, self.timing, self.findings, problem)
+            run = Run(
+                self.verdict,
+                self.outputs,
+                self.timing,
+                self.findings,
+                problem,
+                profile=self.profile,
+            )
             yield from report_lines(run, self.sources, names)
         for index, case in enumerate(self.cases):
             named = f"case {index}" + (f" ({case.name})" if case.name else "")

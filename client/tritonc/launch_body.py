@@ -60,7 +60,8 @@ class LaunchMembers(KernelMembers, total=False):
     timing: Mapping[str, Any]
     checks: Sequence[str]
     """`memcheck`, `racecheck`, `initcheck`, `determinism`, `differential`."""
-    profile: bool
+    profile: bool | str
+    """On a GPU: one run more under a profiler; `lines`: another, for the heat of each line."""
     isolation: str
     trace: Mapping[str, Any]
     """On the CPU device: whose memory accesses to record, for `launches.trace`.

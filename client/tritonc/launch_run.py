@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from tritonc.diagnostic import POSTED_SOURCE, Diagnostic, Problem, render_all
+from tritonc.launch_profile import hot_lines
 
 GOOD = frozenset({"passed", "not_checked"})
 DOES_NOT_COMPILE = "does_not_compile"
@@ -75,6 +76,7 @@ class Run:
     findings: tuple[Finding, ...]
     problem: Problem | None
     name: str | None = None
+    profile: Mapping[str, Any] | None = None
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Run":
@@ -87,6 +89,7 @@ class Run:
             findings=tuple(Finding.from_json(f) for f in body.get("findings") or ()),
             problem=None if problem is None else Problem.from_json(problem),
             name=body.get("name"),
+            profile=body.get("profile"),
         )
 
     @property
@@ -126,6 +129,8 @@ def report_lines(run: Run, sources: Mapping[str, str], names: Mapping[str, str])
             yield f"{name}: never written: {unwritten} of {_count(output.summary)} elements"
     if run.timing:
         yield _times(run.timing)
+    if run.profile:
+        yield from hot_lines(run.profile, sources, names)
 
 
 def _finding(

@@ -17,8 +17,10 @@ from compiler.export.cuda_inline import cuda_inline_header
 from compiler.export.exported_kernel import ExportedKernel, NotExportable, kernel_of
 from compiler.export.python import python_module
 from compiler.export.rust import rust_module
+from compiler.lines.hot_lines import hot_lines as hot_lines_of
+from compiler.lines.hot_lines import read_counters
 from compiler.lines.line_map import MAPS, line_maps, table
-from compiler.messages.orders import ExportOrder, LinesOrder, LogOrder
+from compiler.messages.orders import ExportOrder, HotLinesOrder, LinesOrder, LogOrder
 from compiler.messages.reports import LogReport
 from compiler.messages.wire import Send
 
@@ -42,6 +44,20 @@ def lines(order: LinesOrder, body: bytes, send: Send) -> None:
         maps = line_maps(texts)
     data = json.dumps({"lines": table(maps)}, separators=(",", ":")).encode()
     send({"kind": "stage", "stage": "lines", "ms": 0.0}, data)
+
+
+def hot_lines(order: HotLinesOrder, body: bytes, send: Send) -> None:
+    """Send what a profiler counted, as JSON, by instruction and by the user's line.
+
+    The lines are null where the cubin cannot be disassembled. Raises `Failure`.
+    """
+    given = nvdisasm.split(body, order.sizes)
+    counted = read_counters(given["counters"])
+    with disassembly(given) as finish:
+        sass = _sass(finish)
+    found = hot_lines_of(counted, sass, order.entry)
+    data = json.dumps(found, separators=(",", ":")).encode()
+    send({"kind": "stage", "stage": "hot_lines", "ms": 0.0}, data)
 
 
 def _sass(finish: Callable[[], str]) -> str | None:

@@ -41,7 +41,7 @@ def table(maps: Mapping[str, LineMap]) -> list[dict[str, Any]]:
     rows: dict[tuple[str, int], dict[str, list[int]]] = {}
     for stage, found in maps.items():
         for number, chain in found.chains.items():
-            for place in _of_user(chain):
+            for place in places_of_user(chain):
                 row = rows.setdefault(place, {name: [] for name in MAPS})
                 row[stage].append(number)
     return [
@@ -50,7 +50,8 @@ def table(maps: Mapping[str, LineMap]) -> list[dict[str, Any]]:
     ]
 
 
-def _of_user(chain: Chain) -> list[tuple[str, int]]:
+def places_of_user(chain: Chain) -> list[tuple[str, int]]:
+    """Return the user's files and lines on `chain`, innermost first, each once."""
     places = [
         (place.file.removeprefix(USER_FOLDER), place.line)
         for place in chain

@@ -192,6 +192,20 @@ class LinesOrder(Order):
 
 
 @dataclass(frozen=True, kw_only=True)
+class HotLinesOrder(Order):
+    """Say which lines of the source what a profiler counted belongs to; `sizes`: as above.
+
+    The parts are cubin, ptx where there is one, and `counters`. `entry` is the kernel's name.
+    """
+
+    task = "hot_lines"
+    profile = "back"
+    stages = frozenset({"hot_lines"})
+    sizes: Mapping[str, int]
+    entry: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExportOrder(Order):
     """Write a kernel down as a file of another language: `record` is that of its compilation."""
 

@@ -153,7 +153,12 @@ class LaunchRequest(RequestPart):
     checks: list[Check] = Field(
         default_factory=list, max_length=5, description="what else to look for, each in a run more"
     )
-    profile: bool = Field(default=False, description="on GPUs: one run more under a profiler")
+    profile: Literal[False, True, "lines"] = Field(
+        default=False,
+        description='on GPUs: one run more under a profiler; "lines": another, for what each line '
+        "of the source and each instruction take",
+        examples=["lines"],
+    )
     isolation: Literal["caller", "process"] = Field(
         default="caller", description="process: a GPU process for this launch alone"
     )

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from tests.gpu.serving import ROOT, given, launch_body, out, running
+from tests.gpu.serving import ROOT, SOURCE, given, launch_body, out, running
 
 BLOCK = {"BLOCK_SIZE": 1024}
 SUM = {"source": "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr\n"}
@@ -159,6 +159,41 @@ def test_a_profile_comes_with_the_launch(launch, figure):
 
     assert profile["registers"] > 0
     assert profile["stalls"]
+
+
+def line_of(text):
+    lines = SOURCE.splitlines()
+    (number,) = [n for n, line in enumerate(lines, 1) if text in line]
+    return number
+
+
+def test_the_lines_of_a_profile_are_those_that_take_the_time(launch, figure):
+    launched = launch(add(profile="lines", reference=SUM))
+    profile = launched["profile"]
+    figure(f"{profile['samples']} samples: {profile['lines']}")
+    own = [row for row in profile["lines"] if row["line"] is not None]
+
+    assert [one["kind"] for one in launched["findings"]] == []
+    assert profile["registers"] > 0
+    assert {row["file"] for row in own} == {"user.py"}
+    assert sum(row["instructions"] for row in own) > 0.9 * sum(
+        row["instructions"] for row in profile["lines"]
+    )
+    # four warps for each of 97 programs, and 1024 elements for 128 threads
+    store = next(row for row in profile["sass"] if "STG" in row["text"])
+    assert store["instructions"] == 97 * 4
+    assert store["line"] == line_of("tl.store(output_ptr + offsets, x + y, mask=mask)")
+
+
+def test_a_matmul_waits_in_its_loop(launch, figure):
+    profile = launch(matmul(1024, 1024, 1024, 3) | {"profile": "lines"}, 60)["profile"]
+    figure(f"{profile['samples']} samples: {profile['lines'][:4]}")
+    first = profile["lines"][0]
+
+    assert profile["samples"] > 100
+    assert first["samples_percent"] > 20
+    assert first["top_stall"]
+    assert first["line"] is not None
 
 
 def test_fresh_inputs_are_counted(launch):

@@ -30,7 +30,7 @@ from compiler.export.exported_kernel import NotExportable
 from compiler.export.ptx import read_entry
 from compiler.front.diagnosis import wording
 from compiler.front.stubs import version_stub
-from compiler.lines import assembly, llvm_ir, mlir, sass
+from compiler.lines import assembly, hot_lines, llvm_ir, mlir, sass
 from compiler.numpy_module import generic_form
 from compiler.numpy_module.refusal import Untranslatable
 from compiler.rejection import RequestRejected
@@ -45,7 +45,7 @@ from service.http import body, query
 from service.http.problems import ProblemRaised
 from service.routes import artifacts
 from worker.compile.diagnostic_bounds import kept_diagnostics
-from worker.gpu.tools import profile_report, sanitizer_report
+from worker.gpu.tools import profile_report, sanitizer_report, source_counters
 from worker.launch import mismatch_explanation
 from worker.launch.gpu import gpu_outcome
 from worker.pool import frame
@@ -201,6 +201,21 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
             "========= Invalid __global__ write of size 1\n",
             "=========     at in a:1\n",
             "Address 0x1",
+        ),
+    ),
+    "ncu's source page": (
+        lambda text: source_counters.read(f'"Address","Source","stall_lg"\n{text}'),
+        ('"0x10","NOP","1"\n', '"Address","Source"\n', '"0x', '","', '"a', "\n"),
+    ),
+    "counters of SASS": (
+        lambda text: hot_lines.hot_lines([hot_lines.Counted(0, text, 1, 1, {})], text, "k"),
+        (
+            '\t.section\t.text.k,"ax"\n',
+            '\t//## File "/kernel/a", line 1\n',
+            "  /*0000*/ A\n",
+            "/*0000",
+            " @P0 ",
+            ".section  ",
         ),
     ),
     "ncu": (profile_report.read, ('"a",', "gpu__time_duration.sum", "\n")),

@@ -23,6 +23,7 @@ from worker.compile.progress import CompilationFailed
 from worker.launch.comparison import Actual, Compared, NotCompared, compare, not_checked
 from worker.launch.cpu_device import CpuDevice
 from worker.launch.gpu.gpu_run import GpuContext
+from worker.launch.gpu.profile_lines import add_lines
 from worker.launch.kernel_ir import KernelIr, KernelIrs
 from worker.launch.kernel_runs import KernelRuns
 from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources
@@ -182,6 +183,7 @@ class Cases:
     async def _judge(
         self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None
     ) -> CaseResult:
+        await add_lines(result, self.compilation, self._context.compiling)
         outputs, matches = await self._outputs(case, run, result, expected)
         if result.trace is not None:
             await self._files.add_trace(case.index, result.trace)
@@ -198,7 +200,7 @@ class Cases:
             outputs=outputs,
             deterministic=result.deterministic,
             timing=result.timing,
-            profile=result.profile,
+            profile=self._files.bound_profile(result.profile),
             findings=self._files.bound_findings(findings),
             seeds=seeds_of(case.bound),
         )

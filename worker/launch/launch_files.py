@@ -7,7 +7,7 @@ from math import prod
 from compiler.compilation import amended
 from compiler.diagnostic import clipped
 from launch.messages import Finding
-from launch.request.launch_record import Output, launch_url
+from launch.request.launch_record import Output, Profile, launch_url
 from launch.request.launch_request import ReturnMode
 from store.blobs import Blobs
 from store.launches import Launches
@@ -22,6 +22,8 @@ MAX_FINDING_CHARS = 256 << 10
 FINDINGS_OF_ANY_CASE = 3
 """So many of each case are answered whatever those before it found, their messages clipped."""
 SHORT_MESSAGE_CHARS = 300
+MAX_PROFILED_INSTRUCTIONS = 5_000
+"""In the profiles of all cases together; their lines are answered in any case."""
 
 
 class LaunchFiles:
@@ -36,6 +38,7 @@ class LaunchFiles:
         self._stdout = ""
         self._findings_left = MAX_FINDINGS
         self._finding_chars_left = MAX_FINDING_CHARS
+        self._instructions_left = MAX_PROFILED_INSTRUCTIONS
 
     @property
     def stdout(self) -> str:
@@ -61,6 +64,16 @@ class LaunchFiles:
             self._finding_chars_left -= len(finding.message)
             answered.append(finding)
         return answered
+
+    def bound_profile(self, profile: Profile | None) -> Profile | None:
+        """Return the profile of one case; its instructions only where there is room for them."""
+        if profile is None or profile.sass is None:
+            return profile
+        if len(profile.sass) > self._instructions_left:
+            missing = len(profile.sass) + (profile.sass_left_out or 0)
+            return amended(profile, sass=[], sass_left_out=missing)
+        self._instructions_left -= len(profile.sass)
+        return profile
 
     def choose_returned(
         self, returned: Mapping[str, ReturnMode], run: PreparedRun

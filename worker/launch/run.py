@@ -85,6 +85,8 @@ class RunResult:
     deterministic: bool | None = None
     timing: Timing | None = None
     profile: Profile | None = None
+    counters: bytes = b""
+    """What a profiler counted at each instruction, until it is in `profile` by line."""
     stdout: str = ""
     trace: bytes | None = None
     problem: Problem | None = None

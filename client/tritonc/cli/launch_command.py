@@ -70,6 +70,7 @@ def _members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
         "fallback": "interpret" if given.interpret else None,
         "trace": _trace(given.step),
         "timing": {} if given.time else None,
+        "profile": "lines" if given.hot_lines else None,
         "timeout_s": given.timeout_s,
     }
     given_members = {name: member for name, member in flags.items() if member or name == "timing"}

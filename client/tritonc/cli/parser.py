@@ -101,6 +101,8 @@ def _add_launch(parser: argparse.ArgumentParser) -> None:
     text = "on a CPU: write accesses and values of a program, such as 0,0,0, to PATH as JSON"
     add("--step", type=assignment, metavar="PROGRAM=PATH", help=text)
     add("--time", action="store_true", help="measure how long the kernel takes; on a GPU only")
+    text = "show which lines of the kernel take its time; on a GPU only"
+    add("--hot-lines", action="store_true", help=text)
     add("--timeout-s", type=float, metavar="S", help="bound of the execution itself")
     _add_json(parser)
     _add_wait(parser, default=60)

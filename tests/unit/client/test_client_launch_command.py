@@ -100,6 +100,14 @@ def test_a_launch_that_failed_exits_1(tritond: FakeTritond, kernel: str):
     assert run(tritond, "launch", kernel, *INTERPRETER) == 1
 
 
+def test_hot_lines_are_asked_for(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(launch(verdict="passed"))
+
+    run(tritond, "launch", kernel, "--device", "cuda:90", "--grid", "1", "--hot-lines")
+
+    assert tritond.posted["profile"] == "lines"
+
+
 def test_a_launch_not_finished_in_time_exits_4_and_is_found_by_its_id(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
 ):

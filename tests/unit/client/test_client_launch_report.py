@@ -135,3 +135,27 @@ def test_another_problem_than_the_compilers_is_told_beside_it(client: Client, tr
 
     with pytest.raises(LaunchFailed, match=r"^error: its worker is gone\nuser\.py:12:"):
         client.launch(SOURCE, **ADD)
+
+
+def test_a_report_shows_the_lines_that_take_the_time(client: Client, tritond: FakeTritond):
+    def hot(line: int | None, percent: float, stall: str | None) -> dict[str, Any]:
+        file = None if line is None else "user.py"
+        return {"file": file, "line": line, "samples_percent": percent, "top_stall": stall}
+
+    lines = [hot(3, 90.5, "long_scoreboard"), hot(None, 9.0, None), hot(2, 0.5, "wait")]
+    tritond.will_answer(launch(verdict="passed", profile={"samples": 318, "lines": lines}))
+
+    told = client.launch(SOURCE, **ADD).render("add.py").splitlines()
+
+    assert told[:3] == [
+        "hot lines (318 samples):",
+        "   90.5 %  add.py:3  def add(x_ptr, n): ...  [long_scoreboard]",
+        "    9.0 %  no line of the source",
+    ]
+    assert len(told) == 4
+
+
+def test_a_profile_without_lines_says_nothing_of_them(client: Client, tritond: FakeTritond):
+    tritond.will_answer(launch(verdict="passed", profile={"registers": 26, "lines": None}))
+
+    assert "hot lines" not in str(client.launch(SOURCE, **ADD))

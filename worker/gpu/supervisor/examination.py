@@ -19,18 +19,23 @@ from worker.gpu.tools.examiner import BOOTSTRAP
 from worker.gpu.tools.installed_tools import Tools
 from worker.pool import frame
 
-_ANSWER_BYTES = 4 << 20
+_ANSWER_BYTES = 32 << 20
+"""Counters of 50,000 instructions take a third of it."""
 _LAST_WORDS_CHARS = 500
 _EXIT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What a tool found out. `incomplete`: why it did not get to the end; None when it did."""
+    """What a tool found out. `incomplete`: why it did not get to the end; None when it did.
+
+    `counters` are what each instruction was counted, as `compiler.lines.hot_lines` reads them.
+    """
 
     findings: list[dict[str, Any]] = field(default_factory=list)
     profile: dict[str, Any] | None = None
     incomplete: str | None = None
+    counters: bytes = b""
 
 
 async def examine(
@@ -45,7 +50,7 @@ async def examine(
 
     Everything that was started is killed after `limit_s`, and when the caller is cancelled.
     """
-    if tool not in tools.names:
+    if not tools.can(tool):
         return Examined(incomplete="this worker does not have the program for it")
     header, body = job.to_frame()
     header["examine"] = {"tool": tool, "tools": asdict(tools)}
@@ -70,14 +75,27 @@ async def _run_examiner(
     )
     try:
         async with asyncio.timeout(limit_s):
-            _, words = await process.communicate(encoded)
-            answer = await reader.read(_ANSWER_BYTES)
+            (_, words), answer = await asyncio.gather(
+                process.communicate(encoded), _read_answer(reader)
+            )
     except TimeoutError:
         return Examined(incomplete=f"it was not done within {limit_s:g} s")
+    except frame.FrameError as error:
+        return Examined(incomplete=f"its answer cannot be read ({error})")
     finally:
         transport.close()
         await _end(process)
     return _read(answer, nonce, words.decode(errors="replace"))
+
+
+async def _read_answer(reader: asyncio.StreamReader) -> bytes:
+    """Return what comes until the end. Raises FrameError for more than an answer may have."""
+    answer = bytearray()
+    while data := await reader.read(_ANSWER_BYTES):
+        answer += data
+        if len(answer) > _ANSWER_BYTES:
+            raise frame.FrameError(f"it has more than {_ANSWER_BYTES >> 20} MiB")
+    return bytes(answer)
 
 
 async def _start(
@@ -123,4 +141,4 @@ def _read(answer: bytes, nonce: bytes, words: str) -> Examined:
     if len(frames) != 1 or frames[0].nonce != nonce or frames[0].header.get("kind") != "examined":
         return Examined(incomplete=f"it broke off ({words.strip()[-_LAST_WORDS_CHARS:]})")
     found = frames[0].header
-    return Examined(found["findings"], found["profile"], found["incomplete"])
+    return Examined(found["findings"], found["profile"], found["incomplete"], frames[0].body)

@@ -41,8 +41,8 @@ def main(root: str, descriptor: str, parent_pid: str, ordinal: str, folder: str)
 
         launcher_walls.before_cuda(int(parent_pid), file_bytes=_FILE_BYTES)
         order = _read_order()
-        answer = _examine(order, root, ordinal, Path(folder))
-        _send(int(descriptor), frame.encode(order.nonce, answer))
+        answer, body = _examine(order, root, ordinal, Path(folder))
+        _send(int(descriptor), frame.encode(order.nonce, answer, body))
         status = 0
     except BaseException:  # noqa: BLE001 - the worker sees exit status 1 and this text
         traceback.print_exc()
@@ -65,10 +65,18 @@ def _send(descriptor: int, encoded: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _examine(order: frame.Frame, root: str, ordinal: str, folder: Path) -> dict[str, Any]:
-    """Return the answer's header: findings, profile, and why the tool did not get to the end."""
+def _examine(
+    order: frame.Frame, root: str, ordinal: str, folder: Path
+) -> tuple[dict[str, Any], bytes]:
+    """Return the answer: findings, profile, why the tool did not get to the end; and counters."""
     from worker.gpu.tools import sanitizer_run
-    from worker.gpu.tools.installed_tools import INITCHECK, PROFILE, Tools, command_of
+    from worker.gpu.tools.installed_tools import (
+        INITCHECK,
+        PROFILE,
+        SOURCE_COUNTERS,
+        Tools,
+        command_of,
+    )
     from worker.gpu.tools.profile_report import METRICS
 
     asked = order.header["examine"]
@@ -86,14 +94,17 @@ def _examine(order: frame.Frame, root: str, ordinal: str, folder: Path) -> dict[
     poison = "0" if tool == INITCHECK else "1"
     program = [sys.executable, "-s", "-P", "-c", sanitizer_run.BOOTSTRAP]
     printed = _run([*command, *program, root, str(folder), ordinal, poison], folder)
-    read = _read_profiler if tool == PROFILE else _read_sanitizer
     answer: dict[str, Any] = {
         "kind": "examined",
         "findings": [],
         "profile": None,
         "incomplete": None,
     }
-    return answer | read(order.header, folder, printed)
+    if tool == SOURCE_COUNTERS:
+        incomplete, counters = _read_counters(folder, printed)
+        return answer | {"incomplete": incomplete}, counters
+    read = _read_profiler if tool == PROFILE else _read_sanitizer
+    return answer | read(order.header, folder, printed), b""
 
 
 def _run(command: list[str], folder: Path) -> str:
@@ -150,6 +161,20 @@ def _read_profiler(_: dict[str, Any], folder: Path, printed: str) -> dict[str, A
         return {"profile": read(_text(folder / REPORT))}
     except NoProfile as none:
         return {"incomplete": str(error or none or printed)}
+
+
+def _read_counters(folder: Path, printed: str) -> tuple[str | None, bytes]:
+    """Return why there are none, or the counters of each instruction as JSON."""
+    from compiler.lines.hot_lines import counters_json
+    from worker.gpu.tools.installed_tools import REPORT
+    from worker.gpu.tools.profile_report import NoProfile
+    from worker.gpu.tools.source_counters import read
+
+    error, _ended = _ending(folder)
+    try:
+        return None, counters_json(read(_text(folder / REPORT)))
+    except NoProfile as none:
+        return str(error or none or printed), b""
 
 
 def _ending(folder: Path) -> tuple[str | None, bool]:

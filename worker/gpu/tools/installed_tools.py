@@ -10,7 +10,9 @@ from pathlib import Path
 
 MEMCHECK, RACECHECK, INITCHECK = "memcheck", "racecheck", "initcheck"
 SANITIZERS = (MEMCHECK, RACECHECK, INITCHECK)
-PROFILE = "profile"
+PROFILE, SOURCE_COUNTERS = "profile", "source_counters"
+PROFILERS = (PROFILE, SOURCE_COUNTERS)
+"""What ncu is asked for: numbers of the kernel, or of each of its instructions."""
 REPORT = "report"
 """The file of the run's folder that a tool writes."""
 
@@ -20,6 +22,8 @@ _ALL_PADDING_BYTES = 4 << 30
 MOST_REPORTED = 100
 _FOLDERS = ("/usr/local/cuda/bin", "/opt/cuda/bin", "/usr/local/cuda/compute-sanitizer")
 _PROFILER_FOLDERS = "/opt/nvidia/nsight-compute"
+_RAW_PAGE = ("--page", "raw")
+_SOURCE_PAGE = ("--page", "source", "--print-source", "sass", "--section", "SourceCounters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,10 @@ class Tools:
         """What can be asked of them: checks, and `profile`."""
         sanitizers = list(SANITIZERS) if self.sanitizer else []
         return sanitizers + ([PROFILE] if self.profiler else [])
+
+    def can(self, tool: str) -> bool:
+        """Whether the program for `tool` is installed."""
+        return (PROFILE if tool in PROFILERS else tool) in self.names
 
 
 def find_tools(environment: Mapping[str, str]) -> Tools:
@@ -56,12 +64,14 @@ def command_of(
     tool is not installed.
     """
     report = str(folder / REPORT)
-    if name == PROFILE:
+    if name in PROFILERS:
         if tools.profiler is None:
             raise LookupError(name)
         return [
-            *(tools.profiler, "--csv", "--page", "raw", "--print-units", "base"),
-            *("--metrics", metrics, "--clock-control", "none", "--target-processes", "all"),
+            *(tools.profiler, "--csv", "--print-units", "base"),
+            *(_RAW_PAGE if name == PROFILE else _SOURCE_PAGE),
+            *(("--metrics", metrics) if name == PROFILE else ()),
+            *("--clock-control", "none", "--target-processes", "all"),
             *("--kernel-name-base", "function", "--kernel-name", entry, "--launch-count", "1"),
             *("--log-file", report),
         ]

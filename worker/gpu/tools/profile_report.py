@@ -47,7 +47,7 @@ def read(text: str) -> dict[str, Any]:
     """
     rows = list(csv.reader(line for line in text.splitlines() if line.startswith('"')))
     if len(rows) < 3:  # names, units, and one row for the kernel
-        raise NoProfile(_complaint(text))
+        raise NoProfile(complaint(text))
     values = dict(zip(rows[0], rows[2], strict=False))
     profile: dict[str, Any] = {
         field: _scaled(values.get(name), factor, whole=field in _WHOLE)
@@ -61,7 +61,8 @@ def read(text: str) -> dict[str, Any]:
     return profile
 
 
-def _complaint(text: str) -> str:
+def complaint(text: str) -> str:
+    """Return why there is no table, as ncu says it."""
     lines = [line for line in text.splitlines() if line.startswith(("==ERROR==", "==WARNING=="))]
     if "ERR_NVGPUCTRPERM" in text:
         return (

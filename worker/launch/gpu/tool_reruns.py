@@ -22,7 +22,13 @@ from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.examination import Examined
 from worker.gpu.supervisor.gpu import DeviceDrained
 from worker.gpu.supervisor.launchers import Launchers
-from worker.gpu.tools.installed_tools import MEMCHECK, PROFILE, SANITIZERS
+from worker.gpu.tools.installed_tools import (
+    MEMCHECK,
+    PROFILE,
+    PROFILERS,
+    SANITIZERS,
+    SOURCE_COUNTERS,
+)
 from worker.launch.launch_reports import read_findings
 from worker.launch.run import Deadline, DeadlinePassed, RunResult
 
@@ -30,6 +36,8 @@ CHECK_S = 60.0
 """What one run under a tool may take, whatever the kernel alone may."""
 _NEVER_ENDED = frozenset({RunEnding.TIMEOUT, RunEnding.OUT_OF_MEMORY, RunEnding.DOES_NOT_FIT})
 NOT_PROFILED = "not_profiled"
+BY_LINE = "lines"
+"""The value of a request's `profile` that asks for its lines as well."""
 
 
 async def rerun_under_tools(
@@ -58,9 +66,20 @@ async def rerun_under_tools(
         if examined.profile is not None:
             result.profile = Profile.model_validate(examined.profile)
         else:
-            message = f"There is no profile of this launch: {examined.incomplete}."
-            found.append(Finding(kind=NOT_PROFILED, message=message))
+            found.append(not_profiled("profile", examined.incomplete))
+    if request.profile == BY_LINE and result.profile is not None:
+        tool = SOURCE_COUNTERS
+        examined = await _examine(launchers, ordinal, order, tool, result, deadline)
+        result.counters = examined.counters
+        if not examined.counters:
+            found.append(not_profiled("profile by line", examined.incomplete))
     result.findings = found + result.findings
+
+
+def not_profiled(what: str, why: str | None) -> Finding:
+    """Return the finding that a profile that was asked for is missing."""
+    message = f"There is no {what} of this launch: {why}."
+    return Finding(kind=NOT_PROFILED, message=message)
 
 
 async def _examine(
@@ -73,7 +92,7 @@ async def _examine(
 ) -> Examined:
     if result.ending in _NEVER_ENDED:
         return Examined(incomplete="the kernel alone did not get to its end")
-    if tool == PROFILE and result.ending is not RunEnding.FINISHED:
+    if tool in PROFILERS and result.ending is not RunEnding.FINISHED:
         return Examined(incomplete="the kernel alone went wrong")
     try:
         limit_s = deadline.limit_s(CHECK_S)

@@ -51,6 +51,10 @@ def test_the_interpreter_cannot_be_profiled(http, device_asked):
     assert "/profile" in refusals(http, device=device_asked, profile=True)
 
 
+def test_lines_need_a_profiler_like_a_profile(http, device):
+    assert "ncu" in refusals(http, device=device, profile="lines")["/profile"]
+
+
 def test_what_no_worker_with_such_a_gpu_has_is_refused_by_name(http, device):
     refused = refusals(http, device=device, checks=["racecheck", "memcheck"], profile=True)
 

@@ -140,6 +140,39 @@ async def test_a_kernel_that_went_wrong_is_not_profiled() -> None:
     assert launchers.asked == []
 
 
+async def test_lines_are_one_run_more_under_the_profiler() -> None:
+    ran = RunResult()
+    answers = {
+        "profile": Examined(profile={"registers": 26}),
+        "source_counters": Examined(counters=b"[]"),
+    }
+    launchers = await rerun(ran, answers, profile="lines")
+
+    assert launchers.asked == ["profile", "source_counters"]
+    assert (ran.counters, ran.findings) == (b"[]", [])
+
+
+async def test_a_profile_without_lines_says_why_it_has_none() -> None:
+    ran = RunResult()
+    answers = {
+        "profile": Examined(profile={"registers": 26}),
+        "source_counters": Examined(incomplete="no counters"),
+    }
+    await rerun(ran, answers, profile="lines")
+
+    assert ran.profile is not None
+    assert [one.kind for one in ran.findings] == ["not_profiled"]
+    assert ran.findings[0].message == "There is no profile by line of this launch: no counters."
+
+
+async def test_what_has_no_profile_has_no_lines_either() -> None:
+    ran = RunResult()
+    launchers = await rerun(ran, {"profile": Examined(incomplete="locked")}, profile="lines")
+
+    assert launchers.asked == ["profile"]
+    assert len(ran.findings) == 1
+
+
 async def test_a_kernel_without_outputs_can_be_profiled() -> None:
     ran = RunResult()
     await rerun(ran, {"profile": Examined(profile={"registers": 26})}, profile=True)

@@ -1,0 +1,178 @@
+"""Where the time of a kernel goes: what a profiler counted at each instruction, by user's line.
+
+A profiler knows instructions by where they lie in the kernel, as `nvdisasm` does. Each instruction
+is counted once, in the innermost line of the user's that it stems from; the lines from which that
+was called have it among their `inclusive_samples`. Pure text, standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compiler.lines.line_map import places_of_user
+from compiler.lines.sass import map_sass
+
+MOST_LINES = 200
+MOST_INSTRUCTIONS = 1000
+"""Of each as many are answered: the hottest."""
+_MOST_TEXT_CHARS = 160
+_SECTION = re.compile(r'\s*\.section\s+"?\.text\.([^\s",]+)')
+_INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,16})\*/\s+(\S.*)")
+_SELECTED = "selected"
+"""No stall: the warp was issued."""
+
+UserPlace = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One instruction as a profiler saw it: `offset_bytes` from where the kernel begins.
+
+    `samples` are warps that were found there, `stalls` those by reason, and `instructions` how
+    often a warp executed it.
+    """
+
+    offset_bytes: int
+    text: str
+    samples: int
+    instructions: int
+    stalls: Mapping[str, int]
+
+
+def counters_json(counted: Iterable[Counted]) -> bytes:
+    """Return what `read_counters` reads."""
+    rows = [[c.offset_bytes, c.text, c.samples, c.instructions, {**c.stalls}] for c in counted]
+    return json.dumps(rows, separators=(",", ":")).encode()
+
+
+def read_counters(data: bytes) -> list[Counted]:
+    """Return what `counters_json` wrote. Raises ValueError, TypeError."""
+    return [Counted(*row) for row in json.loads(data)]
+
+
+@dataclass(slots=True)
+class _Heat:
+    """What one place was counted."""
+
+    samples: int = 0
+    inclusive_samples: int = 0
+    instructions: int = 0
+    stalls: Counter[str] = field(default_factory=Counter)
+
+    def add(self, one: Counted) -> None:
+        self.samples += one.samples
+        self.instructions += one.instructions
+        self.stalls.update(one.stalls)
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """One instruction of the disassembly: what it does, and the user's lines it stems from."""
+
+    opcode: str
+    places: Sequence[UserPlace]
+
+
+def hot_lines(counted: Sequence[Counted], sass: str | None, entry: str) -> dict[str, Any]:
+    """Return `lines` and `sass`, the hottest of each, as a launch's profile has them.
+
+    `sass` is the disassembly with places (`compiler.lines.sass`) of what holds the kernel `entry`;
+    without one, and where it does not have the instruction that was counted, places are null.
+    """
+    origins = _origins(sass, entry) if sass is not None else {}
+    placed = [(one, _places(one, origins)) for one in counted]
+    total = sum(one.samples for one in counted)
+    return {
+        "samples": total,
+        "lines": _lines(placed, total),
+        "sass": _instructions(placed, total),
+        "sass_left_out": max(0, len(counted) - MOST_INSTRUCTIONS),
+    }
+
+
+def _lines(
+    placed: Iterable[tuple[Counted, Sequence[UserPlace]]], total: int
+) -> list[dict[str, Any]]:
+    """Return the hottest lines, the hottest first; what has no line is one of null."""
+    heat: dict[UserPlace | None, _Heat] = {}
+    for one, places in placed:
+        heat.setdefault(places[0] if places else None, _Heat()).add(one)
+        for place in places or (None,):
+            heat.setdefault(place, _Heat()).inclusive_samples += one.samples
+    worst = sorted(
+        heat.items(),
+        key=lambda row: (-row[1].samples, -row[1].inclusive_samples, -row[1].instructions),
+    )
+    return [
+        {
+            "file": place[0] if place else None,
+            "line": place[1] if place else None,
+            **_shares(one.samples, total),
+            "inclusive_samples": one.inclusive_samples,
+            "instructions": one.instructions,
+            "top_stall": _top(one.stalls),
+        }
+        for place, one in worst[:MOST_LINES]
+    ]
+
+
+def _instructions(
+    placed: Iterable[tuple[Counted, Sequence[UserPlace]]], total: int
+) -> list[dict[str, Any]]:
+    """Return the hottest instructions, in the order of the kernel."""
+    worst = sorted(placed, key=lambda pair: (-pair[0].samples, -pair[0].instructions))
+    chosen = sorted(worst[:MOST_INSTRUCTIONS], key=lambda pair: pair[0].offset_bytes)
+    return [
+        {
+            "address": one.offset_bytes,
+            "text": one.text[:_MOST_TEXT_CHARS],
+            "file": places[0][0] if places else None,
+            "line": places[0][1] if places else None,
+            **_shares(one.samples, total),
+            "instructions": one.instructions,
+            "top_stall": _top(one.stalls),
+        }
+        for one, places in chosen
+    ]
+
+
+def _shares(samples: int, total: int) -> dict[str, Any]:
+    percent = round(100 * samples / total, 2) if total else 0.0
+    return {"samples": samples, "samples_percent": percent}
+
+
+def _top(stalls: Mapping[str, int]) -> str | None:
+    waits = {reason: count for reason, count in stalls.items() if count and reason != _SELECTED}
+    return max(waits, key=waits.__getitem__) if waits else None
+
+
+def _places(one: Counted, origins: Mapping[int, _Origin]) -> Sequence[UserPlace]:
+    """Return where an instruction stems from, nothing where the disassembly has another there."""
+    origin = origins.get(one.offset_bytes)
+    return origin.places if origin is not None and origin.opcode == _opcode(one.text) else ()
+
+
+def _origins(sass: str, entry: str) -> dict[int, _Origin]:
+    """Return the instructions of the kernel `entry`, by their offset."""
+    mapped = map_sass(sass)
+    found: dict[int, _Origin] = {}
+    within = False
+    for number, line in enumerate(sass.splitlines(), 1):
+        if section := _SECTION.match(line):
+            within = section[1] == entry
+        elif within and (match := _INSTRUCTION.match(line)):
+            places = places_of_user(mapped.chains.get(number, ()))
+            found[int(match[1], 16)] = _Origin(_opcode(match[2]), places)
+    return found
+
+
+def _opcode(text: str) -> str:
+    """Return the name of an instruction, without the predicate before it."""
+    words = text.split(maxsplit=2)
+    guarded = len(words) > 1 and words[0].startswith("@")
+    return words[guarded].rstrip(";") if words else ""
