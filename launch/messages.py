@@ -163,6 +163,8 @@ class Finding:
     message: str
     diagnostics: list[Diagnostic] | None = None
     """What a compiler said of a kernel that does not compile."""
+    measure: dict[str, float] | None = None
+    """The numbers that it rests on, by name, with their unit where they have one."""
 
 
 @dataclass(frozen=True, kw_only=True)

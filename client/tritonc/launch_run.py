@@ -21,7 +21,8 @@ class Finding:
 
     `kind` is the verdict that it leads to, such as `out_of_bounds`; `index` counts in the
     argument's own shape, `line` and `column` from 1 in the `file` that was posted, `user.py` for
-    the source. `diagnostics` are the compiler's, of a kernel that `does_not_compile`.
+    the source. `diagnostics` are the compiler's, of a kernel that `does_not_compile`; `measure` has
+    the numbers that a finding rests on, by name.
     """
 
     kind: str
@@ -34,6 +35,7 @@ class Finding:
     column: int | None = None
     program: list[int] | None = None
     diagnostics: list[Mapping[str, Any]] | None = None
+    measure: Mapping[str, float] | None = None
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Finding":

@@ -93,7 +93,8 @@ _MODELS: dict[type, type[Report]] = {
     messages.RunReport: _bounded(
         messages.RunReport,
         findings=_bounded_list(
-            _within(Finding, message=Message, diagnostics=(None, None)), MAX_FINDINGS
+            _within(Finding, message=Message, diagnostics=(None, None), measure=(None, None)),
+            MAX_FINDINGS,
         ),
         modified=_bounded_list(_within(ModifiedInput), _MAX_ARGUMENTS),
         finished=(bool, True),
