@@ -1,0 +1,105 @@
+"""What a cheat is: a file as a model hands it in, a launch that judges it, what must come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+FILES = Path(__file__).parents[2] / "kernels" / "cheats"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What kernels are asked for; `in_torch` is the same reference for the naive evaluator."""
+
+    arguments: Mapping[str, Any]
+    constexprs: Mapping[str, Any]
+    grid: tuple[str | int, ...]
+    reference: str
+    in_torch: Callable[..., Any]
+    tolerance: Mapping[str, Any] = field(default_factory=dict)
+    """Of the reference; where empty, the defaults by dtype."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a launch must say: one of `verdicts`, or that it failed with `problem`.
+
+    The kinds of its findings are `findings` and at most `also`.
+    """
+
+    verdicts: tuple[str, ...] = ()
+    findings: frozenset[str] = frozenset()
+    also: frozenset[str] = frozenset()
+    problem: str | None = None
+
+    def differs(self, launch: Mapping[str, Any]) -> str | None:
+        """Return what of a launch is not as this says; `None` if all is."""
+        slug = (launch["problem"] or {}).get("slug")
+        if slug != self.problem:
+            return f"{launch['state']} with {launch['problem']}, not {self.problem}"
+        if launch["verdict"] not in (self.verdicts or (None,)):
+            return f"verdict {launch['verdict']}, not {self.verdicts}: {launch['findings']}"
+        kinds = {found["kind"] for found in launch["findings"] or []}
+        if not self.findings <= kinds <= self.findings | self.also:
+            return f"findings {sorted(kinds)}, not {sorted(self.findings)}: {launch['findings']}"
+        return None
+
+
+def verdict(*verdicts: str, findings: str = "", also: str = "") -> Answer:
+    """Return an answer; kinds are separated by spaces."""
+    return Answer(verdicts, frozenset(findings.split()), frozenset(also.split()))
+
+
+def failed(slug: str) -> Answer:
+    """Return the answer of a launch that could not be run."""
+    return Answer(problem=slug)
+
+
+@dataclass(frozen=True, slots=True)
+class Cheat:
+    """One file of tests/kernels/cheats, what each device must answer, and why others believe it."""
+
+    file: str
+    classes: str
+    """Numbers of docs/measuring.md, separated by spaces."""
+    task: Task
+    cpu: Answer
+    gpu: Answer
+    fools: str
+    """Why the naive evaluator says `naive`."""
+    naive: str = "passed"
+    """passed | failed | hangs | dies; words separated by spaces where chance decides."""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the launch that differ from the task's."""
+    on_gpu: Mapping[str, Any] = field(default_factory=dict)
+    """The same on a GPU only."""
+    interpreted: bool = True
+    """Whether the naive evaluator is taken in on a CPU, too, where it runs Triton's interpreter."""
+    not_yet: str = ""
+    """Devices, cpu or gpu, on which this does not hold yet."""
+    reference_first: bool = True
+    """Whether the naive evaluator computes what it expects before the candidate runs, or after."""
+
+    @property
+    def source(self) -> str:
+        """The text, posted as it is."""
+        return (FILES / f"{self.file}.py").read_text()
+
+    def body(self, device: Any) -> dict[str, Any]:
+        """Return the launch on the CPU device, `"interpreter"`, or on a GPU."""
+        task, more = self.task, dict(self.changes)
+        more |= self.on_gpu if device != "interpreter" else {}
+        compilation = {"source": self.source, "kernel": "kernel", "target": "cuda:90"}
+        compilation["constexprs"] = dict(task.constexprs)
+        compilation |= more.pop("compilation", {})
+        reference = {"source": task.reference, **task.tolerance}
+        arguments = {name: _plain(value) for name, value in task.arguments.items()}
+        usual = {"compilation": compilation, "device": device, "grid": list(task.grid)}
+        return {**usual, "arguments": arguments, "reference": reference, **more}
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value

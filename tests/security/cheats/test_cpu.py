@@ -1,0 +1,17 @@
+"""Every cheat gets the answer that it must get from the CPU device."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from tests.security.cheats.cheat import Cheat
+from tests.security.cheats.table import parameters
+
+
+@pytest.mark.parametrize("cheat", parameters("cpu"))
+def test_the_cpu_device_is_not_fooled_by(client: httpx.Client, cheat: Cheat) -> None:
+    answer = client.post("/v1/launches?wait=60", json=cheat.body("interpreter"))
+
+    assert answer.status_code == 200, answer.text
+    assert cheat.cpu.differs(answer.json()) is None
