@@ -165,6 +165,8 @@ class Finding:
     """What a compiler said of a kernel that does not compile."""
     measure: dict[str, float] | None = None
     """The numbers that it rests on, by name, with their unit where they have one."""
+    seeds: dict[str, int] | None = None
+    """Of the random inputs that it was found with, by argument, where they are not the launch's."""
 
 
 @dataclass(frozen=True, kw_only=True)

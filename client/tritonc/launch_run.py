@@ -22,7 +22,7 @@ class Finding:
     `kind` is the verdict that it leads to, such as `out_of_bounds`; `index` counts in the
     argument's own shape, `line` and `column` from 1 in the `file` that was posted, `user.py` for
     the source. `diagnostics` are the compiler's, of a kernel that `does_not_compile`; `measure` has
-    the numbers that a finding rests on, by name.
+    the numbers that a finding rests on, `seeds` the inputs of a timed repeat that it is about.
     """
 
     kind: str
@@ -36,6 +36,7 @@ class Finding:
     program: list[int] | None = None
     diagnostics: list[Mapping[str, Any]] | None = None
     measure: Mapping[str, float] | None = None
+    seeds: Mapping[str, int] | None = None
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Finding":

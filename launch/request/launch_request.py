@@ -70,8 +70,10 @@ class TimingRequest(RequestPart):
     min_repeats: Annotated[int, Field(ge=1, le=100_000, description="timed runs at least")] = 20
     max_ms: Annotated[float, Field(gt=0, le=60_000, description="of all timed runs")] = 500
     flush_l2: bool = Field(default=True, description="overwrite the L2 cache before each run")
-    fresh_inputs: bool = Field(
-        default=False, description="give each repeat buffers that no run has touched before"
+    fresh_inputs: Literal[False, True, "values"] = Field(
+        default=False,
+        description="true: give each repeat buffers that no run has touched before; values: and "
+        "random inputs of its own seed, so that no run can know what another one made",
     )
     flops: Annotated[float, Field(ge=0, le=1e30)] | None = Field(
         default=None, description="of one run, for flops_per_s"

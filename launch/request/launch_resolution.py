@@ -15,7 +15,7 @@ from compiler.specialization import Specialization
 from compiler.target import parse_target
 from launch.request.bound_arguments import BoundArguments, Scalar
 from launch.request.buffer import MAX_BYTES
-from launch.request.case import ARGUMENTS, Case, cases_of
+from launch.request.case import ARGUMENTS, Case, cases_of, seeds_of
 from launch.request.grid import NUM_SMS
 from launch.request.hint_check import HintViolated, check_hints
 from launch.request.launch_request import DeviceClass, LaunchRequest
@@ -61,6 +61,7 @@ def resolve_launch(request: LaunchRequest, max_bytes: int = MAX_BYTES) -> Resolv
     with collecting(faults):
         cases = cases_of(request, max_bytes)
         faults += _wrong_returns(request, cases)
+        faults += _same_values(request, cases)
     if faults:
         raise RequestRejected(*faults)
     resolved = Resolved(device, specialization, cases)
@@ -158,6 +159,20 @@ def _wrong_returns(request: LaunchRequest, cases: list[Case]) -> Iterator[Fault]
         if name not in outputs:
             known = ", ".join(sorted(outputs)) or "none"
             yield Fault(pointer("return", name), f"is no output; outputs are {known}")
+
+
+def _same_values(request: LaunchRequest, cases: list[Case]) -> Iterator[Fault]:
+    """Yield that repeats of a case are to have values of their own, and nothing of it is random."""
+    if request.timing is None or request.timing.fresh_inputs != "values":
+        return
+    for case in cases:
+        if not seeds_of(case.bound):
+            which = f"no argument of case {case.index}" if request.cases else "no argument"
+            message = (
+                f"{which} has random values that could be others in each repeat: give one an init "
+                "of kind uniform, normal or randint, or write true for other addresses only"
+            )
+            yield Fault(pointer("timing", "fresh_inputs"), message)
 
 
 def _check_cases(resolved: Resolved) -> None:

@@ -114,7 +114,7 @@ async def _with_torch(state: ServiceState, resolved: Resolved, lane: str, place:
 
 
 async def check_tools(state: ServiceState, request: LaunchRequest, device: Device) -> None:
-    """Refuse checks, or a profile, that no worker with such a device could ever make.
+    """Refuse what no worker with such a device could ever find out: by a check, profile or clock.
 
     Raises RequestRejected.
     """
@@ -122,6 +122,11 @@ async def check_tools(state: ServiceState, request: LaunchRequest, device: Devic
     if device.interpreter:
         if request.profile:
             faults.append(Fault("/profile", "only GPUs can be profiled; this is the interpreter"))
+        if request.timing is not None and request.timing.fresh_inputs == "values":
+            message = (
+                "only runs on GPUs are timed, each on values of its own; this is the CPU device"
+            )
+            faults.append(Fault("/timing/fresh_inputs", message))
     else:
         known = await state.workers.known_tools(f"{device.target} {device.model}")
         for index, check in enumerate(request.checks):

@@ -14,6 +14,7 @@ import pkgutil
 import re
 import time
 from collections.abc import Callable, Iterator
+from struct import Struct
 
 import pytest
 from tritonc.diagnostic import printable
@@ -45,6 +46,7 @@ from service.http import body, query
 from service.http.problems import ProblemRaised
 from service.routes import artifacts
 from worker.compile.diagnostic_bounds import kept_diagnostics
+from worker.gpu.launcher import module_globals
 from worker.gpu.tools import profile_report, sanitizer_report, source_counters
 from worker.launch import mismatch_explanation
 from worker.launch.gpu import gpu_outcome
@@ -219,6 +221,10 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ),
     ),
     "ncu": (profile_report.read, ('"a",', "gpu__time_duration.sum", "\n")),
+    "symbols of a module": (
+        lambda text: module_globals.read_globals(_module(text)),
+        ("a\0", "printfFormat_0\0", "$__", "__1", "switch_$_table$"),
+    ),
     "frames": (lambda text: frame.Decoder().feed(FRAME * (len(text) // 16)), ()),
     "a frame's header": (
         lambda text: frame.Decoder().feed(_framed(text)),
@@ -299,6 +305,22 @@ UNITS = (
 def _framed(text: str) -> bytes:
     data = text.encode()
     return frame._PREFIX.pack(frame.MAGIC, frame.VERSION, frame.NO_JOB, len(data), 0) + data
+
+
+def _module(text: str) -> bytes:
+    """Return a module with a symbol for every eighth character of its table of names."""
+    names = text.encode()
+    count = min(module_globals.MOST_GLOBALS, len(names) // 8)
+    symbols = b"".join(Struct("<IBBHQQ").pack(at * 8, 1, 0, 1, 0, 4) for at in range(count))
+    section = Struct("<IIQQQQIIQQ").pack
+    tables = section(0, 3, 0, 0, 64, len(names), 0, 0, 1, 0)
+    tables += section(0, 8, 3, 0, 0, 4 * count, 0, 0, 4, 0)
+    tables += section(0, 2, 0, 0, 64 + len(names), len(symbols), 0, 0, 8, 24)
+    head = Struct("<16sHHIQQQIHHHHHH").pack(
+        *(b"\x7fELF\x02\x01\x01", 2, 190, 1, 0, 0, 64 + len(names) + len(symbols), 0),
+        *(64, 0, 0, 64, 3, 0),
+    )
+    return head + names + symbols + tables
 
 
 def _diagnostic(message: str) -> Diagnostic:

@@ -93,7 +93,13 @@ _MODELS: dict[type, type[Report]] = {
     messages.RunReport: _bounded(
         messages.RunReport,
         findings=_bounded_list(
-            _within(Finding, message=Message, diagnostics=(None, None), measure=(None, None)),
+            _within(
+                Finding,
+                message=Message,
+                diagnostics=(None, None),
+                measure=(None, None),
+                seeds=(None, None),
+            ),
             MAX_FINDINGS,
         ),
         modified=_bounded_list(_within(ModifiedInput), _MAX_ARGUMENTS),

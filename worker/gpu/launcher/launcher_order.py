@@ -5,7 +5,7 @@ The worker has checked what the user wrote; here only what could harm the launch
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from compiler.abi import Abi
 from worker.gpu.launcher.fault import JobFailed
@@ -25,8 +25,10 @@ class TimingOrder:
     min_repeats: int = 20
     max_ms: float = 500.0
     flush_l2: bool = True
-    fresh_inputs: bool = False
+    fresh_inputs: bool | Literal["values"] = False
     """Each repeat has buffers of its own, as far as there is memory: see `rotation`."""
+    seed: int = 0
+    """Of the values of repeats, where each has values of its own: see `repeat_seeds`."""
     samples: bool = False
 
 

@@ -1,6 +1,7 @@
 """What a launcher is to do for one run of a launch, and what its outcome amounts to. Pure."""
 
 import re
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,6 +43,9 @@ def order_of(
     )
 
 
+_SEED_BITS = 64
+
+
 def _timing_order(asked: TimingRequest) -> launcher.TimingOrder:
     return launcher.TimingOrder(
         warmup_repeats=asked.warmup_repeats,
@@ -50,6 +54,7 @@ def _timing_order(asked: TimingRequest) -> launcher.TimingOrder:
         flush_l2=asked.flush_l2,
         fresh_inputs=asked.fresh_inputs,
         samples=asked.samples,
+        seed=secrets.randbits(_SEED_BITS),
     )
 
 

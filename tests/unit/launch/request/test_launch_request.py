@@ -313,3 +313,32 @@ def test_the_limit_on_bytes_is_a_parameter():
     [(pointer, _)] = faults(lambda: resolve_launch(request(), max_bytes=100))
 
     assert pointer == "/arguments"
+
+
+def test_repeats_may_have_values_of_their_own():
+    asked = request(timing={"fresh_inputs": "values"})
+
+    assert asked.timing is not None
+    assert asked.timing.fresh_inputs == "values"
+    assert resolved(timing={"fresh_inputs": "values"}).cases
+
+
+def test_values_of_their_own_need_something_random():
+    constant = {"shape": [96], "dtype": "fp32", "init": {"kind": "ones"}}
+    arguments = {"x_ptr": constant, "output_ptr": OUTPUT, "n_elements": 96}
+
+    [(pointer, said)] = faults(
+        lambda: resolved(arguments=arguments, timing={"fresh_inputs": "values"})
+    )
+
+    assert pointer == "/timing/fresh_inputs"
+    assert "no argument has random values" in said
+
+
+def test_every_case_needs_something_random():
+    cases = [{}, {"arguments": {"x_ptr": {"init": {"kind": "zeros"}}}}]
+
+    [(pointer, said)] = faults(lambda: resolved(cases=cases, timing={"fresh_inputs": "values"}))
+
+    assert pointer == "/timing/fresh_inputs"
+    assert "no argument of case 1" in said

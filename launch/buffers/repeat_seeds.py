@@ -1,0 +1,41 @@
+"""The seeds of a timed repeat that has inputs of its own.
+
+Worker and launcher make them of one number that the worker draws for each launch, after the kernel
+was sent: nobody can have prepared for these values. Whoever is told a repeat's seeds can post it as
+a launch of its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+Allocation = Mapping[str, Any]
+"""A bound allocation in canonical JSON."""
+_BITS = 53  # every JSON reader keeps them
+
+
+def repeat_seed(seed: int, repeat: int, name: str) -> int:
+    """Return the seed of the random argument `name` in a repeat of a launch with `seed`."""
+    digest = sha256(f"{seed}/{repeat}/{name}".encode()).digest()
+    return int.from_bytes(digest[:8], "little") & ((1 << _BITS) - 1)
+
+
+def repeat_seeds(allocations: Sequence[Allocation], seed: int, repeat: int) -> dict[str, int]:
+    """Return the seeds of all random arguments in a repeat, by name."""
+    return {
+        one["name"]: repeat_seed(seed, repeat, one["name"])
+        for one in allocations
+        if one["init"] is not None and "seed" in one["init"]
+    }
+
+
+def with_seeds_of(
+    allocations: Sequence[Allocation], seeds: Mapping[str, int]
+) -> list[dict[str, Any]]:
+    """Return `allocations` with other `seeds`; what none are given for stays as it is."""
+    return [
+        {**one, "init": one["init"] | {"seed": seeds[one["name"]]}}
+        if one["init"] is not None and one["name"] in seeds
+        else dict(one)
+        for one in allocations
+    ]
