@@ -38,7 +38,7 @@ from worker.compile.compile_job import JobContext, do_job
 from worker.compile.derive_job import do_derivation
 from worker.compile.inspect_job import do_inspection
 from worker.compile.toolchain_identity import identify
-from worker.launch.gpu.gpu_worker import GpuWorker
+from worker.launch.gpu.gpu_worker import GpuWorker, LaunchMemory
 from worker.launch.launch_children import Children
 from worker.launch.launch_worker import LaunchWorker, launch_worker_of
 from worker.pool.sandbox_report import ToolchainContext
@@ -75,6 +75,9 @@ class CompileWorker:
         self._expected = ExpectedOutputs(self._cache, self._budget, expected_bytes)
         self._registry = workers.Workers(self._redis)
         self._drain_s = settings.drain_s
+        self._launch_memory = LaunchMemory(
+            settings.references_memory_bytes, settings.launch_memory_bytes
+        )
 
     async def __aenter__(self) -> Self:
         """Open nothing yet: connections open at their first command."""
@@ -165,6 +168,7 @@ class CompileWorker:
             compilations,
             self._lease_s,
             self._expected,
+            self._launch_memory,
         )
 
     async def _context_of(self, branch: ToolchainContext) -> CompileContext:

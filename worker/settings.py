@@ -24,6 +24,10 @@ class WorkerSettings(BaseSettings):
     """What records and blobs may take; kept by us where the cache shares the jobs' server."""
     references_budget_bytes: int = Field(default=128 << 20, ge=0)
     """What of one caller's references is kept of their answers, for an hour; 0: nothing."""
+    references_memory_bytes: int = Field(default=512 << 20, ge=0)
+    """What a worker with a GPU keeps of all callers' expected outputs in its own memory."""
+    launch_memory_bytes: int = Field(default=2 << 30, ge=1 << 26)
+    """What uploads and outputs of launches on GPUs that are under way may take of its memory."""
     toolchains: str = ""
     """Pythons of further environments with another Triton, separated by ":"."""
     share_namespaces: bool = False

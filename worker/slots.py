@@ -6,7 +6,8 @@ it any more. A store that is away is waited for, here and by what a worker does 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -64,7 +65,8 @@ class Slots:
     """Runs `do_job` for claims of `lanes`, at most `count` at a time.
 
     With a reserve one more is run while all slots are taken: interactive work of a caller who has
-    none running, so that nobody's long jobs keep others from being served.
+    none running, so that nobody's long jobs keep others from being served. Jobs that wait for what
+    others do can step `aside`, `most_aside` of them at most: their slots are for others then.
     """
 
     def __init__(
@@ -76,15 +78,19 @@ class Slots:
         lease_s: float,
         *,
         has_reserve: bool = False,
+        most_aside: int = 0,
     ) -> None:
         self.count = count
         self._has_reserve = has_reserve
-        self._full = asyncio.Event()
+        self._most_aside = most_aside
+        self._aside = 0
+        self._taken = 0
+        self._full, self._room = asyncio.Event(), asyncio.Event()
+        self._room.set()
         self._renew_s = lease_s / RENEWALS_PER_LEASE
         self._attempts = attempts
         self._lanes = lanes
         self._do_job = do_job
-        self._free = asyncio.Semaphore(count)
         self._draining = asyncio.Event()
         self._drained = asyncio.Event()
         self._running: dict[tuple[str, int], asyncio.Task[None]] = {}
@@ -93,6 +99,23 @@ class Slots:
     def busy(self) -> int:
         """How many slots have a job now."""
         return len(self._running)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Give the slot of a running job to another while the block runs, and then take one more.
+
+        Nobody waits for that one: those who come back may be more than `count` for a while.
+        """
+        if self._aside >= self._most_aside:
+            yield
+            return
+        self._aside += 1
+        self._vacate()
+        try:
+            yield
+        finally:
+            self._aside -= 1
+            self._occupy()
 
     def revoke(self, revocation: Revocation) -> None:
         """Stop the attempt that `revocation` is about, if it runs here."""
@@ -121,13 +144,12 @@ class Slots:
     async def _take(self, group: asyncio.TaskGroup) -> None:
         pauses = Pauses(STORE_PAUSE_S, LONGEST_STORE_PAUSE_S)
         while True:
-            await self._free.acquire()
-            self._free.release()  # only a claim takes it, and only this task claims
+            await self._room.wait()
             try:
                 claim = await self._claim()
                 if claim is not None:
                     group.create_task(self._hold_slot(claim))
-                if claim is None or not self._free.locked():
+                if claim is None or self._room.is_set():
                     await self._attempts.wait_for_work(WAIT_S)
                 pauses.reset()
             except StoreUnavailable as error:
@@ -138,10 +160,20 @@ class Slots:
         """Claim a job and the slot for it."""
         claim = await self._whole(self._attempts.claim(self._lanes))
         if claim is not None:
-            await self._free.acquire()
-            if self._free.locked():
-                self._full.set()
+            self._occupy()
         return claim
+
+    def _occupy(self) -> None:
+        self._taken += 1
+        if self._taken >= self.count:
+            self._room.clear()
+            self._full.set()
+
+    def _vacate(self) -> None:
+        self._taken -= 1
+        if self._taken < self.count:
+            self._room.set()
+            self._full.clear()
 
     async def _take_reserved(self, group: asyncio.TaskGroup) -> None:
         while True:
@@ -171,8 +203,7 @@ class Slots:
         try:
             await self._hold(claim)
         finally:
-            self._free.release()
-            self._full.clear()
+            self._vacate()
 
     async def _hold(self, claim: Claim) -> None:
         task = asyncio.create_task(self._do_job(claim, self._attempts))

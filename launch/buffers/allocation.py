@@ -32,7 +32,8 @@ def shared_part(body: bytes | memoryview, place: Sequence[int]) -> memoryview:
     if offset < 0 or size < 0 or offset + size > len(body):
         message = f"the body has {len(body)} bytes, none at [{offset}, {size}]"
         raise ValueError(message)
-    return memoryview(body)[offset : offset + size]
+    whole = memoryview(body) if isinstance(body, bytes) else body
+    return whole[offset : offset + size]
 
 
 Arguments = dict[str, Any]

@@ -1,8 +1,10 @@
 """The cases of one launch, each from its arguments to its verdict."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from compiler.compilation import Compilation, amended
@@ -18,8 +20,10 @@ from launch.request.launch_request import LaunchRequest, ReturnMode
 from launch.request.reference_request import Reference
 from launch.request.verdict import Evidence, Verdict, verdict_of
 from store.blobs import Blobs
+from worker.bytes_in_flight import BytesInFlight
 from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
+from worker.launch.case_order import CaseOrder
 from worker.launch.comparison import Actual, Compared, NotCompared, compare, not_checked
 from worker.launch.cpu_device import CpuDevice
 from worker.launch.gpu.gpu_run import GpuContext
@@ -27,7 +31,7 @@ from worker.launch.gpu.profile_lines import add_lines
 from worker.launch.kernel_ir import KernelIr, KernelIrs
 from worker.launch.kernel_runs import KernelRuns
 from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources
-from worker.launch.launch_children import Children
+from worker.launch.launch_children import ChildPlace, Children
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.mismatch_explanation import explain
 from worker.launch.reference import Expected, References, no_reference, of_kernel
@@ -35,6 +39,9 @@ from worker.launch.run import Deadline, DeadlinePassed, PreparedRun, RunResult
 from worker.launch.run_binding import bind, bind_ir, select, with_uploads
 
 CPU_SMS = 1
+MUCH_BYTES = 8 << 20
+"""What a case may bring that waits for a compile job; one that brings more comes when that is over.
+"""
 _SLUGS = {"invalid_request": "invalid_argument"}
 """Of rejections that only a worker could make: there is no request any more to refuse."""
 
@@ -54,6 +61,9 @@ class CaseContext:
     known_sources: KernelMemory[KernelSource] | None = None
     known_irs: KernelMemory[KernelIr] | None = None
     """What this worker's launches before it found out."""
+    place: ChildPlace = nullcontext
+    in_flight: BytesInFlight | None = None
+    """What bounds the memory of all cases that are under way; None: nothing more than slots do."""
 
     @property
     def num_sms(self) -> int:
@@ -78,15 +88,14 @@ class Cases:
         self._context = context
         self._deadline = deadline
         self._files = files
-        self._sources = KernelSources(context.compiling, deadline, context.known_sources)
+        known = context.known_sources
+        self._sources = KernelSources(context.compiling, deadline, known, context.place)
+        self._order = CaseOrder(request.stop_after_failures)
+        self.compilation: Compilation | None = None
+        """That of the case that ran last, on the CPU device of one that failed."""
         irs = KernelIrs(context.compiling, deadline, self._sources, context.known_irs)
         cpu = CpuDevice(context.children, context.compiling, request, deadline, self._sources, irs)
         self._runs = KernelRuns(job, request, cpu, context.gpu, deadline)
-
-    @property
-    def compilation(self) -> Compilation | None:
-        """That of the last case, on the CPU device of one that failed."""
-        return self._runs.compilation
 
     @property
     def compile_ms(self) -> float:
@@ -110,7 +119,20 @@ class Cases:
         await self._runs.keep()
 
     async def run(self, case: Case) -> CaseResult:
-        """Return what came of a case: a verdict, or a problem where it could not be run."""
+        """Return what came of a case: a verdict, or a problem where it could not be run.
+
+        Several may be under way: what belongs in their order is done in it. One that must not run
+        after all, as too many before it failed, waits until it is cancelled.
+        """
+        failed = True
+        try:
+            result = await self._result_or_problem(case)
+            failed = result.failed
+            return result
+        finally:
+            self._order.end(case.index, failed=failed)
+
+    async def _result_or_problem(self, case: Case) -> CaseResult:
         try:
             return await self._result(case)
         except BindingFailed as failed:
@@ -124,22 +146,39 @@ class Cases:
         return _without_verdict(case, problem)
 
     async def _result(self, case: Case) -> CaseResult:
-        run = await self._bind(self._job.compile_job, case)
-        result, expected = await _together(
-            self._runs.run(self._job.compile_job, run, case.reference), self._expect(case, run)
-        )
-        self._files.add_stdout(result.stdout)
-        if result.problem is not None:
-            key, found = self._compilation_key, self._files.bound_findings(result.findings)
-            return amended(_without_verdict(case, result.problem, key), findings=found)
-        return await self._judge(case, run, result, expected)
+        job = self._job.compile_job
+        run = await self._bind(job, case)
+        async with self._room_for(case, run):
+            run = await self._with_uploads(run)
+            may_run = partial(self._order.may_run, case.index)
+            result, expected = await _together(
+                self._runs.run(job, run, case.reference, may_run), self._expect(case, run)
+            )
+            self.compilation = result.compilation
+            return await self._judge(case, run, result, expected)
 
-    @property
-    def _compilation_key(self) -> str | None:
-        """That of the present case; what the CPU device compiles is not kept under any."""
-        if self.compilation is None or self._context.gpu is None:
+    @asynccontextmanager
+    async def _room_for(self, case: Case, run: PreparedRun) -> AsyncIterator[None]:
+        """Have room for what the case brings; one that brings much has its kernel compiled before.
+
+        In the order of the cases, as they run in it, too. Raises DeadlinePassed.
+        """
+        size_bytes = run.needed_bytes
+        if size_bytes > MUCH_BYTES:
+            await self._runs.prepare(self._job.compile_job, run)
+        await self._order.memory.reach(case.index)
+        if self._context.in_flight is None:
+            yield
+            return
+        async with self._context.in_flight.room_for(size_bytes):
+            self._order.memory.leave(case.index)
+            yield
+
+    def _key_of(self, result: RunResult) -> str | None:
+        """Return that of what ran; what the CPU device compiles is not kept under any."""
+        if result.compilation is None or self._context.gpu is None:
             return None
-        return self.compilation.key
+        return result.compilation.key
 
     async def _bind(self, job: CompileJob, case: Case) -> PreparedRun:
         num_sms = self._context.num_sms
@@ -148,6 +187,9 @@ class Cases:
         else:
             facts = (await self._sources.read(job)).facts
             run = bind(job, facts, case.bound, case.grid, num_sms)
+        return run
+
+    async def _with_uploads(self, run: PreparedRun) -> PreparedRun:
         inits = [allocation.init for allocation in run.bound.allocations if allocation.init]
         digests = {init["digest"] for init in inits if init["kind"] == "tensor"}
         files = {digest: await self._read_upload(digest) for digest in sorted(digests)}
@@ -176,6 +218,7 @@ class Cases:
             names = await self._sources.parameter_names(job)
             bound = case.bound if names is None else select(case.bound, names)
             run = await self._bind(job, replace(case, bound=bound, grid=grid))
+            run = await self._with_uploads(run)
         except (BindingFailed, RequestRejected, CompilationFailed) as error:
             return no_reference(f"the reference's kernel cannot be run: {error}")
         return of_kernel(await self._runs.run_reference(job, run), run)
@@ -183,8 +226,13 @@ class Cases:
     async def _judge(
         self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None
     ) -> CaseResult:
-        await add_lines(result, self.compilation, self._context.compiling)
-        outputs, matches = await self._outputs(case, run, result, expected)
+        if result.problem is not None:
+            return await self._not_judged(case, result, result.problem)
+        await add_lines(result, result.compilation, self._context.compiling)
+        outputs, files, matches = await self._outputs(case, run, result, expected)
+        await self._order.stored.reach(case.index)
+        self._files.add_stdout(result.stdout)
+        outputs = await self._files.add_outputs(case.index, outputs, files)
         if result.trace is not None:
             await self._files.add_trace(case.index, result.trace)
         verdict = verdict_of(self._evidence(result, expected, matches))
@@ -196,7 +244,7 @@ class Cases:
             index=case.index,
             name=case.name,
             verdict=verdict,
-            compilation_key=self._compilation_key,
+            compilation_key=self._key_of(result),
             outputs=outputs,
             deterministic=result.deterministic,
             timing=result.timing,
@@ -205,24 +253,33 @@ class Cases:
             seeds=seeds_of(case.bound),
         )
 
+    async def _not_judged(self, case: Case, result: RunResult, problem: Problem) -> CaseResult:
+        await self._order.stored.reach(case.index)
+        self._files.add_stdout(result.stdout)
+        found = self._files.bound_findings(result.findings)
+        return amended(_without_verdict(case, problem, self._key_of(result)), findings=found)
+
     async def _outputs(
         self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None
-    ) -> tuple[dict[str, Output], list[bool]]:
-        """Return the outputs, and which of them match; those of the last timed run too."""
+    ) -> tuple[dict[str, Output], dict[str, bytes], list[bool]]:
+        """Return the outputs, their files, and which match; those of the last timed run too."""
         outputs: dict[str, Output] = {}
+        files: dict[str, bytes] = {}
         matches: list[bool] = []
         if result.outputs:
+            await self._order.returned.reach(case.index)
             returned = self._files.choose_returned(self._request.return_, run)
+            self._order.returned.leave(case.index)
             actual = Actual(result.outputs, result.unwritten)
             compared = await self._compare(case, run, actual, expected, returned)
-            outputs = await self._files.add_outputs(case.index, compared.outputs, compared.files)
-            outputs = await explain(outputs, run, self.compilation, self._context.blobs)
+            blobs, files = self._context.blobs, compared.files
+            outputs = await explain(compared.outputs, run, result.compilation, blobs)
             matches += compared.matches
         if result.timed_outputs:
             actual = Actual(result.timed_outputs, result.timed_unwritten)
             unasked: dict[str, ReturnMode] = dict.fromkeys(result.timed_outputs, "none")
             matches += (await self._compare(case, run, actual, expected, unasked)).matches
-        return outputs, matches
+        return outputs, files, matches
 
     async def _compare(
         self,

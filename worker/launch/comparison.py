@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 
 from compiler.compilation import amended
 from compiler.messages.wire import header_of
@@ -22,7 +23,7 @@ from worker.launch.run import PreparedRun, places_of, size_bytes
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.pool import Pool
 from worker.pool.retry import run_task
-from worker.pool.shared_bytes import Body, SharedBytes
+from worker.pool.shared_bytes import MOST_PARTS, Body, SharedBytes, SharedParts
 
 COMPARE_DEADLINE_S = 60.0
 SHARED_FROM_BYTES = 8 << 20
@@ -39,8 +40,8 @@ class NotCompared(Exception):
 class Actual:
     """What a run made: elements of every output, and a bit for each that nobody wrote."""
 
-    outputs: dict[str, bytes]
-    unwritten: dict[str, bytes]
+    outputs: Mapping[str, Body]
+    unwritten: Mapping[str, Body]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ async def compare(
     if expected is not None:
         parts |= _with_prefix("expected", expected.outputs)
         parts |= _with_prefix("expected_unwritten", expected.unwritten)
+    if sum(map(len, parts.values())) >= SHARED_FROM_BYTES:
+        parts = _with_shared_first(parts)
     places = places_of(parts)
     outputs = {
         name: _order_of(name, run, places, expected, reference, returned) for name in actual.outputs
@@ -87,19 +90,32 @@ async def compare(
     return _compared(outcome, order, expected)
 
 
+def _with_shared_first(parts: Mapping[str, Body]) -> dict[str, Body]:
+    """Return `parts` with those in front that a child can map as they are."""
+    shared = {name: part for name, part in parts.items() if isinstance(part, SharedBytes)}
+    first = dict(list(shared.items())[: MOST_PARTS - 1])
+    return first | {name: part for name, part in parts.items() if name not in first}
+
+
 @asynccontextmanager
-async def _body_of(parts: Sequence[bytes]) -> AsyncIterator[Body]:
-    """Yield `parts` one behind the other: shared where they are large and the machine lets us."""
+async def _body_of(parts: Sequence[Body]) -> AsyncIterator[Body | SharedParts]:
+    """Yield `parts` one behind the other: shared where they are large and the machine lets us.
+
+    Those in front that are shared already are not copied.
+    """
     if sum(map(len, parts)) >= SHARED_FROM_BYTES:
+        several = takewhile(lambda part: isinstance(part, SharedBytes), parts[: MOST_PARTS - 1])
+        shared = [part for part in several if isinstance(part, SharedBytes)]
+        rest = parts[len(shared) :]
         try:
-            shared = await SharedBytes.of(parts)
+            copied = await SharedBytes.of(map(bytes, rest))
         except OSError as error:
             logger.warning("outputs are compared through a pipe: %s", error)
         else:
-            with shared:
-                yield shared
+            with copied:
+                yield SharedParts((*shared, copied))
             return
-    yield b"".join(parts)
+    yield b"".join(map(bytes, parts))
 
 
 def _compared(outcome: ChildOutcome, order: CompareOrder, expected: Expected | None) -> Compared:
@@ -137,7 +153,7 @@ def not_checked(outputs: Mapping[str, Output], run: PreparedRun) -> Finding:
     return Finding(kind="not_checked", message=f"Nothing was compared: {why}.")
 
 
-def _with_prefix(kind: str, parts: dict[str, bytes]) -> dict[str, bytes]:
+def _with_prefix(kind: str, parts: Mapping[str, Body]) -> dict[str, Body]:
     return {f"{kind}:{name}": data for name, data in parts.items()}
 
 

@@ -7,6 +7,8 @@ only moves what they report from one to the next, and judges.
 import asyncio
 import logging
 import time
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from compiler.compilation import amended
@@ -15,6 +17,7 @@ from compiler.problem import Problem, failure_problem
 from compiler.rejection import RequestRejected
 from launch.request.launch_job import LaunchJob, new_launch
 from launch.request.launch_record import CaseResult, Device, Launch, with_cases, with_run
+from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import Resolved, resolve_launch
 from store.blobs import Blobs
 from store.errors import StoreUnavailable
@@ -24,19 +27,24 @@ from store.jobs.consumer import JobConsumer
 from store.jobs.types import Claim
 from store.launches import LIFE_S, Launches
 from store.workers import Workers
+from worker.bytes_in_flight import BytesInFlight
 from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
 from worker.gpu.supervisor.launchers import DeviceDrained
+from worker.launch.case_pipeline import run_cases
 from worker.launch.cases import CaseContext, Cases
+from worker.launch.expected_memory import ExpectedMemory
 from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.kept_references import KeptReferences
 from worker.launch.kernel_ir import KernelIr
 from worker.launch.kernel_source import KernelMemory, KernelSource, problem_of
-from worker.launch.launch_children import Children
+from worker.launch.launch_children import ChildPlace, Children
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.reference import References
 from worker.launch.run import Deadline, DeadlinePassed
 
+AT_ONCE_ON_GPU = 6
+"""Cases of a launch that are prepared, run and compared at the same time."""
 MOST_NAME_CHARS = 200
 """Of a case, in an event."""
 
@@ -62,6 +70,11 @@ class LaunchContext:
     known_sources: KernelMemory[KernelSource] | None = None
     known_irs: KernelMemory[KernelIr] | None = None
     """What this worker's launches before it found out of their kernels."""
+    remembered: ExpectedMemory | None = None
+    """The same of what was expected: in front of `expected`."""
+    places: Callable[[LaunchJob, LaunchRequest], ChildPlace] | None = None
+    """Where a launch waits for its own children; None: they are bounded by the slots."""
+    in_flight: BytesInFlight | None = None
 
 
 async def do_launch(claim: Claim, context: LaunchContext) -> None:
@@ -118,8 +131,9 @@ class _LaunchRun:
         self._context = context
         self._deadline = Deadline(request.deadline_s, spent_s)
         self._files = LaunchFiles(job.id, context.blobs, has_cases=bool(request.cases))
-        kept = KeptReferences(context.expected, job.caller)
-        self._references = References(context.children, context.registry, kept)
+        kept = KeptReferences(context.expected, job.caller, context.remembered)
+        child_place = context.places(job, request) if context.places else nullcontext
+        self._references = References(context.children, context.registry, kept, child_place)
         place = CaseContext(
             context.compiling,
             context.children,
@@ -128,6 +142,8 @@ class _LaunchRun:
             context.gpu,
             context.known_sources,
             context.known_irs,
+            child_place,
+            context.in_flight,
         )
         self.cases = Cases(job, request, place, self._deadline, self._files)
 
@@ -156,18 +172,18 @@ class _LaunchRun:
         return new_launch(self._job, "failed", problem=problem)
 
     async def _results(self, resolved: Resolved) -> list[CaseResult]:
-        results: list[CaseResult] = []
-        limit = self._request.stop_after_failures
-        for case in resolved.cases:
-            if limit is not None and sum(result.failed for result in results) >= limit:
-                break
-            results.append(await self.cases.run(case))
-            if self._request.cases:
-                await self._tell(results[-1])
-        return results
+        return await run_cases(
+            resolved.cases,
+            self.cases.run,
+            self._tell,
+            at_once=AT_ONCE_ON_GPU if self._context.gpu is not None else 1,
+            stop_after=self._request.stop_after_failures,
+        )
 
     async def _tell(self, result: CaseResult) -> None:
         """Tell the followers how a case ended: news, which a launch does without if it must."""
+        if not self._request.cases:
+            return
         data = result.model_dump(mode="json", include={"index", "name", "verdict"})
         data["name"] = None if result.name is None else clipped(result.name, MOST_NAME_CHARS)
         data["problem"] = result.problem.slug if result.problem else None

@@ -6,7 +6,7 @@ A store that refuses, and bytes that are not whole, are as if nothing had been k
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
 
@@ -16,8 +16,10 @@ from launch.request.reference_request import Reference
 from store.errors import StoreUnavailable
 from store.expected_outputs import ExpectedOutputs
 from worker.compile.reports import Malformed
+from worker.launch.expected_memory import ExpectedMemory, ReferenceAnswer
 from worker.launch.launch_reports import read_message
 from worker.launch.run import PreparedRun
+from worker.pool.shared_bytes import Body
 
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 4
@@ -25,20 +27,15 @@ _LENGTH_BYTES = 4
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceAnswer:
-    """What a reference returned: its report, and the elements of each output in C order."""
-
-    report: ReferenceReport
-    outputs: Mapping[str, bytes]
-
-
 class KeptReferences:
-    """The answers of one caller's references."""
+    """The answers of one caller's references, in this worker's memory and in the store."""
 
-    def __init__(self, store: ExpectedOutputs, caller: str) -> None:
+    def __init__(
+        self, store: ExpectedOutputs, caller: str, memory: ExpectedMemory | None = None
+    ) -> None:
         self._store = store
         self._caller = caller
+        self._memory = memory or ExpectedMemory(0)
 
     def key(self, reference: Reference, run: PreparedRun, facts: Mapping[str, Any]) -> str | None:
         """Return the key of the answer; None where it may depend on what no key can hold.
@@ -61,16 +58,20 @@ class KeptReferences:
 
     async def find(self, key: str) -> ReferenceAnswer | None:
         """Return the answer that was kept under `key`."""
+        if (known := self._memory.find(self._caller, key)) is not None:
+            return known
         try:
             data = await self._store.get(self._caller, key)
         except StoreUnavailable as error:
             logger.warning("what a reference answered could not be looked up: %s", error)
             return None
-        return None if data is None else _read(data)
+        answer = _read(data) if data is not None else None
+        return None if answer is None else self._memory.keep(self._caller, key, answer)
 
     async def keep(self, key: str, answer: ReferenceAnswer) -> None:
         """Keep an answer, if there is room for it."""
-        if not self._store.has_room_for(sum(map(len, answer.outputs.values()))):
+        self._memory.keep(self._caller, key, answer)
+        if not self._store.has_room_for(answer.size_bytes):
             return
         try:
             await self._store.put(self._caller, key, _written(answer))
@@ -80,7 +81,7 @@ class KeptReferences:
 
 def _written(answer: ReferenceAnswer) -> bytes:
     header = json.dumps(asdict(answer.report)).encode()
-    elements = (answer.outputs[name] for name in answer.report.outputs)
+    elements = (bytes(answer.outputs[name]) for name in answer.report.outputs)
     content = b"".join((len(header).to_bytes(_LENGTH_BYTES, "big"), header, *elements))
     return sha256(content).digest() + content
 
@@ -95,7 +96,7 @@ def _read(data: bytes) -> ReferenceAnswer | None:
         report = read_message(ReferenceReport, json.loads(content[_LENGTH_BYTES:end]))
     except (ValueError, Malformed):
         return None
-    outputs = {}
+    outputs: dict[str, Body] = {}
     for name, described in report.outputs.items():
         outputs[name] = content[end : end + described.size_bytes]
         end += described.size_bytes

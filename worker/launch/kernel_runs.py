@@ -3,7 +3,10 @@
 Also what else a run is compared with where that is asked for.
 """
 
-from compiler.compilation import Compilation
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+
 from compiler.job import CompileJob
 from compiler.resolution import specialized_job
 from launch.request.launch_job import LaunchJob
@@ -18,15 +21,12 @@ from worker.launch.differential import (
     OtherRun,
     disagreements,
 )
-from worker.launch.gpu.gpu_run import GpuContext, run_on_gpu
+from worker.launch.gpu.gpu_run import GpuContext, GpuLaunch
 from worker.launch.run import Deadline, PreparedRun, RunResult
 
 
 class KernelRuns:
-    """Runs kernels; `compilation` is that of the last run, on the CPU device of one that failed.
-
-    `compile_ms` is what compiling took, of all runs together.
-    """
+    """Runs the kernels of one launch: several at a time, where that is asked of it."""
 
     def __init__(
         self,
@@ -37,26 +37,39 @@ class KernelRuns:
         deadline: Deadline,
     ) -> None:
         self._job, self._request = job, request
-        self._cpu, self._gpu = cpu, gpu
-        self._deadline = deadline
-        self._gpu_compile_ms = 0.0
-        self.compilation: Compilation | None = None
+        self._cpu = cpu
+        self._gpu = GpuLaunch(gpu, job, request, deadline) if gpu is not None else None
+        self._compiling = _Stopwatch()
 
     @property
     def compile_ms(self) -> float:
-        """What compiling took."""
-        return self._gpu_compile_ms + self._cpu.compile_ms
+        """How long something of this launch was being compiled."""
+        return self._compiling.ms + self._cpu.compile_ms
+
+    async def prepare(self, job: CompileJob, run: PreparedRun) -> None:
+        """Have what `run` needs compiled, on a GPU. Raises DeadlinePassed."""
+        if self._gpu is not None:
+            with self._compiling.running():
+                await self._gpu.kernel_of(self._specialized(job, run))
 
     async def run(
-        self, job: CompileJob, run: PreparedRun, reference: Reference | None
+        self,
+        job: CompileJob,
+        run: PreparedRun,
+        reference: Reference | None,
+        may_run: Callable[[], Awaitable[None]],
     ) -> RunResult:
         """Run the launch's own kernel with all that is asked for; `reference` has the tolerance.
 
-        Raises RequestRejected, DeadlinePassed, NotCompared, DeviceDrained.
+        It does not begin before `may_run` returns. Raises RequestRejected, DeadlinePassed,
+        NotCompared, DeviceDrained.
         """
-        if self._job.infers:
-            job = specialized_job(job, run.inferred)
-        result = await (self._on_cpu(job, run) if self._gpu is None else self._on_gpu(job, run))
+        job = self._specialized(job, run)
+        if self._gpu is None:
+            await may_run()
+            result = await self._on_cpu(job, run)
+        else:
+            result = await self._on_gpu(self._gpu, job, run, may_run)
         if DIFFERENTIAL in self._request.checks and result.problem is None:
             name, others = self._others(job, run, result)
             pool = self._cpu.children.kernels
@@ -67,11 +80,9 @@ class KernelRuns:
         """Run the kernel of a reference, neither timed nor checked. Raises what `run` does."""
         if self._gpu is None:
             return await self._cpu.run(job, run)
-        result, _, ms = await run_on_gpu(
-            self._gpu, self._job, self._request, job, run, self._deadline, plain=True
-        )
-        self._gpu_compile_ms += ms
-        return result
+        with self._compiling.running():
+            kernel = await self._gpu.kernel_of(job)
+        return await self._gpu.run(kernel, run, plain=True)
 
     async def keep(self) -> None:
         """Leave for others what was compiled on the way. Raises StoreUnavailable."""
@@ -84,17 +95,26 @@ class KernelRuns:
     async def _on_cpu(self, job: CompileJob, run: PreparedRun) -> RunResult:
         request = self._request
         result = await self._cpu.run(job, run, checks=request.checks, trace=request.trace)
-        self.compilation = self._cpu.compilation
+        result.compilation = self._cpu.compilation
         return result
 
-    async def _on_gpu(self, job: CompileJob, run: PreparedRun) -> RunResult:
-        assert self._gpu is not None
-        result, self.compilation, ms = await run_on_gpu(
-            self._gpu, self._job, self._request, job, run, self._deadline
-        )
-        self._gpu_compile_ms += ms
-        if result.problem is None and self.compilation is not None:
-            found = self.compilation.diagnostics
+    def _specialized(self, job: CompileJob, run: PreparedRun) -> CompileJob:
+        return specialized_job(job, run.inferred) if self._job.infers else job
+
+    async def _on_gpu(
+        self,
+        gpu: GpuLaunch,
+        job: CompileJob,
+        run: PreparedRun,
+        may_run: Callable[[], Awaitable[None]],
+    ) -> RunResult:
+        with self._compiling.running():
+            kernel = await gpu.kernel_of(job)
+        await may_run()
+        result = await gpu.run(kernel, run)
+        result.compilation = kernel.compilation
+        if result.problem is None:
+            found = kernel.compilation.diagnostics
             result.findings += [warning_finding(each) for each in found if each.is_warning]
         return result
 
@@ -106,3 +126,24 @@ class KernelRuns:
         if self._gpu is not None:
             return GPU, [OtherRun(CPU, lambda: self._cpu.run(job, run)), interpreter]
         return CPU, [] if self._cpu.interpreted(result) else [interpreter]
+
+
+class _Stopwatch:
+    """Milliseconds in which something ran, however many at once."""
+
+    def __init__(self) -> None:
+        self.ms = 0.0
+        self._running = 0
+        self._started = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        if not self._running:
+            self._started = time.monotonic()
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
+            if not self._running:
+                self.ms += (time.monotonic() - self._started) * 1000

@@ -4,6 +4,7 @@ The source is read in children; nothing here parses or runs it.
 """
 
 from collections import OrderedDict
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -15,6 +16,7 @@ from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.reports import KernelFacts, ParameterFacts, ParametersReport, SliceReport
 from worker.compile.slicer import slice_source
+from worker.launch.launch_children import ChildPlace
 from worker.launch.run import Deadline
 
 
@@ -67,10 +69,12 @@ class KernelSources:
         compiling: CompileContext,
         deadline: Deadline,
         memory: KernelMemory[KernelSource] | None = None,
+        place: ChildPlace = nullcontext,
     ) -> None:
         self._compiling = compiling
         self._deadline = deadline
         self._memory = memory or KernelMemory()
+        self._place = place
         self._read: dict[str, KernelSource] = {}
 
     async def read(self, job: CompileJob) -> KernelSource:
@@ -79,15 +83,20 @@ class KernelSources:
         if known is not None:
             self._read[job.key] = known
         else:
-            limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
-            tasks = self._compiling.tasks_of(job, Progress(), limit)
-            cut = await slice_source(tasks)
-            facts = facts_of(cut)
-            if facts is None or not facts.sure:
-                facts = await _executed_facts(cut, job, tasks)
-            self._read[job.key] = KernelSource(cut, facts)
-            self._memory.keep(job.key, self._read[job.key], _size_bytes(cut))
+            async with self._place():
+                self._read[job.key] = await self._find_kernel(job)
         return self._read[job.key]
+
+    async def _find_kernel(self, job: CompileJob) -> KernelSource:
+        limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
+        tasks = self._compiling.tasks_of(job, Progress(), limit)
+        cut = await slice_source(tasks)
+        facts = facts_of(cut)
+        if facts is None or not facts.sure:
+            facts = await _executed_facts(cut, job, tasks)
+        found = KernelSource(cut, facts)
+        self._memory.keep(job.key, found, _size_bytes(cut))
+        return found
 
     async def parameter_names(self, job: CompileJob) -> frozenset[str] | None:
         """Return the names of the kernel's parameters, None for IR, whose are arg0, arg1, ..."""

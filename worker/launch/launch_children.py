@@ -4,6 +4,8 @@ Also what their zygotes need in their environment before they import anything.
 """
 
 import importlib.util
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 from launch.messages import MOST_BATCH_ELEMENTS
@@ -27,6 +29,9 @@ TORCH_ENVIRONMENT = {
 
 
 TORCH = "torch"
+
+ChildPlace = Callable[[], AbstractAsyncContextManager[None]]
+"""Where a launch waits for a child of its own, and while that works: there are only so many."""
 
 
 @dataclass(frozen=True, slots=True)

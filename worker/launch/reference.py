@@ -4,7 +4,10 @@ That child gets the inputs and never sees what the kernel made. It can say anyth
 expected, as its author may anyway; it cannot make a kernel pass whose outputs it does not foresee.
 """
 
+import asyncio
 import contextlib
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from compiler.diagnostic import MESSAGE_CHARS, clipped
@@ -15,14 +18,16 @@ from launch.request.reference_request import Reference
 from launch.request.verdict import RunEnding
 from store.workers import Workers
 from worker.compile.reports import Malformed, read_report
-from worker.launch.kept_references import KeptReferences, ReferenceAnswer
-from worker.launch.launch_children import TORCH, Children
+from worker.launch.expected_memory import ReferenceAnswer
+from worker.launch.kept_references import KeptReferences
+from worker.launch.launch_children import TORCH, ChildPlace, Children
 from worker.launch.launch_reports import LaunchFailure, read_message
 from worker.launch.run import Deadline, PreparedRun, RunResult, inputs_of
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.pool import Pool
 from worker.pool.retry import run_task
 from worker.pool.session import ChildSession
+from worker.pool.shared_bytes import Body
 
 _NEEDS_TORCH = "needs_torch"
 
@@ -34,7 +39,7 @@ class Expected:
     `dtypes` are NumPy's names; an output without one is of the kernel's own dtype.
     """
 
-    outputs: dict[str, bytes]
+    outputs: Mapping[str, Body]
     dtypes: dict[str, str]
     failure: Finding | None = None
     unwritten: dict[str, bytes] = field(default_factory=dict)
@@ -50,12 +55,21 @@ class References:
     """
 
     def __init__(
-        self, children: Children, registry: Workers, kept: KeptReferences | None = None
+        self,
+        children: Children,
+        registry: Workers,
+        kept: KeptReferences | None = None,
+        place: ChildPlace = nullcontext,
     ) -> None:
-        """`registry` says who offers torch, for a reference that would have needed it."""
+        """`registry` says who offers torch, for a reference that would have needed it.
+
+        The child works in a `place`.
+        """
         self._children = children
         self._registry = registry
         self._kept = kept
+        self._place = place
+        self._one_at_a_time = asyncio.Lock()
         self._source: tuple[str, str | None] | None = None
         self._session: ChildSession | None = None
 
@@ -72,7 +86,8 @@ class References:
         key = self._kept.key(reference, run, pool.facts) if self._kept is not None else None
         if (found := await self._find(key, run)) is not None:
             return found
-        outcome = await self._call(pool, reference, run, timeout_s, deadline)
+        async with self._one_at_a_time, self._place():
+            outcome = await self._call(pool, reference, run, timeout_s, deadline)
         try:
             if outcome.result is None:
                 return await self._failed(outcome)
@@ -179,7 +194,9 @@ def _answer(outcome: ChildOutcome) -> ReferenceAnswer:
     """Return what a child reports of a reference. Raises Malformed."""
     report = read_message(ReferenceReport, outcome.result or {})
     stages = {stage.name: stage.body for stage in outcome.stages}
-    outputs = {name: stages.get(f"expected:{name}", b"") for name in report.outputs}
+    outputs: dict[str, Body] = {
+        name: stages.get(f"expected:{name}", b"") for name in report.outputs
+    }
     return ReferenceAnswer(report, outputs)
 
 
@@ -195,7 +212,7 @@ def _expected(answer: ReferenceAnswer, run: PreparedRun) -> Expected:
     return Expected(outputs, dtypes, unchanged=frozenset(unchanged))
 
 
-def _whole(data: bytes, name: str, described: ExpectedOutput, output: Buffer | None) -> bytes:
+def _whole(data: Body, name: str, described: ExpectedOutput, output: Buffer | None) -> Body:
     if output is None or described.shape != output.shape:
         raise Malformed(f"{name} is no output of that shape")
     if len(data) != described.size_bytes:

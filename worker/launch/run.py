@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from compiler.compilation import Compilation
 from compiler.constexpr import Value
 from compiler.problem import Problem
 from compiler.specialization import Specialization
@@ -15,6 +16,7 @@ from launch.request.element import ITEM_BYTES
 from launch.request.launch_record import Profile, Timing
 from launch.request.launch_request import TraceRequest
 from launch.request.verdict import RunEnding
+from worker.pool.shared_bytes import Body
 
 
 class DeadlinePassed(Exception):
@@ -68,16 +70,24 @@ class PreparedRun:
         """What its outputs take together."""
         return sum(size_bytes(output) for output in self.bound.outputs.values())
 
+    @property
+    def needed_bytes(self) -> int:
+        """What uploads, outputs, those of a timed run and expected ones take at most, about."""
+        allocations = self.bound.allocations
+        uploaded = [one for one in allocations if one.init and one.init["kind"] == "tensor"]
+        inputs = sum(one.elements * ITEM_BYTES[one.dtype] for one in uploaded)
+        return inputs + 4 * self.output_bytes
+
 
 @dataclass(slots=True)
 class RunResult:
     """What came out of a run. `outputs` are elements in C order, by name."""
 
     ending: RunEnding = RunEnding.FINISHED
-    outputs: dict[str, bytes] = field(default_factory=dict)
+    outputs: Mapping[str, Body] = field(default_factory=dict)
     unwritten: dict[str, bytes] = field(default_factory=dict)
     """Of outputs with elements that nobody wrote: a bit for each element, 1 for such."""
-    timed_outputs: dict[str, bytes] = field(default_factory=dict)
+    timed_outputs: Mapping[str, Body] = field(default_factory=dict)
     """Those of the last timed run, where they differ from the first run's."""
     timed_unwritten: dict[str, bytes] = field(default_factory=dict)
     """The same of that run."""
@@ -89,6 +99,8 @@ class RunResult:
     """What a profiler counted at each instruction, until it is in `profile` by line."""
     stdout: str = ""
     trace: bytes | None = None
+    compilation: Compilation | None = None
+    """What ran, on a GPU; on the CPU device what did not compile."""
     problem: Problem | None = None
     """Why the kernel could not be run at all, where its ending is `NOT_RUN`."""
 
@@ -117,7 +129,7 @@ def bits_bytes(buffer: Buffer) -> int:
     return -(-prod(buffer.shape) // 8)
 
 
-def places_of(parts: Mapping[str, bytes]) -> dict[str, Place]:
+def places_of(parts: Mapping[str, Body]) -> dict[str, Place]:
     """Return the place of each of `parts` by name, as they lie one behind the other."""
     places: dict[str, Place] = {}
     offset = 0

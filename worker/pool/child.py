@@ -31,14 +31,14 @@ _ENVELOPE = ("task", "keep", "shared")
 
 Task = Callable[[dict[str, Any], Any, Callable[[dict[str, Any], bytes], None]], dict[str, Any]]
 
-"""The body is a memoryview where it is shared, bytes where it is not."""
+"""The body is a memoryview or `Mappings` where it is shared, bytes where it is not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Birth:
     """What a new child needs: its walls, its zygote's pid, its pipes.
 
-    The pipes are for jobs, result, stdout and stderr; behind them there may be a file that holds
+    The pipes are for jobs, result, stdout and stderr; behind them there may be files that hold
     the body of its only job.
     """
 
@@ -75,11 +75,34 @@ def _reset_signals() -> None:
     os.setsid()
 
 
-def _mapped(descriptors: list[int]) -> memoryview:
-    """Return the bytes of the file among them, read-only; the mapping is never taken back."""
-    if not descriptors:
+class Mappings:
+    """Files in memory, one behind the other: any part that lies in one of them can be read."""
+
+    def __init__(self, parts: list[memoryview]) -> None:
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def __getitem__(self, place: slice) -> memoryview:
+        start, stop = place.start, place.stop
+        for part in self._parts:
+            if stop <= len(part) and start >= 0:
+                return part[start:stop]
+            start, stop = start - len(part), stop - len(part)
+        raise IndexError(f"no one file has [{place.start}:{place.stop}]")
+
+
+def _mapped(descriptors: list[int]) -> memoryview | Mappings:
+    """Return the bytes of the files behind them, read-only; the mappings are never taken back."""
+    parts = [_map(descriptor) for descriptor in descriptors]
+    return Mappings(parts) if len(parts) > 1 else parts[0] if parts else memoryview(b"")
+
+
+def _map(descriptor: int) -> memoryview:
+    if not os.fstat(descriptor).st_size:  # nothing can be mapped of it
         return memoryview(b"")
-    return memoryview(mmap.mmap(descriptors[0], 0, mmap.MAP_SHARED, mmap.PROT_READ))
+    return memoryview(mmap.mmap(descriptor, 0, mmap.MAP_SHARED, mmap.PROT_READ))
 
 
 def _arrange(birth: Birth) -> Walls:
@@ -108,7 +131,7 @@ def _arrange(birth: Birth) -> Walls:
     return walls
 
 
-def _serve(walls: Walls, parent_pid: int, tasks: ModuleType, shared: memoryview) -> int:
+def _serve(walls: Walls, parent_pid: int, tasks: ModuleType, shared: memoryview | Mappings) -> int:
     """Wall in, take the job, do it; return the exit status."""
     try:
         enter(walls, parent_pid)
@@ -133,7 +156,7 @@ def _serve(walls: Walls, parent_pid: int, tasks: ModuleType, shared: memoryview)
     return 0
 
 
-def _do(job: frame.Frame, shared: memoryview, profile: str, tasks: ModuleType) -> None:
+def _do(job: frame.Frame, shared: memoryview | Mappings, profile: str, tasks: ModuleType) -> None:
     """Run the task that the job names and write its last frame."""
     body = shared if job.header.get("shared") is True else job.body
     before_s = _usage()["cpu_s"] if job.header.get("keep") is True else 0.0
@@ -195,7 +218,7 @@ def _find(header: dict[str, Any], profile: str, tasks: ModuleType) -> Task:
     return known[name]
 
 
-def _perform(task: Task, job: frame.Frame, body: bytes | memoryview) -> dict[str, Any]:
+def _perform(task: Task, job: frame.Frame, body: bytes | memoryview | Mappings) -> dict[str, Any]:
     """Run the task and return the header of the last frame."""
 
     def send(header: dict[str, Any], body: bytes) -> None:

@@ -7,7 +7,7 @@ never imports triton: that is the zygote's business.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from worker.pauses import Pauses
 from worker.pool.child_outcome import KEPT_TASKS, PATIENCE_S, Caps, ChildOutcome, Ending, ended_well
 from worker.pool.child_process import ChildProcess, Job, MoreTime, OnStage
 from worker.pool.held_child import HeldChild
-from worker.pool.shared_bytes import Body, SharedBytes
+from worker.pool.shared_bytes import Body, SharedBytes, SharedParts
 from worker.pool.spares import Spares
 from worker.pool.zygote_client import ZygoteClient, ZygoteError, ZygoteToolchain
 from worker.sandbox.profile import PROFILES
@@ -46,14 +46,14 @@ class _Use:
     lends: bool = False
     """Whether that may be anybody's of its kind: those of a session stay in it."""
     held: HeldChild | None = None
-    shared: SharedBytes | None = None
+    shared: Sequence[SharedBytes] = ()
     fresh: bool = False
     """Whether only a child will do that did nothing before."""
 
     def take(self, spares: Spares, profile: str) -> ChildProcess:
         """Return the child for a job that begins."""
-        if self.shared is not None:
-            return spares.take_with(profile, self.shared.descriptor)
+        if self.shared:
+            return spares.take_with(profile, [part.descriptor for part in self.shared])
         child = self.held.take(profile) if self.held is not None and not self.fresh else None
         if child is None:
             return spares.take(profile, keep=self.lends, fresh=self.fresh or not self.lends)
@@ -132,7 +132,7 @@ class Pool:
         self,
         profile: str,
         header: dict[str, Any],
-        body: Body,
+        body: Body | SharedParts,
         *,
         deadline_s: float,
         stages: Collection[str] = (),
@@ -152,9 +152,9 @@ class Pool:
         up within the deadline. `more_s` is asked when it is over. When the caller is cancelled the
         child is killed.
         """
-        if isinstance(body, SharedBytes):
+        if isinstance(body, SharedBytes | SharedParts):
             job = Job(header | {"shared": True}, b"", stages, on_stage, more_s)
-            use = _Use(shared=body)
+            use = _Use(shared=(body,) if isinstance(body, SharedBytes) else body.parts)
         else:
             job = Job(header, body, stages, on_stage, more_s)
             lends = header.get("task") in KEPT_TASKS and held is None

@@ -14,7 +14,7 @@ from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.child_process import MoreTime, OnStage
 from worker.pool.pool import Pool
 from worker.pool.session import ChildSession
-from worker.pool.shared_bytes import Body
+from worker.pool.shared_bytes import Body, SharedParts
 from worker.sandbox.profile import PROFILES
 
 MAX_TRIES = 3
@@ -27,7 +27,7 @@ async def run_task(
     pool: Pool | ChildSession,
     profile: str,
     header: dict[str, Any],
-    body: Body,
+    body: Body | SharedParts,
     *,
     deadline_s: float,
     stages: Collection[str] = (),

@@ -12,7 +12,7 @@ from worker.pool.child_outcome import ChildOutcome
 from worker.pool.child_process import MoreTime, OnStage
 from worker.pool.held_child import HeldChild
 from worker.pool.pool import Pool
-from worker.pool.shared_bytes import Body
+from worker.pool.shared_bytes import Body, SharedParts
 
 
 class ChildSession:
@@ -37,7 +37,7 @@ class ChildSession:
         self,
         profile: str,
         header: dict[str, Any],
-        body: Body,
+        body: Body | SharedParts,
         *,
         deadline_s: float,
         stages: Collection[str] = (),

@@ -7,16 +7,21 @@ import asyncio
 import fcntl
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
 
-class SharedBytes:
-    """An anonymous file in memory. Use it with `with`; children that map it keep it for their life.
+class NotSealed(Exception):
+    """A descriptor that is no sealed memory of the announced size; the message says why."""
 
-    Raises OSError where the machine gives none.
+
+class SharedBytes:
+    """An anonymous file in memory, gone with its last user: children that map it are such.
+
+    Raises OSError where the machine gives none. `with` closes it early.
     """
 
     def __init__(self, parts: Iterable[bytes]) -> None:
@@ -29,13 +34,38 @@ class SharedBytes:
                 self._append(part)
             fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _SEALS)
         except BaseException:
-            os.close(self.descriptor)
+            self.close()
             raise
 
     @classmethod
     async def of(cls, parts: Iterable[bytes]) -> Self:
         """Return `parts` shared; the loop goes on while they are written. Raises OSError."""
         return await asyncio.to_thread(cls, parts)
+
+    @classmethod
+    def received(cls, descriptor: int, size_bytes: int) -> Self:
+        """Return the memory behind a descriptor that somebody sent, and own it.
+
+        Raises NotSealed, and closes it, unless it has exactly this size and nobody can change it.
+        """
+        shared = cls.__new__(cls)
+        shared.descriptor, shared.size_bytes = descriptor, size_bytes
+        try:
+            _check(descriptor, size_bytes)
+        except NotSealed:
+            shared.close()
+            raise
+        return shared
+
+    def close(self) -> None:
+        """Let go of it; mappings of it live on."""
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        if getattr(self, "descriptor", -1) >= 0:
+            self.close()
 
     def __enter__(self) -> Self:
         return self
@@ -46,10 +76,19 @@ class SharedBytes:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        os.close(self.descriptor)
+        self.close()
 
     def __len__(self) -> int:
         return self.size_bytes
+
+    def __bytes__(self) -> bytes:
+        """Return a copy."""
+        parts, offset = [], 0
+        while offset < self.size_bytes:
+            part = os.pread(self.descriptor, self.size_bytes - offset, offset)
+            parts.append(part)
+            offset += len(part)
+        return b"".join(parts)
 
     def _append(self, part: bytes) -> None:
         view = memoryview(part)
@@ -60,3 +99,27 @@ class SharedBytes:
 
 Body = bytes | SharedBytes
 """What comes with a job's header: by its pipe, or shared where it is large."""
+
+MOST_PARTS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SharedParts:
+    """A body in several pieces of memory, `MOST_PARTS` at most: one behind the other, uncopied."""
+
+    parts: tuple[SharedBytes, ...]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+
+def _check(descriptor: int, size_bytes: int) -> None:
+    try:
+        seals = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS)
+    except OSError:
+        raise NotSealed("a descriptor that is no memory which can be sealed") from None
+    if seals & _SEALS != _SEALS:
+        raise NotSealed("shared memory that can still be changed")
+    found = os.fstat(descriptor).st_size
+    if found != size_bytes:
+        raise NotSealed(f"shared memory of {found} bytes, not the {size_bytes} announced")

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -22,9 +22,9 @@ _LONGEST_PAUSE_S = 5.0
 
 
 class OrderChild(Protocol):
-    """Orders a child of a profile, that maps the file behind a descriptor if one is given."""
+    """Orders a child of a profile, that maps the files behind descriptors if some are given."""
 
-    def __call__(self, profile: str, shared: int | None = None) -> ChildProcess:
+    def __call__(self, profile: str, shared: Sequence[int] = ()) -> ChildProcess:
         """Return the child, which may be given its job at once."""
 
 
@@ -68,8 +68,8 @@ class Spares:
         waiting.remove(best)
         return best
 
-    def take_with(self, profile: str, shared: int) -> ChildProcess:
-        """Return a newly ordered child that maps the file behind `shared`: no waiting one does."""
+    def take_with(self, profile: str, shared: Sequence[int]) -> ChildProcess:
+        """Return a newly ordered child that maps the files behind `shared`: no waiting one does."""
         self.count_job()
         return self._order(profile, shared)
 

@@ -5,7 +5,7 @@ import itertools
 import os
 import socket
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -106,10 +106,10 @@ class ZygoteClient:
             await self.close()
             raise
 
-    def order(self, profile: str, shared: int | None = None) -> ChildProcess:
+    def order(self, profile: str, shared: Sequence[int] = ()) -> ChildProcess:
         """Order a child; it can be given its job at once. Raises ZygoteError, ValueError.
 
-        It maps the file behind the descriptor `shared`, which stays the caller's to close.
+        It maps the files behind the descriptors `shared`, which stay the caller's to close.
         """
         if profile not in PROFILES:
             raise ValueError(f"no profile {profile!r}; there are {', '.join(PROFILES)}")
@@ -120,8 +120,8 @@ class ZygoteClient:
         self._children[number] = child
         ends = child.take_ends()
         try:
-            given = ends if shared is None else [*ends, shared]
-            zygote_protocol.send(self._link, {"order": number, "profile": profile}, given)
+            message = {"order": number, "profile": profile}
+            zygote_protocol.send(self._link, message, [*ends, *shared])
         except OSError:
             self._lose()  # it does not read, or is not there
         finally:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 _MAX_MESSAGE_BYTES = 64 << 10
-_MAX_DESCRIPTORS = 5
+_MAX_DESCRIPTORS = 20
+"""Four pipes, and the parts of a shared body."""
 _CLOSE_ON_EXEC = 0x40000000  # MSG_CMSG_CLOEXEC, which Python does not name
 
 

@@ -10,6 +10,7 @@ from store.jobs.producer import JobProducer
 from store.jobs.types import Cancellation
 from store.jobs.waiting import ResultWaiter
 from tests.waiting import comes_true
+from worker.launch.gpu.compiled_kernels import CompiledKernels
 from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.run import Deadline
 
@@ -21,11 +22,10 @@ REQUEST = SimpleNamespace(deadline_s=30.0, priority="interactive")
 async def test_a_launch_waits_for_its_kernel_with_an_interest_of_its_own(redis, blocking):
     jobs = JobProducer(redis)
     nothing = cast("Any", None)
-    gpu = GpuContext(nothing, 0, jobs, ResultWaiter(redis, blocking), Compilations(redis), nothing)
+    kernels = CompiledKernels(Compilations(redis), nothing, blocking)
+    gpu = GpuContext(nothing, 0, jobs, ResultWaiter(redis, blocking), kernels)
     compiling = asyncio.create_task(
-        gpu.compilation_of(
-            cast("Any", JOB), cast("Any", LAUNCH), cast("Any", REQUEST), Deadline(30)
-        )
+        gpu.kernel_of(cast("Any", JOB), cast("Any", LAUNCH), cast("Any", REQUEST), Deadline(30))
     )
     await comes_true(lambda: jobs.state(JOB.key))
 

@@ -15,12 +15,15 @@ from store.jobs.types import Priority, device_lane
 from store.workers import Workers
 from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
 from tests.waiting import comes_true
+from worker.bytes_in_flight import BytesInFlight
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
-from worker.launch.gpu import gpu_worker
+from worker.launch.expected_memory import ExpectedMemory
+from worker.launch.gpu import gpu_station
 from worker.launch.gpu.gpu_run import GpuContext
-from worker.launch.gpu.gpu_worker import GpuStation, StationContext
+from worker.launch.gpu.gpu_station import GpuStation, StationContext
 from worker.launch.launch_children import Children
+from worker.turns import Turns
 
 FAKE = {"ordinal": 0, "target": "cuda:90", "model": "Fake"}
 LANE = device_lane(FAKE["target"], FAKE["model"])
@@ -46,7 +49,7 @@ def bare_launches(monkeypatch):
         record = outcome.ending.value.encode()
         await desk.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=60)
 
-    monkeypatch.setattr(gpu_worker, "do_launch", do_launch)
+    monkeypatch.setattr(gpu_station, "do_launch", do_launch)
 
 
 @contextlib.asynccontextmanager
@@ -54,8 +57,10 @@ async def station(name, redis, blocking, **environment):
     command = LauncherCommand(bootstrap=BOOTSTRAP, environment=environment)
     launchers = Launchers([0], command)
     await launchers.start()
-    shop = StationContext(redis, blocking, Children(None), SimpleNamespace(blobs=None), 5, None)
-    desk = GpuContext(launchers, 0, JobProducer(redis), None, None, None)
+    memory = ExpectedMemory(0), BytesInFlight(1 << 20), Turns(2)
+    compiling = SimpleNamespace(blobs=None)
+    shop = StationContext(redis, blocking, Children(None), compiling, 5, None, *memory)
+    desk = GpuContext(launchers, 0, JobProducer(redis), None, None)
     running = asyncio.create_task(GpuStation(name, FAKE, desk, shop).run())
     try:
         yield running

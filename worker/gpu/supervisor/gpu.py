@@ -7,7 +7,7 @@ a GPU that fails that is drained: it takes no job any more. Runs in the worker.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
 from worker.gpu.launcher.launcher_order import LauncherOrder
@@ -15,9 +15,13 @@ from worker.gpu.supervisor.examination import Examined, examine
 from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherError, LauncherProcess
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts, LaunchOutcome
 from worker.gpu.tools.installed_tools import Tools, find_tools
+from worker.turns import Turns
 
 _FIRST_PAUSE_S = 0.5
 _MOST_FAILED_STARTS = 3
+
+LimitNow = Callable[[], float]
+"""How long a job may run, asked when it begins: what it raises ends the job before."""
 
 _log = logging.getLogger(__name__)
 
@@ -50,7 +54,7 @@ class Gpu:
         self._is_drained = asyncio.Event()
         self._command = command
         self._settings = settings
-        self._turn = asyncio.Lock()
+        self._turns = Turns()
         self._living: set[LauncherProcess] = set()
         self._spares: list[LauncherProcess] = []
         self._bound: OrderedDict[str, LauncherProcess] = OrderedDict()
@@ -61,7 +65,7 @@ class Gpu:
     @property
     def busy(self) -> bool:
         """Whether a job, or the check after one, has the GPU."""
-        return self._turn.locked()
+        return self._turns.all_taken
 
     async def start(self) -> None:
         """Start the spares; where there can be none, the GPU is drained."""
@@ -72,28 +76,38 @@ class Gpu:
             self._drain(str(error))
 
     async def run(
-        self, job: LauncherOrder, *, caller: str, single_use: bool, deadline_s: float
+        self,
+        job: LauncherOrder,
+        *,
+        caller: str,
+        single_use: bool,
+        deadline_s: float | LimitNow,
+        turn_s: float | None = None,
+        is_batch: bool = False,
     ) -> LaunchOutcome:
         """Run one job when it is its turn, in a launcher that no other caller ever used.
 
-        `deadline_s` counts from when the launcher has the job. Raises DeviceDrained, FrameError
-        when the job is too big to send.
+        Work that is not `is_batch` goes first, and callers take turns. `deadline_s` counts from
+        when the launcher has the job; a function is asked then. Raises DeviceDrained, FrameError
+        when the job is too big to send, TimeoutError when its turn does not come within `turn_s`.
         """
-        await self._turn.acquire()
+        async with asyncio.timeout(turn_s):
+            await self._turns.take(caller, is_batch=is_batch)
         launcher = None
         outcome = None
         try:
+            limit_s = deadline_s if isinstance(deadline_s, float | int) else deadline_s()
             launcher = await self._take_launcher(caller, single_use)
-            outcome = await launcher.run(job, deadline_s)
+            outcome = await launcher.run(job, limit_s)
             return outcome
         finally:
             if launcher is None:
-                self._turn.release()
+                self._turns.give_back()
             elif outcome is None or not outcome.clean:
                 self._in_background(self._recover(launcher))
             else:
                 self._keep(launcher, single_use)
-                self._turn.release()
+                self._turns.give_back()
                 self._in_background(self._refill())
 
     async def examine(self, job: LauncherOrder, tool: str, limit_s: float) -> Examined:
@@ -102,7 +116,7 @@ class Gpu:
         `limit_s` counts from its turn. Raises DeviceDrained, FrameError when the job is too big to
         send.
         """
-        await self._turn.acquire()
+        await self._turns.take("")
         try:
             if self.drained is not None:
                 raise DeviceDrained(self.drained)
@@ -197,7 +211,7 @@ class Gpu:
             if self.drained is None and not self._closed:
                 await self._examine()
         finally:
-            self._turn.release()
+            self._turns.give_back()
         await self._refill()
 
     async def _examine(self) -> None:

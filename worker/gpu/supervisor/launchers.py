@@ -10,7 +10,7 @@ from typing import Literal
 
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.examination import Examined
-from worker.gpu.supervisor.gpu import DeviceDrained, Gpu, LauncherSettings
+from worker.gpu.supervisor.gpu import DeviceDrained, Gpu, LauncherSettings, LimitNow
 from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherError
 from worker.gpu.supervisor.launcher_protocol import LauncherFacts, LaunchOutcome
 
@@ -67,17 +67,27 @@ class Launchers:
         *,
         caller: str,
         isolation: Isolation = "caller",
-        deadline_s: float,
+        deadline_s: float | LimitNow,
+        turn_s: float | None = None,
+        is_batch: bool = False,
     ) -> LaunchOutcome:
         """Run one job on one GPU and return how it ended, whatever the kernel does.
 
         Two callers never share a launcher; with `isolation="process"` two jobs neither. The
         deadline counts from when the launcher has the job; a job that is still running then is
-        killed with it. Raises DeviceDrained, FrameError when the job is too big.
+        killed with it. `is_batch`: others may go first. Raises DeviceDrained, FrameError when the
+        job is too big, TimeoutError when it does not begin within `turn_s`.
         """
         gpu = self._gpus[ordinal]
         single_use = isolation == "process"
-        return await gpu.run(job, caller=caller, single_use=single_use, deadline_s=deadline_s)
+        return await gpu.run(
+            job,
+            caller=caller,
+            single_use=single_use,
+            deadline_s=deadline_s,
+            turn_s=turn_s,
+            is_batch=is_batch,
+        )
 
     async def examine(
         self, ordinal: int, job: LauncherOrder, tool: str, *, limit_s: float

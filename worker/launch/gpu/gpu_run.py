@@ -3,29 +3,26 @@
 User Python never runs where the GPU and the clock are: a launcher gets a cubin and data.
 """
 
-import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from compiler.problem import failure_problem
 from launch.request.hint_check import check_hints, compiled_hints
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_request import LaunchRequest
-from store.blobs import Blobs
-from store.compilations import Compilations
 from store.jobs.producer import JobProducer
 from store.jobs.types import Priority, SubmitOutcome, Waiting, compile_lane
 from store.jobs.waiting import ResultWaiter
-from worker.gpu.launcher import launcher_order as launcher
+from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts
 from worker.gpu.supervisor.launchers import Launchers
 from worker.gpu.tools.installed_tools import MEMCHECK
+from worker.launch.gpu.compiled_kernels import CompiledKernel, CompiledKernels
 from worker.launch.gpu.gpu_outcome import order_of, result_of
 from worker.launch.gpu.tool_reruns import UnexplainedFaults, rerun_under_tools
 from worker.launch.run import Deadline, PreparedRun, RunResult, not_run
-
-_FINAL_STAGE = "cubin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,95 +33,104 @@ class GpuContext:
     ordinal: int
     jobs: JobProducer
     finished: ResultWaiter
-    compilations: Compilations
-    blobs: Blobs
+    kernels: CompiledKernels
     faults: UnexplainedFaults | None = None
     """Of the one launch that this context is for."""
+    aside: Callable[[], AbstractContextManager[None]] = nullcontext
+    """What that launch waits in for what others do: another has its slot meanwhile."""
 
     @property
     def facts(self) -> LauncherFacts | None:
         """What is known of the GPU."""
         return next(d.facts for d in self.launchers.devices if d.ordinal == self.ordinal)
 
-    async def compilation_of(
+    async def kernel_of(
         self, job: CompileJob, launch: LaunchJob, request: LaunchRequest, deadline: Deadline
-    ) -> Compilation:
-        """Return the finished compilation of `job`, from the cache or by an ordinary compile job.
+    ) -> CompiledKernel:
+        """Return the kernel of `job`, from the cache or by an ordinary compile job.
 
         Raises DeadlinePassed.
         """
-        if record := await self.compilations.read(job.key):
-            return Compilation.model_validate_json(record)
+        if (kept := await self.kernels.find(job.key)) is not None:
+            return kept
         left_s = deadline.limit_s(request.deadline_s)
-        submitted = await self.jobs.submit(
-            job.key,
-            lane=compile_lane(job.toolchain_id),
-            priority=Priority(request.priority),
-            payload=job.model_dump_json().encode(),
-            caller=launch.caller,
-            deadline_ms=int(left_s * 1000),
-            timeout_ms=int(job.timeout_s * 1000),
-            waiting=Waiting(launch.id, int(left_s * 1000)),
-        )
-        record = submitted.record
-        if submitted.outcome is not SubmitOutcome.HIT:
-            result = await self.finished.wait(job.key, left_s)
-            if result is None:
-                raise deadline.passed
-            record = result.record
-        return Compilation.model_validate_json(record or b"")
+        with self.aside():
+            submitted = await self.jobs.submit(
+                job.key,
+                lane=compile_lane(job.toolchain_id),
+                priority=Priority(request.priority),
+                payload=job.model_dump_json().encode(),
+                caller=launch.caller,
+                deadline_ms=int(left_s * 1000),
+                timeout_ms=int(job.timeout_s * 1000),
+                waiting=Waiting(launch.id, int(left_s * 1000)),
+            )
+            record = submitted.record
+            if submitted.outcome is not SubmitOutcome.HIT:
+                result = await self.finished.wait(job.key, left_s)
+                if result is None:
+                    raise deadline.passed
+                record = result.record
+        return await self.kernels.of_record(record or b"")
 
 
-async def run_on_gpu(
-    gpu: GpuContext,
-    launch: LaunchJob,
-    request: LaunchRequest,
-    job: CompileJob,
-    run: PreparedRun,
-    deadline: Deadline,
-    *,
-    plain: bool = False,
-) -> tuple[RunResult, Compilation | None, float]:
-    """Compile `job` if that is needed, and run it; also return how long compiling took, in ms.
+@dataclass(frozen=True, slots=True)
+class GpuLaunch:
+    """A launch, as each of its runs on a GPU needs to know it."""
 
-    A `plain` run, such as a reference's, is neither timed nor checked. Raises RequestRejected when
-    the arguments break what the kernel was compiled for, DeadlinePassed, and DeviceDrained.
-    """
-    started = time.monotonic()
-    compilation = await gpu.compilation_of(job, launch, request, deadline)
-    compile_ms = (time.monotonic() - started) * 1000
-    if compilation.state != "succeeded":
-        problem = compilation.problem or failure_problem("worker_lost", "it was not compiled")
-        return not_run(problem), compilation, compile_ms
-    check_hints(compiled_hints(compilation.parameters), run.bound)
-    cubin = await gpu.blobs.get(compilation.artifacts[_FINAL_STAGE].digest)
-    if cubin is None:
-        detail = "The kernel's binary left the cache before it could be launched; launch again."
-        return not_run(failure_problem("worker_lost", detail)), compilation, compile_ms
-    order = order_of(cubin, compilation, request, run, plain=plain)
-    result = await _run_order(gpu, launch, request, order, deadline)
-    if result.problem is None and not plain:
-        await rerun_under_tools(gpu.launchers, gpu.ordinal, order, request, result, deadline)
-        if gpu.faults is not None and MEMCHECK not in request.checks:
-            await gpu.faults.remember(order, result.findings)
-    return result, compilation, compile_ms
+    gpu: GpuContext
+    job: LaunchJob
+    request: LaunchRequest
+    deadline: Deadline
 
+    async def kernel_of(self, job: CompileJob) -> CompiledKernel:
+        """Return the kernel of `job`. Raises DeadlinePassed."""
+        return await self.gpu.kernel_of(job, self.job, self.request, self.deadline)
 
-async def _run_order(
-    gpu: GpuContext,
-    launch: LaunchJob,
-    request: LaunchRequest,
-    order: launcher.LauncherOrder,
-    deadline: Deadline,
-) -> RunResult:
-    limit_s = deadline.limit_s(request.timeout_s)
-    outcome = await gpu.launchers.run(
-        gpu.ordinal,
-        order,
-        caller=launch.caller,
-        isolation=request.isolation,
-        deadline_s=limit_s,
-    )
-    if outcome.ending is LaunchEnding.DEADLINE and limit_s < request.timeout_s:
-        raise deadline.passed
-    return result_of(outcome, request, cluster=order.abi.cluster[0])
+    async def run(
+        self, kernel: CompiledKernel, run: PreparedRun, *, plain: bool = False
+    ) -> RunResult:
+        """Run `kernel` when it is this launch's turn, and then the tools that are asked for.
+
+        A `plain` run, such as a reference's, is neither timed nor checked. Raises RequestRejected
+        when the arguments break what the kernel was compiled for, DeadlinePassed, DeviceDrained.
+        """
+        compilation, gpu, request = kernel.compilation, self.gpu, self.request
+        if compilation.state != "succeeded":
+            problem = compilation.problem or failure_problem("worker_lost", "it was not compiled")
+            return not_run(problem)
+        check_hints(compiled_hints(compilation.parameters), run.bound)
+        if kernel.cubin is None:
+            detail = "The kernel's binary left the cache before it could be launched; launch again."
+            return not_run(failure_problem("worker_lost", detail))
+        order = order_of(kernel.cubin, compilation, request, run, plain=plain)
+        result = await self._run_order(order)
+        if result.problem is None and not plain:
+            deadline = self.deadline
+            await rerun_under_tools(gpu.launchers, gpu.ordinal, order, request, result, deadline)
+            if gpu.faults is not None and MEMCHECK not in request.checks:
+                await gpu.faults.remember(order, result.findings)
+        return result
+
+    async def _run_order(self, order: LauncherOrder) -> RunResult:
+        request, deadline, limits_s = self.request, self.deadline, []
+
+        def limit_s() -> float:
+            limits_s.append(deadline.limit_s(request.timeout_s))
+            return limits_s[-1]
+
+        try:
+            outcome = await self.gpu.launchers.run(
+                self.gpu.ordinal,
+                order,
+                caller=self.job.caller,
+                isolation=request.isolation,
+                deadline_s=limit_s,
+                turn_s=deadline.limit_s(request.deadline_s),
+                is_batch=Priority(request.priority) is Priority.BATCH,
+            )
+        except TimeoutError:
+            raise deadline.passed from None
+        if outcome.ending is LaunchEnding.DEADLINE and limits_s[-1] < request.timeout_s:
+            raise deadline.passed
+        return result_of(outcome, request, cluster=order.abi.cluster[0])

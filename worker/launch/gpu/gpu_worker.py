@@ -1,204 +1,29 @@
-"""The part of a worker that does launches on the GPUs of its machine, one station for each GPU.
-
-Whatever needs compiling is an ordinary compile job, which any worker may do. A launch that ended in
-a fault without a line is run once more under memcheck after it was answered. A station stops for
-good when its GPU is drained; what it has not finished goes to other workers.
-"""
+"""The part of a worker that does launches on the GPUs of its machine, one station for each GPU."""
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from store import workers
 from store.compilations import Compilations
 from store.connection import StoreClient
-from store.errors import StoreUnavailable
-from store.events import Events
 from store.expected_outputs import ExpectedOutputs
-from store.jobs.consumer import JobConsumer, Revocations
 from store.jobs.producer import JobProducer
-from store.jobs.types import Claim, QueueLimits, device_lane
 from store.jobs.waiting import ResultWaiter
-from store.launches import Amendments, Launches
+from worker.bytes_in_flight import BytesInFlight
 from worker.compile.compile import CompileContext
-from worker.gpu.launcher.launcher_walls import LAYERS
 from worker.gpu.supervisor.devices import NoDevices, find_devices
-from worker.gpu.supervisor.launchers import DeviceDrained, DeviceState, LauncherCommand, Launchers
-from worker.gpu.tools.installed_tools import MEMCHECK
-from worker.launch.do_launch import LaunchContext, do_launch
+from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
+from worker.launch.expected_memory import ExpectedMemory
+from worker.launch.gpu.compiled_kernels import CompiledKernels
 from worker.launch.gpu.gpu_run import GpuContext
-from worker.launch.gpu.tool_reruns import (
-    UnexplainedFault,
-    UnexplainedFaults,
-    explain_fault,
-    report_no_rerun,
-)
+from worker.launch.gpu.gpu_station import GpuStation, StationContext
 from worker.launch.launch_children import Children
-from worker.slots import HEARTBEAT_S, Slots, every, leave
-
-SLOTS_PER_GPU = 4
-"""A GPU runs one job at a time; meanwhile others compile, compute references and compare."""
-MOST_RERUNS = 2
-"""Reruns under memcheck that wait or run: each takes the GPU's turn, and faults are cheap."""
-GRACE_S = 10.0
-"""What launches that need the drained GPU no more may take to be handed in."""
+from worker.turns import Turns
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class StationContext:
-    """What all stations of a worker share."""
-
-    redis: StoreClient
-    blocking: StoreClient
-    children: Children
-    compiling: CompileContext
-    lease_s: float
-    expected: ExpectedOutputs
-
-
-class GpuStation:
-    """Does the launches of one GPU, under the worker's id `name`."""
-
-    def __init__(
-        self, name: str, facts: dict[str, Any], gpu: GpuContext, context: StationContext
-    ) -> None:
-        self._name = name
-        self._target, self._model = facts["target"], facts["model"]
-        self._gpu = gpu
-        self._context = context
-        self._amendments = Amendments(context.redis)
-        self._working: set[int] = set()
-        self._idle = asyncio.Event()
-        self._idle.set()
-        self._reruns: set[asyncio.Task[None]] = set()
-        self._lanes = context.children.lanes(device_lane(self._target, self._model))
-        limits = QueueLimits(lease_ms=int(context.lease_s * 1000))
-        attempts = JobConsumer(context.redis, context.blocking, name, limits)
-        self._slots = Slots(attempts, self._lanes, self._do, SLOTS_PER_GPU, context.lease_s)
-
-    async def run(self) -> None:
-        """Work until cancelled, or until the GPU is drained."""
-        drained = asyncio.create_task(self._gpu.launchers.until_drained(self._gpu.ordinal))
-        work = asyncio.create_task(self._work())
-        try:
-            await asyncio.wait({drained, work}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
-                logger.error("GPU %d is drained: %s", self._gpu.ordinal, drained.result())
-                await self._let_finish()
-        finally:
-            tasks = {drained, work, *self._reruns}
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await leave(workers.Workers(self._context.redis), self._name)
-        if not work.cancelled() and (error := work.exception()):
-            raise error
-
-    async def drain(self) -> None:
-        """Take no further launch, and return when those that run have ended."""
-        await self._slots.drain()
-
-    async def _work(self) -> None:
-        logger.info("GPU %d: %s", self._gpu.ordinal, self._lanes[0])
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._slots.run())
-            group.create_task(Revocations(self._context.blocking, self._slots.revoke).run())
-            group.create_task(every(HEARTBEAT_S, self._beat))
-
-    @property
-    def _state(self) -> DeviceState:
-        ordinal = self._gpu.ordinal
-        return next(d for d in self._gpu.launchers.devices if d.ordinal == ordinal)
-
-    async def _beat(self) -> None:
-        state = self._state
-        if state.drained is not None:
-            return
-        layers = state.facts.sandbox if state.facts is not None else ()
-        missing = [layer for layer in LAYERS if layer not in layers]
-        worker = workers.Worker(
-            id=self._name,
-            kind="launch",
-            toolchain=None,
-            device=f"{self._target} {self._model}",
-            sandbox="launcher",
-            slots=self._slots.count,
-            busy=self._slots.busy,
-            sandbox_report={"level": "launcher", "layers": list(layers), "missing": missing},
-            references=self._context.children.languages,
-            tools=list(state.tools),
-        )
-        await workers.Workers(self._context.redis).beat(worker)
-
-    async def _do(self, claim: Claim, attempts: JobConsumer) -> None:
-        """Do a launch; one that needs a drained GPU waits here until its slot gives it back."""
-        faults = (
-            UnexplainedFaults(claim.id, self._amendments) if MEMCHECK in self._state.tools else None
-        )
-        self._working.add(claim.token)
-        self._idle.clear()
-        try:
-            await self._launch(claim, attempts, replace(self._gpu, faults=faults))
-        except DeviceDrained:
-            self._leave(claim)
-            await asyncio.Event().wait()
-        finally:
-            self._leave(claim)
-        if faults is not None and faults.first is not None:
-            await self._explain(claim, faults.first)
-
-    def _leave(self, claim: Claim) -> None:
-        self._working.discard(claim.token)
-        if not self._working:
-            self._idle.set()
-
-    async def _launch(self, claim: Claim, attempts: JobConsumer, gpu: GpuContext) -> None:
-        state, context = self._state, self._context
-        if state.drained is not None:
-            raise DeviceDrained(state.drained)
-        launches, events = Launches(context.redis), Events(context.redis)
-        compiling, children = context.compiling, context.children
-        registry = workers.Workers(context.redis)
-        launch_context = LaunchContext(
-            attempts,
-            launches,
-            events,
-            compiling.blobs,
-            compiling,
-            children,
-            registry,
-            context.expected,
-            gpu,
-        )
-        await do_launch(claim, launch_context)
-
-    async def _explain(self, claim: Claim, fault: UnexplainedFault) -> None:
-        gpu = self._gpu
-        if len(self._reruns) >= MOST_RERUNS:
-            await report_no_rerun(claim, fault, gpu.jobs, self._amendments)
-            return
-        rerun = explain_fault(claim, fault, gpu.launchers, gpu.ordinal, gpu.jobs, self._amendments)
-        task = asyncio.create_task(_log_refusals(rerun))
-        self._reruns.add(task)
-        task.add_done_callback(self._reruns.discard)
-
-    async def _let_finish(self) -> None:
-        """Wait for the launches that are past the GPU; the others wait for us."""
-        with contextlib.suppress(TimeoutError):  # then they are given back as well
-            async with asyncio.timeout(GRACE_S):
-                await self._idle.wait()
-
-
-async def _log_refusals(rerun: Coroutine[Any, Any, None]) -> None:
-    try:
-        await rerun
-    except StoreUnavailable as error:
-        logger.warning("what a rerun under memcheck found is not in the launch: %s", error)
 
 
 async def gpus_here() -> list[dict[str, Any]]:
@@ -209,6 +34,16 @@ async def gpus_here() -> list[dict[str, Any]]:
         last_line = str(error).strip().rpartition("\n")[2]
         logger.info("launches run on the CPU device only, not on a GPU: %s", last_line)
         return []
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchMemory:
+    """What launches may take of a worker's memory."""
+
+    references_bytes: int
+    """For what references answered before."""
+    in_flight_bytes: int
+    """For uploads and outputs of the launches that are under way."""
 
 
 class GpuWorker:
@@ -224,10 +59,21 @@ class GpuWorker:
         compilations: Compilations,
         lease_s: float,
         expected: ExpectedOutputs,
+        memory: LaunchMemory,
     ) -> None:
         self._name = name
-        self._context = StationContext(redis, blocking, children, compiling, lease_s, expected)
-        self._compilations = compilations
+        self._context = StationContext(
+            redis,
+            blocking,
+            children,
+            compiling,
+            lease_s,
+            expected,
+            remembered=ExpectedMemory(memory.references_bytes),
+            in_flight=BytesInFlight(memory.in_flight_bytes),
+            places=Turns(len(os.sched_getaffinity(0))),
+        )
+        self._kernels = CompiledKernels(compilations, compiling.blobs, blocking)
         self._stations: list[GpuStation] = []
 
     async def run(self) -> None:
@@ -241,10 +87,13 @@ class GpuWorker:
         try:
             await launchers.start()
             async with asyncio.TaskGroup() as group:
-                waking = group.create_task(finished.run())
+                listening = [
+                    group.create_task(part()) for part in (finished.run, self._kernels.run)
+                ]
                 self._stations = [self._station(facts, launchers, finished) for facts in gpus]
                 await asyncio.gather(*(station.run() for station in self._stations))
-                waking.cancel()
+                for part in listening:
+                    part.cancel()
         finally:
             await launchers.close()
 
@@ -256,6 +105,6 @@ class GpuWorker:
         self, facts: dict[str, Any], launchers: Launchers, finished: ResultWaiter
     ) -> GpuStation:
         ordinal = facts["ordinal"]
-        jobs, blobs = JobProducer(self._context.redis), self._context.compiling.blobs
-        gpu = GpuContext(launchers, ordinal, jobs, finished, self._compilations, blobs)
+        jobs = JobProducer(self._context.redis)
+        gpu = GpuContext(launchers, ordinal, jobs, finished, self._kernels)
         return GpuStation(f"{self._name}-gpu{ordinal}", facts, gpu, self._context)

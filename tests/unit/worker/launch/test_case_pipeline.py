@@ -1,0 +1,121 @@
+"""Cases of one launch overlap; what is told, and when a launch ends, is as if they did not."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from worker.launch.case_order import CaseOrder, InOrder
+from worker.launch.case_pipeline import run_cases
+
+
+class Cases:
+    """Cases that end when the test says so."""
+
+    def __init__(self, count, failing=()):
+        self.begun, self.told, self.cancelled = [], [], []
+        self.ends = [asyncio.Event() for _ in range(count)]
+        self.cases = [SimpleNamespace(index=index) for index in range(count)]
+        self._failing = failing
+
+    async def run(self, case):
+        self.begun.append(case.index)
+        try:
+            await self.ends[case.index].wait()
+        except asyncio.CancelledError:
+            self.cancelled.append(case.index)
+            raise
+        return SimpleNamespace(index=case.index, failed=case.index in self._failing)
+
+    async def tell(self, result):
+        self.told.append(result.index)
+
+    def start(self, at_once=3, stop_after=None):
+        running = run_cases(self.cases, self.run, self.tell, at_once=at_once, stop_after=stop_after)
+        return asyncio.create_task(running)
+
+    async def end(self, *indices):
+        for index in indices:
+            self.ends[index].set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+async def test_so_many_are_under_way_and_the_next_begins_when_the_first_is_over():
+    cases = Cases(5)
+    running = cases.start(at_once=3)
+    await cases.end()
+    assert cases.begun == [0, 1, 2]
+
+    await cases.end(0)
+    assert cases.begun == [0, 1, 2, 3]
+    running.cancel()
+
+
+async def test_cases_are_told_in_their_order_whichever_ends_first():
+    cases = Cases(3)
+    running = cases.start()
+    await cases.end(2, 1)
+    assert cases.told == []
+
+    await cases.end(0)
+    assert [result.index for result in await running] == cases.told == [0, 1, 2]
+
+
+async def test_after_so_many_failures_the_rest_is_not_run():
+    cases = Cases(5, failing={1})
+    running = cases.start(at_once=3, stop_after=1)
+    await cases.end(0, 1)
+
+    assert [result.index for result in await running] == [0, 1]
+    assert all(task.done() for task in asyncio.all_tasks() - {asyncio.current_task()})
+    assert 2 in cases.cancelled
+    assert 4 not in cases.begun
+
+
+async def test_an_error_of_one_ends_all():
+    cases = Cases(2)
+
+    async def run(case):
+        if case.index == 0:
+            raise RuntimeError("the store is away")
+        return await cases.run(case)
+
+    with pytest.raises(RuntimeError, match="away"):
+        await run_cases(cases.cases, run, cases.tell, at_once=2, stop_after=None)
+    assert not cases.begun or cases.cancelled == [1]
+
+
+async def test_no_case_runs_that_those_before_it_could_still_forbid():
+    order = CaseOrder(limit=2)
+    await order.may_run(0)
+    await order.may_run(1)  # one failure before it would not be the second
+    waiting = asyncio.create_task(order.may_run(2))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+
+    order.end(0, failed=False)
+    await asyncio.wait_for(waiting, 5)
+
+
+async def test_without_a_limit_every_case_may_run_at_once():
+    await CaseOrder().may_run(99)
+
+
+async def test_a_step_is_taken_in_order_and_a_case_that_ended_keeps_nobody():
+    step, taken = InOrder(), []
+
+    async def take(index):
+        await step.reach(index)
+        taken.append(index)
+        step.leave(index)
+
+    later = [asyncio.create_task(take(index)) for index in (3, 2)]
+    await asyncio.sleep(0)
+    step.leave(1)  # ended before it came to this step
+    await asyncio.sleep(0)
+    assert taken == []
+
+    await take(0)
+    await asyncio.gather(*later)
+    assert taken == [0, 2, 3]

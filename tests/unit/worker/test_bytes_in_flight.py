@@ -1,0 +1,56 @@
+"""Room for bytes: no more than the limit at once, in the order of asking."""
+
+import asyncio
+
+from worker.bytes_in_flight import BytesInFlight
+
+
+async def bring(room, size_bytes, log, leave):
+    async with room.room_for(size_bytes):
+        log.append(size_bytes)
+        await leave.wait()
+
+
+async def started(room, *sizes):
+    log, leave = [], [asyncio.Event() for _ in sizes]
+    tasks = [
+        asyncio.create_task(bring(room, size, log, event))
+        for size, event in zip(sizes, leave, strict=True)
+    ]
+    await asyncio.sleep(0)
+    return log, leave, tasks
+
+
+async def settle():
+    for _ in range(4):
+        await asyncio.sleep(0)
+
+
+async def test_what_does_not_fit_waits_and_nobody_overtakes_it():
+    log, leave, _ = await started(BytesInFlight(10), 6, 5, 1)
+    assert log == [6]
+
+    leave[0].set()
+    await settle()
+    assert log == [6, 5, 1]
+
+
+async def test_more_than_the_limit_goes_alone():
+    log, leave, _ = await started(BytesInFlight(10), 1000, 1)
+    assert log == [1000]
+
+    leave[0].set()
+    await settle()
+    assert log == [1000, 1]
+
+
+async def test_one_who_is_cancelled_keeps_no_room_and_holds_nobody_up():
+    log, leave, tasks = await started(BytesInFlight(10), 6, 5, 4)
+    tasks[1].cancel()
+    await settle()
+    assert log == [6, 4]
+
+    leave[0].set()
+    leave[2].set()
+    await settle()
+    assert all(task.done() for task in tasks)

@@ -1,0 +1,84 @@
+"""What a worker remembers of the kernels it launches: their records, read, and their cubins.
+
+A purge or a refresh makes it forget: it keeps nothing while invalidations may be missed, by the
+same rule as the services' memory of answers. Nothing that failed is kept.
+"""
+
+from dataclasses import dataclass
+
+from cachetools import LRUCache
+
+from compiler.compilation import Compilation
+from store.blobs import Blobs
+from store.compilations import Compilations
+from store.connection import StoreClient
+from store.subscription import Invalidations
+
+STAGE = "cubin"
+MOST_BYTES = 256 << 20
+RECORD_BYTES = 64 << 10
+"""What a record that was read is counted as, beside its cubin."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledKernel:
+    """A finished compilation, and its cubin: None where it failed, or its cubin was evicted."""
+
+    compilation: Compilation
+    cubin: bytes | None = None
+
+
+class CompiledKernels:
+    """The kernels of one worker by compile key. `run()` must be running for any to be kept."""
+
+    def __init__(
+        self,
+        compilations: Compilations,
+        blobs: Blobs,
+        blocking: StoreClient,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._compilations = compilations
+        self._blobs = blobs
+        self._kept: LRUCache[str, CompiledKernel] = LRUCache(most_bytes, getsizeof=_size_bytes)
+        self._invalidations = Invalidations(blocking, on_key=self._forget, on_loss=self._kept.clear)
+
+    async def run(self) -> None:
+        """Listen for what must be forgotten, until cancelled."""
+        await self._invalidations.run()
+
+    async def find(self, key: str) -> CompiledKernel | None:
+        """Return the kernel of a finished compilation, None where the cache has none.
+
+        Raises StoreUnavailable.
+        """
+        if (kept := self._kept.get(key)) is not None:
+            self._compilations.note_use(key)
+            return kept
+        generation = self._invalidations.generation
+        hit = await self._compilations.hit(key, [STAGE])
+        if hit is None:
+            return None
+        compilation = Compilation.model_validate_json(hit.record)
+        kernel = CompiledKernel(compilation, hit.included.get(STAGE))
+        if self._invalidations.is_unchanged_since(generation):
+            self._keep(key, kernel)
+        return kernel
+
+    async def of_record(self, record: bytes) -> CompiledKernel:
+        """Return the kernel that a job's record names. Raises StoreUnavailable."""
+        compilation = Compilation.model_validate_json(record)
+        artifact = compilation.artifacts.get(STAGE)
+        cubin = await self._blobs.get(artifact.digest) if artifact is not None else None
+        return CompiledKernel(compilation, cubin)
+
+    def _forget(self, key: str) -> None:
+        self._kept.pop(key, None)
+
+    def _keep(self, key: str, kernel: CompiledKernel) -> None:
+        if kernel.cubin is not None and _size_bytes(kernel) <= self._kept.maxsize:
+            self._kept[key] = kernel
+
+
+def _size_bytes(kernel: CompiledKernel) -> int:
+    return RECORD_BYTES + len(kernel.cubin or b"")
