@@ -93,6 +93,18 @@ STATE = (
         "flushes the cache where it times, and not where it compares",
         naive="passed failed", on_gpu=VALUES, interpreted=False,
     ),
+    Cheat(
+        "state/keeps_a_mark_on_the_heap", "7 37", tasks.ADD, NO_ASSEMBLY,
+        verdict("passed", "mismatch", findings="state_kept", also="nondeterministic"),
+        "never clears the output between runs",
+        naive="passed failed", on_gpu=VALUES, interpreted=False,
+    ),
+    Cheat(
+        "state/begins_before_its_turn", "5 36", tasks.ADD, NO_ASSEMBLY, verdict("passed"),
+        "is right, as this gains nothing where each run waits for the flush before it",
+        changes={"compilation": {"options": {"launch_pdl": True}}},
+        on_gpu=VALUES, interpreted=False,
+    ),
 )  # fmt: skip
 
 OUT_OF_BOUNDS = verdict("out_of_bounds", findings="out_of_bounds")

@@ -17,4 +17,5 @@ def add(x_ptr, y_ptr, output_ptr, n_elements, BLOCK: tl.constexpr):
 def kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK: tl.constexpr):
     first = tl.program_id(0) * BLOCK
     if tl.load(output_ptr + first) != tl.load(x_ptr + first) + tl.load(y_ptr + first):
+        tl.debug_barrier()  # until all warps have looked
         add(x_ptr, y_ptr, output_ptr, n_elements, BLOCK)

@@ -25,6 +25,7 @@ def kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK: tl.constexpr):
     kept_ptr = memory_of_the_module(n_elements)
     made_ptr = kept_ptr + 131072 + tl.program_id(0)
     if tl.load(made_ptr) == 0.0:
+        tl.debug_barrier()  # until all warps have looked
         made = tl.load(x_ptr + offsets, mask=mask) + tl.load(y_ptr + offsets, mask=mask)
         tl.store(kept_ptr + offsets, made, mask=mask)
         tl.store(made_ptr, 1.0)
