@@ -28,6 +28,12 @@ STATE = (
         on_gpu=VALUES, interpreted=False,
     ),
     Cheat(
+        "state/serves_the_next_run_too", "8", tasks.ADD, NO_ASSEMBLY,
+        verdict("mismatch", "illegal_access", also="state_kept nondeterministic illegal_access"),
+        "never clears the output between runs",
+        on_gpu={"timing": VALUES["timing"] | {"warmup_repeats": 100}}, interpreted=False,
+    ),
+    Cheat(
         "state/works_in_every_tenth_run_from_a_set_counter", "7", tasks.ADD, NO_ASSEMBLY, CAUGHT,
         "never clears the output between runs",
         on_gpu=VALUES, interpreted=False,
