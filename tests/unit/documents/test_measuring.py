@@ -1,0 +1,44 @@
+"""docs/measuring.md tells of every cheat, in the row of each of its classes, and of no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.security.cheats.cheat import FILES
+from tests.security.cheats.table import CHEATS
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "measuring.md"
+ROW = re.compile(r"^\| (\d+) \|.*\| (.*) \|$", re.MULTILINE)
+KNOWN_CLASSES = 27
+
+
+def rows() -> dict[int, str]:
+    """The last column of each numbered row."""
+    return {int(number): last for number, last in ROW.findall(DOCUMENT.read_text())}
+
+
+def test_every_class_has_a_row() -> None:
+    assert list(rows()) == list(range(1, len(rows()) + 1))
+    assert len(rows()) > KNOWN_CLASSES
+
+
+def test_the_rows_of_a_cheats_classes_name_it() -> None:
+    told = rows()
+    for cheat in CHEATS:
+        folder = cheat.file.split("/")[0]
+        for number in map(int, cheat.classes.split()):
+            assert cheat.file in told[number] or f"{folder}/*" in told[number], (cheat.file, number)
+
+
+def test_every_file_that_a_row_names_is_tried() -> None:
+    tried = {cheat.file for cheat in CHEATS}
+    named = {name for last in rows().values() for name in re.findall(r"`(\w+/\w+)`", last)}
+
+    assert named - {"tests/security"} <= tried
+
+
+def test_every_file_of_a_cheat_is_tried() -> None:
+    files = {str(path.relative_to(FILES).with_suffix("")) for path in FILES.glob("*/*.py")}
+
+    assert files == {cheat.file for cheat in CHEATS}
