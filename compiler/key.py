@@ -196,6 +196,31 @@ def inspection_key(
     )
 
 
+def kernel_source_key(
+    *,
+    namespace: str,
+    source: str | None,
+    files: Mapping[str, str],
+    kernel: str | None,
+    functions: Sequence[str],
+    target_name: str,
+    toolchain_id: str,
+) -> str:
+    """Return the key of a kernel's slice and facts, `functions` being those its constexprs pass."""
+    return labelled_digest(
+        "kernel source",
+        [
+            ("namespace", namespace),
+            ("source", source),
+            ("files", files),
+            ("kernel", kernel),
+            ("functions", functions),
+            ("target", target_name),
+            ("toolchain", toolchain_id),
+        ],
+    )
+
+
 def derivation_key(
     *,
     compilation_key: str,

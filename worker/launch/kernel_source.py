@@ -8,7 +8,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from compiler.constexpr import function_names
 from compiler.job import CompileJob
+from compiler.key import kernel_source_key
 from compiler.messages.orders import ParametersOrder
 from compiler.problem import Problem, failure_problem
 from worker.compile.child_task import ChildTasks, TimeLimit
@@ -33,7 +35,7 @@ _Kept = TypeVar("_Kept")
 
 
 class KernelMemory(Generic[_Kept]):
-    """What was found out of the last kernels, by their compilations' keys, within a size.
+    """What was found out of the last kernels, by keys of `compiler.key`, within a size.
 
     A key holds all that it hangs on, its caller's namespace too: a learner's next try of the same
     kernel reads and compiles nothing.
@@ -79,15 +81,16 @@ class KernelSources:
 
     async def read(self, job: CompileJob) -> KernelSource:
         """Return the kernel of `job` in its source. Raises CompilationFailed, DeadlinePassed."""
-        known = self._read.get(job.key) or self._memory.get(job.key)
+        key = source_key(job)
+        known = self._read.get(key) or self._memory.get(key)
         if known is not None:
-            self._read[job.key] = known
+            self._read[key] = known
         else:
             async with self._place():
-                self._read[job.key] = await self._find_kernel(job)
-        return self._read[job.key]
+                self._read[key] = await self._find_kernel(job, key)
+        return self._read[key]
 
-    async def _find_kernel(self, job: CompileJob) -> KernelSource:
+    async def _find_kernel(self, job: CompileJob, key: str) -> KernelSource:
         limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
         tasks = self._compiling.tasks_of(job, Progress(), limit)
         cut = await slice_source(tasks)
@@ -95,7 +98,7 @@ class KernelSources:
         if facts is None or not facts.sure:
             facts = await _executed_facts(cut, job, tasks)
         found = KernelSource(cut, facts)
-        self._memory.keep(job.key, found, _size_bytes(cut))
+        self._memory.keep(key, found, _size_bytes(cut))
         return found
 
     async def parameter_names(self, job: CompileJob) -> frozenset[str] | None:
@@ -103,6 +106,19 @@ class KernelSources:
         if job.source is None:
             return None
         return frozenset(item.name for item in (await self.read(job)).facts.parameters)
+
+
+def source_key(job: CompileJob) -> str:
+    """Return the key of what a source says of its kernel: most specializations share it."""
+    return kernel_source_key(
+        namespace=job.namespace,
+        source=job.source,
+        files=job.files,
+        kernel=job.kernel,
+        functions=function_names(job.specialization_json),
+        target_name=job.target_name,
+        toolchain_id=job.toolchain_id,
+    )
 
 
 def _size_bytes(cut: SliceReport) -> int:

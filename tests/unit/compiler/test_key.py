@@ -23,6 +23,7 @@ from compiler.key import (
     derivation_key,
     front_key,
     inspection_key,
+    kernel_source_key,
     posted_ir_key,
     second_opinion_key,
 )
@@ -147,6 +148,15 @@ INPUTS: dict[Callable[..., str], dict[str, list[Any]]] = {
         "namespace": NAMESPACE,
         "source": TEXT,
         "files": FILES,
+        "toolchain_id": TOOLCHAIN,
+    },
+    kernel_source_key: {
+        "namespace": NAMESPACE,
+        "source": [*TEXT, None],
+        "files": FILES,
+        "kernel": NAME,
+        "functions": [[], ["activation"], ["activation", "other"]],
+        "target_name": ["cuda:90", "cuda:80", "hip:gfx942"],
         "toolchain_id": TOOLCHAIN,
     },
     derivation_key: {
