@@ -13,6 +13,7 @@ import importlib.util
 import sys
 from typing import Any
 
+from compiler.back import contexts, triton_api
 from compiler.front.stubs import torch_stub
 from compiler.front.stubs.triton_modules import absence
 from compiler.front.warming import PRELOADED
@@ -90,7 +91,9 @@ def warm_up() -> None:
 def touch(profile: str) -> None:
     """Run a tiny kernel to take its page faults early, where kernels are run."""
     if profile == "back":
-        run(small_kernel.small_order(), small_kernel.TEXT, lambda *_: None)
+        order = small_kernel.small_order()
+        run(order, small_kernel.TEXT, lambda *_: None)
+        contexts.prepare(triton_api.make_backend(triton_api.target_of(order.target)))
     if profile != "front":
         return
     finders = sys.meta_path[:]

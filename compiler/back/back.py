@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from compiler.back import amdgcn, ir_module, locations, mlir_log, ptxas, tool_process, triton_api
+from compiler.back import (
+    amdgcn,
+    contexts,
+    ir_module,
+    locations,
+    mlir_log,
+    ptxas,
+    tool_process,
+    triton_api,
+)
 from compiler.diagnostic import Failure, diagnostic
 from compiler.messages.orders import BackOrder
 from compiler.messages.reports import BackReport, BlockLocations, Lowered
@@ -84,7 +93,7 @@ def back(order: BackOrder, body: bytes, send: Send) -> BackReport:
     language, text = order.language, body.decode()
     ir_module.check_size(text, language, order.ir_bounds)
     backend = triton_api.make_backend(triton_api.target_of(order.target))
-    context = triton_api.new_context(backend)
+    context = contexts.new_context(backend)
     started = perf_counter()
     module = _parse(text, context, language, order.locations)
     return lowered(module, backend, order, send, spent_ms(started))

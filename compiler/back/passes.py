@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.back import ir_module, locations, tool_process, triton_api
+from compiler.back import contexts, ir_module, locations, tool_process, triton_api
 from compiler.diagnostic import KERNEL_FOLDER, Failure
 from compiler.messages.orders import PassesOrder
 from compiler.messages.wire import Send
@@ -187,7 +187,7 @@ def passes(order: PassesOrder, body: bytes, send: Send) -> None:
 
 
 def _parsed(text: str, backend: Any, order: PassesOrder) -> Any:
-    context = triton_api.new_context(backend)
+    context = contexts.new_context(backend)
     try:
         module = locations.parse(text, context)
         if order.locations is not None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from compiler.back import ir_module, ir_repairs, locations, mlir_log, triton_api
+from compiler.back import contexts, ir_module, ir_repairs, locations, mlir_log, triton_api
 from compiler.back.back import lowered, spent_ms
 from compiler.back.ir_entry import entry_of
 from compiler.diagnostic import KERNEL_FOLDER, Diagnostic, Failure, diagnostic
@@ -75,7 +75,7 @@ def _parsed(text: str, backend: Any, language: str) -> _Module:
 def _parse(text: str, backend: Any, language: str) -> Any:
     """Parse into a context of its own, locations in the text's own lines under its virtual path."""
     path = f"{KERNEL_FOLDER}user.{language}"
-    context = triton_api.new_context(backend)
+    context = contexts.new_context(backend)
     with _stderr_kept() as kept:
         try:
             return locations.under_path(locations.parse(text, context), path)

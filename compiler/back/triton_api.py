@@ -52,14 +52,6 @@ def target_of(target: Target) -> Any:
     return GPUTarget(target.backend, target.arch, target.warp_size)
 
 
-def new_context(backend: Any) -> Any:
-    """Return an MLIR context with Triton's and the backend's dialects."""
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
-    return context
-
-
 def stages_of(backend: Any, options: Any, *, gluon: bool) -> dict[str, Callable[..., Any]]:
     """Return the backend's lowering stages, in order, by artifact name."""
     stages: dict[str, Callable[..., Any]] = {}

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compiler.abi import Abi
-from compiler.back import locations, nvdisasm, triton_api
+from compiler.back import contexts, locations, nvdisasm, triton_api
 from compiler.export.exported_kernel import kernel_of
 from compiler.export.header_comment import about
 from compiler.messages.orders import TritonCacheOrder
@@ -141,7 +141,7 @@ def _metadata(
 
 
 def _tensor_descriptors(ttgir: str, backend: Any) -> Any:
-    module = locations.parse(ttgir, triton_api.new_context(backend))
+    module = locations.parse(ttgir, contexts.new_context(backend))
     return module.get_tensordesc_metadata()
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from compiler.back import ir_module, locations, triton_api
+from compiler.back import contexts, ir_module, locations, triton_api
 from compiler.back.back import spent_ms
 from compiler.diagnostic import USER_FILE, Diagnostic, Failure
 from compiler.front import ast_source, triton_knobs
@@ -99,7 +99,7 @@ def _lower(
     parsed = backend.parse_options(dict(order.options))
     options = untold.hidden(parsed)
     stages = triton_api.stages_of(backend, options, gluon=function.is_gluon())
-    context = triton_api.new_context(backend)
+    context = contexts.new_context(backend)
     started = perf_counter()
     module = _make_ir(function, specialization, backend, options, context, loaded)
     untold.check()

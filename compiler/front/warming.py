@@ -19,7 +19,7 @@ from typing import Any
 from triton import knobs
 from triton._C import libtriton
 
-from compiler.back import triton_api
+from compiler.back import contexts, triton_api
 from compiler.back.back import back
 from compiler.back.describe import facts
 from compiler.front import huge_pages, triton_knobs
@@ -121,6 +121,8 @@ def warm_up() -> None:
     for arch in (80, 90, 100):
         _compile(replace(_TARGET, arch=arch), "cubin")
     _compile(_HIP, "hsaco")
+    for target in (_TARGET, _HIP):
+        _prepare_context(target)
     sys.meta_path[:] = finders
     driver_stub.forget()
     triton_api.forget_files()
@@ -139,6 +141,12 @@ def touch(profile: str) -> None:
         _front(_TARGET)
     else:
         _compile(_TARGET, "ptx")
+    if profile != "cut":
+        _prepare_context(_TARGET)
+
+
+def _prepare_context(target: Target) -> None:
+    contexts.prepare(triton_api.make_backend(triton_api.target_of(target)))
 
 
 def _import_if_there(name: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.back import ir_module, locations, triton_api
+from compiler.back import contexts, ir_module, locations, triton_api
 from compiler.back.ir_entry import entry_of
 from compiler.messages.orders import NumpyOrder
 from compiler.messages.wire import Send
@@ -41,7 +41,7 @@ def generic_form(text: str, target: Target, stage: str) -> tuple[str, str]:
     Raises `Failure` where it has no kernel, `Untranslatable` where MLIR cannot parse it.
     """
     backend = triton_api.make_backend(triton_api.target_of(target))
-    context = triton_api.new_context(backend)
+    context = contexts.new_context(backend)
     try:
         module = locations.parse(text, context)
     except RuntimeError as error:
