@@ -8,6 +8,7 @@ again; each launch takes as long as TRITOND_STAND_IN_MS says.
 
 import json
 import os
+import socket
 import sys
 import time
 from typing import Any
@@ -19,6 +20,7 @@ from worker import __main__ as worker_main
 from worker.gpu.supervisor.launcher_process import LauncherCommand
 from worker.launch.gpu import gpu_worker
 from worker.pool import frame
+from worker.pool.shared_bytes import SharedBytes
 
 MODEL = "stand-in, no GPU"
 FACTS = {"target": "cuda:90", "model": MODEL, "uuid": "GPU-0", "num_sms": 132, "l2_bytes": 1,
@@ -28,7 +30,7 @@ BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from benchmarks.stand_in_gpu import launcher; launcher(sys.argv[2:])"
 )
-PIECE_BYTES = 16 << 20
+SHARED_FROM_BYTES = 1 << 20
 TIMING = {"median_us": 4.4, "mean_us": 4.4, "min_us": 4.0, "p20_us": 4.2, "p80_us": 4.6,
           "std_us": 0.1, "repeats": 50, "noisy": False, "clock_mhz": None,
           "throttled": []}  # fmt: skip
@@ -57,13 +59,20 @@ def _answer(
             made[described] = _outputs(entry, order)
         time.sleep(pause_s)
         for name, data in made[described].items():
-            for offset in range(0, len(data), PIECE_BYTES):
-                header = {"kind": "stage", "stage": f"output:{name}", "ms": 0.0, "offset": offset}
-                piece = data[offset : offset + PIECE_BYTES]
-                _write(channel, frame.encode(order.nonce, header, piece))
+            _send_output(channel, order.nonce, name, data)
         if order.header["timing"]:
             last["timing"] = TIMING
     _write(channel, frame.encode(order.nonce, last))
+
+
+def _send_output(channel: int, nonce: bytes, name: str, data: bytes) -> None:
+    header: dict[str, Any] = {"kind": "stage", "stage": f"output:{name}", "ms": 0.0, "offset": 0}
+    if len(data) < SHARED_FROM_BYTES:
+        _write(channel, frame.encode(nonce, header, data))
+        return
+    with SharedBytes([data]) as shared, socket.socket(fileno=os.dup(channel)) as sending:
+        encoded = frame.encode(nonce, header | {"shared": len(data)})
+        socket.send_fds(sending, [encoded], [shared.descriptor])
 
 
 def _outputs(entry: str, order: frame.Frame) -> dict[str, bytes]:

@@ -42,7 +42,7 @@ class Expected:
     outputs: Mapping[str, Body]
     dtypes: dict[str, str]
     failure: Finding | None = None
-    unwritten: dict[str, bytes] = field(default_factory=dict)
+    unwritten: Mapping[str, Body] = field(default_factory=dict)
     """What a reference's kernel did not write: a bit for each element of such outputs."""
     unchanged: frozenset[str] = frozenset()
     """Outputs in place that are to stay as they were, by the reference's own account."""

@@ -85,11 +85,11 @@ class RunResult:
 
     ending: RunEnding = RunEnding.FINISHED
     outputs: Mapping[str, Body] = field(default_factory=dict)
-    unwritten: dict[str, bytes] = field(default_factory=dict)
+    unwritten: Mapping[str, Body] = field(default_factory=dict)
     """Of outputs with elements that nobody wrote: a bit for each element, 1 for such."""
     timed_outputs: Mapping[str, Body] = field(default_factory=dict)
     """Those of the last timed run, where they differ from the first run's."""
-    timed_unwritten: dict[str, bytes] = field(default_factory=dict)
+    timed_unwritten: Mapping[str, Body] = field(default_factory=dict)
     """The same of that run."""
     findings: list[Finding] = field(default_factory=list)
     deterministic: bool | None = None

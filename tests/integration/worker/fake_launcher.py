@@ -3,7 +3,9 @@
 What the worker does with launchers is tested with it; what launchers do is tested on real GPUs.
 """
 
+import fcntl
 import os
+import socket
 import sys
 import time
 from pathlib import Path
@@ -56,6 +58,22 @@ def _perform(result: int, order: frame.Frame) -> None:
         case "health" if Path(os.environ.get(SICK, "/nonexistent")).exists():
             say({"kind": "failure", "slug": "device_error", "message": "sick", "clean": False})
             os._exit(0)
+        case "shared" | "surplus" | "unsealed":
+            _send_memory(result, order, entry)
     output = f"{os.getpid()}".encode()
     say({"kind": "stage", "stage": "output:pid", "ms": 0.0, "offset": 0}, output)
     say({"kind": "result", "fault": None, "clean": True})
+
+
+def _send_memory(result: int, order: frame.Frame, entry: str) -> None:
+    """Send an output in memory of its own: as it should be, twice, or left open to change."""
+    memory = os.memfd_create("output", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.write(memory, b"elements")
+    if entry != "unsealed":
+        seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+        fcntl.fcntl(memory, fcntl.F_ADD_SEALS, seals)
+    header = {"kind": "stage", "stage": "output:large", "ms": 0.0, "offset": 0, "shared": 8}
+    descriptors = [memory, memory] if entry == "surplus" else [memory]
+    with socket.socket(fileno=os.dup(result)) as channel:
+        socket.send_fds(channel, [frame.encode(order.nonce, header)], descriptors)
+    os.close(memory)

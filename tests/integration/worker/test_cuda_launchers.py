@@ -58,6 +58,10 @@ def children():
     return {pid for pid, path in names.items() if b"fake_launcher" in path.read_bytes()}
 
 
+def open_files():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 def is_running(pid):
     """Whether a process is there that is no zombie, whoever has to reap it."""
     stat = Path(f"/proc/{pid}/stat")
@@ -267,3 +271,25 @@ async def test_secrets_of_the_worker_do_not_reach_launchers(command, monkeypatch
 
         assert environments
         assert not any(b"CANARY-5c41" in environment for environment in environments)
+
+
+async def test_an_output_in_shared_memory_is_the_outcomes_own(command):
+    async with launchers_of(command) as launchers:
+        outcome = await launch(launchers, "shared")
+        assert outcome.ending is LaunchEnding.OK
+        assert bytes(outcome.outputs["large"]) == b"elements"
+        assert await pid(launchers) == outcome.outputs["pid"]
+
+
+@pytest.mark.parametrize("entry", ["surplus", "unsealed"])
+async def test_memory_that_breaks_the_rules_ends_its_launcher_and_leaves_nothing_open(
+    command, entry
+):
+    async with launchers_of(command) as launchers:
+        before = await pid(launchers)
+        before_files = open_files()
+        for _ in range(3):
+            assert (await launch(launchers, entry)).ending is LaunchEnding.GARBAGE
+
+        assert await pid(launchers) != before
+        await comes_true(lambda: open_files() <= before_files)

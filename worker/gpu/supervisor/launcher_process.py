@@ -5,13 +5,11 @@ Runs in the worker, which never imports CUDA.
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import signal
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +22,10 @@ from worker.gpu.supervisor.launcher_protocol import (
     LauncherProtocol,
     LaunchOutcome,
 )
+from worker.gpu.supervisor.result_channel import ResultChannel
 from worker.pool import frame
 
 _PASSED = ("PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
-_READ_BYTES = 1 << 20
 _OUTPUT_BYTES = 64 << 10
 """How much of what kernels print is kept."""
 _LAST_WORDS_BYTES = 4 << 10
@@ -66,12 +64,8 @@ class LauncherProcess:
         self.facts: LauncherFacts | None = None
         self._command = command
         self._ordinal = ordinal
-        self._decoder = frame.Decoder()
-        self._frames: list[frame.Frame] = []
         self._process: asyncio.subprocess.Process | None = None
-        self._results: BufferedReader | None = None
-        self._reader: asyncio.StreamReader | None = None
-        self._transport: asyncio.ReadTransport | None = None
+        self._channel = ResultChannel()
         self._output = os.memfd_create("launcher-output", os.MFD_CLOEXEC)
 
     @property
@@ -92,7 +86,7 @@ class LauncherProcess:
         try:
             await self._spawn()
             async with asyncio.timeout(self._command.start_s):
-                self.facts = _facts(await self._next_frame())
+                self.facts = _facts((await self._channel.next()).frame)
         except (TimeoutError, EOFError, OSError, frame.FrameError, KeyError) as error:
             words = self._read_printed(_LAST_WORDS_BYTES).decode(errors="replace")
             await self.close()
@@ -103,29 +97,18 @@ class LauncherProcess:
         return self.facts
 
     async def _spawn(self) -> None:
-        ours, theirs = os.pipe2(os.O_CLOEXEC)
-        self._results = os.fdopen(ours, "rb")
-        with contextlib.suppress(PermissionError):  # this user's share of pipe memory is used up
-            fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, _READ_BYTES)
-        command = self._command
-        try:
+        command, theirs = self._command, self._channel.theirs
+        with theirs:
             self._process = await asyncio.create_subprocess_exec(
                 *(command.python, "-s", "-P", "-c", command.bootstrap, command.root),
-                *map(str, (theirs, os.getpid(), self._ordinal)),
+                *map(str, (theirs.fileno(), os.getpid(), self._ordinal)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=self._output,
                 stderr=self._output,
                 env=command.environ(),
                 cwd="/",
-                pass_fds=[theirs],
+                pass_fds=[theirs.fileno()],
             )
-        finally:
-            os.close(theirs)
-        reader = asyncio.StreamReader(limit=_READ_BYTES)
-        self._transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), self._results
-        )
-        self._reader = reader
 
     async def run(self, job: LauncherOrder, deadline_s: float) -> LaunchOutcome:
         """Run one job and return how it ended; never raises for anything the launcher does.
@@ -152,7 +135,7 @@ class LauncherProcess:
             async with asyncio.timeout(deadline_s):
                 await self._send(encoded)
                 while protocol.last is None:
-                    protocol.take(await self._next_frame())
+                    protocol.take(await self._channel.next())
         except TimeoutError:
             ending = LaunchEnding.DEADLINE, f"still running after {deadline_s:g} s"
         except frame.FrameError as error:
@@ -178,19 +161,10 @@ class LauncherProcess:
         except (BrokenPipeError, ConnectionResetError):
             raise EOFError from None
 
-    async def _next_frame(self) -> frame.Frame:
-        """Return the next frame. Raises EOFError, FrameError."""
-        while not self._frames:
-            data = await self._reader.read(_READ_BYTES) if self._reader is not None else b""
-            if not data:
-                raise EOFError
-            self._frames = self._decoder.feed(data)
-        return self._frames.pop(0)
-
     async def _left(self) -> tuple[LaunchEnding, str]:
-        """Return how a launcher ended that closed its pipe without a last frame."""
+        """Return how a launcher ended that closed its channel without a last frame."""
         if not await self.gone():
-            return LaunchEnding.SILENT, "it closed its pipe and went on"
+            return LaunchEnding.SILENT, "it closed its channel and went on"
         if (number := self._signal()) is not None:
             return LaunchEnding.SIGNAL, f"killed by signal {number}"
         status = self._process.returncode if self._process is not None else None
@@ -221,10 +195,7 @@ class LauncherProcess:
         """Kill it, wait for its end and let go of it. False: it is stuck in the driver."""
         self.kill()
         is_gone = await self.gone()
-        if self._transport is not None:
-            self._transport.close()
-        elif self._results is not None:
-            self._results.close()
+        self._channel.close()
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
         if self._output >= 0:

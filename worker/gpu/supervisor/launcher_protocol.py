@@ -1,11 +1,13 @@
 """The frames of one launcher for one job, and the outcome that they amount to. Pure."""
 
-from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from worker.gpu.supervisor.result_channel import Received
 from worker.pool import frame
+from worker.pool.shared_bytes import Body, SharedBytes
 
 
 class LaunchEnding(StrEnum):
@@ -43,13 +45,13 @@ class LaunchOutcome:
     stages: tuple[str, ...] = ()
     """What it had begun: inputs, load, write, run, read, restore, unwritten, again, timing,
     timed_read, tidy."""
-    outputs: dict[str, bytes] = field(default_factory=dict)
+    outputs: Mapping[str, Body] = field(default_factory=dict)
     """By name, elements in C order, of the first run."""
-    unwritten: dict[str, bytes] = field(default_factory=dict)
+    unwritten: Mapping[str, Body] = field(default_factory=dict)
     """Of outputs with elements that the kernel did not write: a bit for each element."""
-    timed_outputs: dict[str, bytes] = field(default_factory=dict)
+    timed_outputs: Mapping[str, Body] = field(default_factory=dict)
     """The same of the last timed run, where they differ from the first."""
-    timed_unwritten: dict[str, bytes] = field(default_factory=dict)
+    timed_unwritten: Mapping[str, Body] = field(default_factory=dict)
     stdout: bytes = b""
     """What the kernel and the driver printed, up to a cap."""
     signal: int | None = None
@@ -82,6 +84,7 @@ class LauncherFacts:
 MAX_RESULT_BYTES = 2 << 30
 MAX_FRAMES = 1 << 16
 MAX_NAME_CHARS = 2048
+_Pieces = bytes | bytearray | SharedBytes
 _OUTPUTS = ("output", "unwritten", "timed", "timed_unwritten")
 
 
@@ -94,27 +97,26 @@ class LauncherProtocol:
         self._left_bytes = max_result_bytes
         self._left_frames = MAX_FRAMES
         self._stages: list[str] = []
-        self._outputs: dict[str, defaultdict[str, bytearray]] = {
-            kind: defaultdict(bytearray) for kind in _OUTPUTS
-        }
+        self._outputs: dict[str, dict[str, _Pieces]] = {kind: {} for kind in _OUTPUTS}
 
-    def take(self, received: frame.Frame) -> None:
+    def take(self, received: Received) -> None:
         """Take the next frame. Raises FrameError when it breaks the protocol."""
-        if received.nonce != self._nonce or self.last is not None:
+        header = received.frame.header
+        if received.frame.nonce != self._nonce or self.last is not None:
             raise frame.FrameError("a frame of no job of this launcher")
         self._left_bytes -= len(received.body)
         self._left_frames -= 1
         if self._left_bytes < 0 or self._left_frames < 0:
             raise frame.FrameError("more bytes of result than are taken")
-        match received.header:
+        match header:
             case {"kind": "stage", "stage": str(name)}:
                 self._take_stage(name, received)
             case {"kind": "result" | "failure", "clean": bool()}:
-                self.last = received.header
+                self.last = header
             case _:
                 raise frame.FrameError("a frame of unknown kind")
 
-    def _take_stage(self, name: str, received: frame.Frame) -> None:
+    def _take_stage(self, name: str, received: Received) -> None:
         if len(name) > MAX_NAME_CHARS:
             raise frame.FrameError(f"a stage with a name of {len(name)} characters")
         kind, is_output, argument = name.partition(":")
@@ -123,9 +125,22 @@ class LauncherProtocol:
         elif kind not in _OUTPUTS:
             raise frame.FrameError(f"a stage of unknown kind {kind!r}")
         else:
-            pieces = self._outputs[kind][argument]
-            if received.header.get("offset") != len(pieces):
-                raise frame.FrameError(f"a piece of {argument} is missing")
+            self._take_piece(self._outputs[kind], argument, received)
+
+    def _take_piece(self, outputs: dict[str, _Pieces], argument: str, received: Received) -> None:
+        """Add a piece of an output, or all of it where it is shared."""
+        pieces = outputs.get(argument, b"")
+        if received.frame.header.get("offset") != len(pieces):
+            raise frame.FrameError(f"a piece of {argument} is missing")
+        if isinstance(received.body, SharedBytes) or isinstance(pieces, SharedBytes):
+            if pieces:
+                raise frame.FrameError(f"{argument} is shared, and more than one piece")
+            outputs[argument] = received.body
+        elif not pieces:
+            outputs[argument] = received.body  # mostly all of it
+        else:
+            if isinstance(pieces, bytes):
+                pieces = outputs[argument] = bytearray(pieces)
             pieces += received.body
 
     def outcome(
@@ -159,8 +174,11 @@ class LauncherProtocol:
             clean=is_finished and bool(last.get("clean")),
         )
 
-    def _whole(self, kind: str) -> dict[str, bytes]:
-        return {name: bytes(data) for name, data in self._outputs[kind].items()}
+    def _whole(self, kind: str) -> dict[str, Body]:
+        return {
+            name: bytes(data) if isinstance(data, bytearray) else data
+            for name, data in self._outputs[kind].items()
+        }
 
 
 def _ending(last: dict[str, Any]) -> tuple[LaunchEnding, str]:

@@ -3,7 +3,9 @@
 import pytest
 
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherProtocol
+from worker.gpu.supervisor.result_channel import Received
 from worker.pool.frame import Frame, FrameError
+from worker.pool.shared_bytes import SharedBytes
 
 NONCE = b"n" * 16
 
@@ -16,10 +18,15 @@ def last(**header):
     return Frame(NONCE, {"kind": "result", "fault": None, "clean": True, **header}, b"")
 
 
+def brings(received, shared=None):
+    """Return a frame as a channel hands it on, with its own body or shared memory."""
+    return Received(received, received.body if shared is None else SharedBytes([shared]))
+
+
 def said(*frames):
     heard = LauncherProtocol(NONCE)
     for one in frames:
-        heard.take(one)
+        heard.take(one if isinstance(one, Received) else brings(one))
     return heard
 
 
@@ -96,4 +103,27 @@ def test_more_result_than_is_taken_is_refused():
     heard = LauncherProtocol(NONCE, max_result_bytes=4)
 
     with pytest.raises(FrameError, match="more bytes"):
-        heard.take(stage("output:x", b"abcde", offset=0))
+        heard.take(brings(stage("output:x", b"abcde", offset=0)))
+
+
+def test_an_output_in_shared_memory_is_handed_on_as_it_came():
+    outcome = said(brings(stage("output:x", offset=0), b"abc"), last()).outcome()
+
+    assert isinstance(outcome.outputs["x"], SharedBytes)
+    assert bytes(outcome.outputs["x"]) == b"abc"
+
+
+@pytest.mark.parametrize("second", [stage("output:x", b"d", offset=3), None])
+def test_an_output_in_shared_memory_has_no_other_pieces(second):
+    heard = said(brings(stage("output:x", offset=0), b"abc"))
+    more = brings(second) if second else brings(stage("output:x", offset=3), b"d")
+
+    with pytest.raises(FrameError, match="more than one piece"):
+        heard.take(more)
+
+
+def test_shared_memory_counts_as_bytes_of_result():
+    heard = LauncherProtocol(NONCE, max_result_bytes=4)
+
+    with pytest.raises(FrameError, match="more bytes"):
+        heard.take(brings(stage("output:x", offset=0), b"abcde"))
