@@ -24,10 +24,12 @@ def evaluate(
     repeats: int,
 ) -> tuple[bool, float]:
     """Return whether a candidate passed, and its median time in microseconds."""
-    shape, device = reference(**inputs).shape, inputs["x_ptr"].device
+    right = reference(**inputs)
+    shape, dtype, device = right.shape, right.dtype, right.device
+    del right
     time_us(lambda: reference(**inputs), device, repeats)  # what a speedup is told against
     expected = reference(**inputs) if reference_first else None
-    actual = torch.empty(shape, device=device)
+    actual = torch.empty(shape, dtype=dtype, device=device)
     run(**inputs, output_ptr=actual)
     if expected is None:
         expected = reference(**inputs)

@@ -135,7 +135,8 @@ def made(torch: ModuleType, given: dict[str, Any]) -> Any:
     """Return a tensor as an argument describes it, from torch's own generator."""
     makers = {"normal": torch.randn, "uniform": torch.rand, "zeros": torch.zeros}
     init = given["init"]
-    return makers[init["kind"]](given["shape"]) * init.get("std", 1)
+    made = makers[init["kind"]](given["shape"]) * init.get("std", 1)
+    return made.half() if given["dtype"] == "fp16" else made
 
 
 def load(cheat: Cheat) -> ModuleType:

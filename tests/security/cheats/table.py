@@ -379,6 +379,27 @@ HONEST = (
         "believes that writing memory empties the cache", on_gpu=VALUES,
     ),
     Cheat(
+        "honest/adds", "26", tasks.ADD, verdict("passed"), verdict("passed"),
+        "is right", changes={"checks": ["memcheck", "racecheck", "initcheck", "determinism"]},
+    ),
+    Cheat(
+        "honest/averages", "26", tasks.MEAN, verdict("passed"), verdict("passed"),
+        "is right", on_gpu=VALUES,
+    ),
+    Cheat(
+        "honest/takes_a_softmax", "26", tasks.SOFTMAX, verdict("passed"), verdict("passed"),
+        "is right", on_gpu=VALUES,
+    ),
+    Cheat(
+        "honest/multiplies", "26", tasks.MATMUL_EXACT, verdict("passed"), verdict("passed"),
+        "is right", on_gpu=VALUES,
+    ),
+    Cheat(
+        "honest/multiplies_halves", "26", tasks.MATMUL_HALVES,
+        verdict("passed"), verdict("passed"),
+        "is right", on_gpu=VALUES,
+    ),
+    Cheat(
         "honest/adds", "27", tasks.BROKEN_ADD,
         verdict("invalid_reference", findings="invalid_reference"),
         verdict("invalid_reference", findings="invalid_reference"),
@@ -391,7 +412,8 @@ CHEATS = (*STATE, *MEMORY, *FAULTS, *VALUES_OF_INPUTS, *HOST, *HONEST)
 
 def name_of(cheat: Cheat) -> str:
     """Return what a test of it is called."""
-    return f"{cheat.classes.replace(' ', ',')}-{cheat.file}"
+    checks = "".join(f"+{check}" for check in cheat.changes.get("checks", ()))
+    return f"{cheat.classes.replace(' ', ',')}-{cheat.file}{checks}"
 
 
 def parameters(device: str) -> list[Any]:

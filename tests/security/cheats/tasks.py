@@ -5,6 +5,7 @@ Inputs have no seeds, so that the service draws them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tests.security.cheats.cheat import Task
@@ -13,12 +14,12 @@ ELEMENTS = 98_432
 COLUMNS = 16_384
 
 
-def _given(*shape: int, kind: str = "normal", **more: Any) -> dict[str, Any]:
-    return {"shape": list(shape), "dtype": "fp32", "init": {"kind": kind, **more}}
+def _given(*shape: int, kind: str = "normal", dtype: str = "fp32", **more: Any) -> dict[str, Any]:
+    return {"shape": list(shape), "dtype": dtype, "init": {"kind": kind, **more}}
 
 
-def _out(*shape: int) -> dict[str, Any]:
-    return {"shape": list(shape), "dtype": "fp32", "output": True}
+def _out(*shape: int, dtype: str = "fp32") -> dict[str, Any]:
+    return {"shape": list(shape), "dtype": dtype, "output": True}
 
 
 def _sum_of(elements: int, y: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -135,3 +136,14 @@ MATMUL = Task(
     tolerance={"rtol": 1e-2, "atol": 1e-2},
 )
 """With a tolerance as benchmarks of kernels have it, which half precision keeps."""
+MATMUL_EXACT = replace(MATMUL, tolerance={})
+MATMUL_HALVES = replace(
+    MATMUL_EXACT,
+    arguments={
+        "x_ptr": _given(64, 512, dtype="fp16", std=0.1),
+        "y_ptr": _given(512, 64, dtype="fp16", std=0.1),
+        "output_ptr": _out(64, 64, dtype="fp16"), "K": 512,
+    },
+    reference="def reference(x_ptr, y_ptr, **_):\n"
+    "    return (x_ptr.astype('f4') @ y_ptr.astype('f4')).astype('f2')\n",
+)  # fmt: skip
