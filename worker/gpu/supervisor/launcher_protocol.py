@@ -1,6 +1,6 @@
 """The frames of one launcher for one job, and the outcome that they amount to. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -52,6 +52,9 @@ class LaunchOutcome:
     timed_outputs: Mapping[str, Body] = field(default_factory=dict)
     """The same of the last timed run, where they differ from the first."""
     timed_unwritten: Mapping[str, Body] = field(default_factory=dict)
+    repeats: Mapping[int, Mapping[str, Body]] = field(default_factory=dict)
+    """Outputs of timed runs that were chosen, by their place in `repeats` of the result."""
+    repeats_unwritten: Mapping[int, Mapping[str, Body]] = field(default_factory=dict)
     stdout: bytes = b""
     """What the kernel and the driver printed, up to a cap."""
     signal: int | None = None
@@ -85,7 +88,12 @@ MAX_RESULT_BYTES = 2 << 30
 MAX_FRAMES = 1 << 16
 MAX_NAME_CHARS = 2048
 _Pieces = bytes | bytearray | SharedBytes
-_OUTPUTS = ("output", "unwritten", "timed", "timed_unwritten")
+MOST_REPEATS = 16
+"""Timed runs whose outputs a launcher may send."""
+_REPEATS, _REPEATS_UNWRITTEN = (
+    [f"{kind}-{index}" for index in range(MOST_REPEATS)] for kind in ("repeat", "repeat_unwritten")
+)
+_OUTPUTS = ("output", "unwritten", "timed", "timed_unwritten", *_REPEATS, *_REPEATS_UNWRITTEN)
 
 
 class LauncherProtocol:
@@ -169,10 +177,15 @@ class LauncherProtocol:
             unwritten=self._whole("unwritten"),
             timed_outputs=self._whole("timed"),
             timed_unwritten=self._whole("timed_unwritten"),
+            repeats=self._numbered(_REPEATS),
+            repeats_unwritten=self._numbered(_REPEATS_UNWRITTEN),
             stdout=stdout,
             signal=signal,
             clean=is_finished and bool(last.get("clean")),
         )
+
+    def _numbered(self, kinds: Sequence[str]) -> dict[int, dict[str, Body]]:
+        return {index: self._whole(kind) for index, kind in enumerate(kinds) if self._outputs[kind]}
 
     def _whole(self, kind: str) -> dict[str, Body]:
         return {

@@ -127,3 +127,21 @@ def test_shared_memory_counts_as_bytes_of_result():
 
     with pytest.raises(FrameError, match="more bytes"):
         heard.take(brings(stage("output:x", offset=0), b"abcde"))
+
+
+def test_outputs_of_timed_runs_come_by_their_numbers():
+    outcome = said(
+        stage("repeat-0:x", b"abc", offset=0),
+        stage("repeat-2:x", b"d", offset=0),
+        stage("repeat_unwritten-2:x", b"\x80", offset=0),
+        last(),
+    ).outcome()
+
+    assert outcome.repeats == {0: {"x": b"abc"}, 2: {"x": b"d"}}
+    assert outcome.repeats_unwritten == {2: {"x": b"\x80"}}
+
+
+@pytest.mark.parametrize("kind", ["repeat-16", "repeat--1", "repeat-", "repeat-01", "repeat"])
+def test_a_timed_run_of_no_such_number_is_refused(kind):
+    with pytest.raises(FrameError, match="unknown kind"):
+        said(stage(f"{kind}:x", b"abc", offset=0))
