@@ -10,7 +10,7 @@ body, named by offset and size.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,7 +123,7 @@ def materialise(
     made = []
     for index, described in enumerate(allocations):
         layout = layouts.get((index, described["name"]))
-        memory = _memory(described, layout, body)
+        memory = memory_of(described, layout, body)
         output = bool(described["output"]) or index in written
         made.append(Allocation(described["name"], described["dtype"], output, memory))
     return made
@@ -147,8 +147,11 @@ def _filled(described: dict[str, Any], layout: Leaf | None) -> Array:
     return elements
 
 
-def _memory(described: dict[str, Any], layout: Leaf | None, body: bytes) -> Array:
-    """Return the elements of an allocation: poison wherever it says nothing else."""
+def memory_of(described: Mapping[str, Any], layout: Leaf | None, body: bytes) -> Array:
+    """Return the elements of an allocation: poison wherever it says nothing else.
+
+    `layout` is the argument that bears its name, if one does. Raises `BadBuffer`, `ValueError`.
+    """
     count, kind = described["elements"], stored(described["dtype"])
     if described["init"] is None:
         return poisoned(count, kind)
@@ -163,7 +166,7 @@ def _memory(described: dict[str, Any], layout: Leaf | None, body: bytes) -> Arra
     return memory
 
 
-def _values(described: dict[str, Any], layout: Leaf | None, body: bytes) -> Array:
+def _values(described: Mapping[str, Any], layout: Leaf | None, body: bytes) -> Array:
     """Return the initial elements in the order of their argument. Raises `BadBuffer`."""
     uploaded = part(body, described["body"]) if described.get("body") else b""
     count = layout.elements if layout is not None else described["elements"]

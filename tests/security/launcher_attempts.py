@@ -2,17 +2,19 @@
 
 import errno
 
-REFUSED = {errno.EPERM, errno.EACCES}
+REFUSED = {errno.EPERM, errno.EACCES, errno.EFBIG}
 """Each attempt must end with one of these; "OPEN" stands for one that got through."""
 
 _BEFORE = """
 import ctypes, json, os, socket, sys, threading
 sys.path.insert(0, sys.argv[1])
 from worker.gpu.launcher import launcher_walls
-layers = launcher_walls.before_cuda(os.getppid())
+layers = launcher_walls.before_cuda(os.getppid(), largest_file_bytes=2 << 30)
+results, worker = socket.socketpair()
 """
 _AFTER = """
-layers += launcher_walls.after_cuda()
+from worker.gpu.launcher.result_channel import SharedOutput
+layers += launcher_walls.after_cuda(results.fileno())
 
 def open_for_writing(path):
     return lambda: open(path, "w")
@@ -24,6 +26,9 @@ attempts = {
     "the worker's environment": lambda: open(f"/proc/{os.getppid()}/environ").read(),
     "the worker's memory": lambda: open(f"/proc/{os.getppid()}/mem", "rb"),
     "a socket": lambda: socket.socket(),
+    "a descriptor sent to somebody else": lambda: socket.send_fds(worker, [b"x"], [0]),
+    "a descriptor received": lambda: socket.recv_fds(results, 1, 1),
+    "a file as large as an output": lambda: os.ftruncate(os.memfd_create("x"), 2 << 20),
     "a process": lambda: os.posix_spawn("/bin/true", ["true"], {}),
     "a program": lambda: os.execv("/bin/true", ["true"]),
     "the worker's end": lambda: os.kill(os.getppid(), 0),
@@ -46,7 +51,12 @@ def in_a_thread():
 thread = threading.Thread(target=in_a_thread)
 thread.start()
 thread.join()
-print(json.dumps({"layers": layers, "got": got}))
+shared = SharedOutput(8 << 20)
+shared.content[-1] = 7
+shared.seal()
+socket.send_fds(results, [b"output"], [shared.descriptor])
+sent = [shared.size_bytes, int(shared.content[-1])]
+print(json.dumps({"layers": layers, "got": got, "sent": sent}))
 sys.stdout.flush()
 os._exit(0)
 """

@@ -37,3 +37,7 @@ def test_all_layers_of_a_launcher_hold_here(inside):
     may_lack = set() if os.geteuid() == 0 else {"namespaces"}
 
     assert set(LAYERS) - set(inside["layers"]) <= may_lack
+
+
+def test_a_launcher_can_share_an_output_with_its_worker(inside):
+    assert inside["sent"] == [8 << 20, 7]

@@ -176,9 +176,9 @@ def performer() -> Any:
             done = DeviceRun(context, order, send).perform()
         except (KernelFault, JobFailed) as error:
             return {"id": case["id"], "state": "faulted", "why": f"{error}"[:300], "findings": []}
+        contents = Contents(order)
         before = {
-            one["name"]: content
-            for one, content in zip(case["allocations"], Contents(order).initial, strict=True)
+            one["name"]: contents.initial(index) for index, one in enumerate(case["allocations"])
         }
         changes = {name: changed(before[name].tobytes(), bytes(o)) for name, o in outputs.items()}
         return {

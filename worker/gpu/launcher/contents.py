@@ -5,13 +5,13 @@ that equals the poison from one that was not written, and the second is only mad
 something to tell. Runs in launchers, on NumPy; knows no CUDA.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from launch.buffers.allocation import Leaf, leaves, logical_bytes, materialise
+from launch.buffers.allocation import Leaf, leaves, logical_bytes, memory_of
+from launch.buffers.content_key import content_key
 from launch.buffers.element_types import stored
 from launch.buffers.poison import poison_of, unwritten
 from launch.checks.finding import index_of
@@ -21,13 +21,15 @@ from worker.gpu.launcher.launcher_order import LauncherOrder
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
+Outputs = Mapping[str, bytes | Bytes]
+"""The elements of outputs by name, in C order."""
 
 
 class Contents:
-    """The allocations of one job on the host, and how to read its outputs."""
+    """The allocations of one job: what they start with, and how to read its outputs."""
 
     def __init__(self, job: LauncherOrder) -> None:
-        """Make what the allocations start with. Raises JobFailed for what cannot be made."""
+        """Read the description. Raises JobFailed for what cannot be made."""
         try:
             self._kinds = [stored(allocation["dtype"]) for allocation in job.allocations]
             self.sizes_bytes = [
@@ -36,12 +38,44 @@ class Contents:
             ]
             self.poisons = [poison_of(kind) for kind in self._kinds]
             self.other_poisons = [poison_of(kind, other=True) for kind in self._kinds]
-            self.initial = _initial(job)
-            self.outputs = [leaf for leaf in leaves(dict(job.arguments)) if leaf.output]
+            self._leaves = list(leaves(dict(job.arguments)))
+            self.outputs = [leaf for leaf in self._leaves if leaf.output]
+            named = {(leaf.allocation, leaf.name): leaf for leaf in self._leaves}
+            self._layouts = [
+                named.get((index, one["name"])) for index, one in enumerate(job.allocations)
+            ]
+            self.keys = [
+                content_key(one, layout)
+                for one, layout in zip(job.allocations, self._layouts, strict=True)
+            ]
+            """What the first contents can be kept under; None where they are not to be kept."""
         except (ValueError, KeyError, TypeError) as error:
-            raise JobFailed("malformed_job", f"the arguments cannot be made: {error}") from error
+            raise _cannot_be_made(error) from error
         self._allocations = job.allocations
-        self._leaves = list(leaves(dict(job.arguments)))
+        self._uploads = job.uploads
+
+    def is_poisoned(self, allocation: int) -> bool:
+        """Whether an allocation starts with the poison."""
+        return self._allocations[allocation]["init"] is None
+
+    def initial(self, allocation: int) -> Bytes | None:
+        """Make the bytes that an allocation starts with; None for the poison. Raises JobFailed."""
+        if self.is_poisoned(allocation):
+            return None
+        described, layout = self._allocations[allocation], self._layouts[allocation]
+        try:
+            made = memory_of(described, layout, self._uploads)
+        except (ValueError, KeyError, TypeError) as error:
+            raise _cannot_be_made(error) from error
+        return made.reshape(-1).view(np.uint8)
+
+    def item_bytes(self, allocation: int) -> int:
+        """Return the size of an element of an allocation."""
+        return self._kinds[allocation].itemsize
+
+    def is_whole(self, leaf: Leaf) -> bool:
+        """Whether an output is all of its allocation, one element behind the other."""
+        return leaf.covers(int(self._allocations[leaf.allocation]["elements"]))
 
     @property
     def written(self) -> set[int]:
@@ -59,14 +93,14 @@ class Contents:
         except ValueError as error:
             raise JobFailed("malformed_job", str(error)) from error
 
-    def unwritten(self, outputs: Mapping[str, bytes], *, other: bool = False) -> dict[str, Flags]:
+    def unwritten(self, outputs: Outputs, *, other: bool = False) -> dict[str, Flags]:
         """Return of `outputs` that were poisoned which elements hold the poison still.
 
         Those where none does are left out.
         """
         found = {}
         for leaf in self.outputs:
-            if self._allocations[leaf.allocation]["init"] is None:
+            if self.is_poisoned(leaf.allocation):
                 elements = np.frombuffer(outputs[leaf.name], self._kinds[leaf.allocation])
                 flags = unwritten(elements, other=other)
                 if flags.any():
@@ -118,26 +152,12 @@ def _elements(count: int) -> str:
     return "1 element" if count == 1 else f"{count} elements"
 
 
-def _initial(job: LauncherOrder) -> list[Bytes | None]:
-    """Return the bytes of every allocation; None for one that is poisoned, on the GPU itself."""
-    described = [
-        dict(one) if one["init"] is not None else {**one, "elements": 0} for one in job.allocations
-    ]
-    made = materialise(described, dict(job.arguments), job.uploads)
-    return [
-        None if one["init"] is None else made[index].memory.reshape(-1).view(np.uint8)
-        for index, one in enumerate(described)
-    ]
-
-
-def digest(content: bytes) -> str:
-    """Return what the outputs of two runs are told apart by."""
-    return hashlib.sha256(content).hexdigest()
+def _cannot_be_made(error: Exception) -> JobFailed:
+    return JobFailed("malformed_job", f"the arguments cannot be made: {error}")
 
 
 LONGEST_FIRST_RUN_MS = 1000.0
 """After a longer run there is no second one: a kernel is not to time out because of it."""
-Outputs = Mapping[str, bytes]
 
 
 def missing_of(

@@ -4,20 +4,17 @@ Everything that a kernel can do wrong ends here as a fault or a finding. Importe
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import cached_property
 from typing import Any
-
-import numpy as np
 
 from launch.messages import Finding
 from worker.gpu.launcher.contents import (
     LONGEST_FIRST_RUN_MS,
     Contents,
     Flags,
-    digest,
+    Outputs,
     missing_later,
     missing_of,
 )
@@ -30,17 +27,17 @@ from worker.gpu.launcher.fault import (
     fault_of,
     leaves_context,
 )
-from worker.gpu.launcher.guarded_buffers import Buffers, Pristine, Rotation, fresh_sets
+from worker.gpu.launcher.guarded_buffers import (
+    Buffers,
+    Inspection,
+    Pristine,
+    Rotation,
+    fresh_sets,
+)
 from worker.gpu.launcher.launcher_context import LauncherContext
 from worker.gpu.launcher.launcher_order import LauncherOrder, TimingOrder
 from worker.gpu.launcher.loaded_kernel import LoadedKernel, load
-
-Send = Callable[[dict[str, Any], bytes], None]
-Digests = dict[str, str]
-"""Of outputs, by name: two runs made the same when these are equal."""
-
-CHUNK_BYTES = 16 << 20
-"""Outputs are sent in pieces of this size."""
+from worker.gpu.launcher.run_outputs import Digests, RunOutputs, Send, digests_of, send_missing
 
 
 class DeviceRun:
@@ -53,11 +50,15 @@ class DeviceRun:
         self._send = send
         self._timings_ms: dict[str, float] = {}
         self._findings: list[Finding] = []
+        self._modified: set[int] = set()
+        self._outputs: RunOutputs | None = None
+        self._kept_pristine: Pristine | None = None
 
     def perform(self) -> dict[str, Any]:
         """Return the result. Raises KernelFault, JobFailed, CudaError."""
-        with self._stage("inputs"):
+        with self._stage("inputs"), _faults():
             self._contents = Contents(self._job)
+            self._firsts = self._context.inputs.contents_of(self._contents)
         with self._stage("load"), _faults():
             job = self._job
             self._kernel = load(self._context.device, job.cubin, job.abi, job.grid)
@@ -67,61 +68,95 @@ class DeviceRun:
             if leaves_clean(error):
                 self._tidy()
             raise
+        finally:
+            if self._outputs is not None:
+                self._outputs.release()
         self._tidy()
-        return result
+        return result | {"timings_ms": self._timings_ms}
 
     def _tidy(self) -> None:
         """Leave nothing of this job on the GPU."""
         with self._stage("tidy"), _faults():
             self._kernel.unload()
             self._memory.scrub()
+            if self._kept_pristine is not None:
+                self._kept_pristine.close()
 
     def _with_kernel(self, kernel: LoadedKernel) -> dict[str, Any]:
         with self._stage("write"), _faults():
             self._buffers = Buffers(self._context, self._job, self._contents)
-            self._buffers.fill()
+            self._buffers.fill(self._firsts)
+            self._watched = self._digests_before()
         with self._stage("run"), _faults():
             kernel.launch(self._buffers.parameters)
             self._memory.wait()
         with self._stage("read"), _faults():
-            modified = self._buffers.modified(self._contents.written)
-            self._outputs = dict(self._buffers.outputs())
-            first = self._send_outputs("output", self._outputs)
-            self._findings += self._buffers.damages()
-        self._restored = self._contents.written | set(modified)
-        self._missing = self._find_missing(kernel)
-        result: dict[str, Any] = {
-            "resources": kernel.resources,
-            "modified_inputs": [str(self._job.allocations[index]["name"]) for index in modified],
-            "digest": first,
-        }
-        result |= self._again(kernel, first)
+            inspection = self._inspect(self._buffers)
+            outputs = self._outputs = RunOutputs(self._contents, self._buffers)
+            outputs.send(self._send, "output")
+        self._restored = self._contents.written | self._modified
+        self._elements = outputs.elements
+        self._missing = self._find_missing(kernel, inspection)
+        result: dict[str, Any] = {"resources": kernel.resources}
+        result |= self._again(kernel, outputs.digests(inspection))
+        names = [str(self._job.allocations[index]["name"]) for index in sorted(self._modified)]
+        result["modified_inputs"] = names
         result["findings"] = [asdict(one) for one in self._findings]
-        result["timings_ms"] = self._timings_ms
         return result
 
-    def _find_missing(self, kernel: LoadedKernel) -> dict[str, Flags]:
-        """Find out and send what the kernel did not write, if need be by another run."""
+    def _digests_before(self) -> dict[int, int]:
+        """Return the digests of what the kernel is not to change, by allocation."""
+        firsts = self._firsts
+        known = {
+            index: first.digest
+            for index, first in enumerate(firsts)
+            if first is not None and first.size_bytes and index not in self._contents.written
+        }
+        unknown = [index for index, one in known.items() if one is None]
+        measured = self._buffers.inspect(unknown).inputs if unknown else {}
+        return {index: one if one is not None else measured[index] for index, one in known.items()}
 
-        def run_again() -> dict[str, bytes]:
+    def _inspect(self, buffers: Buffers) -> Inspection:
+        """Look at buffers after a run; note what was written that was not to be."""
+        inspection = buffers.inspect(list(self._watched))
+        if inspection.is_damaged:
+            self._findings += buffers.damages()
+        watched, found = self._watched, inspection.inputs
+        self._modified |= {index for index in watched if found[index] != watched[index]}
+        return inspection
+
+    def _find_missing(self, kernel: LoadedKernel, inspection: Inspection) -> dict[str, Flags]:
+        """Find out and send what the kernel did not write, if need be by another run."""
+        if not inspection.may_be_unwritten:
+            return {}
+
+        def run_again() -> Outputs:
             with self._stage("unwritten"), _faults():
                 self._pristine.restore(self._buffers, other_poison=True)
                 kernel.launch(self._buffers.parameters)
-                return dict(self._buffers.outputs())
+                outputs = RunOutputs(self._contents, self._buffers)
+                elements = outputs.elements
+                outputs.release()
+                return elements
 
         is_short = self._timings_ms["run"] <= LONGEST_FIRST_RUN_MS and not self._findings
-        missing = missing_of(self._contents, self._outputs, run_again if is_short else None)
-        self._send_missing("unwritten", missing)
+        missing = missing_of(self._contents, self._elements, run_again if is_short else None)
+        send_missing(self._send, "unwritten", missing)
         return missing
 
-    @cached_property
+    @property
     def _pristine(self) -> Pristine:
-        with self._stage("restore"), _faults():
-            return Pristine(self._context, self._contents, self._restored)
+        if self._kept_pristine is None:
+            with self._stage("restore"), _faults():
+                self._kept_pristine = Pristine(
+                    self._context, self._contents, self._firsts, self._restored
+                )
+        return self._kept_pristine
 
     def _again(self, kernel: LoadedKernel, first: Digests) -> dict[str, Any]:
         """Run for determinism and timing, where asked; outputs must come out the same."""
-        found: dict[str, Any] = {"differing": None, "timed_digest": None, "timing": None}
+        found: dict[str, Any] = {"digest": first}
+        found |= {"differing": None, "timed_digest": None, "timing": None}
         if self._findings or not (self._job.determinism or self._job.timing):
             return found
         pristine = self._pristine
@@ -129,8 +164,8 @@ class DeviceRun:
             with self._stage("again"), _faults():
                 pristine.restore(self._buffers)
                 kernel.launch(self._buffers.parameters)
-                again = digests_of(self._buffers)
-                found["differing"] = [name for name in first if again[name] != first[name]]
+                again = digests_of(self._contents, self._buffers)
+                found["differing"] = [name for name, one in first.items() if again[name] != one]
         if self._job.timing is not None and not kernel.empty:
             found |= self._time(kernel, pristine, self._job.timing, first)
         return found
@@ -138,7 +173,7 @@ class DeviceRun:
     def _time(
         self, kernel: LoadedKernel, pristine: Pristine, order: TimingOrder, first: Digests
     ) -> dict[str, Any]:
-        """Time the kernel, and look at what its last run made."""
+        """Time the kernel, and look at what its runs left and the last of them made."""
         with self._stage("timing"), _faults():
             sets = [self._buffers]
             if order.fresh_inputs:
@@ -149,31 +184,27 @@ class DeviceRun:
             rotation = Rotation(kernel, pristine, sets)
             timing = self._context.stopwatch.time(rotation.work, order)
         with self._stage("timed_read"), _faults():
-            outputs = dict(rotation.current.outputs())
-            last = {name: digest(content) for name, content in outputs.items()}
-            if last != first:
-                self._send_outputs("timed", outputs)
-                later = missing_later(self._contents, self._outputs, self._missing, outputs)
-                self._send_missing("timed_unwritten", later)
+            last = self._look_at_timed(rotation, sets, first)
         timing["input_sets"] = len(sets)
         return {"timing": timing, "timed_digest": last}
 
-    def _send_missing(self, kind: str, missing: Mapping[str, Flags]) -> None:
-        """Send which elements of outputs nobody wrote: a bit for each."""
-        self._send_outputs(
-            kind, {name: np.packbits(flags).tobytes() for name, flags in missing.items()}
-        )
+    def _look_at_timed(
+        self, rotation: Rotation, sets: Sequence[Buffers], first: Digests
+    ) -> Digests:
+        """Return the digests of the last run's outputs; send them where they are not the first's.
 
-    def _send_outputs(self, kind: str, outputs: Mapping[str, bytes]) -> Digests:
-        """Send every output in logical order; return their digests."""
-        sent = {}
-        for name, content in outputs.items():
-            for start in range(0, max(1, len(content)), CHUNK_BYTES):
-                piece = content[start : start + CHUNK_BYTES]
-                header = {"kind": "stage", "stage": f"{kind}:{name}", "ms": 0.0, "offset": start}
-                self._send(header, piece)
-            sent[name] = digest(content)
-        return sent
+        What the timed runs wrote that they were not to is noted as for the first run.
+        """
+        for buffers in sets:
+            self._inspect(buffers)
+        last = digests_of(self._contents, rotation.current)
+        if last != first:
+            outputs = RunOutputs(self._contents, rotation.current)
+            outputs.send(self._send, "timed")
+            found = missing_later(self._contents, self._elements, self._missing, outputs.elements)
+            send_missing(self._send, "timed_unwritten", found)
+            outputs.release()
+        return last
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
@@ -184,11 +215,6 @@ class DeviceRun:
             yield
         finally:
             self._timings_ms[name] = round((time.perf_counter() - started) * 1000, 3)
-
-
-def digests_of(buffers: Buffers) -> Digests:
-    """Return the digests of all outputs. Raises CudaError."""
-    return {name: digest(content) for name, content in buffers.outputs()}
 
 
 def leaves_clean(error: KernelFault | JobFailed) -> bool:

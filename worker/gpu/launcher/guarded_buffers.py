@@ -5,20 +5,28 @@ launchers only.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cuda.bindings import driver as cu
 
+from launch.buffers.allocation import Leaf
 from launch.messages import Finding
-from worker.gpu.launcher.contents import Bytes, Contents
+from worker.gpu.launcher.contents import Contents
 from worker.gpu.launcher.device import check
 from worker.gpu.launcher.fault import GpuFault, KernelFault
-from worker.gpu.launcher.guarded_memory import Block
+from worker.gpu.launcher.guarded_memory import CANARY, Mapping, unmap
+from worker.gpu.launcher.kept_inputs import FirstContent
 from worker.gpu.launcher.kernel_parameters import Packer, ParameterBlock, scratch_of
 from worker.gpu.launcher.launcher_context import LauncherContext
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.launcher.loaded_kernel import LoadedKernel
+from worker.gpu.launcher.memory_checks import MemoryCheck, filled, holding
+from worker.gpu.launcher.result_channel import SharedOutput, shared_output
 from worker.gpu.launcher.timing import Work
+
+FirstContents = Sequence[FirstContent | None]
+"""What each allocation starts with; None for the poison."""
 
 
 class Buffers:
@@ -29,7 +37,7 @@ class Buffers:
 
     def __init__(self, context: LauncherContext, job: LauncherOrder, contents: Contents) -> None:
         self._memory = context.memory
-        self._job = job
+        self._checks = context.checks
         self._contents = contents
         self.blocks = [
             self._memory.take(size, int(one["align_bytes"]))
@@ -47,36 +55,53 @@ class Buffers:
     def _take_scratch(self, size_bytes: int, align_bytes: int) -> int:
         return self._memory.take(size_bytes, align_bytes).address
 
-    def fill(self) -> None:
+    def fill(self, firsts: FirstContents) -> None:
         """Write what the allocations start with, or the poison. Raises CudaError."""
-        contents = self._contents
-        for block, content, poison in zip(
-            self.blocks, contents.initial, contents.poisons, strict=True
-        ):
-            if content is None:
+        for block, first, poison in zip(self.blocks, firsts, self._contents.poisons, strict=True):
+            if first is None:
                 self._memory.fill(block.address, block.size_bytes, poison)
-            else:
-                self._memory.write(block.address, content)
+            elif first.address is not None:
+                self._memory.copy(block.address, first.address, block.size_bytes)
+            elif first.content is not None:
+                self._memory.write(block.address, first.content)
 
     def copy(self, other: "Buffers") -> None:
         """Queue copies of all blocks of `other`. Raises CudaError."""
         for block, source in zip(self.blocks, other.blocks, strict=True):
             self._memory.copy(block.address, source.address, block.size_bytes)
 
-    def modified(self, allowed: Collection[int]) -> list[int]:
-        """Return the allocations that do not hold any more what they started with.
+    def inspect(self, inputs: Sequence[int]) -> "Inspection":
+        """Look at what the runs so far have left; `inputs` are the allocations to take digests of.
 
-        Those of `allowed`, and poisoned ones, may change. Raises CudaError.
+        Raises CudaError.
         """
-        return [
-            index
-            for index, (block, content) in enumerate(
-                zip(self.blocks, self._contents.initial, strict=True)
-            )
-            if index not in allowed
-            and content is not None
-            and (self._memory.read(block.address, block.size_bytes) != content).any()
+        zones = [filled(start, size, CANARY) for one in self.blocks for start, size in one.zones]
+        poisons = [self._poison_of(leaf) for leaf in self._contents.outputs]
+        whole = [leaf for leaf in self._contents.outputs if self._contents.is_whole(leaf)]
+        digests = [
+            self._digest_of(index) for index in (*inputs, *(one.allocation for one in whole))
         ]
+        answers = self._checks.ask([*zones, *poisons, *digests])
+        marks, found = answers[: len(zones) + len(poisons)], answers[len(zones) + len(poisons) :]
+        return Inspection(
+            is_damaged=any(marks[: len(zones)]),
+            may_be_unwritten=any(marks[len(zones) :]),
+            inputs=dict(zip(inputs, found, strict=False)),
+            outputs={
+                leaf.name: f"{one:016x}"
+                for leaf, one in zip(whole, found[len(inputs) :], strict=True)
+            },
+        )
+
+    def _digest_of(self, allocation: int) -> MemoryCheck:
+        block = self.blocks[allocation]
+        return self._checks.digest_of(block.address, block.size_bytes)
+
+    def _poison_of(self, leaf: Leaf) -> MemoryCheck:
+        contents, block = self._contents, self.blocks[leaf.allocation]
+        size_bytes = block.size_bytes if contents.is_poisoned(leaf.allocation) else 0
+        poison, item_bytes = contents.poisons[leaf.allocation], contents.item_bytes(leaf.allocation)
+        return holding(block.address, size_bytes, poison, item_bytes)
 
     def damages(self) -> Iterator[Finding]:
         """Yield a finding for every block whose red zones were written to. Raises CudaError."""
@@ -85,40 +110,65 @@ class Buffers:
             if at_byte is not None:
                 yield self._contents.damaged(index, at_byte)
 
-    def outputs(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the outputs by name, their elements in C order. Raises CudaError."""
-        memories: dict[int, Bytes] = {}
-        for leaf in self._contents.outputs:
-            if leaf.allocation not in memories:
-                block = self.blocks[leaf.allocation]
-                memories[leaf.allocation] = self._memory.read(block.address, block.size_bytes)
-            yield leaf.name, self._contents.elements(leaf, memories[leaf.allocation])
+    def read(self, leaf: Leaf) -> bytes | SharedOutput:
+        """Return the elements of an output in C order; shared, and sealed, where they are many.
+
+        Raises CudaError, JobFailed.
+        """
+        block = self.blocks[leaf.allocation]
+        if not self._contents.is_whole(leaf):
+            memory = self._memory.read(block.address, block.size_bytes)
+            return self._contents.elements(leaf, memory)
+        shared = shared_output(block.size_bytes)
+        if shared is None:
+            return self._memory.read(block.address, block.size_bytes).tobytes()
+        self._memory.read_to(shared.address, block.address, block.size_bytes)
+        shared.seal()
+        return shared
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What the GPU says of the buffers of a job, none of it read back."""
+
+    is_damaged: bool
+    """Whether red zones were written to."""
+    may_be_unwritten: bool
+    """Whether an output, or a gap between its elements, holds the poison somewhere."""
+    inputs: dict[int, int]
+    """Digests by allocation."""
+    outputs: dict[str, str]
+    """Digests by name, of the outputs that are all of their allocation."""
 
 
 class Pristine:
-    """What further runs must find again in the allocations `restored`, kept on the GPU.
+    """What further runs must find again in the allocations `restored`: read-only, on the GPU.
 
     Raises CudaError.
     """
 
     def __init__(
-        self, context: LauncherContext, contents: Contents, restored: Collection[int]
+        self,
+        context: LauncherContext,
+        contents: Contents,
+        firsts: FirstContents,
+        restored: Collection[int],
     ) -> None:
         self._memory = context.memory
         self._contents = contents
-        self._kept: dict[int, Block | None] = {}
+        self._sources: dict[int, int | None] = {}
+        self._held: list[Mapping] = []
         for index in restored:
-            content = contents.initial[index]
-            self._kept[index] = None
-            if content is not None and content.nbytes:
-                block = self._memory.take(content.nbytes, 16)
-                self._memory.write(block.address, content)
-                self._kept[index] = block
+            first = firsts[index]
+            if first is not None and first.content is not None and first.size_bytes:
+                mapping, first = context.inputs.hold(first.content)
+                self._held.append(mapping)
+            self._sources[index] = None if first is None else first.address
 
     @property
     def operations(self) -> int:
         """How many operations a `restore` queues."""
-        return len(self._kept)
+        return len(self._sources)
 
     def restore(self, buffers: Buffers, *, other_poison: bool = False) -> None:
         """Queue what makes `buffers` as they were before the first run. Raises CudaError.
@@ -127,12 +177,18 @@ class Pristine:
         """
         contents = self._contents
         poisons = contents.other_poisons if other_poison else contents.poisons
-        for index, kept in self._kept.items():
+        for index, source in self._sources.items():
             block = buffers.blocks[index]
-            if kept is None:
+            if source is None:
                 self._memory.fill(block.address, block.size_bytes, poisons[index])
             else:
-                self._memory.copy(block.address, kept.address, block.size_bytes)
+                self._memory.copy(block.address, source, block.size_bytes)
+
+    def close(self) -> None:
+        """Give back what was made for this job alone, once no copy of it is under way."""
+        self._memory.wait()
+        while self._held:
+            unmap(self._held.pop())
 
 
 MOST_SETS = 64

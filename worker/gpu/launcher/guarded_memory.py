@@ -1,11 +1,15 @@
 """Memory of the GPU between unmapped addresses: an access past its end faults, at full speed.
 
 CUDA maps memory in large pages (2 MiB) into an address range that is reserved much wider on both
-sides; blocks end at the last page, with red zones that are checked. Mappings stay between the runs
-of one caller, scrubbed. Imported in launchers only.
+sides, at an address that nobody can guess from another one; blocks end at the last page, with red
+zones that are checked. Mappings stay between the runs of one caller, scrubbed. Imported in
+launchers only.
 """
 
+import ctypes
+import os
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +20,8 @@ from worker.gpu.launcher.device import CudaError, GpuDevice, allocation_of, chec
 
 MARGIN_BYTES = 64 << 20
 """Unmapped addresses on both sides; they cost nothing, and a far miss hits no other buffer."""
+_LOWEST_HINT, _HIGHEST_HINT = 1 << 44, 1 << 46
+"""Where addresses are drawn from: above what the driver takes, within what every GPU can say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +46,23 @@ def map_memory(device: GpuDevice, size_bytes: int) -> Mapping:
         f"allocating {size_bytes} bytes",
     )
     try:
-        start = int(
-            check(cu.cuMemAddressReserve(reserved_bytes, page, 0, 0), "reserving addresses")
-        )
+        start = _reserve(reserved_bytes, page)
     except CudaError:
         cu.cuMemRelease(handle)
         raise
     mapping = Mapping(start + margin_bytes, size_bytes, start, reserved_bytes, handle)
     try:
         check(cu.cuMemMap(mapping.start, size_bytes, 0, handle, 0), "mapping memory")
-        check(
-            cu.cuMemSetAccess(mapping.start, size_bytes, [_access(device.ordinal)], 1),
-            "opening memory",
-        )
+        _permit(device, mapping, "READWRITE")
     except CudaError:
         unmap(mapping)
         raise
     return mapping
+
+
+def protect(device: GpuDevice, mapping: Mapping) -> None:
+    """Make memory read-only: a kernel that stores to it faults. Raises CudaError."""
+    _permit(device, mapping, "READ")
 
 
 def unmap(mapping: Mapping) -> None:
@@ -66,17 +72,32 @@ def unmap(mapping: Mapping) -> None:
     cu.cuMemRelease(mapping.handle)
 
 
-def _access(ordinal: int) -> Any:
-    access = cu.CUmemAccessDesc()
-    access.location.type = cu.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
-    access.location.id = ordinal
-    access.flags = cu.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-    return access
+def _reserve(size_bytes: int, page: int) -> int:
+    """Return the start of free addresses, drawn by chance; the driver's where those are taken.
+
+    The distance between two pieces of memory would else be the same in every launch, and a kernel
+    could reach one from the other.
+    """
+    drawn = _LOWEST_HINT + int.from_bytes(os.urandom(8), "little") % (_HIGHEST_HINT - _LOWEST_HINT)
+    status, start = cu.cuMemAddressReserve(size_bytes, page, drawn // page * page, 0)
+    if status != cu.CUresult.CUDA_SUCCESS:
+        start = check(cu.cuMemAddressReserve(size_bytes, page, 0, 0), "reserving addresses")
+    return int(start)
 
 
-_CANARY = 0xA5
+def _permit(device: GpuDevice, mapping: Mapping, access: str) -> None:
+    described = cu.CUmemAccessDesc()
+    described.location.type = cu.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    described.location.id = device.ordinal
+    described.flags = getattr(cu.CUmemAccess_flags, f"CU_MEM_ACCESS_FLAGS_PROT_{access}")
+    permitted = cu.cuMemSetAccess(mapping.start, mapping.size_bytes, [described], 1)
+    check(permitted, "permitting access to memory")
+
+
+CANARY = 0xA5
 _RED_ZONE_BYTES = 4096
 _POOL_BYTES = 1 << 30
+_STAGING_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +125,9 @@ class GuardedMemory:
         self._stream = device.stream
         self._blocks: list[Block] = []
         self._pool: defaultdict[int, list[Mapping]] = defaultdict(list)
+        self._staging = _Staging(_STAGING_BYTES)
+        self.relieve: Callable[[], None] = lambda: None
+        """Gives up memory that is kept elsewhere, where there is none left for a run."""
 
     def take(self, size_bytes: int, align_bytes: int) -> Block:
         """Return a block aligned to the end of its mapping, rounded down to `align_bytes`.
@@ -114,14 +138,25 @@ class GuardedMemory:
         spare_bytes = 0 if page % align_bytes == 0 else align_bytes
         mapped_bytes = max(1, -(-(size_bytes + spare_bytes) // page)) * page
         waiting = self._pool[mapped_bytes]
-        mapping = waiting.pop() if waiting else map_memory(self._device, mapped_bytes)
+        mapping = waiting.pop() if waiting else self.map(mapped_bytes)
         end = mapping.start + mapping.size_bytes
         address = (end - size_bytes) // align_bytes * align_bytes
         block = Block(address, size_bytes, mapping)
         self._blocks.append(block)
         for start, size in block.zones:
-            self.fill(start, size, _CANARY)
+            self.fill(start, size, CANARY)
         return block
+
+    def map(self, size_bytes: int) -> Mapping:
+        """Return new memory, if need be instead of what is only kept. Raises CudaError."""
+        try:
+            return map_memory(self._device, size_bytes)
+        except CudaError as error:
+            if error.name != "CUDA_ERROR_OUT_OF_MEMORY":
+                raise
+        self._shrink(0)
+        self.relieve()
+        return map_memory(self._device, size_bytes)
 
     def fill(self, address: int, size_bytes: int, byte: int) -> None:
         """Set memory, in the order of the stream. Raises CudaError."""
@@ -144,14 +179,19 @@ class GuardedMemory:
 
     def read(self, address: int, size_bytes: int) -> np.ndarray:
         """Return bytes of the GPU after all work queued so far. Raises CudaError."""
-        content = np.empty(size_bytes, np.uint8)
+        staged = self._staging.content[:size_bytes]
+        content = staged if staged.size == size_bytes else np.empty(size_bytes, np.uint8)
+        self.read_to(content.ctypes.data, address, size_bytes)
+        return content.copy() if content is staged else content
+
+    def read_to(self, target: int, address: int, size_bytes: int) -> None:
+        """Copy bytes of the GPU to the host's address `target`; they are there when this returns.
+
+        Raises CudaError.
+        """
         if size_bytes:
-            check(
-                cu.cuMemcpyDtoHAsync(content.ctypes.data, address, size_bytes, self._stream),
-                "reading memory",
-            )
+            check(cu.cuMemcpyDtoHAsync(target, address, size_bytes, self._stream), "reading memory")
         self.wait()
-        return content
 
     def wait(self) -> None:
         """Wait for all work queued so far. Raises CudaError."""
@@ -163,22 +203,39 @@ class GuardedMemory:
         Of several places, the one nearest to the block.
         """
         (before, before_bytes), (behind, behind_bytes) = block.zones
-        hit = np.flatnonzero(self.read(behind, behind_bytes) != _CANARY)
+        hit = np.flatnonzero(self.read(behind, behind_bytes) != CANARY)
         if hit.size:
             return block.size_bytes + int(hit[0])
-        hit = np.flatnonzero(self.read(before, before_bytes) != _CANARY)
+        hit = np.flatnonzero(self.read(before, before_bytes) != CANARY)
         return int(hit[-1]) - before_bytes if hit.size else None
 
     def scrub(self) -> None:
-        """End the run: zero what it used and keep the mappings, or give them back."""
+        """End the run: queue zeroes for all that it used, keep the mappings or give them back.
+
+        All of a mapping is zeroed, also where nothing is checked: no run is to find there what
+        another one left. The next run's work comes behind it on the stream.
+        """
         blocks, self._blocks = self._blocks, []
         for block in blocks:
             mapping = block.mapping
             self.fill(mapping.start, mapping.size_bytes, 0)
             self._pool[mapping.size_bytes].append(mapping)
-        self.wait()
+        self._shrink(_POOL_BYTES)
+
+    def _shrink(self, most_bytes: int) -> None:
         kept = sum(size * len(waiting) for size, waiting in self._pool.items())
+        if kept > most_bytes:
+            self.wait()  # for what is still being zeroed
         for size in sorted(self._pool, reverse=True):
-            while kept > _POOL_BYTES and self._pool[size]:
+            while kept > most_bytes and self._pool[size]:
                 unmap(self._pool[size].pop())
                 kept -= size
+
+
+class _Staging:
+    """Memory of the host that the GPU copies to at full speed. Raises CudaError."""
+
+    def __init__(self, size_bytes: int) -> None:
+        allocated = cu.cuMemHostAlloc(size_bytes, 0)
+        address = int(check(allocated, "allocating host memory"))
+        self.content = np.ctypeslib.as_array((ctypes.c_uint8 * size_bytes).from_address(address))

@@ -1,19 +1,25 @@
 """The process that holds a GPU: opens a context, then serves launches of one caller, one at a time.
 
-Reads frames from its standard input, writes frames to the descriptor that it is started with, and
+Reads frames from its standard input, sends frames to the descriptor that it is started with, and
 ends after the first fault. Runs on the standard library, NumPy, ml_dtypes and cuda-bindings; never
 runs user code.
 """
+
+from __future__ import annotations
 
 import ctypes
 import os
 import sys
 import time
 import traceback
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from worker.pool import frame
+
+if TYPE_CHECKING:  # the worker reads this file, too, and has no use for what they import
+    from worker.gpu.launcher.launcher_context import LauncherContext
+    from worker.gpu.launcher.result_channel import ResultChannel, SharedOutput
 
 BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
@@ -21,29 +27,20 @@ BOOTSTRAP = (
 )
 """What the interpreter is started with (`-c`); arguments.
 
-Source root, result descriptor, the worker's pid, the GPU's number.
+Source root, result descriptor, the worker's pid, the GPU's number; how many bytes of first contents
+may be kept on the GPU, and on the host (both, or neither for what is kept by default).
 """
 _READ_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Pipe:
-    """Where frames go."""
-
-    descriptor: int
-
-    def send(self, nonce: bytes, header: dict[str, Any], body: bytes = b"") -> None:
-        view = memoryview(frame.encode(nonce, header, body))
-        while view:
-            view = view[os.write(self.descriptor, view) :]
-
-
 def main(arguments: list[str]) -> NoReturn:
     """Be a launcher. Never returns, and runs no finalizer: the driver frees what is left."""
+    from worker.gpu.launcher.result_channel import ResultChannel
+
     status = 1
     try:
-        descriptor, parent_pid, ordinal = map(int, arguments)
-        status = _live(_Pipe(descriptor), parent_pid, ordinal)
+        descriptor, parent_pid, ordinal, *kept_bytes = map(int, arguments)
+        status = _live(ResultChannel(descriptor), parent_pid, ordinal, kept_bytes)
     except BaseException:  # noqa: BLE001 - the worker sees exit status 1 and this text
         traceback.print_exc()
     finally:
@@ -51,39 +48,49 @@ def main(arguments: list[str]) -> NoReturn:
         os._exit(status)
 
 
-def _live(pipe: _Pipe, parent_pid: int, ordinal: int) -> int:
+def _live(channel: ResultChannel, parent_pid: int, ordinal: int, kept_bytes: Sequence[int]) -> int:
     from worker.gpu.launcher import launcher_walls
+    from worker.gpu.launcher.result_channel import MOST_SHARED_BYTES
 
     started = time.monotonic()
-    layers = launcher_walls.before_cuda(parent_pid)
-    from worker.gpu.launcher.device import open_device
-    from worker.gpu.launcher.launcher_context import LauncherContext
-
-    context = LauncherContext(open_device(ordinal))
-    context.warm_up()
-    layers += launcher_walls.after_cuda()
+    layers = launcher_walls.before_cuda(parent_pid, largest_file_bytes=MOST_SHARED_BYTES)
+    context = _open(ordinal, kept_bytes)
+    layers += launcher_walls.after_cuda(channel.descriptor)
     facts = context.device.facts() | {
         "driver": context.clocks.driver,
         "sandbox": layers,
         "start_ms": round((time.monotonic() - started) * 1000, 1),
     }
-    pipe.send(frame.NO_JOB, {"kind": "ready", "facts": facts})
-    return _serve(pipe, context)
+    channel.send(frame.NO_JOB, {"kind": "ready", "facts": facts})
+    return _serve(channel, context)
 
 
-def _serve(pipe: _Pipe, context: Any) -> int:
+def _open(ordinal: int, kept_bytes: Sequence[int]) -> LauncherContext:
+    from worker.gpu.launcher.device import open_device
+    from worker.gpu.launcher.kept_inputs import KeptBudget
+    from worker.gpu.launcher.launcher_context import LauncherContext
+
+    device = open_device(ordinal)
+    context = LauncherContext(device, KeptBudget(*kept_bytes) if kept_bytes else None)
+    context.warm_up()
+    return context
+
+
+def _serve(channel: ResultChannel, context: LauncherContext) -> int:
     decoder = frame.Decoder()
     while data := os.read(0, _READ_BYTES):
         for order in decoder.feed(data):
-            last = _perform(pipe, context, order)
+            last = _perform(channel, context, order)
             _flush()
-            pipe.send(order.nonce, last)
+            channel.send(order.nonce, last)
             if not last["clean"]:
                 return 0
     return 0
 
 
-def _perform(pipe: _Pipe, context: Any, order: frame.Frame) -> dict[str, Any]:
+def _perform(
+    channel: ResultChannel, context: LauncherContext, order: frame.Frame
+) -> dict[str, Any]:
     """Return the last frame's header. `clean` says whether another job may follow."""
     from worker.gpu.launcher.device import CudaError
     from worker.gpu.launcher.device_run import DeviceRun, leaves_clean
@@ -91,8 +98,8 @@ def _perform(pipe: _Pipe, context: Any, order: frame.Frame) -> dict[str, Any]:
     from worker.gpu.launcher.health import examine
     from worker.gpu.launcher.launcher_order import LauncherOrder
 
-    def send(header: dict[str, Any], body: bytes) -> None:
-        pipe.send(order.nonce, header, body)
+    def send(header: dict[str, Any], body: bytes | SharedOutput) -> None:
+        channel.send(order.nonce, header, body)
 
     try:
         if order.header.get("task") == "health":

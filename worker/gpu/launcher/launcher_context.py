@@ -4,6 +4,8 @@ import numpy as np
 
 from worker.gpu.launcher.device import GpuDevice
 from worker.gpu.launcher.guarded_memory import GuardedMemory
+from worker.gpu.launcher.kept_inputs import KeptBudget, KeptInputs
+from worker.gpu.launcher.memory_checks import MemoryChecks
 from worker.gpu.launcher.tensor_map import TensorMaps
 from worker.gpu.launcher.timing import Clocks, Stopwatch
 
@@ -13,9 +15,11 @@ _WARM_BLOCKS = 4
 class LauncherContext:
     """A GPU with memory, clocks and a stopwatch, for one job after the other."""
 
-    def __init__(self, device: GpuDevice) -> None:
+    def __init__(self, device: GpuDevice, budget: KeptBudget | None = None) -> None:
         self.device = device
         self.memory = GuardedMemory(device)
+        self.checks = MemoryChecks(device, self.memory)
+        self.inputs = KeptInputs(device, self.memory, self.checks, budget or KeptBudget.of(device))
         self.clocks = Clocks(device.uuid)
         self.maps = TensorMaps(device.driver_version)
         self._stopwatch: Stopwatch | None = None
@@ -28,6 +32,7 @@ class LauncherContext:
             self.memory.write(block.address, number)
             self.memory.copy(block.address, blocks[0].address, block.size_bytes)
             self.memory.damage(block)
+        self.checks.ask([self.checks.digest_of(one.address, one.size_bytes) for one in blocks])
         self.memory.scrub()
 
     @property

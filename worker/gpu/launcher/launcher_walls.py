@@ -37,6 +37,9 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "socketpair": (53, 199),
     "connect": (42, 203),
     "bind": (49, 200),
+    "recvmsg": (47, 212),
+    "recvmmsg": (299, 243),
+    "sendmmsg": (307, 269),
     "unshare": (272, 97),
     "setns": (308, 268),
     "mount": (165, 40),
@@ -57,24 +60,31 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "kexec_load": (246, 104),
 }
 _OWN_PROCESS_ONLY = {"kill": (62, 129), "tgkill": (234, 131)}
+_RESULTS_ONLY = {"sendmsg": (46, 211)}
+"""Descriptors are sent to the worker, and received from nobody."""
 _CLONE, _CLONE3 = (56, 220), (435, 435)
 _COLUMNS = {"x86_64": 0, "aarch64": 1}
 
 
-def refuse(own_pid: int) -> None:
-    """Give the calls up for good, in all threads. NO_NEW_PRIVS must be set. Raises OSError."""
+def refuse(own_pid: int, results: int) -> None:
+    """Give the calls up for good, in all threads. NO_NEW_PRIVS must be set. Raises OSError.
+
+    `results` is the descriptor that leads to the worker.
+    """
     target = seccomp.machine()
-    program = bpf.program_of(target, _bodies(own_pid), bpf.PERMIT)
+    program = bpf.program_of(target, _bodies(own_pid, results), bpf.PERMIT)
     bpf.install(bpf.assemble(program), target, bpf.ALL_THREADS)
 
 
-def _bodies(own_pid: int) -> list[tuple[int | None, list[bpf.Instruction]]]:
+def _bodies(own_pid: int, results: int) -> list[tuple[int | None, list[bpf.Instruction]]]:
     column = _COLUMNS[platform.machine()]
     refused = bpf.refuse(errno.EPERM)
     if_own = [bpf.argument(0), (bpf.EQUAL, 0, 1, own_pid), bpf.PERMIT, refused]
+    if_results = [bpf.argument(0), (bpf.EQUAL, 0, 1, results), bpf.PERMIT, refused]
     if_thread = [bpf.argument(0), (bpf.ANY_BIT, 0, 1, _CLONE_THREAD), bpf.PERMIT, refused]
     bodies = [(numbers, [refused]) for numbers in _REFUSED.values()]
     bodies += [(numbers, if_own) for numbers in _OWN_PROCESS_ONLY.values()]
+    bodies += [(numbers, if_results) for numbers in _RESULTS_ONLY.values()]
     # the flags of clone3 are behind a pointer; the C library then makes threads with clone
     bodies += [(_CLONE3, [bpf.refuse(errno.ENOSYS)]), (_CLONE, if_thread)]
     return [(numbers[column], body) for numbers, body in bodies]
@@ -94,10 +104,14 @@ _LIBRARIES = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/proc", "/sys")
 _NO_PROGRAM = "/nonexistent"
 
 
-def before_cuda(parent_pid: int, file_bytes: int = OUTPUT_BYTES) -> list[str]:
+def before_cuda(
+    parent_pid: int, file_bytes: int = OUTPUT_BYTES, largest_file_bytes: int = 0
+) -> list[str]:
     """Give up what CUDA does not need to start; return the names of the layers that hold.
 
-    Raises OSError, ValueError when a layer that always can be had cannot.
+    `file_bytes` is the most that is written into a file, unless the process lifts that itself, up
+    to `largest_file_bytes`: for memory that it shares. Raises OSError, ValueError when a layer that
+    always can be had cannot.
     """
     libc.die_with_parent(parent_pid, signal.SIGKILL)
     libc.prctl(libc.PR_SET_NO_NEW_PRIVS, 1)
@@ -109,7 +123,10 @@ def before_cuda(parent_pid: int, file_bytes: int = OUTPUT_BYTES) -> list[str]:
     ):
         hard = resource.getrlimit(kind)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (value, value))
+        most = value
+        if kind == resource.RLIMIT_FSIZE and largest_file_bytes > value:
+            most = largest_file_bytes if hard == resource.RLIM_INFINITY else hard
+        resource.setrlimit(kind, (value, most))
     layers = ["parent_death", "no_new_privs", "rlimits"]
     if _without_network():
         layers.append("namespaces")
@@ -127,8 +144,10 @@ def _without_network() -> bool:
     return True
 
 
-def after_cuda() -> list[str]:
+def after_cuda(results: int) -> list[str]:
     """Give up files and calls, once the context is there; return the names of what holds.
+
+    `results` is the descriptor of the socket, or pipe, that leads to the worker.
 
     A layer that the kernel does not have, or that lets an attempt through, is left out. Landlock
     binds this thread, where all of our code runs, and not those that the driver has started;
@@ -138,7 +157,11 @@ def after_cuda() -> list[str]:
     layers = ["dumpable"]
     for name, enter, attempts in (
         ("landlock", _confine_files, [_list_the_root]),
-        ("seccomp", _give_up_calls, [_open_a_socket, _start_a_program, _signal_the_parent]),
+        (
+            "seccomp",
+            lambda: refuse(os.getpid(), results),
+            [_open_a_socket, _start_a_program, _signal_the_parent],
+        ),
     ):
         with contextlib.suppress(OSError):  # told by its absence
             enter()
@@ -161,10 +184,6 @@ def _confine_files() -> None:
 
 def _library_path() -> list[str]:
     return os.environ.get("LD_LIBRARY_PATH", "").split(":")
-
-
-def _give_up_calls() -> None:
-    refuse(os.getpid())
 
 
 def _is_refused(attempt: Callable[[], None]) -> bool:

@@ -1,12 +1,13 @@
 """Times a kernel with CUDA events, and reads the GPU's clock, which it never sets.
 
-Work is queued behind a closed gate, a word in host memory that the stream waits for, so that the
-time to launch is never measured; before every run the L2 cache is overwritten and what the kernel
-writes is restored, outside of the measured interval. Imported in launchers only.
+A batch of runs is queued behind a closed gate, a word in host memory that the stream waits for, so
+that the time to launch is never measured; the next batch is queued behind a gate of its own while
+this one runs. Before every run the L2 cache is overwritten and what the kernel writes is restored,
+outside of the measured interval. Imported in launchers only.
 """
 
 import ctypes
-import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,7 +18,8 @@ from cuda.bindings import nvml
 
 from worker.gpu.launcher.device import GpuDevice, check
 from worker.gpu.launcher.launcher_order import TimingOrder
-from worker.gpu.launcher.statistics import ENOUGH_RELATIVE_ERROR, relative_error, summarise
+from worker.gpu.launcher.statistics import summarise
+from worker.gpu.launcher.timing_plan import Plan
 
 _REASONS = {
     0x04: "sw_power_cap",
@@ -68,24 +70,41 @@ def _without_nvml() -> Iterator[None]:
 
 _MOST_QUEUED = 256
 """Operations behind a closed gate: far fewer than a stream takes before launching blocks."""
-_MOST_IN_A_BATCH = 50
-_MOST_SAMPLES = 10_000
-_FEWEST_SAMPLES = 3
-_FIRST_BATCH = 5
+_MOST_IN_A_BATCH = 16
+"""To queue so many takes less time than they run, so that the next batch is there in time."""
+_MOST_BATCHES = 2
+"""Queued at a time: one that runs, and the next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is timed: `launch`, each time after `restore`, which queues `operations`."""
+    """What is timed: `launch`, each time after `restore`, which queues `operations` with `inspect`.
+
+    `inspect` is queued behind each run, outside of its time. With `ready`, each batch is waited for
+    before the next: `ready` is asked how many of so many runs can be had, at least one, and `done`
+    is told how many there were; what these two take is not spent of the budget.
+    """
 
     launch: Callable[[], None]
     restore: Callable[[], None]
     operations: int
+    inspect: Callable[[], None] | None = None
+    ready: Callable[[int], int] | None = None
+    done: Callable[[int], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Runs that are queued, each between two events; those that are not timed warm up."""
+
+    events: list[tuple[Any, Any]]
+    is_timed: bool
 
 
 @dataclass(slots=True)
-class _Taken:
-    samples_us: list[float] = field(default_factory=list)
+class _Seen:
+    """What the clocks said while runs were under way."""
+
     throttled: set[str] = field(default_factory=set)
     clock_mhz: int | None = None
 
@@ -94,69 +113,86 @@ class Stopwatch:
     """The events, the gate and the memory that flushes the L2 cache; used for many jobs."""
 
     def __init__(self, device: GpuDevice, clocks: Clocks) -> None:
-        self._device = device
         self._stream = device.stream
         self._clocks = clocks
-        self._events = [(_event(), _event()) for _ in range(_MOST_IN_A_BATCH)]
         self._gate = _Gate(device.stream)
+        self._events = [
+            [(_event(), _event()) for _ in range(_MOST_IN_A_BATCH)] for _ in range(_MOST_BATCHES)
+        ]
+        self._turn = 0
         self._flush_bytes = 2 * device.l2_bytes // 4 * 4
         self._flushed: int | None = None
 
     def time(self, work: Work, order: TimingOrder) -> dict[str, Any]:
         """Return the `timing` of an answer. Raises CudaError.
 
-        Repeats until the mean is known well or `max_ms` is over, but never fewer than three times.
+        Repeats until the median is known well or `max_ms` is over, but never fewer than three
+        times.
         """
-        self._batch(work, order, min(1, order.warmup_repeats))
-        per_repeat_ms = self._warm_up(work, order)
-        taken = _Taken()
-        started = time.monotonic()
-        while (count := _next_count(taken.samples_us, order, started, per_repeat_ms)) > 0:
-            taken.samples_us += self._batch(work, order, count)
-            taken.throttled |= self._clocks.reasons()
-            taken.clock_mhz = self._clocks.mhz()
+        seen = _Seen()
+        plan = Plan(order)
+        self._finish(self._queue(work, order, 1, is_timed=False), work, plan, seen)
+        plan.begin(most=max(1, min(_MOST_IN_A_BATCH, _MOST_QUEUED // _operations(work))))
+        under_way: deque[_Batch] = deque()
+        most_batches = _MOST_BATCHES if work.ready is None else 1
+        while (count := plan.next_count()) > 0 or under_way:
+            if count > 0 and len(under_way) < most_batches:
+                under_way.append(self._next(work, plan, count))
+            else:
+                self._finish(under_way.popleft(), work, plan, seen)
         return {
-            **summarise(taken.samples_us).to_dict(),
-            "clock_mhz": taken.clock_mhz,
-            "throttled": sorted(taken.throttled),
-            "samples_us": [round(one, 3) for one in taken.samples_us] if order.samples else None,
+            **summarise(plan.samples_us).to_dict(),
+            "clock_mhz": seen.clock_mhz,
+            "throttled": sorted(seen.throttled),
+            "samples_us": [round(one, 3) for one in plan.samples_us] if order.samples else None,
         }
 
-    def _warm_up(self, work: Work, order: TimingOrder) -> float:
-        """Run untimed; return the milliseconds that one repeat takes, all around it included."""
-        left, budget_ms = order.warmup_repeats - 1, order.max_ms / 4
-        started = time.monotonic()
-        done = 0
-        while done < max(1, left):
-            count = min(_FIRST_BATCH, max(1, left) - done)
-            self._batch(work, order, count)
-            done += count
-            if _spent_ms(started) > budget_ms:
-                break
-        return _spent_ms(started) / done
+    def _next(self, work: Work, plan: Plan, count: int) -> _Batch:
+        is_timed = not plan.is_warming_up
+        if is_timed and work.ready is not None:
+            with plan.paused():
+                count = work.ready(count)
+        plan.queue(count)
+        return self._queue(work, plan.order, count, is_timed=is_timed)
 
-    def _batch(self, work: Work, order: TimingOrder, count: int) -> list[float]:
-        """Return the times of `count` runs in microseconds."""
-        operations = work.operations + 4
-        count = min(count, _MOST_IN_A_BATCH, max(1, _MOST_QUEUED // operations))
-        gated = count * operations <= _MOST_QUEUED
+    def _queue(self, work: Work, order: TimingOrder, count: int, *, is_timed: bool) -> _Batch:
+        """Queue so many runs, all of them before the first may begin."""
+        self._turn = (self._turn + 1) % _MOST_BATCHES
+        batch = _Batch(self._events[self._turn][:count], is_timed)
+        record, stream, recording = cu.cuEventRecord, self._stream, "recording an event"
+        gated = count * _operations(work) <= _MOST_QUEUED
         if gated:
             self._gate.close()
         try:
-            for start, end in self._events[:count]:
+            for start, end in batch.events:
                 work.restore()
                 if order.flush_l2:
                     self._flush()
-                check(cu.cuEventRecord(start, self._stream), "recording an event")
+                check(record(start, stream), recording)
                 work.launch()
-                check(cu.cuEventRecord(end, self._stream), "recording an event")
+                check(record(end, stream), recording)
+                if work.inspect is not None:
+                    work.inspect()
         finally:
-            self._gate.open()
-        check(cu.cuStreamSynchronize(self._stream), "waiting for the timed runs")
-        return [
-            float(check(cu.cuEventElapsedTime(start, end), "reading a time")) * 1000
-            for start, end in self._events[:count]
-        ]
+            if gated:
+                self._gate.open()
+        return batch
+
+    def _finish(self, batch: _Batch, work: Work, plan: Plan, seen: _Seen) -> None:
+        """Wait for a batch, and note its times."""
+        seen.throttled |= self._clocks.reasons()
+        seen.clock_mhz = self._clocks.mhz()
+        (first, _), (_, last) = batch.events[0], batch.events[-1]
+        check(cu.cuEventSynchronize(last), "waiting for the timed runs")
+        if not batch.is_timed:
+            plan.warmed_up(len(batch.events), _elapsed_ms(first, last))
+            return
+        times_us = [_elapsed_ms(start, end) * 1000 for start, end in batch.events]
+        plan.timed(times_us, _elapsed_ms(first, last))
+        if work.ready is not None and work.done is not None:
+            check(cu.cuStreamSynchronize(self._stream), "waiting for the timed runs")
+            with plan.paused():
+                work.done(len(batch.events))
 
     def _flush(self) -> None:
         if self._flushed is None:
@@ -166,8 +202,17 @@ class Stopwatch:
         check(result, "flushing the L2 cache")
 
 
+def _operations(work: Work) -> int:
+    """Return how much of a stream's queue one repeat takes."""
+    return work.operations + 4
+
+
+def _elapsed_ms(start: Any, end: Any) -> float:
+    return float(check(cu.cuEventElapsedTime(start, end), "reading a time"))
+
+
 class _Gate:
-    """A word in host memory; while it is closed, the stream does not go on."""
+    """A number in host memory: the stream does not go on before it is as large as it waits for."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -175,38 +220,22 @@ class _Gate:
         host = int(check(cu.cuMemHostAlloc(4, flags), "allocating host memory"))
         self._address = check(cu.cuMemHostGetDevicePointer(host, 0), "mapping host memory")
         self._word = ctypes.c_uint32.from_address(host)
-        self._word.value = 1
+        self._word.value = 0
 
     def close(self) -> None:
         """Hold all work that is queued from now on."""
-        self._word.value = 0
-        flag = int(cu.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ)
-        check(cu.cuStreamWaitValue32(self._stream, self._address, 1, flag), "closing the gate")
+        flag = int(cu.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_GEQ)
+        result = cu.cuStreamWaitValue32(self._stream, self._address, self._next, flag)
+        check(result, "closing the gate")
 
     def open(self) -> None:
         """Let the work go on."""
-        self._word.value = 1
+        self._word.value = self._next
+
+    @property
+    def _next(self) -> int:
+        return (self._word.value + 1) % (1 << 32)
 
 
 def _event() -> Any:
     return check(cu.cuEventCreate(int(cu.CUevent_flags.CU_EVENT_DEFAULT)), "making an event")
-
-
-def _spent_ms(started: float) -> float:
-    return (time.monotonic() - started) * 1000
-
-
-def _next_count(
-    samples_us: list[float], order: TimingOrder, started: float, per_repeat_ms: float
-) -> int:
-    """Return how many runs to time next; 0 when it is enough."""
-    have = len(samples_us)
-    if have >= _MOST_SAMPLES:
-        return 0
-    left_ms = order.max_ms - _spent_ms(started)
-    if left_ms <= 0:
-        return max(0, _FEWEST_SAMPLES - have)
-    if have >= order.min_repeats and relative_error(samples_us) <= ENOUGH_RELATIVE_ERROR:
-        return 0
-    affordable = max(1, int(left_ms / max(per_repeat_ms, 0.001)))
-    return min(affordable, _MOST_IN_A_BATCH, max(order.min_repeats - have, _FIRST_BATCH))

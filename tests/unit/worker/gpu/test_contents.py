@@ -5,7 +5,7 @@ import pytest
 
 from compiler.abi import abi_of
 from compiler.target import Target
-from worker.gpu.launcher.contents import Contents, digest
+from worker.gpu.launcher.contents import Contents
 from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.launcher.launcher_order import LauncherOrder
 
@@ -29,7 +29,7 @@ def buffer(shape, strides, offset=0, allocation=0, output=True, dtype="fp32"):
 def test_memory_to_be_poisoned_takes_none_on_the_host():
     contents = Contents(job(("a0", buffer([6], [1])), sizes=(10**12,)))
 
-    assert contents.initial == [None]
+    assert contents.initial(0) is None
     assert contents.sizes_bytes == [4 * 10**12]
 
 
@@ -38,8 +38,7 @@ def test_inputs_are_made_from_their_recipe():
         job(("a0", buffer([6], [1], output=False)), inits=({"kind": "arange"},), outputs=(False,))
     )
 
-    assert contents.initial[0] is not None
-    assert contents.initial[0].view(np.float32).tolist() == [0, 1, 2, 3, 4, 5]
+    assert contents.initial(0).view(np.float32).tolist() == [0, 1, 2, 3, 4, 5]
     assert contents.written == set()
 
 
@@ -96,6 +95,22 @@ def test_an_unknown_type_is_refused():
         Contents(job(("a0", buffer([6], [1])), dtype="fp4"))
 
 
-def test_digests_tell_outputs_apart():
-    assert digest(b"abc") == digest(b"abc")
-    assert digest(b"ab") != digest(b"ba")
+def test_what_starts_alike_is_kept_under_one_key():
+    def key(init, strides=(1,), sizes=(6,), dtype="fp32"):
+        argument = ("a0", buffer([3], list(strides), dtype=dtype))
+        return Contents(job(argument, sizes=sizes, inits=(init,), dtype=dtype)).keys[0]
+
+    ones = key({"kind": "ones"})
+
+    assert ones == key({"kind": "ones"})
+    others = [key({"kind": "zeros"}), key({"kind": "ones"}, [2]), key({"kind": "ones"}, sizes=(7,)),
+              key({"kind": "ones"}, dtype="i32")]  # fmt: skip
+    assert len({ones, *others}) == 5
+
+
+def test_poison_and_uploads_without_a_digest_are_not_kept():
+    named = {"kind": "tensor", "digest": "sha256:" + 64 * "a"}
+
+    assert Contents(job(inits=(None,))).keys == [None]
+    assert Contents(job(inits=({"kind": "tensor", "digest": "sha256:0"},))).keys == [None]
+    assert Contents(job(inits=(named,))).keys != [None]

@@ -1,0 +1,290 @@
+"""A stand-in for cuda.bindings on a machine without a GPU: its "GPU memory" is the host's.
+
+Work is done when it is queued, kernels are functions of Python, and every access is checked against
+what is mapped, and how. It says nothing of times, and nothing of what a real driver would do.
+"""
+# ruff: noqa: N802, N815 - the names are the driver's
+
+import ctypes
+import itertools
+import mmap
+import sys
+from enum import IntEnum
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+
+PURE = {"contents", "fault", "kernel_parameters", "launcher", "launcher_order", "launcher_walls",
+        "result_channel", "statistics", "timing_plan"}  # fmt: skip
+PAGE = 2 << 20
+MASK = (1 << 64) - 1
+
+
+class CUresult(IntEnum):
+    CUDA_SUCCESS = 0
+    CUDA_ERROR_INVALID_VALUE = 1
+    CUDA_ERROR_OUT_OF_MEMORY = 2
+    CUDA_ERROR_ILLEGAL_ADDRESS = 700
+
+
+OK = (CUresult.CUDA_SUCCESS,)
+
+
+class Name(str):
+    """A member of an enumeration."""
+
+    __slots__ = ()
+
+    def __int__(self):
+        return 0
+
+
+class Anything:
+    """A structure or an enumeration of which only names matter here."""
+
+    def __getattr__(self, name):
+        if name.startswith("CU"):
+            return Name(name)
+        self.__dict__[name] = Anything()
+        return self.__dict__[name]
+
+    def __int__(self):
+        return 0
+
+
+class FakeDriver(ModuleType):
+    """The driver's calls, as far as launchers make them. `kernels` are by entry name."""
+
+    def __init__(self, kernels, free_bytes=1 << 30):
+        super().__init__("driver")
+        self.kernels = {b"check_memory": check_memory, **kernels}
+        self.free_bytes = free_bytes
+        self.calls = []
+        self.runs = 0
+        self.writable, self.readable = {}, {}
+        self._reserved, self._host = {}, []
+        self._error = None
+        self._now = itertools.count()
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name[:3] == "cu_" or name.startswith("CU_"):
+            return 0
+        return Anything() if name.endswith(("_flags", "Type", "attribute", "ID")) else Anything
+
+    # what is mapped where
+
+    def cuMemCreate(self, size, _prop, _flags):
+        if size > self.free_bytes:
+            return CUresult.CUDA_ERROR_OUT_OF_MEMORY, None
+        self.free_bytes -= size
+        return *OK, SimpleNamespace(size=size)
+
+    def cuMemRelease(self, handle):
+        self.free_bytes += handle.size
+        return OK
+
+    def cuMemAddressReserve(self, size, align, _hint, _flags):
+        room = mmap.mmap(-1, size + align)
+        start = -(-ctypes.addressof(ctypes.c_char.from_buffer(room)) // align) * align
+        self._reserved[start] = room
+        return *OK, start
+
+    def cuMemAddressFree(self, start, _size):
+        del self._reserved[start]
+        return OK
+
+    def cuMemMap(self, start, size, _offset, _handle, _flags):
+        ctypes.memset(start, 0, size)
+        return OK
+
+    def cuMemSetAccess(self, start, size, described, _count):
+        self.writable.pop(start, None)
+        self.readable[start] = size
+        if described[0].flags.endswith("READWRITE"):
+            self.writable[start] = size
+        return OK
+
+    def cuMemUnmap(self, start, _size):
+        self.readable.pop(start)
+        self.writable.pop(start, None)
+        return OK
+
+    def cuMemAlloc(self, size):
+        _, start = self.cuMemAddressReserve(size, 256, 0, 0)
+        self.readable[start] = self.writable[start] = size
+        return *OK, start
+
+    def cuMemHostAlloc(self, size, _flags):
+        self._host.append(ctypes.create_string_buffer(size))
+        return *OK, ctypes.addressof(self._host[-1])
+
+    def cuMemHostGetDevicePointer(self, host, _flags):
+        return *OK, host
+
+    def cuMemGetInfo(self):
+        return *OK, self.free_bytes, 1 << 30
+
+    # work
+
+    def _may(self, ranges, start, size):
+        return any(at <= start and start + size <= at + length for at, length in ranges.items())
+
+    def cuMemsetD8Async(self, start, byte, size, _stream):
+        self.calls.append(("memset", start, size))
+        if not self._may(self.writable, start, size):
+            return (CUresult.CUDA_ERROR_INVALID_VALUE,)
+        ctypes.memset(start, byte, size)
+        return OK
+
+    def cuMemsetD32Async(self, start, word, count, stream):
+        return self.cuMemsetD8Async(start, word & 255, 4 * count, stream)
+
+    def cuMemcpyHtoDAsync(self, target, source, size, _stream):
+        self.calls.append(("upload", target, size))
+        return self._copy(target, source, size, self._may(self.writable, target, size))
+
+    def cuMemcpyDtoHAsync(self, target, source, size, _stream):
+        self.calls.append(("read", source, size))
+        return self._copy(target, source, size, self._may(self.readable, source, size))
+
+    def cuMemcpyDtoDAsync(self, target, source, size, _stream):
+        self.calls.append(("copy", target, size))
+        may = self._may(self.writable, target, size) and self._may(self.readable, source, size)
+        return self._copy(target, source, size, may)
+
+    def _copy(self, target, source, size, may):
+        if not may:
+            return (CUresult.CUDA_ERROR_INVALID_VALUE,)
+        ctypes.memmove(target, source, size)
+        return OK
+
+    def cuModuleLoadData(self, cubin):
+        return *OK, cubin
+
+    def cuModuleGetFunction(self, _module, name):
+        return *OK, self.kernels[name]
+
+    def cuFuncGetAttribute(self, attribute, _function):
+        return *OK, 1024 if attribute.endswith("MAX_THREADS_PER_BLOCK") else 0
+
+    def cuLaunchKernel(self, function, x, y, z, *rest):
+        return self._launch(function, rest[5], (x, y, z))
+
+    def cuLaunchKernelEx(self, config, function, parameters, _extra):
+        self.runs += 1
+        grid = (config.gridDimX, config.gridDimY, config.gridDimZ)
+        return self._launch(function, parameters, grid)
+
+    def _launch(self, function, parameters, grid):
+        pointers = ctypes.cast(parameters, ctypes.POINTER(ctypes.c_void_p))
+        try:
+            function(self, pointers, grid)
+        except MemoryError:
+            self._error = CUresult.CUDA_ERROR_ILLEGAL_ADDRESS
+        return OK
+
+    def memory(self, start, size, *, write=False):
+        """Return bytes of the GPU for a kernel. Raises MemoryError where there are none."""
+        if not self._may(self.writable if write else self.readable, start, size):
+            raise MemoryError
+        return np.frombuffer((ctypes.c_uint8 * size).from_address(start), np.uint8)
+
+    def cuStreamSynchronize(self, _stream):
+        return (self._error,) if self._error else OK
+
+    cuEventSynchronize = cuStreamSynchronize
+
+    def cuEventCreate(self, _flags):
+        return *OK, SimpleNamespace(at=0)
+
+    def cuEventRecord(self, event, _stream):
+        event.at = next(self._now)
+        return OK
+
+    def cuEventElapsedTime(self, start, end):
+        return *OK, (end.at - start.at) / 100
+
+    def cuGetErrorName(self, status):
+        return *OK, status.name.encode()
+
+    def cuGetErrorString(self, status):
+        return *OK, status.name.lower().encode()
+
+    def _nothing(self, *_):
+        return OK
+
+    cuModuleUnload = cuFuncSetAttribute = cuFuncSetCacheConfig = _nothing
+    cuStreamWaitValue32 = _nothing
+
+
+def pointer(pointers, index, kind=ctypes.c_uint64):
+    """Return one parameter of a kernel."""
+    return kind.from_address(pointers[index]).value
+
+
+def check_memory(gpu, pointers, grid):
+    """Answer as the kernel of memory_checks.py does, 16 bytes after another."""
+    answers = pointer(pointers, 0)
+    for row in range(grid[1]):
+        entry = (ctypes.c_uint64 * 6).from_address(pointers[1] + 48 * row)
+        start, size, mode, pattern, low, high = entry
+        found = answer(gpu.memory(start, size), mode, pattern, low, high) if size else 0
+        place = gpu.memory(answers + 8 * row, 8, write=True).view(np.uint64)
+        place += np.uint64(found)
+
+
+def answer(content, mode, pattern, low, high):
+    """Return what the kernel counts, or its digest, of bytes."""
+    missing = {0: 0, 1: pattern, 2: ~pattern & MASK}[mode].to_bytes(8, "little")
+    filling = np.frombuffer(missing * 2, np.uint8)[content.size % 16 or 16 :]
+    words = np.concatenate([content, filling]).view(np.uint64)
+    with np.errstate(over="ignore"):
+        if mode == 0:
+            return digest(words, pattern)
+        found = words ^ np.uint64(pattern)
+        if mode == 2:
+            found = (found - np.uint64(low)) & ~found & np.uint64(high)
+    return int(found.reshape(-1, 2).any(axis=1).sum())
+
+
+def digest(words, key):
+    steps = np.arange(words.size, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = words ^ (steps + np.uint64(key))
+    for _ in range(2):
+        mixed ^= mixed >> np.uint64(32)
+        mixed *= np.uint64(0xD6E8FEB86659FD93)
+    mixed ^= mixed >> np.uint64(32)
+    return int(mixed.sum(dtype=np.uint64))
+
+
+class NvmlError(Exception):
+    """There is no NVML."""
+
+
+def install(monkeypatch, kernels, **settings):
+    """Put the stand-in where launchers import CUDA from; return it."""
+    driver = FakeDriver(kernels, **settings)
+    driver.CUresult = CUresult
+    driver.cuuint64_t = driver.cuuint32_t = int
+    nvml = ModuleType("nvml")
+    nvml.NvmlError = NvmlError
+
+    def refuse():
+        raise NvmlError
+
+    nvml.init_v2 = refuse
+    package = "worker.gpu.launcher."
+    for name in [name for name in sys.modules if name.startswith(package)]:
+        if name.removeprefix(package) not in PURE:  # it has, or imports, the driver before this one
+            monkeypatch.delitem(sys.modules, name)
+    bindings = ModuleType("cuda.bindings")
+    bindings.driver, bindings.nvml = driver, nvml
+    cuda = ModuleType("cuda")
+    cuda.bindings = bindings
+    named = {"cuda": cuda, "cuda.bindings": bindings, "cuda.bindings.driver": driver,
+             "cuda.bindings.nvml": nvml}  # fmt: skip
+    for name, module in named.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    return driver

@@ -1,0 +1,131 @@
+"""First contents of buffers, made once and kept for the launches that follow.
+
+A launcher serves one caller, so nothing that is kept here is another one's. On the GPU a content
+lies in memory of its own, read-only from when it is complete: no kernel can change what the next
+launch starts with. Imported in launchers only.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from worker.gpu.launcher.contents import Bytes, Contents
+from worker.gpu.launcher.device import CudaError, GpuDevice
+from worker.gpu.launcher.fault import GpuFault, fault_of
+from worker.gpu.launcher.guarded_memory import GuardedMemory, Mapping, protect, unmap
+from worker.gpu.launcher.memory_checks import MemoryChecks
+
+_MOST_GPU_BYTES = 4 << 30
+_PART_OF_GPU = 16
+_HOST_BYTES = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBudget:
+    """How much of both memories a launcher may keep contents in."""
+
+    gpu_bytes: int
+    host_bytes: int = _HOST_BYTES
+    """For contents that are too large for the GPU's budget."""
+
+    @classmethod
+    def of(cls, device: GpuDevice) -> "KeptBudget":
+        """Return what is kept where nobody says: a sixteenth of the GPU's memory, 4 GiB at most.
+
+        There are several launchers to a GPU.
+        """
+        return cls(min(_MOST_GPU_BYTES, device.memory_bytes // _PART_OF_GPU))
+
+
+@dataclass(frozen=True, slots=True)
+class FirstContent:
+    """What one allocation starts with, on the GPU at `address`, or on the host as `content`."""
+
+    size_bytes: int
+    address: int | None = None
+    digest: int | None = None
+    """Of the bytes at `address`."""
+    content: Bytes | None = None
+
+
+class KeptInputs:
+    """The contents that are kept, each under its key, the longest unused to go first."""
+
+    def __init__(
+        self, device: GpuDevice, memory: GuardedMemory, checks: MemoryChecks, budget: KeptBudget
+    ) -> None:
+        self._device = device
+        self._memory = memory
+        self._checks = checks
+        self._budget = budget
+        self._on_gpu: OrderedDict[str, tuple[Mapping, FirstContent]] = OrderedDict()
+        self._on_host: OrderedDict[str, Bytes] = OrderedDict()
+        self._used: set[str] = set()
+        memory.relieve = self._give_up
+
+    def contents_of(self, contents: Contents) -> list[FirstContent | None]:
+        """Return what each allocation of a job starts with; None for the poison.
+
+        Valid until the next call. Raises CudaError, JobFailed.
+        """
+        self._used = {key for key in contents.keys if key is not None}
+        found = [self._content_of(contents, index) for index in range(len(contents.keys))]
+        self._shrink(self._budget.gpu_bytes)
+        return found
+
+    def hold(self, content: Bytes) -> tuple[Mapping, FirstContent]:
+        """Return `content` in read-only memory of the GPU; `unmap` ends it. Raises CudaError."""
+        mapping = self._memory.map(content.nbytes)
+        try:
+            self._memory.write(mapping.start, content)
+            (digest,) = self._checks.ask([self._checks.digest_of(mapping.start, content.nbytes)])
+            protect(self._device, mapping)
+        except BaseException:
+            unmap(mapping)
+            raise
+        return mapping, FirstContent(content.nbytes, mapping.start, digest)
+
+    def _content_of(self, contents: Contents, index: int) -> FirstContent | None:
+        key, size_bytes = contents.keys[index], contents.sizes_bytes[index]
+        if contents.is_poisoned(index):
+            return None
+        if key is not None and key in self._on_gpu:
+            self._on_gpu.move_to_end(key)
+            return self._on_gpu[key][1]
+        made = self._made(contents, index, key)
+        if key is None or not 0 < size_bytes <= self._budget.gpu_bytes:
+            return FirstContent(size_bytes, content=made)
+        self._shrink(self._budget.gpu_bytes - size_bytes)
+        try:
+            self._on_gpu[key] = self.hold(made)
+        except CudaError as error:
+            if fault_of(error.name) is not GpuFault.OUT_OF_MEMORY:
+                raise
+            return FirstContent(size_bytes, content=made)  # then there may be room for it once
+        return self._on_gpu[key][1]
+
+    def _made(self, contents: Contents, index: int, key: str | None) -> Bytes:
+        """Make the bytes, or take them from those of the host."""
+        if key is not None and key in self._on_host:
+            self._on_host.move_to_end(key)
+            return self._on_host[key]
+        made = contents.initial(index)
+        assert made is not None
+        if key is not None and self._budget.gpu_bytes < made.nbytes <= self._budget.host_bytes:
+            self._on_host[key] = made
+            while sum(one.nbytes for one in self._on_host.values()) > self._budget.host_bytes:
+                self._on_host.popitem(last=False)
+        return made
+
+    def _shrink(self, most_bytes: int) -> None:
+        """Let contents go that this job does not use, until no more than `most_bytes` are kept."""
+        kept = sum(mapping.size_bytes for mapping, _ in self._on_gpu.values())
+        for key in [one for one in self._on_gpu if one not in self._used]:
+            if kept <= most_bytes:
+                return
+            mapping, _ = self._on_gpu.pop(key)
+            kept -= mapping.size_bytes
+            self._memory.wait()  # for copies of it that may be under way
+            unmap(mapping)
+
+    def _give_up(self) -> None:
+        self._shrink(0)
