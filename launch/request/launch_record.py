@@ -101,6 +101,11 @@ class Timing(Record):
     """Times of one kernel in microseconds, over `repeats` timed runs."""
 
     median_us: float
+    interval_us: tuple[float, float] | None = Field(
+        default=None,
+        description="around the median: another run of the same has its median within it in 19 of "
+        "20 tries",
+    )
     mean_us: float
     min_us: float
     p20_us: float

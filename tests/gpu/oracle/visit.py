@@ -167,10 +167,11 @@ def performer() -> Any:
         )  # fmt: skip
         outputs: dict[str, bytearray] = {}
 
-        def send(header: dict[str, Any], body: bytes) -> None:
+        def send(header: dict[str, Any], body: Any) -> None:
             kind, _, name = header["stage"].partition(":")
             if kind == "output":
-                outputs.setdefault(name, bytearray()).extend(body)
+                content = body if isinstance(body, bytes) else body.content.tobytes()
+                outputs.setdefault(name, bytearray()).extend(content)
 
         try:
             done = DeviceRun(context, order, send).perform()
