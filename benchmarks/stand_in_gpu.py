@@ -81,7 +81,9 @@ def _outputs(entry: str, order: frame.Frame) -> dict[str, bytes]:
     shapes = {name: item.get("shape") for name, item in order.header["arguments"].items()}
     of = {one.name: one.memory.reshape(shapes[one.name]) for one in memory}
     if entry.startswith("matmul"):
-        return {"c_ptr": (of["a_ptr"].astype("f4") @ of["b_ptr"].astype("f4")).tobytes()}
+        return {
+            "c_ptr": (of["a_ptr"].astype("f4") @ of["b_ptr"].astype("f4")).astype("f2").tobytes()
+        }
     return {"output_ptr": np.asarray(of["x_ptr"] + of["y_ptr"]).tobytes()}
 
 

@@ -1,0 +1,67 @@
+"""CPU time and memory of the processes of a tritond, by what they are (from /proc)."""
+
+import os
+from collections import Counter
+from pathlib import Path
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_KINDS = (
+    ("launcher", "launcher"),
+    ("zygote", "children"),
+    ("stand_in_gpu", "worker"),
+    ("-m\0worker", "worker"),
+    ("-m\0service\0", "service"),
+    ("valkey", "valkey"),
+)
+"""What the command line of each kind holds, the first that fits."""
+
+
+def cpu_ms(root: int) -> Counter[str]:
+    """Return what the processes below `root` have used, in milliseconds of CPU time."""
+    used: Counter[str] = Counter()
+    for pid, kind in _below(root):
+        fields = _stat(pid)
+        if fields:
+            used[kind] += 1000 * (int(fields[11]) + int(fields[12])) // _TICKS_PER_S
+    return used
+
+
+def resident_bytes(root: int) -> Counter[str]:
+    """Return the memory of the processes below `root`, pages that they share counted in each."""
+    held: Counter[str] = Counter()
+    for pid, kind in _below(root):
+        fields = _stat(pid)
+        if fields:
+            held[kind] += int(fields[21]) * _PAGE_BYTES
+    return held
+
+
+def _below(root: int) -> list[tuple[int, str]]:
+    """Return the descendants of a process that are there now, with what each is."""
+    found: list[tuple[int, str]] = []
+    for pid in _children(root):
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace") + "\0"
+        except OSError:
+            continue  # it has ended meanwhile
+        kind = next((kind for part, kind in _KINDS if part in command), "other")
+        found += [(pid, kind), *_below(pid)]
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += map(int, listed.read_text().split())
+        except OSError:
+            continue
+    return found
+
+
+def _stat(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
