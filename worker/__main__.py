@@ -15,6 +15,7 @@ from worker.code_digest import ROOT
 from worker.compile_worker import CompileWorker
 from worker.launch.launch_children import ENVIRONMENT, TORCH_ENVIRONMENT, Children, is_torch_here
 from worker.pool.child_outcome import Caps
+from worker.pool.idle_time import IdleTime
 from worker.pool.pool import Outdated, Pool
 from worker.pool.sandbox_report import SandboxReport, ToolchainContext, self_test
 from worker.pool.zygote_client import ZygoteError, ZygoteToolchain
@@ -55,11 +56,11 @@ async def serve(settings: WorkerSettings) -> None:
         cgroup=group if isinstance(group, Cgroup) else None,
         limits={"back": limits["back"]},
     )
-    outdated = _Outdated(stopped)
-    children = _children(replace(compiling, limits=limits), settings, outdated)
+    outdated, idle = _Outdated(stopped), IdleTime()
+    children = _children(replace(compiling, limits=limits), settings, outdated, idle)
     others = [replace(compiling, python=python) for python in settings.other_pythons]
-    first = _pool(compiling, settings.slots, outdated)
-    pools = [first, *(_pool(other, 1, outdated) for other in others)]
+    first = _pool(compiling, settings.slots, outdated, idle)
+    pools = [first, *(_pool(other, 1, outdated, idle) for other in others)]
     try:
         await asyncio.gather(*(pool.start() for pool in [*pools, *children.pools]))
         branches = [await _branch(pool, group, unsafe=unsafe) for pool in pools]
@@ -85,13 +86,13 @@ class _Outdated:
         self.stopped.set()
 
 
-def _pool(toolchain: ZygoteToolchain, spares: int, outdated: _Outdated) -> Pool:
+def _pool(toolchain: ZygoteToolchain, spares: int, outdated: _Outdated, idle: IdleTime) -> Pool:
     wanted = dict.fromkeys(("cut", "front", "back"), spares)
-    return Pool(toolchain, spares=wanted, on_outdated=outdated)
+    return Pool(toolchain, spares=wanted, on_outdated=outdated, idle=idle)
 
 
 def _children(
-    toolchain: ZygoteToolchain, settings: WorkerSettings, outdated: _Outdated
+    toolchain: ZygoteToolchain, settings: WorkerSettings, outdated: _Outdated, idle: IdleTime
 ) -> Children:
     # expected float64 is twice an output
     caps = Caps(result_bytes=2 * MAX_OUTPUT_BYTES + (32 << 20))
@@ -102,8 +103,8 @@ def _children(
     # a launch runs its kernel and its reference at once
     spares = dict.fromkeys(("cut", "front", "back"), settings.slots)
     return Children(
-        kernels=Pool(kernels, spares=spares, caps=caps, on_outdated=outdated),
-        torch=Pool(torch, spares={"front": 1}, caps=caps, on_outdated=outdated)
+        kernels=Pool(kernels, spares=spares, caps=caps, on_outdated=outdated, idle=idle),
+        torch=Pool(torch, spares={"front": 1}, caps=caps, on_outdated=outdated, idle=idle)
         if is_torch_here()
         else None,
         batch_elements=settings.batch_elements,

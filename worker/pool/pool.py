@@ -16,6 +16,7 @@ from worker.pauses import Pauses
 from worker.pool.child_outcome import KEPT_TASKS, PATIENCE_S, Caps, ChildOutcome, Ending, ended_well
 from worker.pool.child_process import ChildProcess, Job, MoreTime, OnStage
 from worker.pool.held_child import HeldChild
+from worker.pool.idle_time import IdleTime
 from worker.pool.shared_bytes import Body, SharedBytes, SharedParts
 from worker.pool.spares import Spares
 from worker.pool.zygote_client import ZygoteClient, ZygoteError, ZygoteToolchain
@@ -81,15 +82,18 @@ class Pool:
         spares: Mapping[str, int] | None = None,
         caps: Caps | None = None,
         on_outdated: Callable[[], None] = lambda: None,
+        idle: IdleTime | None = None,
     ) -> None:
         """Take `spares`, how many children of each profile wait for jobs (default: one each).
 
-        `on_outdated` is called when another zygote would run other code than this process.
+        `on_outdated` is called when another zygote would run other code than this process; `idle`
+        is shared with the other pools of this process.
         """
         self._toolchain = toolchain
         self._wanted = dict.fromkeys(PROFILES, 1) if spares is None else dict(spares)
         self._caps = caps or Caps()
         self._on_outdated = on_outdated
+        self._idle = idle or IdleTime()
         self._zygote: ZygoteClient | None = None
         self._spares: Spares | None = None
         self._up = asyncio.Event()
@@ -123,7 +127,7 @@ class Pool:
             await zygote.close()
             raise Outdated
         self._zygote = zygote
-        self._spares = Spares(self._wanted, zygote.order)
+        self._spares = Spares(self._wanted, zygote.order, self._idle)
         self._up.set()
         for profile in self._wanted:
             self._spares.refill(profile)

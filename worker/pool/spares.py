@@ -1,4 +1,4 @@
-"""The children that wait for jobs: how many, which is next, when they may prepare in idle time."""
+"""The children that wait for jobs: how many, and which is next."""
 
 import asyncio
 import logging
@@ -11,12 +11,10 @@ from typing import Protocol
 from worker.pauses import Pauses
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.child_process import ChildProcess
+from worker.pool.idle_time import IdleTime
 
-_QUIET_S = 0.03
-"""How long no job must have run before waiting children prepare.
-
-Preparing costs CPU time that jobs could use.
-"""
+_A_MOMENT_S = 0.03
+"""In which the answer to a job may follow that needs no child."""
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 
@@ -37,19 +35,18 @@ class Spares:
     Whoever takes one gets a child that has no job yet; only those that are kept are given back.
     """
 
-    def __init__(self, wanted: Mapping[str, int], order: OrderChild) -> None:
+    def __init__(self, wanted: Mapping[str, int], order: OrderChild, idle: IdleTime) -> None:
         self._wanted = wanted
         self._order = order
+        self._idle = idle
         self._waiting: dict[str, list[ChildProcess]] = {profile: [] for profile in wanted}
         self._lent: Counter[str] = Counter()
         """By profile, children that will be given back."""
         self._loop = asyncio.get_running_loop()
         self._pauses = Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         self._processors = len(os.sched_getaffinity(0))
-        self._running = 0
-        self._preparing: ChildProcess | None = None
-        self._timer: asyncio.TimerHandle | None = None
         self._closed = False
+        idle.join(self._next_to_prepare)
 
     def take(self, profile: str, *, keep: bool = False, fresh: bool = True) -> ChildProcess:
         """Return the child that would be quickest to begin, or a newly ordered one.
@@ -75,8 +72,7 @@ class Spares:
 
     def count_job(self) -> None:
         """Count a job that begins, in a child from here or in one that a session holds."""
-        self._running += 1
-        self._cancel_timer()
+        self._idle.begin_job()
 
     def give_back(self, child: ChildProcess) -> bool:
         """Let a child whose job ended well wait for others of its kind; return whether it may."""
@@ -91,18 +87,18 @@ class Spares:
 
     def start_job(self, profile: str) -> None:
         """Replace the child that was taken now, if that keeps no job from a processor."""
-        if self._running < self._processors - 1:
+        if self._idle.jobs < self._processors - 1:
             self.refill(profile)
 
     def end_job(self, profile: str, *, keep: bool, well: bool) -> None:
-        """Count one job less; when none is left, waiting children prepare a moment later."""
-        self._running -= 1
+        """Count one job less."""
+        self._idle.end_job()
         self._lent[profile] -= keep
         if well:
             self._pauses.reset()
         if self._waiting.get(profile):
             # a fork takes as long as all that may follow, such as an answer from the cache
-            self._loop.call_later(_QUIET_S, self.refill, profile)
+            self._loop.call_later(_A_MOMENT_S, self.refill, profile)
         else:
             self.refill(profile)
 
@@ -112,7 +108,7 @@ class Spares:
         wanted = self._wanted.get(profile, 0) - self._lent[profile]
         while not self._closed and len(waiting) < wanted:
             self._wait(self._order(profile))
-        self._prepare_soon()
+        self._idle.prepare_soon()
 
     def _wait(self, child: ChildProcess) -> None:
         self._waiting[child.profile].append(child)
@@ -121,39 +117,19 @@ class Spares:
     def close(self) -> None:
         """Forget all; nothing is ordered any more."""
         self._closed = True
-        self._cancel_timer()
+        self._idle.leave(self._next_to_prepare)
         self._waiting.clear()
 
     def _replace(self, child: ChildProcess, outcome: asyncio.Future[ChildOutcome]) -> None:
         """Replace a child that ended before it had a job, each time later."""
         waiting = self._waiting.get(child.profile, [])
-        if self._preparing is child:
-            self._preparing = None
+        self._idle.forget(child)
         if child not in waiting:
             return
         waiting.remove(child)
         _log.warning("a waiting %s child ended: %s", child.profile, outcome.result().detail)
         self._loop.call_later(self._pauses.next_s(), self.refill, child.profile)
 
-    def _prepare_soon(self) -> None:
-        if self._running == 0 and self._timer is None and not self._closed:
-            self._timer = self._loop.call_later(_QUIET_S, self._prepare_one)
-
-    def _prepare_one(self) -> None:
-        """Let one child prepare, then the next: never two at once, never beside a job."""
-        self._timer = None
-        if self._running or self._preparing is not None:
-            return
+    def _next_to_prepare(self) -> ChildProcess | None:
         waiting = [child for children in self._waiting.values() for child in children]
-        self._preparing = next((child for child in waiting if child.readiness == 1), None)
-        if self._preparing is not None:
-            self._preparing.touch(self._prepare_next)
-
-    def _prepare_next(self) -> None:
-        self._preparing = None
-        self._loop.call_soon(self._prepare_one)
-
-    def _cancel_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        return next((child for child in waiting if child.readiness == 1), None)

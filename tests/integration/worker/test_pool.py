@@ -16,6 +16,7 @@ from tests.waiting import comes_true
 from worker.code_digest import PACKAGES
 from worker.pool.child_outcome import Caps, Ending
 from worker.pool.child_process import ChildProcess
+from worker.pool.idle_time import IdleTime
 from worker.pool.pool import Outdated, Pool
 from worker.pool.zygote_client import ZygoteError, ZygoteToolchain
 from worker.sandbox.rlimits import ResourceLimits
@@ -123,6 +124,19 @@ async def test_children_do_not_prepare_while_jobs_run(prepared):
     prepared_beside_it = prepared.is_set()
     await comes_true(prepared.is_set)
     await pool.close()
+    assert outcome.ending is Ending.OK
+    assert not prepared_beside_it
+
+
+async def test_children_of_pools_that_share_idle_time_do_not_prepare_beside_a_job(prepared):
+    idle = IdleTime()
+    working = Pool(TOOLCHAIN, spares={}, idle=idle)
+    waiting = Pool(TOOLCHAIN, spares={"front": 1}, idle=idle)
+    await asyncio.gather(working.start(), waiting.start())
+    outcome = await run(working, "busy", seconds=0.5)
+    prepared_beside_it = prepared.is_set()
+    await comes_true(prepared.is_set)
+    await asyncio.gather(working.close(), waiting.close())
     assert outcome.ending is Ending.OK
     assert not prepared_beside_it
 
