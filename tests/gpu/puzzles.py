@@ -4,20 +4,18 @@ Starts a `tritond up` of its own and prints each verdict beside the one a teache
 """
 # ruff: noqa: T201 - a script that reports
 
-import asyncio
-import signal
-import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.insert(0, str(ROOT))
 
-from launch_service import PORT, URL, ask, until_ready  # noqa: E402
+from tests.gpu.serving import running  # noqa: E402
 
 PUZZLES = (ROOT / "tests" / "kernels" / "launch" / "puzzles.py").read_text()
 MATMUL = (ROOT / "tests" / "kernels" / "good" / "matmul_notebook.py").read_text()
@@ -122,39 +120,33 @@ def matmuls() -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
-async def ask_all() -> int:
+def ask_all(client: httpx.Client) -> int:
     wrong = 0
-    async with httpx.AsyncClient(base_url=URL, timeout=120) as client:
-        for name, wanted, body in cases():
-            answer, ms = await ask(client, body)
-            problem = answer.get("problem") or {}
-            said = answer.get("verdict") or problem.get("slug") or answer.get("detail")
-            errors = [
-                (output["comparison"]["max_abs_error"], output["comparison"]["mismatched"])
-                for output in (answer.get("outputs") or {}).values()
-                if output["comparison"]
-            ]
-            wrong += said != wanted
-            mark = "ok   " if said == wanted else "WRONG"
-            print(f"{mark} {name}: {said} in {ms:.0f} ms, (max error, mismatched) {errors}")
-            for output in (answer.get("outputs") or {}).values():
-                if output["comparison"] and output["comparison"]["note"]:
-                    print("      ", output["comparison"]["note"])
-            if problem:
-                print("      ", problem["detail"])
+    for name, wanted, body in cases():
+        started = time.perf_counter()
+        answer = client.post("/v1/launches?wait=60", json=body).json()
+        ms = (time.perf_counter() - started) * 1000
+        problem = answer.get("problem") or {}
+        said = answer.get("verdict") or problem.get("slug") or answer.get("detail")
+        errors = [
+            (output["comparison"]["max_abs_error"], output["comparison"]["mismatched"])
+            for output in (answer.get("outputs") or {}).values()
+            if output["comparison"]
+        ]
+        wrong += said != wanted
+        mark = "ok   " if said == wanted else "WRONG"
+        print(f"{mark} {name}: {said} in {ms:.0f} ms, (max error, mismatched) {errors}")
+        for output in (answer.get("outputs") or {}).values():
+            if output["comparison"] and output["comparison"]["note"]:
+                print("      ", output["comparison"]["note"])
+        if problem:
+            print("      ", problem["detail"])
     return wrong
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory() as data:
-        command = [sys.executable, "-m", "service.command", "up", "--port", str(PORT)]
-        tritond = subprocess.Popen([*command, "--data", data], cwd=ROOT)
-        try:
-            asyncio.run(until_ready(tritond))
-            return asyncio.run(ask_all())
-        finally:
-            tritond.send_signal(signal.SIGTERM)
-            tritond.wait(30)
+    with tempfile.TemporaryDirectory() as data, running(Path(data)) as client:
+        return ask_all(client)
 
 
 if __name__ == "__main__":
