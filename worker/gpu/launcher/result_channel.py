@@ -11,7 +11,6 @@ import mmap
 import os
 import resource
 import socket
-import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -129,31 +128,17 @@ CHUNK_BYTES = 16 << 20
 
 
 class ResultChannel:
-    """Sends frames through a descriptor that the worker has given."""
+    """Sends frames through a socket that the worker has given."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
-        is_socket = stat.S_ISSOCK(os.fstat(descriptor).st_mode)
-        self._socket = socket.socket(fileno=descriptor) if is_socket else None
+        self._socket = socket.socket(fileno=descriptor)
 
     def send(self, nonce: bytes, header: dict[str, Any], body: bytes | SharedOutput = b"") -> None:
         """Send one frame. Raises OSError when the worker is gone."""
         if isinstance(body, SharedOutput):
-            self._send_shared(nonce, header, body)
+            encoded = frame.encode(nonce, header | {"shared": body.size_bytes})
+            sent = socket.send_fds(self._socket, [encoded], [body.descriptor])
+            self._socket.sendall(encoded[sent:])
         else:
-            self._send(frame.encode(nonce, header, body))
-
-    def _send_shared(self, nonce: bytes, header: dict[str, Any], shared: SharedOutput) -> None:
-        if self._socket is None:
-            for start in range(0, shared.size_bytes, CHUNK_BYTES):
-                piece = shared.content[start : start + CHUNK_BYTES].tobytes()
-                self._send(frame.encode(nonce, header | {"offset": start}, piece))
-            return
-        encoded = frame.encode(nonce, header | {"shared": shared.size_bytes})
-        sent = socket.send_fds(self._socket, [encoded], [shared.descriptor])
-        self._send(encoded[sent:])
-
-    def _send(self, encoded: bytes) -> None:
-        view = memoryview(encoded)
-        while view:
-            view = view[os.write(self.descriptor, view) :]
+            self._socket.sendall(frame.encode(nonce, header, body))
