@@ -16,7 +16,7 @@ ARANGE = {"kind": "arange", "start": 0, "step": 1}
 def floats(outcome, name="output_ptr", dtype=np.float32):
     assert outcome.ending is LaunchEnding.OK, outcome
     assert outcome.result["findings"] == []
-    return np.frombuffer(outcome.outputs[name], dtype)
+    return np.frombuffer(bytes(outcome.outputs[name]), dtype)
 
 
 def test_a_vector_add_is_right_to_the_last_bit(launch, figure):

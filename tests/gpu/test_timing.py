@@ -115,6 +115,48 @@ def test_a_launcher_answers_quickly(launch, figure):
     assert time.monotonic() - started < 20
 
 
+def test_the_median_has_an_interval_that_the_next_run_keeps_to(launch, figure):
+    job = vector_add(elements=1 << 24, timing=TimingOrder(min_repeats=50, max_ms=50))
+    first, second = timed(launch(job, after=False)), timed(launch(job, job, after=False))
+    figure(f"{first['median_us']} us in {first['interval_us']}, then {second['median_us']} us")
+
+    low, high = first["interval_us"]
+    assert low < first["median_us"] < high
+    assert low < second["median_us"] < high
+
+
+def test_a_longer_wait_for_the_gate_changes_no_time(launch, figure):
+    few = timed(launch(vector_add(elements=1 << 22, timing=TimingOrder(warmup_repeats=0)),
+                       after=False))  # fmt: skip
+    many = timed(launch(vector_add(elements=1 << 22, timing=TimingOrder(min_repeats=500)),
+                        after=False))  # fmt: skip
+    figure(
+        f"{few['repeats']} repeats: {few['median_us']} us, {many['repeats']}: {many['median_us']}"
+    )
+
+    assert abs(few["median_us"] - many["median_us"]) < 0.05 * many["median_us"]
+
+
+def test_an_input_that_later_runs_find_changed_is_told(launch):
+    bound = Bound().buffer("x_ptr", "fp32", [1000], {"kind": "ones"})
+    bound.scalar("n_elements", 1000, "i32")
+
+    outcome = launch(bound.job("increment", timing=TimingOrder()), after=False)
+
+    assert outcome.result["modified_inputs"] == ["x_ptr"]
+    assert timed(outcome)["repeats"] >= 20
+
+
+def test_inputs_that_are_kept_make_the_next_launch_shorter(launch, figure):
+    job = vector_add(elements=1 << 22)
+    first, second = launch(job, after=False), launch(job, job)
+    spent = [outcome.result["timings_ms"]["inputs"] for outcome in (first, second)]
+    figure(f"inputs: {spent[0]} ms, then {spent[1]} ms")
+
+    assert spent[1] < spent[0] / 5
+    assert bytes(first.outputs["output_ptr"]) == bytes(second.outputs["output_ptr"])
+
+
 def fresh(elements=1 << 20, **asked):
     order = TimingOrder(fresh_inputs=True, **asked)
     return vector_add(elements=elements, timing=order)
