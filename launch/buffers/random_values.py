@@ -2,41 +2,41 @@
 
 They are those of one `numpy.random.Generator(numpy.random.Philox(seed))`, asked for all at once, in
 float64 or int64, then cast. `uniform` takes one draw for each element, so any thread can begin
-anywhere. How many draws `normal` and `integers` take depends on the draws: they are made in order.
+anywhere; how threads share `normal` and `integers` is told in `parallel_draws`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from compiler.json_number import read_number
 from launch.buffers.element_types import Array, cast, stored
+from launch.buffers.parallel_draws import DRAWS_A_STEP, Draw, fill_on_threads
 
 PIECE = 1 << 15
 """Elements made in full width at a time: they stay in the processor's cache until they are cast."""
 SPAN = 1 << 19
 """Elements that are worth a thread."""
 MOST_THREADS = 16
-_DRAWS_A_STEP = 4
-"""Of 64 bits, by which `Philox.advance` counts."""
 _LARGEST_SIGNED = 2**63
-
-Draw = Callable[[int], Array]
-"""Makes the next so many elements in full width."""
 
 
 def random_elements(init: dict[str, Any], count: int, dtype: str) -> Array:
     """Return `count` stored elements as `uniform`, `normal` or `randint` describes them."""
     made = np.empty(count, stored(dtype))
-    if init["kind"] == "uniform" and count >= 2 * SPAN:
-        _fill_on_threads(made, init, dtype)
-    else:
-        _fill(made, _draw_of(init), dtype)
+    threads = min(_threads(), count // SPAN) if count >= 2 * SPAN else 1
+    try:
+        if threads > 1 and _filled_on_threads(made, init, dtype, threads):
+            return made
+    except RuntimeError:  # this process may not start any
+        pass
+    _fill(made, _draw_from(init, _source_of(init)), dtype)
     return made
 
 
@@ -47,11 +47,12 @@ def _fill(made: Array, draw: Draw, dtype: str) -> None:
         piece[...] = cast(draw(piece.size), dtype)
 
 
-def _draw_of(init: dict[str, Any], start: int = 0) -> Draw:
-    """Return what draws from element `start` on, which is 0 or a step of a `uniform`."""
-    source = np.random.Philox(int(read_number(init["seed"])))
-    if start:
-        source.advance(start // _DRAWS_A_STEP)
+def _source_of(init: dict[str, Any]) -> np.random.Philox:
+    return np.random.Philox(int(read_number(init["seed"])))
+
+
+def _draw_from(init: dict[str, Any], source: np.random.Philox) -> Draw:
+    """Return what draws the next elements from `source`."""
     generator = np.random.Generator(source)
     if init["kind"] == "uniform":
         low, high = float(read_number(init.get("low", 0))), float(read_number(init.get("high", 1)))
@@ -64,24 +65,28 @@ def _draw_of(init: dict[str, Any], start: int = 0) -> Draw:
     return lambda count: generator.integers(first, end, count, kind)
 
 
-def _fill_on_threads(made: Array, init: dict[str, Any], dtype: str) -> None:
-    spans = list(_spans(made.size, _threads()))
+def _filled_on_threads(made: Array, init: dict[str, Any], dtype: str, threads: int) -> bool:
+    """Fill `made` on so many threads. False: one must do it. Raises RuntimeError."""
+    if init["kind"] != "uniform":
+        source_of, draw_from = partial(_source_of, init), partial(_draw_from, init)
+        return fill_on_threads(made, source_of, draw_from, dtype, threads, PIECE)
+    spans = list(_spans(made.size, threads))
 
     def fill(span: slice) -> None:
-        _fill(made[span], _draw_of(init, span.start), dtype)
+        source = _source_of(init)
+        if span.start:
+            source.advance(span.start // DRAWS_A_STEP)
+        _fill(made[span], _draw_from(init, source), dtype)
 
-    try:
-        with ThreadPoolExecutor(len(spans)) as threads:
-            list(threads.map(fill, spans))
-    except RuntimeError:  # this process may not start any
-        fill(slice(0, made.size))
+    with ThreadPoolExecutor(len(spans)) as pool:
+        list(pool.map(fill, spans))
+    return True
 
 
-def _spans(count: int, most: int) -> Iterator[slice]:
-    """Yield at most `most` slices of `count` elements, each of which begins at a step."""
-    number = max(1, min(most, count // SPAN))
+def _spans(count: int, number: int) -> Iterator[slice]:
+    """Yield at most `number` slices of `count` elements, each of which begins at a step."""
     length = -(-count // number)
-    length += -length % _DRAWS_A_STEP
+    length += -length % DRAWS_A_STEP
     for start in range(0, count, length):
         yield slice(start, min(start + length, count))
 

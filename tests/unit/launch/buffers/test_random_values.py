@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from launch.buffers import random_values
+from launch.buffers import parallel_draws, random_values
 from launch.buffers.element_types import STORED, cast
 from launch.buffers.random_values import random_elements
 
@@ -60,19 +60,26 @@ def test_pieces_are_of_one_stream(monkeypatch, init, seed, dtype, count):
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(
-    st.integers(0, 2**64 - 1), st.sampled_from(sorted(STORED)), st.integers(0, 200),
-    st.integers(1, 9),
-)  # fmt: skip
-def test_threads_begin_in_the_middle_of_the_stream(monkeypatch, seed, dtype, count, threads):
+@given(inits, st.integers(0, 2**64 - 1), st.sampled_from(sorted(STORED)), st.integers(0, 900),
+       st.integers(1, 9))  # fmt: skip
+def test_threads_begin_in_the_middle_of_the_stream(monkeypatch, init, seed, dtype, count, threads):
     monkeypatch.setattr(random_values, "PIECE", 7)
-    monkeypatch.setattr(random_values, "SPAN", 10)
+    monkeypatch.setattr(random_values, "SPAN", 50)
     monkeypatch.setattr(random_values, "_threads", lambda: threads)
-    init = {"kind": "uniform", "seed": seed, "low": -3, "high": 5}
+    described = {**init, "seed": seed}
 
-    assert same_bits(random_elements(init, count, dtype), at_once(init, count, dtype))
+    assert same_bits(random_elements(described, count, dtype), at_once(described, count, dtype))
+
+
+@pytest.mark.parametrize("high", [2, 10, 2**31 + 7, 2**32, 2**32 + 1, 2**62 + 2**61, 2**63])
+def test_integers_that_throw_draws_away_are_shared_all_the_same(monkeypatch, high):
+    monkeypatch.setattr(random_values, "_threads", lambda: 5)
+    init = {"kind": "randint", "seed": 3, "low": 0, "high": high}
+    count = 3 * random_values.SPAN + 17
+
+    assert same_bits(random_elements(init, count, "i64"), at_once(init, count, "i64"))
 
 
 @pytest.mark.parametrize("count", [1, 100])
@@ -89,21 +96,31 @@ def test_what_is_no_distribution_is_refused(init, count):
         random_elements({**init, "seed": 1}, count, "fp32")
 
 
-def test_a_large_uniform_is_made_on_several_threads(monkeypatch):
+@pytest.mark.parametrize("kind", ["uniform", "normal"])
+def test_large_ones_are_made_on_several_threads(monkeypatch, kind):
     monkeypatch.setattr(random_values, "_threads", lambda: 3)
-    begun = {}
-    draw_of = random_values._draw_of
+    ran = set()
+    cast_of = parallel_draws.cast
 
-    def noted(init, start=0):
-        begun[start] = threading.current_thread()
-        return draw_of(init, start)
+    def noted(values, name):
+        ran.add(threading.current_thread())
+        return cast_of(values, name)
 
-    monkeypatch.setattr(random_values, "_draw_of", noted)
-    init = {"kind": "uniform", "seed": 9}
+    monkeypatch.setattr(random_values, "cast", noted)
+    monkeypatch.setattr(parallel_draws, "cast", noted)
+    init = {"kind": kind, "seed": 9}
     made = random_elements(init, 3 * random_values.SPAN + 1, "fp32")
 
-    assert len(begun) == 3
-    assert threading.main_thread() not in begun.values()
+    assert len(ran - {threading.main_thread()}) == 3
+    assert same_bits(made, at_once(init, made.size, "fp32"))
+
+
+def test_threads_that_are_out_of_step_leave_it_to_one(monkeypatch):
+    monkeypatch.setattr(random_values, "_threads", lambda: 3)
+    monkeypatch.setattr(parallel_draws, "_firsts", lambda _: None)
+    init = {"kind": "normal", "seed": 9}
+    made = random_elements(init, 2 * random_values.SPAN, "fp32")
+
     assert same_bits(made, at_once(init, made.size, "fp32"))
 
 
