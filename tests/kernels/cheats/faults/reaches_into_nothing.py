@@ -16,4 +16,4 @@ def add(x_ptr, y_ptr, output_ptr, n_elements, BLOCK: tl.constexpr):
 @triton.jit
 def kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK: tl.constexpr):
     add(x_ptr, y_ptr, output_ptr, n_elements, BLOCK)
-    tl.store((tl.program_id(0).to(tl.int64) + 16).to(tl.pointer_type(tl.float32)), 0.0)
+    tl.store((tl.program_id(0).to(tl.int64) * 4 + 16).to(tl.pointer_type(tl.float32)), 0.0)

@@ -19,8 +19,13 @@ def mark_before(x):
         """
         {
             .local .align 4 .b8 marks[4096];
-            ld.volatile.local.u32 $0, [marks + 2048];
-            st.volatile.local.u32 [marks + 2048], $1;
+            .reg .b32 place, offset;
+            mov.u32 offset, %tid.x;
+            and.b32 offset, offset, 96;
+            mov.u32 place, marks;
+            add.u32 place, place, offset;
+            ld.local.u32 $0, [place + 2048];
+            st.local.u32 [place + 2048], $1;
         }
         """,
         "=&r,r",
