@@ -10,10 +10,10 @@ from __future__ import annotations
 import gc
 import importlib
 import importlib.util
-import sys
 from typing import Any
 
 from compiler.back import contexts, triton_api
+from compiler.front.module import forget_earlier
 from compiler.front.stubs import torch_stub
 from compiler.front.stubs.triton_modules import absence
 from compiler.front.warming import PRELOADED
@@ -96,9 +96,8 @@ def touch(profile: str) -> None:
         contexts.prepare(triton_api.make_backend(triton_api.target_of(order.target)))
     if profile != "front":
         return
-    finders = sys.meta_path[:]
     interpret(_order(), _SOURCE, lambda *_: None)
-    sys.meta_path[:] = finders  # the stand-ins of a kernel's module are none of a reference's
+    forget_earlier()  # the stand-ins of a kernel's module are none of a reference's
 
 
 def _order() -> InterpretOrder:

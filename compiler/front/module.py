@@ -121,7 +121,8 @@ def load(
 
     `interpreted` are further classes of kernels, whose launches do nothing either.
     """
-    _forget_earlier()
+    if any(isinstance(finder, _FINDERS) for finder in sys.meta_path):
+        forget_earlier()
     assumptions = Assumptions()
     execution = ModuleExecution(assumptions)
     root = root_package(files)
@@ -148,12 +149,17 @@ def load(
     return Loaded(module, execution.dropped, failed, assumptions)
 
 
-def _forget_earlier() -> None:
-    """Take away what an earlier load of this process left: its finders, and their modules."""
-    ours = (PostedFiles, StandIns, MissingModules)
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, ours)]
+_FINDERS = (PostedFiles, StandIns, MissingModules)
+
+
+def forget_earlier() -> None:
+    """Take away what an earlier load of this process left: its finders, and their modules.
+
+    A zygote does it before it forks: to look through all modules copies pages in a child.
+    """
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _FINDERS)]
     for name, module in list(sys.modules.items()):
-        if isinstance(getattr(getattr(module, "__spec__", None), "loader", None), ours):
+        if isinstance(getattr(getattr(module, "__spec__", None), "loader", None), _FINDERS):
             del sys.modules[name]
 
 

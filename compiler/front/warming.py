@@ -22,7 +22,7 @@ from triton._C import libtriton
 from compiler.back import contexts, triton_api
 from compiler.back.back import back
 from compiler.back.describe import facts
-from compiler.front import huge_pages, triton_knobs
+from compiler.front import huge_pages, module, triton_knobs
 from compiler.front.front import front
 from compiler.front.stubs import driver_stub, torch_stub, triton_modules
 from compiler.front.stubs.triton_modules import absence
@@ -34,17 +34,20 @@ from compiler.target import Target
 
 def forget() -> None:
     """Empty every cache that a task of ours or the standard library's reader of texts may fill."""
-    for cache in list(_caches()):
+    for cache in _caches:
         cache.cache_clear()
     linecache.clearcache()
 
 
-def _caches() -> Iterator[Any]:
-    """Yield the `lru_cache`s of our modules: what they hold was made from somebody's text."""
-    for name, module in list(sys.modules.items()):
+_caches: list[Any] = []
+"""The `lru_cache`s of our modules: what they hold was made from somebody's text."""
+
+
+def _found_caches() -> Iterator[Any]:
+    for name, found in list(sys.modules.items()):
         if name.startswith("compiler."):
-            found = vars(module).values()
-            yield from (thing for thing in list(found) if hasattr(thing, "cache_clear"))
+            things = list(vars(found).values())
+            yield from (thing for thing in things if hasattr(thing, "cache_clear"))
 
 
 PRELOADED = (
@@ -115,7 +118,6 @@ def warm_up() -> None:
         tool.version.strip()
     facts()
     triton_knobs.pristine()
-    finders = sys.meta_path[:]
     triton_api.load_libraries()
     touch("cut")
     for arch in (80, 90, 100):
@@ -123,7 +125,8 @@ def warm_up() -> None:
     _compile(_HIP, "hsaco")
     for target in (_TARGET, _HIP):
         _prepare_context(target)
-    sys.meta_path[:] = finders
+    module.forget_earlier()
+    _caches[:] = _found_caches()
     driver_stub.forget()
     triton_api.forget_files()
     triton_modules.keep("triton")

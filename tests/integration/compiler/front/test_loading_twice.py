@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.integration.compiler.children import ROOT
+from worker.launch.launch_children import ENVIRONMENT
 
 TWICE = """
 import json, sys
@@ -26,3 +30,25 @@ def test_a_second_load_counts_its_own_stand_ins() -> None:
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [True, False]
+
+
+WARMED = """
+import importlib, json, sys
+tasks = importlib.import_module(sys.argv[1])
+before = [type(finder).__name__ for finder in sys.meta_path]
+tasks.warm_up()
+finders = [type(finder).__name__ for finder in sys.meta_path]
+print(json.dumps(["warm" in sys.modules, finders == before]))
+"""
+
+
+@pytest.mark.parametrize("tasks", ["compiler.front.tasks", "launch.launch_tasks"])
+def test_a_zygote_keeps_no_trace_of_what_it_loaded(tasks: str) -> None:
+    command = [sys.executable, "-c", WARMED, tasks]
+    environment = os.environ | (ENVIRONMENT if tasks.startswith("launch") else {})
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=60, env=environment
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [False, True]
