@@ -72,7 +72,7 @@ STATE = (
         "state/sleeps_in_its_first_runs", "13", tasks.ADD, NO_ASSEMBLY,
         verdict("passed", findings="state_kept"),
         "plans its repeats by the first ones",
-        on_gpu=VALUES, interpreted=False,
+        on_gpu={"timing": VALUES["timing"] | {"max_ms": 100}}, interpreted=False,
     ),
     Cheat(
         "state/empties_its_inputs_for_later_runs", "11", tasks.ADD, NO_ASSEMBLY,
