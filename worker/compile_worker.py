@@ -38,6 +38,7 @@ from worker.compile.compile_job import JobContext, do_job
 from worker.compile.derive_job import do_derivation
 from worker.compile.inspect_job import do_inspection
 from worker.compile.toolchain_identity import identify
+from worker.gpu.supervisor.launcher_process import InputsBudget
 from worker.launch.gpu.gpu_worker import GpuWorker, LaunchMemory
 from worker.launch.launch_children import Children
 from worker.launch.launch_worker import LaunchWorker, launch_worker_of
@@ -76,7 +77,9 @@ class CompileWorker:
         self._registry = workers.Workers(self._redis)
         self._drain_s = settings.drain_s
         self._launch_memory = LaunchMemory(
-            settings.references_memory_bytes, settings.launch_memory_bytes
+            settings.references_memory_bytes,
+            settings.launch_memory_bytes,
+            InputsBudget(settings.inputs_gpu_bytes, settings.inputs_host_bytes),
         )
 
     async def __aenter__(self) -> Self:

@@ -28,6 +28,11 @@ class WorkerSettings(BaseSettings):
     """What a worker with a GPU keeps of all callers' expected outputs in its own memory."""
     launch_memory_bytes: int = Field(default=2 << 30, ge=1 << 26)
     """What uploads and outputs of launches on GPUs that are under way may take of its memory."""
+    inputs_gpu_bytes: int | None = Field(default=None, ge=0)
+    """What each launcher keeps on its GPU of what its caller's buffers start with; default: a
+    sixteenth of the GPU's memory, 4 GiB at most."""
+    inputs_host_bytes: int = Field(default=1 << 30, ge=0)
+    """What it keeps in its own memory of contents that are too large for that."""
     toolchains: str = ""
     """Pythons of further environments with another Triton, separated by ":"."""
     share_namespaces: bool = False

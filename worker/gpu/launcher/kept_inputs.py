@@ -28,12 +28,16 @@ class KeptBudget:
     """For contents that are too large for the GPU's budget."""
 
     @classmethod
-    def of(cls, device: GpuDevice) -> "KeptBudget":
-        """Return what is kept where nobody says: a sixteenth of the GPU's memory, 4 GiB at most.
+    def of(
+        cls, device: GpuDevice, gpu_bytes: int = -1, host_bytes: int = _HOST_BYTES
+    ) -> "KeptBudget":
+        """Return so much; of the GPU's, where -1 says nothing, a sixteenth, 4 GiB at most.
 
         There are several launchers to a GPU.
         """
-        return cls(min(_MOST_GPU_BYTES, device.memory_bytes // _PART_OF_GPU))
+        if gpu_bytes < 0:
+            gpu_bytes = min(_MOST_GPU_BYTES, device.memory_bytes // _PART_OF_GPU)
+        return cls(gpu_bytes, host_bytes)
 
 
 @dataclass(frozen=True, slots=True)

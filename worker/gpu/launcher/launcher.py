@@ -12,7 +12,6 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from worker.pool import frame
@@ -28,7 +27,7 @@ BOOTSTRAP = (
 """What the interpreter is started with (`-c`); arguments.
 
 Source root, result descriptor, the worker's pid, the GPU's number; how many bytes of first contents
-may be kept on the GPU, and on the host (both, or neither for what is kept by default).
+may be kept on the GPU (-1: as many as it finds right), and on the host.
 """
 _READ_BYTES = 1 << 20
 
@@ -39,8 +38,8 @@ def main(arguments: list[str]) -> NoReturn:
 
     status = 1
     try:
-        descriptor, parent_pid, ordinal, *kept_bytes = map(int, arguments)
-        status = _live(ResultChannel(descriptor), parent_pid, ordinal, kept_bytes)
+        descriptor, parent_pid, ordinal, gpu_bytes, host_bytes = map(int, arguments)
+        status = _live(ResultChannel(descriptor), parent_pid, ordinal, (gpu_bytes, host_bytes))
     except BaseException:  # noqa: BLE001 - the worker sees exit status 1 and this text
         traceback.print_exc()
     finally:
@@ -48,7 +47,9 @@ def main(arguments: list[str]) -> NoReturn:
         os._exit(status)
 
 
-def _live(channel: ResultChannel, parent_pid: int, ordinal: int, kept_bytes: Sequence[int]) -> int:
+def _live(
+    channel: ResultChannel, parent_pid: int, ordinal: int, kept_bytes: tuple[int, int]
+) -> int:
     from worker.gpu.launcher import launcher_walls
     from worker.gpu.launcher.result_channel import MOST_SHARED_BYTES
 
@@ -65,13 +66,13 @@ def _live(channel: ResultChannel, parent_pid: int, ordinal: int, kept_bytes: Seq
     return _serve(channel, context)
 
 
-def _open(ordinal: int, kept_bytes: Sequence[int]) -> LauncherContext:
+def _open(ordinal: int, kept_bytes: tuple[int, int]) -> LauncherContext:
     from worker.gpu.launcher.device import open_device
     from worker.gpu.launcher.kept_inputs import KeptBudget
     from worker.gpu.launcher.launcher_context import LauncherContext
 
     device = open_device(ordinal)
-    context = LauncherContext(device, KeptBudget(*kept_bytes) if kept_bytes else None)
+    context = LauncherContext(device, KeptBudget.of(device, *kept_bytes))
     context.warm_up()
     return context
 

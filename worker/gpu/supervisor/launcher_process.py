@@ -36,6 +36,20 @@ class LauncherError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class InputsBudget:
+    """What a launcher may keep of what its caller's buffers start with, in bytes."""
+
+    gpu_bytes: int | None = None
+    """None: as much as it finds right for its GPU."""
+    host_bytes: int = 1 << 30
+
+    @property
+    def arguments(self) -> tuple[int, int]:
+        """What a launcher is told."""
+        return (-1 if self.gpu_bytes is None else self.gpu_bytes, self.host_bytes)
+
+
+@dataclass(frozen=True, slots=True)
 class LauncherCommand:
     """How launchers are started. `bootstrap` is the program of the interpreter's `-c`."""
 
@@ -45,6 +59,7 @@ class LauncherCommand:
     start_s: float = 60.0
     exit_s: float = 10.0
     """How long a killed launcher may take to be gone, before its GPU counts as stuck."""
+    inputs: InputsBudget = InputsBudget()
     environment: Mapping[str, str] = field(default_factory=dict)
     """Added to the little that is passed on."""
 
@@ -102,6 +117,7 @@ class LauncherProcess:
             self._process = await asyncio.create_subprocess_exec(
                 *(command.python, "-s", "-P", "-c", command.bootstrap, command.root),
                 *map(str, (theirs.fileno(), os.getpid(), self._ordinal)),
+                *map(str, command.inputs.arguments),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=self._output,
                 stderr=self._output,

@@ -15,6 +15,7 @@ from store.jobs.waiting import ResultWaiter
 from worker.bytes_in_flight import BytesInFlight
 from worker.compile.compile import CompileContext
 from worker.gpu.supervisor.devices import NoDevices, find_devices
+from worker.gpu.supervisor.launcher_process import InputsBudget
 from worker.gpu.supervisor.launchers import LauncherCommand, Launchers
 from worker.launch.expected_memory import ExpectedMemory
 from worker.launch.gpu.compiled_kernels import CompiledKernels
@@ -44,6 +45,8 @@ class LaunchMemory:
     """For what references answered before."""
     in_flight_bytes: int
     """For uploads and outputs of the launches that are under way."""
+    inputs: InputsBudget
+    """Of each launcher, for what buffers start with."""
 
 
 class GpuWorker:
@@ -62,6 +65,7 @@ class GpuWorker:
         memory: LaunchMemory,
     ) -> None:
         self._name = name
+        self._inputs = memory.inputs
         self._context = StationContext(
             redis,
             blocking,
@@ -79,7 +83,8 @@ class GpuWorker:
     async def run(self) -> None:
         """Do launches until cancelled; return at once where there is no GPU."""
         if gpus := await gpus_here():
-            await self.serve(gpus, Launchers([gpu["ordinal"] for gpu in gpus]))
+            command = LauncherCommand(inputs=self._inputs)
+            await self.serve(gpus, Launchers([gpu["ordinal"] for gpu in gpus], command))
 
     async def serve(self, gpus: Sequence[dict[str, Any]], launchers: Launchers) -> None:
         """Do launches on `gpus` (ordinal, target, model) until cancelled or all are drained."""
