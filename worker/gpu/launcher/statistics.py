@@ -68,11 +68,11 @@ def enough_error(ordered: Sequence[float]) -> float:
     return max(ENOUGH_RELATIVE_ERROR * median, EVENT_RESOLUTION_US / 2)
 
 
-def summarise(samples_us: Sequence[float]) -> Statistics:
-    """Return the statistics of at least one timing.
+def summarise(samples_us: Sequence[float], wanted: int = 1) -> Statistics:
+    """Return the statistics of at least one timing, where so many were wanted.
 
-    Noisy: the median is not known to 1 %, or to what events tell; or the middle of the samples is
-    wide.
+    Noisy: there are fewer, or the median is not known to 1 %, or to what events tell, or the middle
+    of the samples is wide.
     """
     ordered = sorted(samples_us)
     mean = math.fsum(ordered) / len(ordered)
@@ -88,7 +88,7 @@ def summarise(samples_us: Sequence[float]) -> Statistics:
         p80_us=p80,
         std_us=_std(ordered, mean),
         repeats=len(ordered),
-        noisy=spread > NOISY_SPREAD or median_error(ordered) > known,
+        noisy=len(ordered) < wanted or spread > NOISY_SPREAD or median_error(ordered) > known,
     )
 
 

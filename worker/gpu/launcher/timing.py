@@ -141,7 +141,7 @@ class Stopwatch:
             else:
                 self._finish(under_way.popleft(), work, plan, seen)
         return {
-            **summarise(plan.samples_us).to_dict(),
+            **summarise(plan.samples_us, order.min_repeats).to_dict(),
             "clock_mhz": seen.clock_mhz,
             "throttled": sorted(seen.throttled),
             "samples_us": [round(one, 3) for one in plan.samples_us] if order.samples else None,

@@ -29,6 +29,10 @@ def test_samples_of_two_kinds_are_noisy():
     assert summarise([5.0, 10.0] * 10).noisy is True
 
 
+def test_fewer_repeats_than_were_asked_for_are_noisy():
+    assert summarise([5.0] * 20, wanted=21).noisy is True
+
+
 def test_one_sample_is_summarised_but_its_error_is_unknown():
     assert summarise([3.0]).median_us == 3.0
     assert summarise([3.0]).noisy is True
