@@ -39,6 +39,8 @@ from worker.gpu.launcher.launcher_order import LauncherOrder, TimingOrder
 from worker.gpu.launcher.loaded_kernel import LoadedKernel, load
 from worker.gpu.launcher.run_outputs import Digests, RunOutputs, Send, digests_of, send_missing
 
+_LONG_STAGES = frozenset({"inputs", "run", "unwritten", "again", "timing"})
+
 
 class DeviceRun:
     """One job in a launcher. `send` takes progress frames."""
@@ -208,8 +210,12 @@ class DeviceRun:
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
-        """Tell the worker what is being done, so that it knows where a deadline struck."""
-        self._send({"kind": "stage", "stage": name, "ms": 0.0}, b"")
+        """Tell the worker what is being done, so that it knows where a deadline struck.
+
+        Of what never takes long nothing is told.
+        """
+        if name in _LONG_STAGES:
+            self._send({"kind": "stage", "stage": name, "ms": 0.0}, b"")
         started = time.perf_counter()
         try:
             yield

@@ -17,6 +17,7 @@ from cuda.bindings import driver as cu
 from cuda.bindings import nvml
 
 from worker.gpu.launcher.device import GpuDevice, check
+from worker.gpu.launcher.guarded_memory import GuardedMemory
 from worker.gpu.launcher.launcher_order import TimingOrder
 from worker.gpu.launcher.statistics import summarise
 from worker.gpu.launcher.timing_plan import Plan
@@ -112,7 +113,8 @@ class _Seen:
 class Stopwatch:
     """The events, the gate and the memory that flushes the L2 cache; used for many jobs."""
 
-    def __init__(self, device: GpuDevice, clocks: Clocks) -> None:
+    def __init__(self, device: GpuDevice, memory: GuardedMemory, clocks: Clocks) -> None:
+        self._memory = memory
         self._stream = device.stream
         self._clocks = clocks
         self._gate = _Gate(device.stream)
@@ -121,7 +123,7 @@ class Stopwatch:
         ]
         self._turn = 0
         self._flush_bytes = 2 * device.l2_bytes // 4 * 4
-        self._flushed: int | None = None
+        self._flushed = 0
 
     def time(self, work: Work, order: TimingOrder) -> dict[str, Any]:
         """Return the `timing` of an answer. Raises CudaError.
@@ -129,6 +131,8 @@ class Stopwatch:
         Repeats until the median is known well or `max_ms` is over, but never fewer than three
         times.
         """
+        if order.flush_l2 and not self._flushed:
+            self._flushed = self._memory.map(self._flush_bytes).start
         seen = _Seen()
         plan = Plan(order)
         self._finish(self._queue(work, order, 1, is_timed=False), work, plan, seen)
@@ -195,9 +199,6 @@ class Stopwatch:
                 work.done(len(batch.events))
 
     def _flush(self) -> None:
-        if self._flushed is None:
-            made = check(cu.cuMemAlloc(self._flush_bytes), "allocating to flush the L2 cache")
-            self._flushed = int(made)
         result = cu.cuMemsetD32Async(self._flushed, 0, self._flush_bytes // 4, self._stream)
         check(result, "flushing the L2 cache")
 

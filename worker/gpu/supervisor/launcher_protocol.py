@@ -43,8 +43,7 @@ class LaunchOutcome:
     failure: dict[str, Any] | None = None
     """slug (malformed_job, module_not_loadable, device_error), message."""
     stages: tuple[str, ...] = ()
-    """What it had begun: inputs, load, write, run, read, restore, unwritten, again, timing,
-    timed_read, tidy."""
+    """What it had begun that may take long: inputs, run, unwritten, again, timing."""
     outputs: Mapping[str, Body] = field(default_factory=dict)
     """By name, elements in C order, of the first run."""
     unwritten: Mapping[str, Body] = field(default_factory=dict)
