@@ -13,7 +13,9 @@ ROWS, COLUMNS = 96, 64
 
 def tile(outcome, dtype, name="output_ptr"):
     assert outcome.ending is LaunchEnding.OK, outcome
-    return np.frombuffer(outcome.outputs[name], KINDS[dtype]).reshape(64, 32).astype(np.float64)
+    return (
+        np.frombuffer(bytes(outcome.outputs[name]), KINDS[dtype]).reshape(64, 32).astype(np.float64)
+    )
 
 
 def source(dtype):
@@ -74,6 +76,6 @@ def test_a_kernel_makes_its_own_descriptor_in_scratch_memory(launch):
     outcome = launch(bound.job("device_descriptor", (4, 1, 1)))
 
     assert outcome.ending is LaunchEnding.OK, outcome
-    found = np.frombuffer(outcome.outputs["output_ptr"], np.float16)
+    found = np.frombuffer(bytes(outcome.outputs["output_ptr"]), np.float16)
     expected = np.random.Generator(np.random.Philox(5)).integers(0, 1000, 256 * 32)
     assert np.array_equal(found, expected.astype(np.float16))

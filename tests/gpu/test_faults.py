@@ -169,4 +169,4 @@ def test_memory_of_an_earlier_launch_is_not_seen(launch):
     outcome = launch(secret.job("load_at"), curious.job("peek_before"))
 
     assert outcome.ending is LaunchEnding.OK
-    assert not (np.frombuffer(outcome.outputs["output_ptr"], np.float32) == 7.0).any()
+    assert not (np.frombuffer(bytes(outcome.outputs["output_ptr"]), np.float32) == 7.0).any()

@@ -157,7 +157,7 @@ def test_nothing_of_one_caller_is_seen_by_the_next():
         outcome = await launchers.run(0, curious.job("peek_before"), caller="bob",
                                       deadline_s=JOB_S)  # fmt: skip
         assert outcome.ending is LaunchEnding.OK
-        assert not (np.frombuffer(outcome.outputs["output_ptr"], np.float32) == 7.0).any()
+        assert not (np.frombuffer(bytes(outcome.outputs["output_ptr"]), np.float32) == 7.0).any()
 
     with_launchers(work)
 

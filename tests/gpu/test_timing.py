@@ -58,7 +58,7 @@ def test_outputs_of_the_last_timed_run_are_those_of_the_first(launch):
     assert outcome.result["timed_digest"] == outcome.result["digest"]
     assert outcome.timed_outputs == {}
     assert np.array_equal(
-        np.frombuffer(outcome.outputs["output_ptr"], np.float32), vector_add_expected()
+        np.frombuffer(bytes(outcome.outputs["output_ptr"]), np.float32), vector_add_expected()
     )
 
 
@@ -77,7 +77,7 @@ def test_outputs_are_poisoned_again_before_every_run(launch):
 
     outcome = launch(bound.job("lazy", timing=TimingOrder()), after=False)
 
-    assert (np.frombuffer(outcome.outputs["output_ptr"], np.float32) == 1.0).all()
+    assert (np.frombuffer(bytes(outcome.outputs["output_ptr"]), np.float32) == 1.0).all()
     assert outcome.result["timed_digest"] == outcome.result["digest"]
 
 

@@ -41,16 +41,16 @@ def _perform(result: int, order: frame.Frame) -> None:
     entry = order.header.get("abi", {}).get("entry", order.header["task"])
     say({"kind": "stage", "stage": "run", "ms": 0.0})
     match entry:
-        case "endless":
-            time.sleep(1000)
+        case "endless" | "slow":
+            time.sleep(1000 if entry == "endless" else 0.3)
         case "crash":
             os.abort()
         case "leave":
             os._exit(3)
         case "garbage":
             os.write(result, b"no frame at all")
-        case "print":
-            print("hello", flush=True)  # noqa: T201 - as kernels do
+        case "hello" | "more":
+            print(entry, flush=True)  # noqa: T201 - as kernels do
         case "fault":
             fault = {"kind": "illegal_access", "error": "E", "message": "m"}
             say({"kind": "result", "fault": fault, "clean": False})
@@ -62,7 +62,8 @@ def _perform(result: int, order: frame.Frame) -> None:
             _send_memory(result, order, entry)
     output = f"{os.getpid()}".encode()
     say({"kind": "stage", "stage": "output:pid", "ms": 0.0, "offset": 0}, output)
-    say({"kind": "result", "fault": None, "clean": True})
+    printed = {"printed_bytes": os.lseek(1, 0, os.SEEK_CUR)}
+    say({"kind": "result", "fault": None, "clean": True, **printed})
 
 
 def _send_memory(result: int, order: frame.Frame, entry: str) -> None:

@@ -83,6 +83,7 @@ def _serve(channel: ResultChannel, context: LauncherContext) -> int:
         for order in decoder.feed(data):
             last = _perform(channel, context, order)
             _flush()
+            last["printed_bytes"] = os.lseek(1, 0, os.SEEK_CUR)  # a next order may be here already
             channel.send(order.nonce, last)
             if not last["clean"]:
                 return 0

@@ -29,6 +29,7 @@ _PASSED = ("PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DE
 _OUTPUT_BYTES = 64 << 10
 """How much of what kernels print is kept."""
 _LAST_WORDS_BYTES = 4 << 10
+_MOST_PRINTED_BYTES = 8 << 20
 
 
 class LauncherError(Exception):
@@ -70,8 +71,18 @@ class LauncherCommand:
         return passed | fixed | {"OPENBLAS_NUM_THREADS": "1"} | dict(self.environment)
 
 
+@dataclass(frozen=True, slots=True)
+class SentOrder:
+    """A job that a launcher has, or will have when it is done with the one before."""
+
+    nonce: bytes
+
+
 class LauncherProcess:
-    """One launcher of one GPU. At most one job at a time; `caller` is whom it has served."""
+    """One launcher of one GPU. One job at a time, the next may wait in its pipe.
+
+    `caller` is whom it has served.
+    """
 
     def __init__(self, command: LauncherCommand, ordinal: int) -> None:
         self.caller: str | None = None
@@ -82,11 +93,23 @@ class LauncherProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._channel = ResultChannel()
         self._output = os.memfd_create("launcher-output", os.MFD_CLOEXEC)
+        self._printed_bytes = 0
+        """What earlier jobs printed, of what is in there."""
+        self._tells_printed = False
+        self._under_way = 0
 
     @property
     def alive(self) -> bool:
         """Whether the process is running."""
         return self._process is not None and self._process.returncode is None
+
+    @property
+    def may_send_ahead(self) -> bool:
+        """Whether the next job may be sent while it is at one.
+
+        It must say what each job printed; and what was printed is forgotten between jobs only.
+        """
+        return self._tells_printed and self._printed_bytes < _MOST_PRINTED_BYTES
 
     @property
     def pid(self) -> int | None:
@@ -103,7 +126,7 @@ class LauncherProcess:
             async with asyncio.timeout(self._command.start_s):
                 self.facts = _facts((await self._channel.next()).frame)
         except (TimeoutError, EOFError, OSError, frame.FrameError, KeyError) as error:
-            words = self._read_printed(_LAST_WORDS_BYTES).decode(errors="replace")
+            words = os.pread(self._output, _LAST_WORDS_BYTES, 0).decode(errors="replace")
             await self.close()
             raise LauncherError(f"the launcher did not start ({error!r}):\n{words}") from error
         except asyncio.CancelledError:
@@ -132,24 +155,36 @@ class LauncherProcess:
         Raises FrameError when the job is too big to send. When the caller is cancelled the
         launcher is killed.
         """
-        header, body = job.to_frame()
-        return await self._run_frame(header, body, deadline_s)
+        return await self.outcome_of(self.send(job), deadline_s)
 
     async def examine(self, deadline_s: float) -> LaunchOutcome:
         """Run the health kernel."""
-        return await self._run_frame({"task": "health"}, b"", deadline_s)
+        return await self.outcome_of(self._send({"task": "health"}, b""), deadline_s)
 
-    async def _run_frame(
-        self, header: dict[str, Any], body: bytes, deadline_s: float
-    ) -> LaunchOutcome:
+    def send(self, job: LauncherOrder) -> SentOrder:
+        """Send a job, which it begins when it is done with the one before; see `outcome_of`.
+
+        Raises FrameError when it is too big.
+        """
+        return self._send(*job.to_frame())
+
+    def _send(self, header: dict[str, Any], body: bytes) -> SentOrder:
         nonce = os.urandom(frame.NONCE_BYTES)
         encoded = frame.encode(nonce, header, body)
-        self._forget_printed()
-        protocol = LauncherProtocol(nonce)
+        if not self._under_way:
+            self._forget_printed()
+        self._under_way += 1
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.write(encoded)
+        return SentOrder(nonce)
+
+    async def outcome_of(self, order: SentOrder, deadline_s: float) -> LaunchOutcome:
+        """Return how a job ended that was sent, once those before it have ended; see `run`."""
+        protocol = LauncherProtocol(order.nonce)
         ending: tuple[LaunchEnding, str] | None = None
         try:
             async with asyncio.timeout(deadline_s):
-                await self._send(encoded)
+                await self._flush_order()
                 while protocol.last is None:
                     protocol.take(await self._channel.next())
         except TimeoutError:
@@ -161,21 +196,20 @@ class LauncherProcess:
         except asyncio.CancelledError:
             self.kill()
             raise
-        printed = self._read_printed(_OUTPUT_BYTES)
+        self._under_way -= 1
         if ending is None:
-            return protocol.outcome(stdout=printed)
+            self._tells_printed = protocol.printed_bytes is not None
+            return protocol.outcome(stdout=self._take_printed(protocol.printed_bytes))
         self.kill()
+        printed = self._take_printed(None)
         return protocol.outcome(*ending, stdout=printed, signal=self._signal())
 
-    async def _send(self, encoded: bytes) -> None:
+    async def _flush_order(self) -> None:
         stdin = self._process.stdin if self._process is not None else None
         if stdin is None:
             raise EOFError
-        try:
-            stdin.write(encoded)
-            await stdin.drain()
-        except (BrokenPipeError, ConnectionResetError):
-            raise EOFError from None
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            await stdin.drain()  # one that is gone may have answered before
 
     async def _left(self) -> tuple[LaunchEnding, str]:
         """Return how a launcher ended that closed its channel without a last frame."""
@@ -222,9 +256,14 @@ class LauncherProcess:
     def _forget_printed(self) -> None:
         os.ftruncate(self._output, 0)
         os.lseek(self._output, 0, os.SEEK_SET)  # the launcher writes through the same offset
+        self._printed_bytes = 0
 
-    def _read_printed(self, most_bytes: int) -> bytes:
-        return os.pread(self._output, most_bytes, 0)
+    def _take_printed(self, end: int | None) -> bytes:
+        """Return what the job printed that ended at `end`, None where it was the last."""
+        start = self._printed_bytes
+        end = os.fstat(self._output).st_size if end is None else max(start, end)
+        self._printed_bytes = end
+        return os.pread(self._output, min(end - start, _OUTPUT_BYTES), start)
 
 
 def _facts(first: frame.Frame) -> LauncherFacts:

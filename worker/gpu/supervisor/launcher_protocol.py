@@ -150,6 +150,12 @@ class LauncherProtocol:
                 pieces = outputs[argument] = bytearray(pieces)
             pieces += received.body
 
+    @property
+    def printed_bytes(self) -> int | None:
+        """Where the job's own print ends in all that was printed; None where that is not said."""
+        end = (self.last or {}).get("printed_bytes")
+        return end if type(end) is int else None
+
     def outcome(
         self,
         ending: LaunchEnding | None = None,

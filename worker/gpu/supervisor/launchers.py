@@ -10,7 +10,8 @@ from typing import Literal
 
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.examination import Examined
-from worker.gpu.supervisor.gpu import DeviceDrained, Gpu, LauncherSettings, LimitNow
+from worker.gpu.supervisor.gpu import Gpu, LimitNow
+from worker.gpu.supervisor.launcher_pool import DeviceDrained, LauncherSettings
 from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherError
 from worker.gpu.supervisor.launcher_protocol import LauncherFacts, LaunchOutcome
 

@@ -20,7 +20,7 @@ from store.jobs.types import Claim
 from store.launches import Amendments
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.examination import Examined
-from worker.gpu.supervisor.gpu import DeviceDrained
+from worker.gpu.supervisor.launcher_pool import DeviceDrained
 from worker.gpu.supervisor.launchers import Launchers
 from worker.gpu.tools.installed_tools import (
     MEMCHECK,

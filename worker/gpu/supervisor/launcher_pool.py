@@ -1,0 +1,209 @@
+"""The launchers of one GPU: spares that nobody has used, and one for each of a few callers.
+
+A GPU on which none starts, or whose health kernel fails, is drained: it takes no job any more.
+Whose turn it is to use one is not known here. Runs in the worker.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Coroutine
+from dataclasses import dataclass
+
+from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherError, LauncherProcess
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts
+
+_FIRST_PAUSE_S = 0.5
+_MOST_FAILED_STARTS = 3
+
+_log = logging.getLogger(__name__)
+
+
+class DeviceDrained(Exception):
+    """The GPU takes no jobs: it failed its health check, or a launcher is stuck in its driver."""
+
+
+@dataclass(frozen=True, slots=True)
+class LauncherSettings:
+    """How many launchers a GPU has. Each takes about half a GiB of its memory."""
+
+    spares: int = 1
+    """With a context, waiting for a caller that has none."""
+    most_processes: int = 4
+    most_runs: int = 1000
+    """Of one launcher, before it is replaced."""
+    health_s: float = 30.0
+
+
+class LauncherPool:
+    """The launchers of the GPU `ordinal`."""
+
+    def __init__(self, ordinal: int, command: LauncherCommand, settings: LauncherSettings) -> None:
+        self.facts: LauncherFacts | None = None
+        self.drained: str | None = None
+        """Why it takes no jobs; None while it does."""
+        self.settings = settings
+        self._ordinal = ordinal
+        self._command = command
+        self._is_drained = asyncio.Event()
+        self._living: set[LauncherProcess] = set()
+        self._spares: list[LauncherProcess] = []
+        self._bound: OrderedDict[str, LauncherProcess] = OrderedDict()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._refilling = False
+        self._closed = False
+
+    async def start(self) -> None:
+        """Start the spares; where there can be none, the GPU is drained."""
+        try:
+            for _ in range(max(1, self.settings.spares)):
+                self._spares.append(await self._new())
+        except LauncherError as error:
+            self._drain(str(error))
+
+    async def until_drained(self) -> str:
+        """Return why the GPU takes no jobs any more, once it does not."""
+        await self._is_drained.wait()
+        return self.drained or ""
+
+    async def close(self) -> None:
+        """Kill all launchers and wait until they are gone."""
+        self._closed = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._spares, self._bound = [], OrderedDict()
+        await asyncio.gather(*(launcher.close() for launcher in self._living))
+
+    async def take(self, caller: str, single_use: bool) -> LauncherProcess:
+        """Return a launcher for `caller`; a GPU on which none starts is drained.
+
+        Raises DeviceDrained.
+        """
+        if self.drained is None:
+            try:
+                return await self._find(caller, single_use)
+            except LauncherError as error:
+                self._drain(str(error))
+        raise DeviceDrained(self.drained)
+
+    def take_own(self, caller: str, launcher: LauncherProcess) -> bool:
+        """Take this launcher, if it is the caller's and waits; return whether it does."""
+        if self.drained is not None or self._bound.get(caller) is not launcher:
+            return False
+        self._in_use(self._bound.pop(caller), caller)
+        return True
+
+    def keep(self, launcher: LauncherProcess, *, single_use: bool) -> None:
+        """Let a launcher whose job ended clean wait for its caller's next one, if it may."""
+        caller = launcher.caller
+        if single_use or caller is None or launcher.runs >= self.settings.most_runs:
+            self.in_background(self._retire(launcher))
+        else:
+            self._bound[caller] = launcher  # the most recent is last
+        most = max(1, self.settings.most_processes - self.settings.spares)
+        while len(self._bound) > most:
+            _, oldest = self._bound.popitem(last=False)
+            self.in_background(self._retire(oldest))
+        if len(self._spares) < self.settings.spares:
+            self.in_background(self.refill())
+
+    async def recover(self, launcher: LauncherProcess | None) -> None:
+        """Let go of a launcher that ended badly, and see whether the GPU still works."""
+        if launcher is not None:
+            await self._retire(launcher)
+        if self.drained is None and not self._closed:
+            await self._examine()
+
+    async def refill(self) -> None:
+        """Start spares until as many wait as are wanted."""
+        if self._refilling or self._closed or self.drained is not None:
+            return
+        self._refilling = True
+        try:
+            await self._start_spares()
+        finally:
+            self._refilling = False
+
+    async def _start_spares(self) -> None:
+        failed = 0
+        while len(self._spares) < self.settings.spares and self.drained is None:
+            try:
+                self._spares.append(await self._new())
+            except LauncherError as error:
+                failed += 1
+                _log.warning("%s", error)
+                if failed == _MOST_FAILED_STARTS:
+                    self._drain(str(error))
+                    return
+                await asyncio.sleep(_FIRST_PAUSE_S * 2**failed)
+
+    def _drain(self, why: str) -> None:
+        if self.drained is None:
+            self.drained = why
+            self._is_drained.set()
+            _log.error("GPU %d takes no more jobs: %s", self._ordinal, why)
+
+    def in_background(self, work: Coroutine[None, None, None]) -> None:
+        """Do `work` beside what comes next; it ends with `close`."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _new(self) -> LauncherProcess:
+        launcher = LauncherProcess(self._command, self._ordinal)
+        self._living.add(launcher)
+        try:
+            self.facts = await launcher.start()
+        except LauncherError:
+            self._living.discard(launcher)
+            raise
+        return launcher
+
+    async def _find(self, caller: str, single_use: bool) -> LauncherProcess:
+        """Return the caller's own launcher, or one that nobody has used."""
+        if not single_use and (own := self._bound.pop(caller, None)) is not None:
+            if own.alive:
+                return self._in_use(own, caller)
+            await self._retire(own)
+        while self._spares:
+            spare = self._spares.pop(0)
+            if spare.alive:
+                return self._in_use(spare, caller)
+            await self._retire(spare)
+        await self._make_room()
+        return self._in_use(await self._new(), caller)
+
+    @staticmethod
+    def _in_use(launcher: LauncherProcess, caller: str) -> LauncherProcess:
+        assert launcher.caller in (None, caller)
+        launcher.caller = caller
+        launcher.runs += 1
+        return launcher
+
+    async def _make_room(self) -> None:
+        while self._bound and len(self._bound) + 1 > self.settings.most_processes - 1:
+            _, oldest = self._bound.popitem(last=False)
+            await self._retire(oldest)
+
+    async def _retire(self, launcher: LauncherProcess) -> None:
+        is_gone = await launcher.close()
+        self._living.discard(launcher)
+        if not is_gone:
+            self._drain(f"launcher {launcher.pid} was killed and is not gone")
+
+    async def _examine(self) -> None:
+        """Run the health kernel in a launcher that no job has used; drain the GPU if it fails."""
+        fresh = next((spare for spare in self._spares if spare.alive), None)
+        if fresh is None:
+            try:
+                fresh = await self._new()
+            except LauncherError as error:
+                self._drain(str(error))
+                return
+            self._spares.append(fresh)
+        outcome = await fresh.examine(self.settings.health_s)
+        if outcome.ending is not LaunchEnding.OK:
+            self._spares.remove(fresh)
+            await self._retire(fresh)
+            self._drain(f"the health kernel failed: {outcome.ending}, {outcome.detail}")
