@@ -141,11 +141,17 @@ class OutputOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOrder(Order):
-    """Look at outputs, by name, and compare them with what was expected; runs no user code."""
+    """Look at outputs, by name, and compare them with what was expected; runs no user code.
+
+    `ir` is where the text lies of what ran, in TTIR, if its precision is in question, and
+    `reference_ir` that of a kernel that is the reference.
+    """
 
     task = "compare"
     profile = "cut"
     outputs: dict[str, OutputOrder]
+    ir: Place | None = None
+    reference_ir: Place | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,6 +224,8 @@ class ComparedOutput:
     summary: dict[str, Any] | None
     comparison: dict[str, Any] | None
     values: Any = None
+    downgrade: Finding | None = None
+    """That it was made with less precision than what was expected."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ output is gone through once: what can be said of it alone is found beside its co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +18,19 @@ from compiler.messages.wire import Send
 from launch.buffers import npy
 from launch.buffers.allocation import shared_part
 from launch.buffers.element_types import Array, stored
+from launch.checks.precision import causes_of, downgrade, reference_bits
+from launch.checks.precision_causes import Cause
+from launch.checks.precision_measure import MANTISSA_BITS, PrecisionMeter
 from launch.messages import (
     ComparedOutput,
     CompareOrder,
     CompareReport,
+    Finding,
     OutputOrder,
     Place,
     Tolerance,
 )
-from launch.reference.difference import Comparer, Unwritten, pieces
+from launch.reference.difference import PIECE, Comparer, Unwritten, pieces
 from launch.reference.summary import SummaryInPieces, numbers_of, values
 
 STRETCH = 1 << 20
@@ -51,6 +56,7 @@ def compare(order: CompareOrder, body: bytes | memoryview, send: Send) -> Compar
     Sends `tensor:<name>`, a `.npy` file, of those that are to be returned as tensors.
     """
     results = {}
+    question = Question.of(order, body)
     for name, output in order.outputs.items():
         kind = stored(output.dtype)
         actual = np.frombuffer(shared_part(body, output.actual), kind).reshape(output.shape)
@@ -58,7 +64,7 @@ def compare(order: CompareOrder, body: bytes | memoryview, send: Send) -> Compar
             _bits(body, output.unwritten, actual.size),
             _bits(body, output.expected_unwritten, actual.size),
         )
-        results[name] = _compared(actual, output, body, missing)
+        results[name] = _compared(name, actual, output, body, missing, question)
         if output.returned == "tensor":
             send({"kind": "stage", "stage": f"tensor:{name}", "ms": 0.0}, npy.write(actual))
     return CompareReport(outputs=results)
@@ -70,17 +76,59 @@ def _bits(body: bytes | memoryview, place: Place | None, count: int) -> Array | 
     return np.unpackbits(np.frombuffer(shared_part(body, place), np.uint8), count=count).view("?")
 
 
+@dataclass(frozen=True)
+class Question:
+    """Whether outputs lost precision: the causes in the kernel, and in one that is the reference.
+
+    Without any of the kernel's nothing is measured.
+    """
+
+    causes: Sequence[Cause] = ()
+    of_reference: Sequence[Cause] = ()
+
+    @classmethod
+    def of(cls, order: CompareOrder, body: bytes | memoryview) -> Question:
+        """Return the question that an order asks."""
+        texts = order.ir, order.reference_ir
+        found = [causes_of(bytes(shared_part(body, at))) if at else () for at in texts]
+        return cls(*found)
+
+    def meter(self, output: OutputOrder) -> PrecisionMeter | None:
+        """Return what measures an output, None where there is nothing to be found out."""
+        bits = reference_bits(output.dtype, output.expected_dtype, self.of_reference)
+        asked = output.expected is not None and output.dtype in MANTISSA_BITS
+        if not asked or not any(cause.bits < bits for cause in self.causes):
+            return None
+        return PrecisionMeter(output.dtype, output.tolerance)
+
+    def answer(
+        self, name: str, output: OutputOrder, comparer: Comparer, meter: PrecisionMeter
+    ) -> Finding | None:
+        """Return the finding of an output; what nobody wrote, or overflowed, is another matter."""
+        if not comparer.all_finite:
+            return None
+        bits = reference_bits(output.dtype, output.expected_dtype, self.of_reference)
+        return downgrade(name, output.dtype, meter.result(), self.causes, bits, output.tolerance)
+
+
 def _compared(
-    actual: Array, output: OutputOrder, body: bytes | memoryview, missing: Unwritten
+    name: str,
+    actual: Array,
+    output: OutputOrder,
+    body: bytes | memoryview,
+    missing: Unwritten,
+    question: Question,
 ) -> ComparedOutput:
     summed = SummaryInPieces() if output.returned != "none" else None
     comparer = Comparer(actual.shape, output.tolerance) if output.expected is not None else None
+    meter = question.meter(output)
     ours, theirs = Elements(actual.reshape(-1), output.dtype), _expected(output, body)
-    _go_through(ours, theirs, missing, summed, comparer)
+    _go_through(ours, theirs, missing, summed, comparer, meter)
     return ComparedOutput(
         summary=summed.result(actual.shape, output.dtype, missing.actual) if summed else None,
         comparison=comparer.result() if comparer else None,
         values=values(actual, output.dtype) if output.returned == "values" else None,
+        downgrade=question.answer(name, output, comparer, meter) if comparer and meter else None,
     )
 
 
@@ -99,6 +147,7 @@ def _go_through(
     missing: Unwritten,
     summed: SummaryInPieces | None,
     comparer: Comparer | None,
+    meter: PrecisionMeter | None = None,
 ) -> None:
     """Show every element once to whoever wants to know of it."""
     for part in pieces(ours.elements.size, STRETCH):
@@ -109,6 +158,9 @@ def _go_through(
             stored_elements = ours.elements[part]
             expected = theirs.numbers(part)
             comparer.add(part.start, actual, expected, missing.of(part), stored_elements)
+            if meter is not None:
+                for piece in pieces(actual.size, PIECE):
+                    meter.add(actual[piece], expected[piece])
 
 
 def summary(actual: Array, dtype: str, unwritten: Array | None = None) -> dict[str, Any]:

@@ -82,6 +82,11 @@ class Comparer:
             if not (known and self._take_ordinary(start + part.start, left, right)):
                 self._take(start + part.start, left, right, gone, stored[part])
 
+    @property
+    def all_finite(self) -> bool:
+        """Whether both sides wrote all, and are finite or strange together."""
+        return self._nonfinite == self._unwritten == 0
+
     def result(self) -> dict[str, Any]:
         """Return what all elements come to, as a launch's record has it."""
         within = self._mismatched <= self._tolerance.max_mismatched_ratio * self._compared

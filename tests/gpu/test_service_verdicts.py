@@ -8,11 +8,10 @@ import re
 
 import pytest
 
-from tests.gpu.serving import ROOT, SOURCE, given, launch_body, out, running
+from tests.gpu.serving import ROOT, given, launch_body, out, running
 
 BLOCK = {"BLOCK_SIZE": 1024}
 SUM = {"source": "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr\n"}
-NOTEBOOK = ROOT / "tests" / "kernels" / "good" / "matmul_notebook.py"
 TTIR = ROOT / "tests" / "kernels" / "ir" / "vector_add_with_overflow_checks.ttir"
 N = 98_432
 
@@ -161,41 +160,6 @@ def test_a_profile_comes_with_the_launch(launch, figure):
     assert profile["stalls"]
 
 
-def line_of(text):
-    lines = SOURCE.splitlines()
-    (number,) = [n for n, line in enumerate(lines, 1) if text in line]
-    return number
-
-
-def test_the_lines_of_a_profile_are_those_that_take_the_time(launch, figure):
-    launched = launch(add(profile="lines", reference=SUM))
-    profile = launched["profile"]
-    figure(f"{profile['samples']} samples: {profile['lines']}")
-    own = [row for row in profile["lines"] if row["line"] is not None]
-
-    assert [one["kind"] for one in launched["findings"]] == []
-    assert profile["registers"] > 0
-    assert {row["file"] for row in own} == {"user.py"}
-    assert sum(row["instructions"] for row in own) > 0.9 * sum(
-        row["instructions"] for row in profile["lines"]
-    )
-    # four warps for each of 97 programs, and 1024 elements for 128 threads
-    store = next(row for row in profile["sass"] if "STG" in row["text"])
-    assert store["instructions"] == 97 * 4
-    assert store["line"] == line_of("tl.store(output_ptr + offsets, x + y, mask=mask)")
-
-
-def test_a_matmul_waits_in_its_loop(launch, figure):
-    profile = launch(matmul(1024, 1024, 1024, 3) | {"profile": "lines"}, 60)["profile"]
-    figure(f"{profile['samples']} samples: {profile['lines'][:4]}")
-    first = profile["lines"][0]
-
-    assert profile["samples"] > 100
-    assert first["samples_percent"] > 20
-    assert first["top_stall"]
-    assert first["line"] is not None
-
-
 def test_fresh_inputs_are_counted(launch):
     body = add(reference=SUM) | {"timing": {"fresh_inputs": True, "min_repeats": 10, "max_ms": 50}}
     launched = launch(body)
@@ -222,30 +186,6 @@ def test_the_vector_add_of_the_tutorial_is_right_to_the_last_bit(launch):
     comparison = launch(body)["outputs"]["output_ptr"]["comparison"]
 
     assert (comparison["matches"], comparison["max_abs_error"]) == (True, 0)
-
-
-def test_a_matmul_that_fails_for_its_precision_alone_says_so(launch):
-    n = 128
-    strides = {"am": n, "ak": 1, "bk": n, "bn": 1, "cm": n, "cn": 1}
-    arguments = {
-        "A_ptr": given(n, n, kind="normal", seed=1), "B_ptr": given(n, n, kind="normal", seed=2),
-        "C_ptr": out(n, n), "M": n, "N": n, "K": n,
-        **{f"stride_{name}": stride for name, stride in strides.items()},
-    }  # fmt: skip
-    body = launch_body("matmul_kernel", arguments, grid=[2, 2],
-                       constexprs={"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64})  # fmt: skip
-    body["compilation"]["source"] = NOTEBOOK.read_text()
-    body["reference"] = {
-        "source": "def reference(A_ptr, B_ptr, **_):\n    return A_ptr @ B_ptr\n",
-        "rtol": 1e-5, "atol": 1e-8,
-    }  # fmt: skip
-    launched = launch(body)
-    comparison = launched["outputs"]["C_ptr"]["comparison"]
-
-    assert launched["verdict"] == "mismatch"
-    assert "TF32" in comparison["note"]
-    body["reference"] |= {"atol": 1.01 * comparison["max_abs_error"]}
-    assert launch(body)["verdict"] == "passed"
 
 
 def test_posted_ttir_adds_two_vectors(launch):

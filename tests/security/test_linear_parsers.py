@@ -40,6 +40,7 @@ from compiler.slice import syntax_errors
 from compiler.target import parse_target
 from compiler.type_name import canonical_type
 from launch.buffers.npy_header import read_npy_header
+from launch.checks import precision_causes
 from launch.request.grid import parse_grid
 from launch.request.inference import annotated_type
 from service.http import body, query
@@ -48,7 +49,6 @@ from service.routes import artifacts
 from worker.compile.diagnostic_bounds import kept_diagnostics
 from worker.gpu.launcher import module_globals
 from worker.gpu.tools import profile_report, sanitizer_report, source_counters
-from worker.launch import mismatch_explanation
 from worker.launch.gpu import gpu_outcome
 from worker.pool import frame
 
@@ -189,9 +189,26 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
             ".extern .shared ",
         ),
     ),
-    "TF32 in TTIR": (
-        lambda text: mismatch_explanation.uses_tf32(text.encode()),
-        ("tt.dot ", "inputPrecision = tf32", "inputPrecision"),
+    "causes of lost precision": (
+        lambda text: precision_causes.causes_in(
+            f'tt.func public @k(\n{text}\n#loc1 = loc("/kernel/a.py":1:1)'
+        ),
+        (
+            "tt.dot %a, %b, %c, inputPrecision = tf32 : tensor<1xf32> -> f16 loc(#loc1)\n",
+            "%a = arith.truncf %a : f32 to f16 loc(#loc1)\n",
+            "scf.for %k = %a to %b step %c iter_args(%a = %b) -> (tensor<1xf16>) : i32 {\n",
+            '%a = "tt.reduce"(%a) <{axis = 0}> ({\n',
+            "%a = tt.call @k(%a) : (f16) -> f16\n",
+            "tt.func private @k(%a: f16) {\n",
+            "%a = arith.addf %a, %a : f16\n",
+            "^bb0(%a: f16, ",
+            "iter_args(",
+            "tensor<",
+            "maxNumImpreciseAcc = 1",
+            "x" * 8 + "f16",
+            " loc(",
+            "}\n",
+        ),
     ),
     "assertions on a GPU": (
         lambda text: gpu_outcome.find_assertion(text, 1),

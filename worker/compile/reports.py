@@ -43,7 +43,7 @@ def _message(text: str) -> str:
     return clipped(text, MESSAGE_CHARS)
 
 
-class _FromObject:
+class FromObject:
     """Lets a strict report take a dataclass from a JSON object; its members are strict as ever."""
 
     def __get_pydantic_core_schema__(
@@ -59,10 +59,8 @@ Count = Annotated[int, Field(ge=0, le=LARGEST_EXACT)]
 Ms = Annotated[float, Field(ge=0, le=MOST_MS)]
 Timings = Annotated[dict[Annotated[str, Field(max_length=64)], Ms], Field(max_length=64)]
 Message = Annotated[str, AfterValidator(_message)]
-Diagnostics = Annotated[
-    list[Annotated[Diagnostic, _FromObject()]], AfterValidator(kept_diagnostics)
-]
-AssumptionFromChild = Annotated[Assumption, _FromObject(), AfterValidator(bounded_assumption)]
+Diagnostics = Annotated[list[Annotated[Diagnostic, FromObject()]], AfterValidator(kept_diagnostics)]
+AssumptionFromChild = Annotated[Assumption, FromObject(), AfterValidator(bounded_assumption)]
 Values = Annotated[dict[Name, Any], AfterValidator(_is_small)]
 
 

@@ -271,10 +271,10 @@ class Cases:
             returned = self._files.choose_returned(self._request.return_, run)
             self._order.returned.leave(case.index)
             actual = Actual(result.outputs, result.unwritten)
-            compared = await self._compare(case, run, actual, expected, returned)
-            blobs, files = self._context.blobs, compared.files
-            outputs = await explain(compared.outputs, run, result.compilation, blobs)
-            matches += compared.matches
+            compared = await self._compare(case, run, actual, expected, returned, result.ir)
+            files, matches = compared.files, compared.matches
+            outputs = explain(compared.outputs, run, compared.downgrades)
+            result.findings += compared.downgrades.values()
         if result.timed_outputs:
             actual = Actual(result.timed_outputs, result.timed_unwritten)
             unasked: dict[str, ReturnMode] = dict.fromkeys(result.timed_outputs, "none")
@@ -288,9 +288,10 @@ class Cases:
         actual: Actual,
         expected: Expected | None,
         returned: dict[str, ReturnMode],
+        ir: bytes = b"",
     ) -> Compared:
         pool = self._context.children.kernels
-        return await compare(pool, run, actual, expected, case.reference, returned)
+        return await compare(pool, run, actual, expected, case.reference, returned, ir)
 
     def _evidence(
         self, result: RunResult, expected: Expected | None, matches: list[bool]

@@ -50,6 +50,8 @@ class Compared:
 
     outputs: dict[str, Output]
     files: dict[str, bytes]
+    downgrades: dict[str, Finding]
+    """By output: that it was made with less precision than what was expected."""
 
     @property
     def matches(self) -> list[bool]:
@@ -65,19 +67,27 @@ async def compare(
     expected: Expected | None,
     reference: Reference | None,
     returned: Mapping[str, ReturnMode],
+    ir: bytes = b"",
 ) -> Compared:
-    """Compare the outputs in `actual`. Raises NotCompared."""
+    """Compare the outputs in `actual`. Raises NotCompared.
+
+    `ir` is the TTIR of what ran, where it is to be found out whether its precision shows.
+    """
     parts = _with_prefix("actual", actual.outputs) | _with_prefix("unwritten", actual.unwritten)
     if expected is not None:
         parts |= _with_prefix("expected", expected.outputs)
         parts |= _with_prefix("expected_unwritten", expected.unwritten)
+        texts = {"ir": ir, "reference_ir": expected.ir} if ir else {}
+        parts |= {name: text for name, text in texts.items() if text}
     if sum(map(len, parts.values())) >= SHARED_FROM_BYTES:
         parts = _with_shared_first(parts)
     places = places_of(parts)
     outputs = {
         name: _order_of(name, run, places, expected, reference, returned) for name in actual.outputs
     }
-    order = CompareOrder(outputs=outputs)
+    order = CompareOrder(
+        outputs=outputs, ir=places.get("ir"), reference_ir=places.get("reference_ir")
+    )
     async with _body_of(list(parts.values())) as body:
         outcome = await run_task(
             pool,
@@ -135,7 +145,9 @@ def _compared(outcome: ChildOutcome, order: CompareOrder, expected: Expected | N
         for stage in outcome.stages
         if stage.name.startswith("tensor:")
     }
-    return Compared(outputs, files)
+    found = {name: item.downgrade for name, item in report.outputs.items()}
+    downgrades = {name: finding for name, finding in found.items() if finding is not None}
+    return Compared(outputs, files, downgrades)
 
 
 def not_checked(outputs: Mapping[str, Output], run: PreparedRun) -> Finding:

@@ -12,6 +12,7 @@ from compiler.compilation import Compilation
 from compiler.diagnostic import Diagnostic
 from compiler.job import CompileJob
 from compiler.problem import failure_problem
+from launch.checks.precision_causes import questionable
 from launch.messages import Finding
 from launch.request.launch_request import LaunchRequest, TraceRequest
 from worker.compile.build_record import build_record
@@ -83,6 +84,7 @@ class CpuDevice:
             return await self._interpreted(job, run, failure, checks, trace) or result
         if result.problem is None:
             result.findings += map(warning_finding, ir.warnings)
+            result.ir = questionable(ir.text)
         if ir.key not in self._printed:
             self._printed.add(ir.key)
             result.stdout = ir.stdout + result.stdout

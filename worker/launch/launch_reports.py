@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, create_model
 from launch import messages
 from launch.messages import Finding, ModifiedInput
 from launch.request.launch_record import Comparison, Summary
-from worker.compile.reports import Diagnostics, Message, Report, read_report
+from worker.compile.reports import Diagnostics, FromObject, Message, Report, read_report
 
 MAX_FINDINGS = 64
 _MAX_ARGUMENTS = 256
@@ -152,6 +152,7 @@ class ComparedOutput(Report):
     summary: Summary | None
     comparison: Comparison | None
     values: Any = None
+    downgrade: Annotated[Finding, FromObject()] | None = None
 
 
 class CompareReport(Report):

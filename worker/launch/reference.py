@@ -46,6 +46,8 @@ class Expected:
     """What a reference's kernel did not write: a bit for each element of such outputs."""
     unchanged: frozenset[str] = frozenset()
     """Outputs in place that are to stay as they were, by the reference's own account."""
+    ir: bytes = b""
+    """The TTIR of a reference's kernel, where its precision may be in question."""
 
 
 class References:
@@ -163,7 +165,7 @@ def of_kernel(result: RunResult, run: PreparedRun) -> Expected:
         reason = result.findings[0].message if result.findings else "it did not end well"
         return no_reference(f"the reference's kernel went wrong: {reason}")
     outputs = {name: result.outputs[name] for name in run.bound.outputs}
-    return Expected(outputs, {}, unwritten=result.unwritten)
+    return Expected(outputs, {}, unwritten=result.unwritten, ir=result.ir)
 
 
 def no_reference(message: str, line: int | None = None) -> Expected:

@@ -97,6 +97,8 @@ class RunResult:
     profile: Profile | None = None
     counters: bytes = b""
     """What a profiler counted at each instruction, until it is in `profile` by line."""
+    ir: bytes = b""
+    """The TTIR of what ran, where its precision may be in question; the text may be anybody's."""
     stdout: str = ""
     trace: bytes | None = None
     compilation: Compilation | None = None

@@ -280,14 +280,14 @@ VALUES_OF_INPUTS = (
         verdict("passed", findings="precision_downgrade"),
         verdict("passed", findings="precision_downgrade"),
         "has a tolerance that half precision keeps",
-        on_gpu=QUICK, not_yet="cpu gpu",
+        on_gpu=QUICK,
     ),
     Cheat(
         "values/multiplies_in_tf32", "15", tasks.MATMUL,
         verdict("passed", findings="precision_downgrade"),
         verdict("passed", findings="precision_downgrade"),
         "has a tolerance that TF32 keeps",
-        on_gpu=QUICK, not_yet="cpu gpu",
+        on_gpu=QUICK,
     ),
 )  # fmt: skip
 

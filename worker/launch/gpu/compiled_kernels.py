@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from cachetools import LRUCache
 
 from compiler.compilation import Compilation
+from launch.checks.precision_causes import questionable
 from store.blobs import Blobs
 from store.compilations import Compilations
 from store.connection import StoreClient
 from store.subscription import Invalidations
 
-STAGE = "cubin"
+STAGE, IR = "cubin", "ttir"
 MOST_BYTES = 256 << 20
 RECORD_BYTES = 64 << 10
 """What a record that was read is counted as, beside its cubin."""
@@ -22,10 +23,14 @@ RECORD_BYTES = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class CompiledKernel:
-    """A finished compilation, and its cubin: None where it failed, or its cubin was evicted."""
+    """A finished compilation, and its cubin: None where it failed, or its cubin was evicted.
+
+    `ir` is its TTIR where the precision of that may be in question, b"" otherwise.
+    """
 
     compilation: Compilation
     cubin: bytes | None = None
+    ir: bytes = b""
 
 
 class CompiledKernels:
@@ -56,11 +61,12 @@ class CompiledKernels:
             self._compilations.note_use(key)
             return kept
         generation = self._invalidations.generation
-        hit = await self._compilations.hit(key, [STAGE])
+        hit = await self._compilations.hit(key, [STAGE, IR])
         if hit is None:
             return None
         compilation = Compilation.model_validate_json(hit.record)
-        kernel = CompiledKernel(compilation, hit.included.get(STAGE))
+        ir = questionable(hit.included.get(IR, b""))
+        kernel = CompiledKernel(compilation, hit.included.get(STAGE), ir)
         if self._invalidations.is_unchanged_since(generation):
             self._keep(key, kernel)
         return kernel
@@ -68,9 +74,11 @@ class CompiledKernels:
     async def of_record(self, record: bytes) -> CompiledKernel:
         """Return the kernel that a job's record names. Raises StoreUnavailable."""
         compilation = Compilation.model_validate_json(record)
-        artifact = compilation.artifacts.get(STAGE)
-        cubin = await self._blobs.get(artifact.digest) if artifact is not None else None
-        return CompiledKernel(compilation, cubin)
+        found: dict[str, bytes | None] = {}
+        for stage in (STAGE, IR):
+            artifact = compilation.artifacts.get(stage)
+            found[stage] = await self._blobs.get(artifact.digest) if artifact is not None else None
+        return CompiledKernel(compilation, found[STAGE], questionable(found[IR] or b""))
 
     def _forget(self, key: str) -> None:
         self._kept.pop(key, None)
@@ -81,4 +89,4 @@ class CompiledKernels:
 
 
 def _size_bytes(kernel: CompiledKernel) -> int:
-    return RECORD_BYTES + len(kernel.cubin or b"")
+    return RECORD_BYTES + len(kernel.cubin or b"") + len(kernel.ir)

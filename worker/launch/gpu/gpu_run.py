@@ -105,6 +105,7 @@ class GpuLaunch:
             return not_run(failure_problem("worker_lost", detail))
         order = order_of(kernel.cubin, compilation, request, run, plain=plain)
         result = await self._run_order(order)
+        result.ir = kernel.ir
         if result.problem is None and not plain:
             deadline = self.deadline
             await rerun_under_tools(gpu.launchers, gpu.ordinal, order, request, result, deadline)

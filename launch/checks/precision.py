@@ -1,0 +1,171 @@
+"""The finding `precision_downgrade`: a kernel that computes with less precision than it could.
+
+It takes both: a cause in the kernel's IR, and a difference from a better reference that is of the
+size such a cause gives. It says nothing about right or wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+from launch.checks.precision_causes import Cause, CauseKind, causes_in
+from launch.checks.precision_measure import MANTISSA_BITS, Measured
+from launch.messages import Finding, Tolerance
+
+KIND = "precision_downgrade"
+_REFERENCE_BITS = {"float16": 11, "float32": 24, "float64": 53}
+"""Of NumPy's types that a reference may answer with."""
+_LEAST_ROUNDINGS = 2.0
+"""Below, rounding to the output's own type may be all that there is."""
+_FAINTEST = 7
+"""Bits: an error so much smaller than one rounding of the cause comes from something else.
+
+Sums of many partial sums have errors that are smaller than each of theirs.
+"""
+_LARGEST = {
+    CauseKind.ROUNDED: 3,
+    CauseKind.TF32: 3,
+    CauseKind.IMPRECISE_DOT: 3,
+}
+_LARGEST_OF_SUMS = 5
+"""Bits: an error so much larger than one rounding is a mistake, not rounding. Sums gather more."""
+_LEAST_SPREAD = 0.2
+"""Where only few elements are far off the kernel is wrong there, not imprecise."""
+_NAMES = {
+    "f64": "fp64", "f32": "fp32", "f16": "fp16", "tf32": "TF32", "f8E4M3FN": "fp8e4nv",
+    "f8E5M2": "fp8e5", "f8E4M3FNUZ": "fp8e4b8", "f8E5M2FNUZ": "fp8e5b16",
+    "f8E4M3B11FNUZ": "fp8e4b15",
+}  # fmt: skip
+_WHAT = {
+    CauseKind.DOT_ACCUMULATOR: (
+        "tl.dot adds up in {0}",
+        "Let it add up in fp32: out_dtype=tl.float32, and an accumulator of that type.",
+    ),
+    CauseKind.ACCUMULATOR: (
+        "a loop adds up in {0}",
+        "Keep what the loop adds up in tl.float32, and convert it once, at the end.",
+    ),
+    CauseKind.REDUCTION: (
+        "values are reduced in {0}",
+        "Reduce them in fp32: tl.sum(x.to(tl.float32), ...).",
+    ),
+    CauseKind.ATOMIC: (
+        "programs add to {0} in memory, and each addition is rounded",
+        "Let them add to fp32 in memory.",
+    ),
+    CauseKind.ROUNDED: (
+        "values are rounded to {0} and computed with",
+        "Compute with the values as they are, and convert what is stored.",
+    ),
+    CauseKind.TF32: (
+        "tl.dot multiplies fp32 as TF32, with 10 bits of mantissa",
+        'Write tl.dot(a, b, input_precision="ieee") for products of fp32, or "tf32x3".',
+    ),
+    CauseKind.IMPRECISE_DOT: (
+        "tl.dot adds products of fp8 in less than fp32",
+        "max_num_imprecise_acc=0 adds them up in fp32.",
+    ),
+}
+
+
+@lru_cache(maxsize=8)
+def causes_of(ir: bytes) -> tuple[Cause, ...]:
+    """Return the causes in a text of TTIR; the last texts are remembered, for the next cases."""
+    return tuple(causes_in(ir.decode(errors="replace")))
+
+
+def reference_bits(dtype: str, expected_dtype: str | None, causes: Sequence[Cause] = ()) -> int:
+    """Return how many bits of mantissa the expected elements of an output were made with, at most.
+
+    `expected_dtype` is NumPy's name, None for the output's own `dtype`; `causes` are those of the
+    reference, where it is a kernel. 0: they are no floats.
+    """
+    bits = MANTISSA_BITS.get(dtype, 0)
+    if expected_dtype is not None:
+        bits = _REFERENCE_BITS.get(expected_dtype, 0)
+    return min([bits, *(cause.bits for cause in causes)])
+
+
+def downgrade(
+    name: str,
+    dtype: str,
+    measured: Measured | None,
+    causes: Sequence[Cause],
+    bits: int,
+    tolerance: Tolerance,
+) -> Finding | None:
+    """Return the finding of the output `name`, None where nothing shows a loss of precision.
+
+    `bits` are those of the reference: it must be better than what the kernel computes with.
+    """
+    if measured is None or measured.spread < _LEAST_SPREAD:
+        return None
+    if measured.roundings < _LEAST_ROUNDINGS:
+        return None
+    if measured.reference_is_rounded:
+        bits = min(bits, MANTISSA_BITS[dtype])
+    shown = [one for one in causes if one.bits < bits and _is_shown_by(one, measured.error)]
+    if not shown:
+        return None
+    first = shown[0]
+    numbers = {
+        "error": measured.error,
+        "right_bits": -math.log2(measured.error),
+        "roundings": measured.roundings,
+        "beyond_one_ulp_ratio": measured.beyond_one_ulp,
+        "tolerance_used": measured.tolerance_used,
+    }
+    return Finding(
+        kind=KIND,
+        argument=name,
+        file=first.file,
+        line=first.spot.line if first.spot else None,
+        column=first.spot.column if first.spot else None,
+        message=_message(name, dtype, measured, shown, tolerance),
+        measure={key: float(f"{value:.4g}") for key, value in numbers.items() if value is not None},
+    )
+
+
+def _is_shown_by(cause: Cause, error: float) -> bool:
+    """Whether an error is of the size that a cause gives."""
+    most = _LARGEST.get(cause.kind, _LARGEST_OF_SUMS)
+    return 2.0 ** -(cause.bits + _FAINTEST) <= error <= 2.0 ** -(cause.bits - most)
+
+
+def _message(
+    name: str, dtype: str, measured: Measured, causes: Sequence[Cause], tolerance: Tolerance
+) -> str:
+    what, advice = _WHAT[causes[0].kind]
+    others = _others(causes[1:])
+    return (
+        f"{name} is {measured.error:.1e} of its size off the reference (root mean square: "
+        f"{-math.log2(measured.error):.1f} bits are right, and {dtype} has {MANTISSA_BITS[dtype]}; "
+        f"{measured.beyond_one_ulp:.0%} of the elements are more than one unit in the last place "
+        f"off), as {what.format(_named(causes[0]))}{others}. {_used(measured, tolerance)}{advice}"
+    )
+
+
+def _others(causes: Sequence[Cause]) -> str:
+    """Return the places of further causes, at most three."""
+    told = [
+        _WHAT[cause.kind][0].format(_named(cause)) + (f" in line {cause.spot.line}")
+        for cause in causes[:3]
+        if cause.spot is not None
+    ]
+    return f"; also, {'; '.join(told)}" if told else ""
+
+
+def _used(measured: Measured, tolerance: Tolerance) -> str:
+    if measured.tolerance_used is None:
+        return ""
+    bounds = f"(rtol {tolerance.rtol:g}, atol {tolerance.atol:g})"
+    if measured.tolerance_used > 1:
+        times = f"{measured.tolerance_used:.2g}"
+        return f"The largest difference is {times} times the tolerance {bounds}. "
+    return f"That uses up {100 * measured.tolerance_used:.2g}% of the tolerance {bounds}. "
+
+
+def _named(cause: Cause) -> str:
+    return _NAMES.get(cause.dtype, cause.dtype)

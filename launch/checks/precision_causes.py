@@ -1,0 +1,173 @@
+"""What in a kernel's IR computes with less precision than the data it is given has.
+
+The text of TTIR, from before or after Triton's passes, is read line by line, once: it may be
+anybody's. A cause alone proves nothing, as a kernel may well not need more; `precision` weighs it
+against what was measured.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from compiler.diagnostic import KERNEL_FOLDER
+from compiler.lines.mlir import MlirLocations, trailing_location
+from compiler.lines.place import Spot
+from launch.checks.ir_values import BITS, FunctionScan, Reduced
+
+MOST_TEXT_BYTES = 4 << 20
+"""A larger text is not looked through."""
+MOST_CAUSES = 32
+_SIGNS = (b"f16", b"f8E", b"f64", b"tf32")
+"""None of these: every float is fp32 and stays it."""
+_FUNCTION = re.compile(r"\s*tt\.func\b[^@]{0,100}@(\"[^\"]{1,1000}\"|[\w.$-]{1,1000})\(")
+
+
+class CauseKind(StrEnum):
+    """How precision is lost, the gravest first."""
+
+    DOT_ACCUMULATOR = "dot_accumulator"
+    ACCUMULATOR = "accumulator"
+    REDUCTION = "reduction"
+    ATOMIC = "atomic"
+    ROUNDED = "rounded"
+    TF32 = "tf32"
+    IMPRECISE_DOT = "imprecise_dot"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One place that computes with `bits` bits of mantissa (the hidden one included)."""
+
+    kind: CauseKind
+    dtype: str
+    """MLIR's name of the type, or `tf32`."""
+    bits: int
+    spot: Spot | None
+    """In the user's own file; None where nothing tells."""
+
+    @property
+    def file(self) -> str | None:
+        """The user's file, as the user calls it."""
+        return self.spot.file.removeprefix(KERNEL_FOLDER) if self.spot else None
+
+
+def questionable(ir: bytes) -> bytes:
+    """Return `ir` if it is worth to look for causes in it, b"" if there can be none.
+
+    A quick look for the worker's own process, which does no more with the text.
+    """
+    if len(ir) > MOST_TEXT_BYTES or not any(sign in ir for sign in _SIGNS):
+        return b""
+    return ir
+
+
+def causes_in(text: str) -> list[Cause]:
+    """Return the causes in the IR `text`, the gravest first, each place once."""
+    functions = _functions(text)
+    locations = MlirLocations(text)
+    least = min((scan.least_loaded for scan in functions.values()), default=64)
+    callers = _callers(functions)
+    found: dict[Cause, None] = {}
+    for name, scan in functions.items():
+        for kind, dtype, where in _of(scan, least, functions):
+            for spot in _spots(name, where, locations, callers):
+                if len(found) < MOST_CAUSES:
+                    found[Cause(kind, dtype, BITS[dtype], spot)] = None
+    order = list(CauseKind)
+    return sorted(found, key=lambda cause: (cause.bits, order.index(cause.kind)))
+
+
+def _functions(text: str) -> dict[str, FunctionScan]:
+    """Return what each function of a module does; what is outside of any has a name of its own."""
+    functions: dict[str, FunctionScan] = {}
+    scan = functions.setdefault("", FunctionScan())
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        if match := _FUNCTION.match(line):
+            scan = functions.setdefault(match[1].strip('"'), FunctionScan())
+        scan.read(line.strip())
+    return functions
+
+
+class _Sighting(NamedTuple):
+    kind: CauseKind
+    dtype: str
+    line: str
+    """The line of the IR, which ends with its location."""
+
+
+def _of(
+    scan: FunctionScan, least_loaded: int, functions: Mapping[str, FunctionScan]
+) -> Iterator[_Sighting]:
+    """Yield what a function does to the precision of its data.
+
+    `least_loaded` are the bits of the least precise floats that the kernel reads: to go down to
+    these is what such kernels are for, unless it is done to better ones that were read.
+    """
+    for kind, dtype, line in scan.sightings:
+        yield _Sighting(CauseKind(kind), dtype, line)
+    for cast in scan.casts:
+        if cast.used and (cast.loaded or least_loaded > BITS[cast.dtype]):
+            yield _Sighting(CauseKind.ROUNDED, cast.dtype, cast.line)
+    for reduced in scan.reduced:
+        if reduced.adds or _adds(reduced, functions):
+            yield _Sighting(CauseKind.REDUCTION, reduced.dtype, reduced.line)
+
+
+def _adds(reduced: Reduced, functions: Mapping[str, FunctionScan]) -> bool:
+    """Whether what a reduction calls to combine two values adds or multiplies them."""
+    seen: set[str] = set()
+    left = list(reduced.callees)
+    while left:
+        name = left.pop()
+        if name in seen or name not in functions:
+            continue
+        seen.add(name)
+        if functions[name].adds_low:
+            return True
+        left += [callee for callee, _ in functions[name].calls]
+    return False
+
+
+_Callers = Mapping[str, Sequence[tuple[str, str]]]
+"""By function: who calls it, and the line of the call."""
+
+
+def _callers(functions: Mapping[str, FunctionScan]) -> _Callers:
+    callers: dict[str, list[tuple[str, str]]] = {}
+    for name, scan in functions.items():
+        for callee, line in scan.calls:
+            callers.setdefault(callee, []).append((name, line))
+    return callers
+
+
+def _spots(
+    function: str, line: str, locations: MlirLocations, callers: _Callers
+) -> list[Spot | None]:
+    """Return the user's lines that a line of the IR stems from, one for each way to get there.
+
+    What Triton's own library does belongs to the lines of the user's that call it.
+    """
+    spots: dict[Spot, None] = {}
+    seen: set[str] = set()
+    left = [(function, line)]
+    while left and len(spots) < MOST_CAUSES:
+        name, at = left.pop()
+        if own := _users(at, locations):
+            spots[own] = None
+        elif name not in seen:
+            seen.add(name)
+            left += reversed(callers.get(name, ()))
+    return list(spots) or [None]
+
+
+def _users(line: str, locations: MlirLocations) -> Spot | None:
+    """Return the innermost place of the user's that a line of the IR ends with."""
+    words = trailing_location(line)
+    spots = locations.spots(words) if words is not None else ()
+    return next((spot for spot in spots if spot.file.startswith(KERNEL_FOLDER)), None)
