@@ -10,6 +10,7 @@ ADD = (ROOT / "examples" / "vector_add.py").read_text()
 MATMUL = (ROOT / "examples" / "matmul.py").read_text()
 OUT_OF_BOUNDS = ADD.replace("mask = offsets < n_elements", "mask = offsets < n_elements + 4096")
 FAR_AWAY = ADD.replace("output_ptr + offsets", "output_ptr + offsets + (1 << 40)")
+BEFORE_START = ADD.replace("tl.store(output_ptr + offsets", "tl.store(output_ptr + offsets - 1")
 WRONG = ADD.replace("x + y", "x - y")
 ENDLESS = """import triton
 import triton.language as tl

@@ -5,7 +5,6 @@ from collections import Counter
 from pathlib import Path
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _KINDS = (
     ("launcher", "launcher"),
     ("zygote", "children"),
@@ -28,13 +27,23 @@ def cpu_ms(root: int) -> Counter[str]:
 
 
 def resident_bytes(root: int) -> Counter[str]:
-    """Return the memory of the processes below `root`, pages that they share counted in each."""
-    held: Counter[str] = Counter()
+    """Return the memory of the processes below `root`: of a page that several share, their part.
+
+    `shared` is what this machine has in memory of no process, such as outputs that are handed on.
+    """
+    held: Counter[str] = Counter(shared=_kib_of(Path("/proc/meminfo"), "Shmem") << 10)
     for pid, kind in _below(root):
-        fields = _stat(pid)
-        if fields:
-            held[kind] += int(fields[21]) * _PAGE_BYTES
+        held[kind] += _kib_of(Path(f"/proc/{pid}/smaps_rollup"), "Pss") << 10
     return held
+
+
+def _kib_of(path: Path, name: str) -> int:
+    """Return a number of a file of lines such as "Pss:  12 kB"; 0 of a process that has ended."""
+    try:
+        lines = path.read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), 0)
 
 
 def _below(root: int) -> list[tuple[int, str]]:

@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from worker.launch.gpu import gpu_worker
 from worker.pool import frame
 from worker.pool.shared_bytes import SharedBytes
 
+PAUSE_MS = "TRITOND_STAND_IN_MS"
 MODEL = "stand-in, no GPU"
 FACTS = {"target": "cuda:90", "model": MODEL, "uuid": "GPU-0", "num_sms": 132, "l2_bytes": 1,
          "memory_bytes": 1, "shared_bytes": 1, "cuda": "none", "driver": None,
@@ -41,7 +43,7 @@ def launcher(arguments: list[str]) -> None:
     channel = int(arguments[0])
     _write(channel, frame.encode(frame.NO_JOB, {"kind": "ready", "facts": FACTS}))
     decoder = frame.Decoder()
-    pause_s = float(os.environ.get("TRITOND_STAND_IN_MS", "4")) / 1000
+    pause_s = float(os.environ.get(PAUSE_MS, "4")) / 1000
     made: dict[str, dict[str, bytes]] = {}
     while data := os.read(0, 1 << 20):
         for order in decoder.feed(data):
@@ -100,12 +102,10 @@ def main() -> None:
     async def one_gpu() -> list[dict[str, Any]]:
         return [{"ordinal": 0, "target": FACTS["target"], "model": MODEL}]
 
-    def launchers(ordinals: list[int]) -> Any:
-        command = LauncherCommand(
-            bootstrap=BOOTSTRAP,
-            environment={k: v for k, v in os.environ.items() if k.startswith("TRITOND_STAND_IN")},
-        )
-        return real(ordinals, command)
+    def launchers(ordinals: list[int], command: LauncherCommand) -> Any:
+        pause_ms = os.environ.get(PAUSE_MS, "4")
+        ours = replace(command, bootstrap=BOOTSTRAP, environment={PAUSE_MS: pause_ms})
+        return real(ordinals, ours)
 
     real = gpu_worker.Launchers
     gpu_worker.gpus_here = one_gpu

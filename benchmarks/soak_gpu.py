@@ -1,0 +1,201 @@
+"""A GPU under a mixed load for minutes: every verdict must be right, and memory must stay flat.
+
+`python benchmarks/soak_gpu.py --minutes 10` starts a `tritond up` of its own and needs a GPU:
+launches of many sizes, wrong kernels, faults, endless ones, memory that is not theirs, times with
+fresh inputs, cases; beside each other, for as long as is asked. Prints how each kind ended, and the
+memory of the GPU and of each kind of process near the start, in the middle and at the end. Exit
+status 1 when a verdict is wrong or memory grows. `--stand-in` tries the script without a GPU.
+"""
+
+import argparse
+import asyncio
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.launch_bodies import (  # noqa: E402
+    ADD,
+    BEFORE_START,
+    FAR_AWAY,
+    WRONG,
+    add,
+    endless,
+    many_cases,
+)
+from benchmarks.launch_service import PORT, URL, Service, started, until_ready  # noqa: E402
+from benchmarks.processes import resident_bytes  # noqa: E402
+from store.embedded import EmbeddedValkey  # noqa: E402
+
+CALLERS = 12
+SAMPLE_S = 10.0
+SIZES = (1, 1000, 4096, 98_432, 98_431, 1 << 20, (1 << 20) + 3, 1 << 22)
+SETTLED = 0.2
+"""Part of the run after which what is kept should be there: growth counts from here."""
+GROWTH, GROWTH_BYTES = 1.15, 128 << 20
+"""Memory is flat if its last sample is below the settled one times this, and this more."""
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Launches of one kind: how often, and the verdict that each must get."""
+
+    name: str
+    weight: int
+    verdict: str
+    body: Callable[[random.Random], Body]
+
+
+def _fresh(draw: random.Random) -> Body:
+    timing = {"min_repeats": 20, "max_ms": 20, "fresh_inputs": True}
+    return add(n_elements=draw.choice(SIZES[:6])) | {"timing": timing}
+
+
+def _sized(draw: random.Random) -> Body:
+    return add(n_elements=draw.choice(SIZES), seed=draw.randrange(20))
+
+
+GOOD = [
+    Kind("good, many sizes", 60, "passed", _sized),
+    Kind("fresh inputs", 10, "passed", _fresh),
+    Kind("ten cases", 5, "passed", lambda _: many_cases(10, timed=False)),
+]
+KINDS = [
+    *GOOD,
+    Kind("wrong", 15, "mismatch", lambda _: add(WRONG)),
+    Kind("writes before its start", 4, "out_of_bounds", lambda _: add(BEFORE_START)),
+    Kind("illegal access", 3, "illegal_access", lambda _: add(FAR_AWAY)),
+    Kind("endless", 1, "timeout", lambda _: endless()),
+    Kind("a process of its own", 1, "passed", lambda _: add(ADD) | {"isolation": "process"}),
+]
+
+
+@dataclass
+class Soak:
+    """What came of a run so far."""
+
+    verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    samples: list[tuple[float, Counter[str]]] = field(default_factory=list)
+
+
+async def load(service: Service, kinds: Sequence[Kind], soak: Soak, until: float) -> None:
+    """Launch kinds at random, one after the other, until the time is over."""
+    draw = random.Random()
+    while time.monotonic() < until:
+        (kind,) = draw.choices(kinds, [each.weight for each in kinds])
+        answer = await service.launch(kind.body(draw))
+        found = verdicts_of(answer)
+        soak.verdicts[kind.name, "+".join(sorted(found))] += 1
+        if found != {kind.verdict}:
+            told = {name: answer.get(name) for name in ("id", "problem", "findings", "outputs")}
+            soak.wrong.append(f"{kind.name}: {found}, not {kind.verdict}: {str(told)[:600]}")
+
+
+def verdicts_of(launch: Body) -> set[str]:
+    """Return every verdict in a launch, or what it has instead."""
+    cases = launch.get("cases") or [launch]
+    return {
+        str(one.get("verdict") or (one.get("problem") or {}).get("slug") or launch.get("state"))
+        for one in cases
+    }
+
+
+async def sample(soak: Soak, started_at: float) -> None:
+    """Note the memory of the GPU and of our processes, every few seconds until cancelled."""
+    while True:
+        held = resident_bytes(os.getpid())
+        if (used := await gpu_bytes()) is not None:
+            held["GPU"] = used
+        soak.samples.append((time.monotonic() - started_at, held))
+        await asyncio.sleep(SAMPLE_S)
+
+
+async def gpu_bytes() -> int | None:
+    """Return what is in use of the first GPU's memory, None where nobody can tell."""
+    query = ("--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0")
+    try:
+        process = await asyncio.create_subprocess_exec(
+            "nvidia-smi", *query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+    except OSError:
+        return None
+    printed, _ = await process.communicate()
+    text = printed.decode().strip()
+    return int(text) << 20 if text.isdigit() else None
+
+
+def show(soak: Soak, minutes: float) -> bool:
+    """Print what came of the run; return whether all is as it must be."""
+    print(f"\n{sum(soak.verdicts.values())} launches in {minutes:g} minutes\n")
+    print("| kind | verdict | launches |\n|---|---|---|")
+    for (kind, verdict), count in sorted(soak.verdicts.items()):
+        print(f"| {kind} | {verdict} | {count} |")
+    settled = soak.samples[int(SETTLED * len(soak.samples))][1]
+    middle, last = soak.samples[len(soak.samples) // 2][1], soak.samples[-1][1]
+    print("\n| memory in MiB | settled | middle | end | |\n|---|---|---|---|---|")
+    growing = []
+    for kind in sorted(last):
+        if last[kind] > settled[kind] * GROWTH + GROWTH_BYTES:
+            growing.append(kind)
+        cells = [f"{held[kind] >> 20}" for held in (settled, middle, last)]
+        print(f"| {kind} | {' | '.join(cells)} | {'GROWS' if kind in growing else 'flat'} |")
+    print("\n" + "\n".join(soak.wrong[:10]) if soak.wrong else "\nevery verdict is right")
+    return not soak.wrong and not growing
+
+
+async def run(asked: argparse.Namespace, tritond: Sequence["subprocess.Popen[bytes]"]) -> bool:
+    """Load the service for as long as is asked, and print what came of it."""
+    async with httpx.AsyncClient(base_url=URL, timeout=180) as client:
+        service = Service(client)
+        await until_ready(service, tritond)
+        soak, begun = Soak(), time.monotonic()
+        sampling = asyncio.create_task(sample(soak, begun))
+        kinds, until = GOOD if asked.stand_in else KINDS, begun + 60 * asked.minutes
+        await asyncio.gather(*(load(service, kinds, soak, until) for _ in range(CALLERS)))
+        after = await service.launch(add())
+        if verdicts_of(after) != {"passed"}:
+            soak.wrong.append(f"a good launch afterwards: {verdicts_of(after)}")
+        sampling.cancel()
+    return show(soak, asked.minutes)
+
+
+async def with_stand_in(asked: argparse.Namespace, data: Path) -> bool:
+    """Try the script with a stand-in for the launcher."""
+    print("STAND-IN LAUNCHER: no kernel runs\n", flush=True)
+    async with EmbeddedValkey(data) as valkey:
+        settings = {"TRITOND_REDIS_URL": valkey.url, "TRITOND_PORT": str(PORT)}
+        with started(["service"], ["benchmarks.stand_in_gpu"], **settings) as parts:
+            return await run(asked, parts)
+
+
+def main() -> int:
+    """Start tritond, load it, stop it; 1 when something is not as it must be."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--stand-in", action="store_true", help="without a GPU, to try the script")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if asked.stand_in:
+            return 0 if asyncio.run(with_stand_in(asked, Path(folder))) else 1
+        up = ["service.command", "up", "--port", str(PORT), "--data", folder]
+        with started(up) as parts:
+            return 0 if asyncio.run(run(asked, parts)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
