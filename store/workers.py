@@ -43,6 +43,8 @@ class Worker:
     """What the references of its launches may be written with."""
     tools: list[str] | None = None
     """What can watch a launch on its device: checks of a sanitizer, and `profile`."""
+    ceilings: dict[str, Any] | None = None
+    """What its device can do at most, as its launchers measured it."""
 
     @property
     def served(self) -> frozenset[str]:

@@ -27,15 +27,3 @@ def repeat_seeds(allocations: Sequence[Allocation], seed: int, repeat: int) -> d
         for one in allocations
         if one["init"] is not None and "seed" in one["init"]
     }
-
-
-def with_seeds_of(
-    allocations: Sequence[Allocation], seeds: Mapping[str, int]
-) -> list[dict[str, Any]]:
-    """Return `allocations` with other `seeds`; what none are given for stays as it is."""
-    return [
-        {**one, "init": one["init"] | {"seed": seeds[one["name"]]}}
-        if one["init"] is not None and one["name"] in seeds
-        else dict(one)
-        for one in allocations
-    ]

@@ -97,6 +97,16 @@ class Output(Record):
     url: str | None = None
 
 
+class ComparedRepeat(Record):
+    """One timed run whose outputs were compared with the reference, on the inputs of its seeds."""
+
+    repeat: int = Field(description="from 0; below 0 it was a run to warm up")
+    seeds: dict[str, Number] = Field(
+        default_factory=dict, description="of its random inputs; empty: the launch's own"
+    )
+    matches: bool | None = Field(description="null: nothing of it could be compared")
+
+
 class Timing(Record):
     """Times of one kernel in microseconds, over `repeats` timed runs."""
 
@@ -120,6 +130,33 @@ class Timing(Record):
     samples_us: list[float] | None = None
     input_sets: int = Field(
         default=1, description="sets of buffers that the repeats took in turn: see fresh_inputs"
+    )
+    checked_repeats: int | None = Field(
+        default=None,
+        description="timed runs whose outputs were compared on the GPU, byte by byte, with those "
+        "of the first run, or with fresh_inputs values of a freshly loaded copy of the kernel",
+    )
+    differing_repeats: int | None = Field(default=None, description="of these, that differ")
+    compared_repeats: list[ComparedRepeat] = Field(
+        default_factory=list, description="those that were compared with the reference"
+    )
+    floor_us: float | None = Field(
+        default=None,
+        description="what no run can be faster than, by the device's ceilings, what it wrote, and "
+        "the bytes and flops that the request states",
+    )
+    plausible: bool | None = Field(
+        default=None, description="false: the times are below floor_us; see impossible_time"
+    )
+    bytes_share: float | None = Field(
+        default=None,
+        description="bytes_per_s as a share of what the device's memory reaches, or "
+        "for fewer bytes than its L2 cache holds, of what that reaches",
+    )
+    flops_share: float | None = Field(
+        default=None,
+        description="flops_per_s as a share of what the device is specified to do "
+        "with the fastest of the arguments' types",
     )
 
 

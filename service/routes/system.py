@@ -43,10 +43,12 @@ async def get_targets(request: Request) -> dict[str, Any]:
 
 @router.get("/v1/devices", summary="GPUs that launch workers offer")
 async def get_devices(request: Request) -> dict[str, Any]:
-    """Answer device classes with how many of each are there now."""
+    """Answer device classes with how many of each are there now, and what one can do at most."""
     state = state_of(request)
     await state.callers.identify(request, "compile")
-    counts = Counter(worker.device for worker in await state.workers.list() if worker.device)
+    workers = [worker for worker in await state.workers.list() if worker.device]
+    counts = Counter(str(worker.device) for worker in workers)
+    ceilings = {worker.device: worker.ceilings for worker in workers if worker.ceilings}
     references = await state.workers.known_references()
     devices = [name.partition(" ") for name in counts]
     tools = {name: await state.workers.known_tools(name) for name in counts}
@@ -59,6 +61,7 @@ async def get_devices(request: Request) -> dict[str, Any]:
                 "references": references.get(f"{target} {model}", []),
                 "checks": ["determinism", *sorted(tools[f"{target} {model}"] - {"profile"})],
                 "profile": "profile" in tools[f"{target} {model}"],
+                "ceilings": ceilings.get(f"{target} {model}"),
             }
             for target, _, model in devices
         ]

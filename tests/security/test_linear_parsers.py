@@ -47,7 +47,7 @@ from service.http import body, query
 from service.http.problems import ProblemRaised
 from service.routes import artifacts
 from worker.compile.diagnostic_bounds import kept_diagnostics
-from worker.gpu.launcher import module_globals
+from worker.gpu.evidence import module_globals
 from worker.gpu.tools import profile_report, sanitizer_report, source_counters
 from worker.launch.gpu import gpu_outcome
 from worker.pool import frame

@@ -28,6 +28,13 @@ from worker.launch.comparison import Actual, Compared, NotCompared, compare, not
 from worker.launch.cpu_device import CpuDevice
 from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.gpu.profile_lines import add_lines
+from worker.launch.gpu.timed_repeats import (
+    JudgedRepeats,
+    Seeds,
+    add_repeats,
+    judge_repeats,
+    on_seeds,
+)
 from worker.launch.kernel_ir import KernelIr, KernelIrs
 from worker.launch.kernel_runs import KernelRuns
 from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources
@@ -230,12 +237,21 @@ class Cases:
             return await self._not_judged(case, result, result.problem)
         await add_lines(result, result.compilation, self._context.compiling)
         outputs, files, matches = await self._outputs(case, run, result, expected)
+        repeats = JudgedRepeats()
+        if all(matches):
+            repeats = await self._judge_repeats(case, run, result, expected)
+            matches += repeats.matches
         await self._order.stored.reach(case.index)
         self._files.add_stdout(result.stdout)
         outputs = await self._files.add_outputs(case.index, outputs, files)
         if result.trace is not None:
             await self._files.add_trace(case.index, result.trace)
-        verdict = verdict_of(self._evidence(result, expected, matches))
+        evidence = self._evidence(result, expected, matches)
+        verdict = verdict_of(
+            replace(
+                evidence, reference_failed=evidence.reference_failed or repeats.reference_failed
+            )
+        )
         failure = expected.failure if expected is not None else None
         if expected is not None and verdict is Verdict.NOT_CHECKED and not matches:
             failure = not_checked(outputs, run)
@@ -275,11 +291,28 @@ class Cases:
             files, matches = compared.files, compared.matches
             outputs = explain(compared.outputs, run, compared.downgrades)
             result.findings += compared.downgrades.values()
-        if result.timed_outputs:
-            actual = Actual(result.timed_outputs, result.timed_unwritten)
-            unasked: dict[str, ReturnMode] = dict.fromkeys(result.timed_outputs, "none")
-            matches += (await self._compare(case, run, actual, expected, unasked)).matches
         return outputs, files, matches
+
+    async def _judge_repeats(
+        self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None
+    ) -> JudgedRepeats:
+        """Compare the timed runs that were sent, on their own inputs; add what is found of them."""
+
+        async def expect(seeds: Seeds) -> Expected | None:
+            if not seeds:
+                return expected
+            on_these = replace(case, bound=on_seeds(case.bound, seeds))
+            return await self._expect(on_these, replace(run, bound=on_seeds(run.bound, seeds)))
+
+        async def compare_on(actual: Actual, other: Expected) -> Compared:
+            unasked: dict[str, ReturnMode] = dict.fromkeys(actual.outputs, "none")
+            return await self._compare(case, run, actual, other, unasked)
+
+        judged = await judge_repeats(
+            result.repeats, expect, compare_on, is_changed=result.keeps_state
+        )
+        add_repeats(result, judged)
+        return judged
 
     async def _compare(
         self,

@@ -16,6 +16,7 @@ from launch.request.element import ITEM_BYTES
 from launch.request.launch_record import Profile, Timing
 from launch.request.launch_request import TraceRequest
 from launch.request.verdict import RunEnding
+from worker.gpu.evidence.timed_repeat import TimedRepeat
 from worker.pool.shared_bytes import Body
 
 
@@ -79,6 +80,18 @@ class PreparedRun:
         return inputs + 4 * self.output_bytes
 
 
+@dataclass(frozen=True, slots=True)
+class SentRepeat:
+    """A timed run that is to be looked at, and what it left: elements in C order, by output.
+
+    `unwritten`: of outputs with elements that it did not write, a bit for each, 1 for such.
+    """
+
+    repeat: TimedRepeat
+    outputs: Mapping[str, Body]
+    unwritten: Mapping[str, Body] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class RunResult:
     """What came out of a run. `outputs` are elements in C order, by name."""
@@ -87,10 +100,10 @@ class RunResult:
     outputs: Mapping[str, Body] = field(default_factory=dict)
     unwritten: Mapping[str, Body] = field(default_factory=dict)
     """Of outputs with elements that nobody wrote: a bit for each element, 1 for such."""
-    timed_outputs: Mapping[str, Body] = field(default_factory=dict)
-    """Those of the last timed run, where they differ from the first run's."""
-    timed_unwritten: Mapping[str, Body] = field(default_factory=dict)
-    """The same of that run."""
+    repeats: list[SentRepeat] = field(default_factory=list)
+    """Timed runs that are to be compared with the reference, too."""
+    keeps_state: bool = False
+    """Whether runs changed global variables of the kernel's module."""
     findings: list[Finding] = field(default_factory=list)
     deterministic: bool | None = None
     timing: Timing | None = None

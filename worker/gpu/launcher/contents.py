@@ -58,11 +58,16 @@ class Contents:
         """Whether an allocation starts with the poison."""
         return self._allocations[allocation]["init"] is None
 
-    def initial(self, allocation: int) -> Bytes | None:
-        """Make the bytes that an allocation starts with; None for the poison. Raises JobFailed."""
+    def initial(self, allocation: int, *, seed: int | None = None) -> Bytes | None:
+        """Make the bytes that an allocation starts with; None for the poison. Raises JobFailed.
+
+        With `seed` those of random values of another seed.
+        """
         if self.is_poisoned(allocation):
             return None
-        described, layout = self._allocations[allocation], self._layouts[allocation]
+        described, layout = dict(self._allocations[allocation]), self._layouts[allocation]
+        if seed is not None:
+            described["init"] = described["init"] | {"seed": seed}
         try:
             made = memory_of(described, layout, self._uploads)
         except (ValueError, KeyError, TypeError) as error:
@@ -106,6 +111,15 @@ class Contents:
                 if flags.any():
                     found[leaf.name] = flags
         return found
+
+    def surely_unwritten(self, outputs: Outputs) -> dict[str, Flags]:
+        """Return the same by one run alone, of outputs whose poison no calculation makes.
+
+        That is a NaN of all bits; integers may be what the poison is, and fp8 has few values.
+        """
+        kinds = {leaf.name: self._kinds[leaf.allocation] for leaf in self.outputs}
+        sure = {name for name, one in kinds.items() if one.kind not in "iub" and one.itemsize > 1}
+        return {name: one for name, one in self.unwritten(outputs).items() if name in sure}
 
     def is_plain_byte(self, name: str) -> bool:
         """Whether an output is of integers so small that many a one equals the poison."""

@@ -59,6 +59,8 @@ class GpuDevice:
     """Most shared memory of one block, static and dynamic, after opting in."""
     granularity_bytes: int
     """What memory is mapped in multiples of."""
+    clock_hz: float
+    """The highest clock of the multiprocessors."""
 
     @property
     def target(self) -> str:
@@ -124,6 +126,7 @@ def _describe(ordinal: int, handle: Any, stream: Any) -> GpuDevice:
         l2_bytes=_attribute(handle, "L2_CACHE_SIZE"),
         shared_bytes=_attribute(handle, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
         granularity_bytes=_granularity(ordinal),
+        clock_hz=_attribute(handle, "CLOCK_RATE") * 1e3,
     )
 
 

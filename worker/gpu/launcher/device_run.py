@@ -4,18 +4,20 @@ Everything that a kernel can do wrong ends here as a fault or a finding. Importe
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
 from launch.messages import Finding
+from worker.gpu.evidence.fresh_values import TimedKernel
+from worker.gpu.evidence.module_state import ModuleState
+from worker.gpu.evidence.timed_runs import FirstRun, TimedRuns, copies_of_first, send_repeats
 from worker.gpu.launcher.contents import (
     LONGEST_FIRST_RUN_MS,
     Contents,
     Flags,
     Outputs,
-    missing_later,
     missing_of,
 )
 from worker.gpu.launcher.device import CudaError
@@ -31,7 +33,6 @@ from worker.gpu.launcher.guarded_buffers import (
     Buffers,
     Inspection,
     Pristine,
-    Rotation,
     fresh_sets,
 )
 from worker.gpu.launcher.launcher_context import LauncherContext
@@ -62,8 +63,10 @@ class DeviceRun:
             self._contents = Contents(self._job)
             self._firsts = self._context.inputs.contents_of(self._contents)
         with self._stage("load"), _faults():
-            job = self._job
-            self._kernel = load(self._context.device, job.cubin, job.abi, job.grid)
+            self._kernel = self._load()
+            self._state = ModuleState(
+                self._kernel.module, self._job.cubin, self._memory, self._context.comparison
+            )
         try:
             result = self._with_kernel(self._kernel)
         except (KernelFault, JobFailed) as error:
@@ -75,6 +78,10 @@ class DeviceRun:
                 self._outputs.release()
         self._tidy()
         return result | {"timings_ms": self._timings_ms}
+
+    def _load(self) -> LoadedKernel:
+        job = self._job
+        return load(self._context.device, job.cubin, job.abi, job.grid)
 
     def _tidy(self) -> None:
         """Leave nothing of this job on the GPU."""
@@ -96,11 +103,17 @@ class DeviceRun:
             inspection = self._inspect(self._buffers)
             outputs = self._outputs = RunOutputs(self._contents, self._buffers)
             outputs.send(self._send, "output")
+            if self._job.timing is not None:
+                self._copies = copies_of_first(
+                    self._memory, self._contents, self._buffers, self._job.timing
+                )
         self._restored = self._contents.written | self._modified
         self._elements = outputs.elements
         self._missing = self._find_missing(kernel, inspection)
         result: dict[str, Any] = {"resources": kernel.resources}
         result |= self._again(kernel, outputs.digests(inspection))
+        with _faults():
+            result["module_state"] = self._state.report()
         names = [str(self._job.allocations[index]["name"]) for index in sorted(self._modified)]
         result["modified_inputs"] = names
         result["findings"] = [asdict(one) for one in self._findings]
@@ -118,12 +131,16 @@ class DeviceRun:
         measured = self._buffers.inspect(unknown).inputs if unknown else {}
         return {index: one if one is not None else measured[index] for index, one in known.items()}
 
-    def _inspect(self, buffers: Buffers) -> Inspection:
-        """Look at buffers after a run; note what was written that was not to be."""
-        inspection = buffers.inspect(list(self._watched))
+    def _inspect(self, buffers: Buffers, but: Collection[int] = ()) -> Inspection:
+        """Look at buffers after a run; note what was written that was not to be.
+
+        Allocations of `but` hold other values than at first.
+        """
+        watched = {index: one for index, one in self._watched.items() if index not in but}
+        inspection = buffers.inspect(list(watched))
         if inspection.is_damaged:
             self._findings += buffers.damages()
-        watched, found = self._watched, inspection.inputs
+        found = inspection.inputs
         self._modified |= {index for index in watched if found[index] != watched[index]}
         return inspection
 
@@ -158,7 +175,7 @@ class DeviceRun:
     def _again(self, kernel: LoadedKernel, first: Digests) -> dict[str, Any]:
         """Run for determinism and timing, where asked; outputs must come out the same."""
         found: dict[str, Any] = {"digest": first}
-        found |= {"differing": None, "timed_digest": None, "timing": None}
+        found |= {"differing": None, "timing": None}
         if self._findings or not (self._job.determinism or self._job.timing):
             return found
         pristine = self._pristine
@@ -169,13 +186,14 @@ class DeviceRun:
                 again = digests_of(self._contents, self._buffers)
                 found["differing"] = [name for name, one in first.items() if again[name] != one]
         if self._job.timing is not None and not kernel.empty:
-            found |= self._time(kernel, pristine, self._job.timing, first)
+            before = found["differing"]
+            found |= self._time(kernel, pristine, self._job.timing)
+            if before is not None:
+                found["differing"] = sorted({*before, *(found["differing"] or [])})
         return found
 
-    def _time(
-        self, kernel: LoadedKernel, pristine: Pristine, order: TimingOrder, first: Digests
-    ) -> dict[str, Any]:
-        """Time the kernel, and look at what its runs left and the last of them made."""
+    def _time(self, kernel: LoadedKernel, pristine: Pristine, order: TimingOrder) -> dict[str, Any]:
+        """Time the kernel, and look at what its runs left."""
         with self._stage("timing"), _faults():
             sets = [self._buffers]
             if order.fresh_inputs:
@@ -183,30 +201,30 @@ class DeviceRun:
                 sets = fresh_sets(
                     self._context, self._job, self._contents, self._buffers, order.min_repeats
                 )
-            rotation = Rotation(kernel, pristine, sets)
-            timing = self._context.stopwatch.time(rotation.work, order)
+            timed = TimedKernel(kernel, self._load, self._contents, pristine, sets, self._copies)
+            runs = TimedRuns(self._context, self._job, timed, order)
+            timing = self._context.stopwatch.time(runs.work, order)
         with self._stage("timed_read"), _faults():
-            last = self._look_at_timed(rotation, sets, first)
+            repeats = self._look_at_timed(runs, sets, timing["repeats"])
         timing["input_sets"] = len(sets)
-        return {"timing": timing, "timed_digest": last}
+        return {"timing": timing, **repeats}
 
     def _look_at_timed(
-        self, rotation: Rotation, sets: Sequence[Buffers], first: Digests
-    ) -> Digests:
-        """Return the digests of the last run's outputs; send them where they are not the first's.
+        self, runs: TimedRuns, sets: Sequence[Buffers], timed: int
+    ) -> dict[str, Any]:
+        """Send what the runs left that are to be looked at, and return what is known of all.
 
-        What the timed runs wrote that they were not to is noted as for the first run.
+        What they wrote that they were not to is noted as for the first run.
         """
         for buffers in sets:
-            self._inspect(buffers)
-        last = digests_of(self._contents, rotation.current)
-        if last != first:
-            outputs = RunOutputs(self._contents, rotation.current)
-            outputs.send(self._send, "timed")
-            found = missing_later(self._contents, self._elements, self._missing, outputs.elements)
-            send_missing(self._send, "timed_unwritten", found)
-            outputs.release()
-        return last
+            self._inspect(buffers, but=runs.random)
+        found = runs.report(timed)
+        if found is None:
+            return {}
+        report, left = found
+        first = FirstRun(self._elements, self._missing)
+        names = send_repeats(self._send, self._contents, first, report, left)
+        return report.to_json() | {"differing": None if runs.random else sorted(names)}
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:

@@ -15,7 +15,7 @@ from launch.messages import Finding
 from worker.gpu.launcher.contents import Contents
 from worker.gpu.launcher.device import check
 from worker.gpu.launcher.fault import GpuFault, KernelFault
-from worker.gpu.launcher.guarded_memory import CANARY, Mapping, unmap
+from worker.gpu.launcher.guarded_memory import CANARY, Block, GuardedMemory, Mapping, unmap
 from worker.gpu.launcher.kept_inputs import FirstContent
 from worker.gpu.launcher.kernel_parameters import Packer, ParameterBlock, scratch_of
 from worker.gpu.launcher.launcher_context import LauncherContext
@@ -43,6 +43,7 @@ class Buffers:
             self._memory.take(size, int(one["align_bytes"]))
             for one, size in zip(job.allocations, contents.sizes_bytes, strict=True)
         ]
+        self._scratch: list[Block] = []
         scratch = scratch_of(job, self._take_scratch, self._memory.fill)
         packer = Packer([block.address for block in self.blocks], scratch, context.maps.encode)
         self._parameters = ParameterBlock(packer.pack(job.abi, job.arguments))
@@ -53,7 +54,18 @@ class Buffers:
         return self._parameters.address
 
     def _take_scratch(self, size_bytes: int, align_bytes: int) -> int:
-        return self._memory.take(size_bytes, align_bytes).address
+        self._scratch.append(self._memory.take(size_bytes, align_bytes))
+        return self._scratch[-1].address
+
+    @property
+    def scratch_operations(self) -> int:
+        """How many operations `clear_scratch` queues."""
+        return len(self._scratch)
+
+    def clear_scratch(self) -> None:
+        """Queue that no run finds in the scratch what one before it left. Raises CudaError."""
+        for block in self._scratch:
+            self._memory.fill(block.address, block.size_bytes, 0)
 
     def fill(self, firsts: FirstContents) -> None:
         """Write what the allocations start with, or the poison. Raises CudaError."""
@@ -115,16 +127,24 @@ class Buffers:
 
         Raises CudaError, JobFailed.
         """
-        block = self.blocks[leaf.allocation]
-        if not self._contents.is_whole(leaf):
-            memory = self._memory.read(block.address, block.size_bytes)
-            return self._contents.elements(leaf, memory)
-        shared = shared_output(block.size_bytes)
-        if shared is None:
-            return self._memory.read(block.address, block.size_bytes).tobytes()
-        self._memory.read_to(shared.address, block.address, block.size_bytes)
-        shared.seal()
-        return shared
+        return read_output(self._memory, self._contents, self.blocks[leaf.allocation], leaf)
+
+
+def read_output(
+    memory: GuardedMemory, contents: Contents, block: Block, leaf: Leaf
+) -> bytes | SharedOutput:
+    """Return the elements of an output whose allocation, or a copy of it, is `block`.
+
+    In C order; shared, and sealed, where they are many. Raises CudaError, JobFailed.
+    """
+    if not contents.is_whole(leaf):
+        return contents.elements(leaf, memory.read(block.address, block.size_bytes))
+    shared = shared_output(block.size_bytes)
+    if shared is None:
+        return memory.read(block.address, block.size_bytes).tobytes()
+    memory.read_to(shared.address, block.address, block.size_bytes)
+    shared.seal()
+    return shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +185,9 @@ class Pristine:
                 self._held.append(mapping)
             self._sources[index] = None if first is None else first.address
 
-    @property
-    def operations(self) -> int:
-        """How many operations a `restore` queues."""
-        return len(self._sources)
+    def operations_on(self, buffers: Buffers) -> int:
+        """Return how many operations a `restore` queues."""
+        return len(self._sources) + buffers.scratch_operations
 
     def restore(self, buffers: Buffers, *, other_poison: bool = False) -> None:
         """Queue what makes `buffers` as they were before the first run. Raises CudaError.
@@ -177,6 +196,7 @@ class Pristine:
         """
         contents = self._contents
         poisons = contents.other_poisons if other_poison else contents.poisons
+        buffers.clear_scratch()
         for index, source in self._sources.items():
             block = buffers.blocks[index]
             if source is None:
@@ -210,6 +230,11 @@ class Rotation:
         self._turn = 0
 
     @property
+    def turn(self) -> int:
+        """Which set of buffers is the current one, counted on and on."""
+        return self._turn
+
+    @property
     def current(self) -> Buffers:
         """The buffers of the run that was queued last."""
         return self._sets[self._turn % len(self._sets)]
@@ -217,7 +242,8 @@ class Rotation:
     @property
     def work(self) -> Work:
         """What a stopwatch times."""
-        return Work(self._launch, self._restore, self._pristine.operations)
+        operations = self._pristine.operations_on(self._sets[0])
+        return Work(self._launch, self._restore, operations)
 
     def _restore(self) -> None:
         self._turn += 1

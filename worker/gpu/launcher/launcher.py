@@ -94,6 +94,7 @@ def _perform(
     channel: ResultChannel, context: LauncherContext, order: frame.Frame
 ) -> dict[str, Any]:
     """Return the last frame's header. `clean` says whether another job may follow."""
+    from worker.gpu.evidence.ceilings import measure_ceilings
     from worker.gpu.launcher.device import CudaError
     from worker.gpu.launcher.device_run import DeviceRun, leaves_clean
     from worker.gpu.launcher.fault import JobFailed, KernelFault
@@ -107,6 +108,9 @@ def _perform(
         if order.header.get("task") == "health":
             examine(context.device, context.memory)
             return {"kind": "result", "fault": None, "clean": True}
+        if order.header.get("task") == "ceilings":
+            ceilings = measure_ceilings(context).to_json()
+            return {"kind": "result", "fault": None, "clean": True, "ceilings": ceilings}
         job = LauncherOrder.from_frame(order.header, order.body)
         return {
             "kind": "result",

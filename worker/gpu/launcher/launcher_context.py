@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from worker.gpu.evidence.run_comparison import RunComparison
 from worker.gpu.launcher.device import GpuDevice
 from worker.gpu.launcher.guarded_memory import GuardedMemory
 from worker.gpu.launcher.kept_inputs import KeptBudget, KeptInputs
@@ -19,6 +20,7 @@ class LauncherContext:
         self.device = device
         self.memory = GuardedMemory(device)
         self.checks = MemoryChecks(device, self.memory)
+        self.comparison = RunComparison(device, self.memory)
         self.inputs = KeptInputs(device, self.memory, self.checks, budget or KeptBudget.of(device))
         self.clocks = Clocks(device.uuid)
         self.maps = TensorMaps(device.driver_version)

@@ -29,6 +29,8 @@ class TimingOrder:
     """Each repeat has buffers of its own, as far as there is memory: see `rotation`."""
     seed: int = 0
     """Of the values of repeats, where each has values of its own: see `repeat_seeds`."""
+    values_ms: float = 5000.0
+    """What making these values may take, beside `max_ms`; three repeats are always made."""
     samples: bool = False
 
 

@@ -5,10 +5,11 @@ Imported in launchers only.
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from launch.buffers.allocation import Leaf
 from worker.gpu.launcher.contents import Contents, Flags, Outputs
 from worker.gpu.launcher.guarded_buffers import Buffers, Inspection
 from worker.gpu.launcher.result_channel import CHUNK_BYTES, SharedOutput
@@ -19,10 +20,17 @@ Digests = dict[str, str]
 """Of outputs, by name: two runs made the same when these are equal."""
 
 
+class Readable(Protocol):
+    """Where a run left its outputs: the buffers themselves, or copies of them."""
+
+    def read(self, leaf: Leaf) -> Output:
+        """Return the elements of one output in C order. Raises CudaError, JobFailed."""
+
+
 class RunOutputs:
     """What one run made, by name, elements in C order. Use it with `with`, or `release` it."""
 
-    def __init__(self, contents: Contents, buffers: Buffers) -> None:
+    def __init__(self, contents: Contents, buffers: Readable) -> None:
         """Read all outputs. Raises CudaError, JobFailed."""
         self._held = {leaf.name: buffers.read(leaf) for leaf in contents.outputs}
 

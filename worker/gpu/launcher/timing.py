@@ -82,8 +82,9 @@ class Work:
     """What is timed: `launch`, each time after `restore`, which queues `operations` with `inspect`.
 
     `inspect` is queued behind each run, outside of its time. With `ready`, each batch is waited for
-    before the next: `ready` is asked how many of so many runs can be had, at least one, and `done`
-    is told how many there were; what these two take is not spent of the budget.
+    before the next: `ready` is asked how many of so many runs can be had, 0 ends the timing (at
+    first it is at least one), and `done` is told how many there were; what these two take is not
+    spent of the budget.
     """
 
     launch: Callable[[], None]
@@ -141,7 +142,10 @@ class Stopwatch:
         most_batches = _MOST_BATCHES if work.ready is None else 1
         while (count := plan.next_count()) > 0 or under_way:
             if count > 0 and len(under_way) < most_batches:
-                under_way.append(self._next(work, plan, count))
+                batch = self._next(work, plan, count)
+                if batch is None:
+                    break
+                under_way.append(batch)
             else:
                 self._finish(under_way.popleft(), work, plan, seen)
         return {
@@ -151,11 +155,14 @@ class Stopwatch:
             "samples_us": [round(one, 3) for one in plan.samples_us] if order.samples else None,
         }
 
-    def _next(self, work: Work, plan: Plan, count: int) -> _Batch:
+    def _next(self, work: Work, plan: Plan, count: int) -> _Batch | None:
+        """Queue the next batch; None where no more runs can be made ready."""
         is_timed = not plan.is_warming_up
         if is_timed and work.ready is not None:
             with plan.paused():
                 count = work.ready(count)
+            if not count:
+                return None
         plan.queue(count)
         return self._queue(work, plan.order, count, is_timed=is_timed)
 

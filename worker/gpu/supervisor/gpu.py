@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from launch.checks.roofline import Ceilings
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.examination import Examined, examine
 from worker.gpu.supervisor.launcher_pool import DeviceDrained, LauncherPool, LauncherSettings
@@ -49,6 +50,11 @@ class Gpu:
     def facts(self) -> LauncherFacts | None:
         """What its launchers say of it; None until a first one has started."""
         return self._launchers.facts
+
+    @property
+    def ceilings(self) -> Ceilings | None:
+        """What it can do at most, measured at the start; None where that did not succeed."""
+        return self._launchers.ceilings
 
     @property
     def drained(self) -> str | None:

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Coroutine
 from dataclasses import dataclass
 
+from launch.checks.roofline import Ceilings
 from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherError, LauncherProcess
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts
 
@@ -42,6 +43,8 @@ class LauncherPool:
         self.facts: LauncherFacts | None = None
         self.drained: str | None = None
         """Why it takes no jobs; None while it does."""
+        self.ceilings: Ceilings | None = None
+        """What the GPU can do at most; None where that is not known."""
         self.settings = settings
         self._ordinal = ordinal
         self._command = command
@@ -58,8 +61,22 @@ class LauncherPool:
         try:
             for _ in range(max(1, self.settings.spares)):
                 self._spares.append(await self._new())
+            await self._measure(self._spares[0])
         except LauncherError as error:
             self._drain(str(error))
+
+    async def _measure(self, launcher: LauncherProcess) -> None:
+        """Learn the ceilings from a spare that has the GPU for itself. Raises LauncherError."""
+        outcome = await launcher.measure(self.settings.health_s)
+        try:
+            self.ceilings = Ceilings.from_json((outcome.result or {})["ceilings"])
+        except (KeyError, TypeError, ValueError) as error:
+            reason = outcome.detail or repr(error)
+            _log.warning("the ceilings of GPU %d are not known: %s", self._ordinal, reason)
+        if not outcome.clean:
+            self._spares.remove(launcher)
+            await self._retire(launcher)
+            self._spares.append(await self._new())
 
     async def until_drained(self) -> str:
         """Return why the GPU takes no jobs any more, once it does not."""

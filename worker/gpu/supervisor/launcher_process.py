@@ -161,6 +161,10 @@ class LauncherProcess:
         """Run the health kernel."""
         return await self.outcome_of(self._send({"task": "health"}, b""), deadline_s)
 
+    async def measure(self, deadline_s: float) -> LaunchOutcome:
+        """Measure the GPU's `ceilings`, which are in the result."""
+        return await self.outcome_of(self._send({"task": "ceilings"}, b""), deadline_s)
+
     def send(self, job: LauncherOrder) -> SentOrder:
         """Send a job, which it begins when it is done with the one before; see `outcome_of`.
 

@@ -37,7 +37,9 @@ class LaunchOutcome:
     """Why, in words for a log; empty for `ok`."""
     result: dict[str, Any] | None = None
     """resources, modified_inputs, digest (of outputs, by name), differing (outputs of two runs;
-    None: run once), timed_digest, timing, findings, timings_ms."""
+    None: run once), checked_repeats, differing_repeats, repeats (`TimedRepeat`s, of which
+    the outputs were sent), module_state (see `ModuleState.report`), timing, findings, timings_ms,
+    or `ceilings` where these were to be measured."""
     fault: dict[str, Any] | None = None
     """kind (a verdict), error (CUDA's name or null), message."""
     failure: dict[str, Any] | None = None
@@ -48,9 +50,6 @@ class LaunchOutcome:
     """By name, elements in C order, of the first run."""
     unwritten: Mapping[str, Body] = field(default_factory=dict)
     """Of outputs with elements that the kernel did not write: a bit for each element."""
-    timed_outputs: Mapping[str, Body] = field(default_factory=dict)
-    """The same of the last timed run, where they differ from the first."""
-    timed_unwritten: Mapping[str, Body] = field(default_factory=dict)
     repeats: Mapping[int, Mapping[str, Body]] = field(default_factory=dict)
     """Outputs of timed runs that were chosen, by their place in `repeats` of the result."""
     repeats_unwritten: Mapping[int, Mapping[str, Body]] = field(default_factory=dict)
@@ -92,7 +91,7 @@ MOST_REPEATS = 16
 _REPEATS, _REPEATS_UNWRITTEN = (
     [f"{kind}-{index}" for index in range(MOST_REPEATS)] for kind in ("repeat", "repeat_unwritten")
 )
-_OUTPUTS = ("output", "unwritten", "timed", "timed_unwritten", *_REPEATS, *_REPEATS_UNWRITTEN)
+_OUTPUTS = ("output", "unwritten", *_REPEATS, *_REPEATS_UNWRITTEN)
 
 
 class LauncherProtocol:
@@ -180,8 +179,6 @@ class LauncherProtocol:
             stages=tuple(self._stages),
             outputs=self._whole("output"),
             unwritten=self._whole("unwritten"),
-            timed_outputs=self._whole("timed"),
-            timed_unwritten=self._whole("timed_unwritten"),
             repeats=self._numbered(_REPEATS),
             repeats_unwritten=self._numbered(_REPEATS_UNWRITTEN),
             stdout=stdout,

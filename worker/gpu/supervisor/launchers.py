@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from launch.checks.roofline import Ceilings
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.examination import Examined
 from worker.gpu.supervisor.gpu import Gpu, LimitNow
@@ -35,6 +36,8 @@ class DeviceState:
     """Why it takes no jobs any more; None while it does."""
     tools: tuple[str, ...] = ()
     """What can watch a run on it: memcheck, racecheck, initcheck, profile."""
+    ceilings: Ceilings | None = None
+    """What it can do at most; None where that is not known."""
 
 
 class Launchers:
@@ -53,7 +56,14 @@ class Launchers:
     def devices(self) -> list[DeviceState]:
         """All GPUs and their states."""
         return [
-            DeviceState(gpu.ordinal, gpu.facts, gpu.busy, gpu.drained, tuple(gpu.tools.names))
+            DeviceState(
+                gpu.ordinal,
+                gpu.facts,
+                gpu.busy,
+                gpu.drained,
+                tuple(gpu.tools.names),
+                gpu.ceilings,
+            )
             for gpu in self._gpus.values()
         ]
 

@@ -13,10 +13,12 @@ from launch.messages import Finding
 from launch.request.launch_record import Timing
 from launch.request.launch_request import LaunchRequest, TimingRequest
 from launch.request.verdict import RunEnding
+from worker.gpu.evidence.timed_repeat import TimedRepeat
 from worker.gpu.launcher import launcher_order as launcher
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
+from worker.launch.gpu.repeat_findings import NONDETERMINISTIC, is_changed, of_module
 from worker.launch.launch_reports import read_findings
-from worker.launch.run import PreparedRun, RunResult
+from worker.launch.run import PreparedRun, RunResult, SentRepeat
 
 
 def order_of(
@@ -38,15 +40,18 @@ def order_of(
         allocations=dumped["allocations"],
         arguments=_run_time(dumped["arguments"], compilation),
         uploads=run.uploads,
-        timing=None if plain else _timing_order(request.timing or TimingRequest()),
+        timing=None if plain else _timing_order(request),
         determinism=not plain and "determinism" in request.checks,
     )
 
 
 _SEED_BITS = 64
+_VALUES_TIMES, _PART_FOR_VALUES = 10, 0.25
+"""What making values of repeats may take: so many times `max_ms`, or that part of `timeout_s`."""
 
 
-def _timing_order(asked: TimingRequest) -> launcher.TimingOrder:
+def _timing_order(request: LaunchRequest) -> launcher.TimingOrder:
+    asked = request.timing or TimingRequest()
     return launcher.TimingOrder(
         warmup_repeats=asked.warmup_repeats,
         min_repeats=asked.min_repeats,
@@ -55,6 +60,7 @@ def _timing_order(asked: TimingRequest) -> launcher.TimingOrder:
         fresh_inputs=asked.fresh_inputs,
         samples=asked.samples,
         seed=secrets.randbits(_SEED_BITS),
+        values_ms=min(_VALUES_TIMES * asked.max_ms, _PART_FOR_VALUES * request.timeout_s * 1000),
     )
 
 
@@ -85,18 +91,26 @@ _BLOCK = re.compile(r"block: \[(\d{1,10}),(\d{1,10}),(\d{1,10})\]")
 _PLACE = re.compile(r"([^\s:]{1,1000}):(\d{1,9}): ")
 
 
-def result_of(outcome: LaunchOutcome, request: LaunchRequest, cluster: int = 1) -> RunResult:
-    """Return what came out of a run; a program is `cluster` blocks wide."""
+def result_of(
+    outcome: LaunchOutcome,
+    request: LaunchRequest,
+    cluster: int = 1,
+    sources: Mapping[str, str] | None = None,
+) -> RunResult:
+    """Return what came out of a run; a program is `cluster` blocks wide.
+
+    `sources` are the posted texts by file, to find places in.
+    """
     result = RunResult(
         outputs=outcome.outputs,
         unwritten=outcome.unwritten,
-        timed_outputs=outcome.timed_outputs,
-        timed_unwritten=outcome.timed_unwritten,
         stdout=outcome.stdout.decode(errors="replace"),
     )
     match outcome.ending:
         case LaunchEnding.OK:
             _take_report(result, outcome.result or {}, request)
+            _take_repeats(result, outcome)
+            _take_state(result, outcome.result or {}, sources or {})
         case LaunchEnding.FAULT:
             _take_fault(result, outcome.fault or {}, cluster)
         case LaunchEnding.DEADLINE:
@@ -118,22 +132,41 @@ def _take_report(result: RunResult, reported: dict[str, Any], request: LaunchReq
             kind="input_modified", access="write", argument=str(name), message=message
         )
         result.findings.append(finding)
-    if (differing := _differing(reported)) is not None:
-        result.deterministic = not differing
-        result.findings += [_differs(str(name)) for name in differing]
+    _take_determinism(result, reported)
     if timing := reported.get("timing"):
-        result.timing = _timing_of(timing, request)
+        result.timing = _timing_of(timing | reported, request)
 
 
-def _differing(reported: dict[str, Any]) -> list[str] | None:
-    """Return the outputs that were not the same after two runs; None where there was one run.
+def _take_determinism(result: RunResult, reported: dict[str, Any]) -> None:
+    """Note whether runs on equal inputs made the same; nothing where there was only one."""
+    named: list[str] | None = reported.get("differing")
+    repeats: int | None = reported.get("differing_repeats")
+    if named is None and repeats is None:
+        return
+    result.deterministic = not named and not repeats
+    result.findings += [_differs(str(name)) for name in named or []]
+    if repeats and not named:
+        message = (
+            f"{repeats} of {reported['checked_repeats']} timed runs did not make the same, bit by "
+            "bit, as a freshly loaded copy of the kernel on the same inputs: programs update "
+            "outputs atomically in no fixed order, or race."
+        )
+        result.findings.append(Finding(kind=NONDETERMINISTIC, message=message))
 
-    The last timed run is a second one too.
-    """
-    again: dict[str, str] | None = reported.get("timed_digest")
-    if (named := reported.get("differing")) is not None or again is None:
-        return named
-    return [name for name, digest in reported["digest"].items() if again[name] != digest]
+
+def _take_repeats(result: RunResult, outcome: LaunchOutcome) -> None:
+    """Note the timed runs that the launcher sent."""
+    for index, said in enumerate((outcome.result or {}).get("repeats") or []):
+        outputs = outcome.repeats.get(index, {})
+        unwritten = outcome.repeats_unwritten.get(index, {})
+        result.repeats.append(SentRepeat(TimedRepeat.from_json(said), outputs, unwritten))
+
+
+def _take_state(result: RunResult, reported: dict[str, Any], sources: Mapping[str, str]) -> None:
+    """Note what the module could keep between runs."""
+    state = reported.get("module_state") or {}
+    result.keeps_state = is_changed(state)
+    result.findings += of_module(state, sources)
 
 
 def _differs(name: str) -> Finding:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from compiler.job import CompileJob
 from compiler.problem import failure_problem
+from launch.checks.roofline import Ceilings
 from launch.request.hint_check import check_hints, compiled_hints
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_request import LaunchRequest
@@ -21,6 +22,7 @@ from worker.gpu.supervisor.launchers import Launchers
 from worker.gpu.tools.installed_tools import MEMCHECK
 from worker.launch.gpu.compiled_kernels import CompiledKernel, CompiledKernels
 from worker.launch.gpu.gpu_outcome import order_of, result_of
+from worker.launch.gpu.plausible_time import see_under_ceilings
 from worker.launch.gpu.tool_reruns import UnexplainedFaults, rerun_under_tools
 from worker.launch.run import Deadline, PreparedRun, RunResult, not_run
 
@@ -43,6 +45,11 @@ class GpuContext:
     def facts(self) -> LauncherFacts | None:
         """What is known of the GPU."""
         return next(d.facts for d in self.launchers.devices if d.ordinal == self.ordinal)
+
+    @property
+    def ceilings(self) -> Ceilings | None:
+        """What it can do at most, as far as that is known."""
+        return next(d.ceilings for d in self.launchers.devices if d.ordinal == self.ordinal)
 
     async def kernel_of(
         self, job: CompileJob, launch: LaunchJob, request: LaunchRequest, deadline: Deadline
@@ -106,6 +113,7 @@ class GpuLaunch:
         order = order_of(kernel.cubin, compilation, request, run, plain=plain)
         result = await self._run_order(order)
         result.ir = kernel.ir
+        see_under_ceilings(result, request, run.bound, gpu.ceilings)
         if result.problem is None and not plain:
             deadline = self.deadline
             await rerun_under_tools(gpu.launchers, gpu.ordinal, order, request, result, deadline)
@@ -134,4 +142,4 @@ class GpuLaunch:
             raise deadline.passed from None
         if outcome.ending is LaunchEnding.DEADLINE and limits_s[-1] < request.timeout_s:
             raise deadline.passed
-        return result_of(outcome, request, cluster=order.abi.cluster[0])
+        return result_of(outcome, request, order.abi.cluster[0], self.job.compile_job.texts)

@@ -152,6 +152,7 @@ class GpuStation:
             sandbox_report={"level": "launcher", "layers": list(layers), "missing": missing},
             references=self._context.children.languages,
             tools=list(state.tools),
+            ceilings=state.ceilings.to_json() if state.ceilings is not None else None,
         )
         await workers.Workers(self._context.redis).beat(worker)
 

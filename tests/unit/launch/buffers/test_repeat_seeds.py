@@ -2,7 +2,7 @@
 
 from hashlib import sha256
 
-from launch.buffers.repeat_seeds import repeat_seed, repeat_seeds, with_seeds_of
+from launch.buffers.repeat_seeds import repeat_seed, repeat_seeds
 
 X = {"name": "x_ptr", "init": {"kind": "uniform", "seed": 1, "low": 0, "high": 1}}
 PAIR = {"name": "pair.0", "init": {"kind": "randint", "seed": 2, "low": 0, "high": 9}}
@@ -24,10 +24,3 @@ def test_every_repeat_and_argument_has_another_seed():
 
 def test_only_random_arguments_have_seeds():
     assert repeat_seeds([X, PAIR, ONES, OUT], 42, 0).keys() == {"x_ptr", "pair.0"}
-
-
-def test_a_repeat_differs_in_its_seeds_alone():
-    made = with_seeds_of([X, PAIR, ONES, OUT], {"x_ptr": 5})
-
-    assert made == [X | {"init": X["init"] | {"seed": 5}}, PAIR, ONES, OUT]
-    assert X["init"]["seed"] == 1

@@ -15,7 +15,8 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 
 PURE = {"contents", "fault", "kernel_parameters", "launcher", "launcher_order", "launcher_walls",
-        "result_channel", "statistics", "timing_plan"}  # fmt: skip
+        "result_channel", "statistics", "timing_plan", "module_globals", "peak_flops",
+        "repeat_selection", "run_comparison_ptx", "timed_repeat"}  # fmt: skip
 PAGE = 2 << 20
 MASK = (1 << 64) - 1
 
@@ -57,7 +58,8 @@ class FakeDriver(ModuleType):
 
     def __init__(self, kernels, free_bytes=1 << 30):
         super().__init__("driver")
-        self.kernels = {b"check_memory": check_memory, **kernels}
+        self.kernels = {b"check_memory": check_memory, b"compare_runs": compare_runs, **kernels}
+        self.variables = {}
         self.free_bytes = free_bytes
         self.calls = []
         self.runs = 0
@@ -166,6 +168,11 @@ class FakeDriver(ModuleType):
     def cuModuleGetFunction(self, _module, name):
         return *OK, self.kernels[name]
 
+    def cuModuleGetGlobal(self, _module, name):
+        if name not in self.variables:
+            return CUresult.CUDA_ERROR_INVALID_VALUE, None, 0
+        return *OK, *self.variables[name]
+
     def cuFuncGetAttribute(self, attribute, _function):
         return *OK, 1024 if attribute.endswith("MAX_THREADS_PER_BLOCK") else 0
 
@@ -235,6 +242,32 @@ def check_memory(gpu, pointers, grid):
         place += np.uint64(found)
 
 
+def compare_runs(gpu, pointers, _grid):
+    """Count as the kernel of run_comparison_ptx.py does, and keep the worst."""
+    table, tally = pointer(pointers, 0), pointer(pointers, 2)
+    counts = gpu.memory(tally, 56, write=True).view(np.uint64)
+    rows = []
+    for row in range(pointer(pointers, 1, ctypes.c_uint32)):
+        entry = gpu.memory(table + 56 * row, 56).view(np.uint64)
+        left, other, kept, units, unit, poison, item = map(int, entry)
+        size = units * unit
+        rows.append((left, kept, size))
+        now, before = gpu.memory(left, size), gpu.memory(other, size)
+        differing = now != before
+        counts[0] += np.uint64(differing.sum())
+        if item and size % item == 0:
+            of_poison = (now == poison & 255).reshape(-1, item).all(axis=1)
+            counts[1] += np.uint64(
+                item * (of_poison & differing.reshape(-1, item).any(axis=1)).sum()
+            )
+    weight = min(int(counts[1]), 2**31 - 1) << 32 | min(int(counts[0]), 2**32 - 1)
+    if weight > int(counts[2]):
+        for left, kept, size in rows:
+            if kept:
+                gpu.memory(kept, size, write=True)[:] = gpu.memory(left, size)
+    counts[6] = max(weight, int(counts[2]))
+
+
 def answer(content, mode, pattern, low, high):
     """Return what the kernel counts, or its digest, of bytes."""
     missing = {0: 0, 1: pattern, 2: ~pattern & MASK}[mode].to_bytes(8, "little")
@@ -275,9 +308,9 @@ def install(monkeypatch, kernels, **settings):
         raise NvmlError
 
     nvml.init_v2 = refuse
-    package = "worker.gpu.launcher."
-    for name in [name for name in sys.modules if name.startswith(package)]:
-        if name.removeprefix(package) not in PURE:  # it has, or imports, the driver before this one
+    packages = ("worker.gpu.launcher.", "worker.gpu.evidence.")
+    for name in [name for name in sys.modules if name.startswith(packages)]:
+        if name.rpartition(".")[2] not in PURE:  # it has, or imports, the driver before this one
             monkeypatch.delitem(sys.modules, name)
     bindings = ModuleType("cuda.bindings")
     bindings.driver, bindings.nvml = driver, nvml

@@ -73,7 +73,7 @@ def launcher(gpu):
     from worker.gpu.launcher.launcher_context import LauncherContext
 
     device = GpuDevice(0, None, None, "fake", "GPU-0", (9, 0), 13000, 4, 1 << 30, 1 << 16, 1 << 16,
-                       fake_cuda.PAGE)  # fmt: skip
+                       fake_cuda.PAGE, 1e9)  # fmt: skip
     context = LauncherContext(device, KeptBudget(16 << 20, 8 << 20))
     context.warm_up()
 
@@ -131,8 +131,12 @@ def test_a_good_kernel_is_right_and_nothing_is_found(launcher, count):
 
     assert found.outputs == {"output": expected(count)}
     assert (found.findings, found.modified_inputs, found.differing) == ([], [], [])
-    assert found.timed_digest == found.digest
+    assert (found.checked_repeats, found.differing_repeats, found.repeats) == (20, 0, [])
     assert found.timing["repeats"] == 20
+
+
+def uploads_of_inputs(gpu):
+    return [call for call in gpu.calls if call[0] == "upload" and call[2] >= BYTES]
 
 
 def test_inputs_are_made_and_sent_to_the_gpu_once(launcher, gpu):
@@ -142,7 +146,7 @@ def test_inputs_are_made_and_sent_to_the_gpu_once(launcher, gpu):
     found = launcher(job(timing=timed()))
 
     assert found.outputs["output"] == expected()
-    assert not [call for call in gpu.calls if call[0] == "upload"]
+    assert not uploads_of_inputs(gpu)
 
 
 def test_only_answers_and_outputs_are_read_back(launcher, gpu):
@@ -170,7 +174,7 @@ def test_the_longest_unused_is_given_up_for_what_is_new(launcher, gpu):
     launcher(made[0])
 
     assert len(launcher.context.inputs._on_gpu) == 8  # of 2 MiB each, in 16 MiB
-    assert len([call for call in gpu.calls if call[0] == "upload"]) == 1
+    assert len(uploads_of_inputs(gpu)) == 1
 
 
 def test_an_input_that_is_too_large_to_keep_is_written_each_time(launcher, gpu):
@@ -182,7 +186,7 @@ def test_an_input_that_is_too_large_to_keep_is_written_each_time(launcher, gpu):
 
     assert found.outputs["output"] == expected()
     assert found.modified_inputs == ["x_ptr"]
-    assert found.timed_digest == found.digest
+    assert found.differing_repeats == 0
 
 
 def test_a_changed_input_is_told_and_restored(launcher):
@@ -216,15 +220,16 @@ def test_what_is_not_written_is_told(launcher):
 def test_a_timed_output_that_differs_is_sent(launcher):
     found = launcher(job("other_when_timed", timing=timed()))
 
-    assert found.timed_digest != found.digest
-    assert found.outputs["timed"] != found.outputs["output"]
+    assert found.differing_repeats > 0
+    assert found.repeats[0]["differing_bytes"] > 0
+    assert found.outputs["repeat-0"] != found.outputs["output"]
 
 
 def test_fresh_inputs_have_sets_of_their_own(launcher):
     found = launcher(job(timing=timed(fresh_inputs=True, min_repeats=5)))
 
     assert found.timing["input_sets"] == 5
-    assert found.timed_digest == found.digest
+    assert found.differing_repeats == 0
 
 
 def test_memory_is_found_by_giving_up_what_is_kept(launcher, gpu):

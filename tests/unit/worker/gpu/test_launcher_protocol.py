@@ -36,7 +36,6 @@ def test_pieces_of_an_output_are_put_together():
         stage("output:x", b"abc", offset=0),
         stage("output:x", b"de", offset=3),
         stage("unwritten:x", b"\x80", offset=0),
-        stage("timed:x", b"zz", offset=0),
         last(),
     )
 
@@ -45,7 +44,6 @@ def test_pieces_of_an_output_are_put_together():
     assert outcome.ending is LaunchEnding.OK
     assert outcome.outputs == {"x": b"abcde"}
     assert outcome.unwritten == {"x": b"\x80"}
-    assert outcome.timed_outputs == {"x": b"zz"}
     assert outcome.stages == ("run",)
     assert outcome.clean
 

@@ -78,7 +78,7 @@ def test_an_assertion_has_the_line_that_cuda_prints() -> None:
 
 
 def test_outputs_of_two_runs_that_differ_are_named() -> None:
-    result = {"digest": {"a": "1", "b": "2"}, "timed_digest": {"a": "1", "b": "3"}}
+    result = {"digest": {"a": "1", "b": "2"}, "differing": ["b"]}
 
     ran = result_of(LaunchOutcome(LaunchEnding.OK, result=result), request())
 

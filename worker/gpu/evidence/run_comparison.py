@@ -1,0 +1,145 @@
+"""Compares what runs of a kernel left in memory, byte by byte and on the GPU.
+
+A digest would say that two runs differ; this also counts by how much, and how much poison a run
+left where the other one wrote, so that of many runs the worst can be kept for a closer look.
+Imported in launchers only.
+"""
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from cuda.bindings import driver as cu
+
+from worker.gpu.evidence.run_comparison_ptx import ENTRY, PTX
+from worker.gpu.launcher.device import GpuDevice, check
+from worker.gpu.launcher.guarded_memory import Block, GuardedMemory
+
+_THREADS = 256
+_BLOCKS_A_MULTIPROCESSOR = 4
+_TABLE_WORDS = 7
+_WORD = 8
+_UNITS = (16, 4, 2)
+_WIDEST_ITEM = 4
+TALLY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Poison:
+    """The byte that lay everywhere before a run, and how many of them are an element."""
+
+    byte: int
+    item_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Memory at `run` that is compared with `other`; the worst run's is copied to `kept`, if any.
+
+    `poison` is what lay at `run` before the run, where that tells that an element was not written.
+    """
+
+    run: int
+    other: int
+    size_bytes: int
+    poison: Poison | None = None
+    kept: int = 0
+
+    @property
+    def row(self) -> list[int]:
+        """The row of the kernel's table: the widest unit that all addresses allow."""
+        places = self.run | self.other | self.kept | self.size_bytes
+        unit = next((unit for unit in _UNITS if places % unit == 0), 1)
+        byte, item = (self.poison.byte, self.poison.item_bytes) if self.poison else (0, 0)
+        word = int.from_bytes(bytes([byte]) * _WIDEST_ITEM, "little")
+        units = self.size_bytes // unit
+        return [self.run, self.other, self.kept, units, unit, word, min(item, _WIDEST_ITEM)]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How a run differs: in how many bytes, and how many are of elements that hold the poison."""
+
+    differing_bytes: int
+    left_bytes: int
+
+    @property
+    def weight(self) -> int:
+        """By which the kernel tells the worst: what was left out weighs more than what differs."""
+        return min(self.left_bytes, 2**31 - 1) << 32 | min(self.differing_bytes, 2**32 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Pieces that are compared by one launch, written to the GPU."""
+
+    address: int
+    count: int
+    largest_units: int
+
+
+class RunComparison:
+    """The kernel that compares, loaded once for a launcher. Raises CudaError."""
+
+    def __init__(self, device: GpuDevice, memory: GuardedMemory) -> None:
+        self._device = device
+        self._memory = memory
+        module = check(cu.cuModuleLoadData(PTX), "loading the comparing kernel")
+        self._function = check(cu.cuModuleGetFunction(module, ENTRY), "finding it")
+        self._values = (ctypes.c_uint64(), ctypes.c_uint32(), ctypes.c_uint64())
+        self._parameters = (ctypes.c_void_p * 3)(*map(ctypes.addressof, self._values))
+
+    def tables(self, lists: Sequence[Sequence[Piece]]) -> list[Table]:
+        """Write tables of pieces to the GPU, for the job under way."""
+        rows = [[piece.row for piece in pieces] for pieces in lists]
+        flat = np.array([number for table in rows for row in table for number in row], np.uint64)
+        if not flat.size:
+            return [Table(0, 0, 0) for _ in lists]
+        block = self._memory.take(flat.nbytes, 16)
+        self._memory.write(block.address, flat.view(np.uint8))
+        made, at = [], block.address
+        for table in rows:
+            largest = max((row[3] for row in table), default=0)
+            made.append(Table(at, len(table), largest))
+            at += len(table) * _TABLE_WORDS * _WORD
+        return made
+
+    def compare(self, table: Table, tally: int) -> None:
+        """Queue the comparison of a table's pieces; its counts go to the tally at that address.
+
+        The worst so far, and its copy, are those of the tallies before it in one `Tallies`.
+        """
+        most = self._device.multiprocessors * _BLOCKS_A_MULTIPROCESSOR
+        blocks = max(1, min(-(-table.largest_units // _THREADS), most))
+        address, count, at = self._values
+        address.value, count.value, at.value = table.address, table.count, tally
+        launched = cu.cuLaunchKernel(
+            self._function, blocks, 1, 1, _THREADS, 1, 1, 0,
+            self._device.stream, ctypes.addressof(self._parameters), 0,
+        )  # fmt: skip
+        check(launched, "launching the comparing kernel")
+
+
+class Tallies:
+    """Room for the counts of so many runs, one behind the other; all zero at first."""
+
+    def __init__(self, memory: GuardedMemory, most: int) -> None:
+        self._memory = memory
+        self._block: Block = memory.take((most + 1) * TALLY_BYTES, 16)
+        self.most = most
+        self.clear()
+
+    def clear(self) -> None:
+        """Queue that all counts are zero again."""
+        self._memory.fill(self._block.address, self._block.size_bytes, 0)
+
+    def address(self, index: int) -> int:
+        """Return where the counts of a run go."""
+        return self._block.address + index * TALLY_BYTES
+
+    def read(self, count: int) -> list[Tally]:
+        """Return the counts of the first runs, after all work queued so far. Raises CudaError."""
+        raw = self._memory.read(self._block.address, count * TALLY_BYTES).view(np.uint64)
+        rows = raw.reshape(count, TALLY_BYTES // _WORD).tolist()
+        return [Tally(int(row[0]), int(row[1])) for row in rows]

@@ -1,0 +1,54 @@
+"""Timed runs that are looked at more closely, as a launcher tells the worker of them. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from worker.gpu.launcher.fault import JobFailed
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRepeat:
+    """One timed run whose outputs are sent; `repeat` counts from 0, runs to warm up are below 0.
+
+    `seeds` are those of its random inputs by argument, empty where its inputs are the launch's.
+    """
+
+    repeat: int
+    seeds: Mapping[str, int] = field(default_factory=dict)
+    differing_bytes: int = 0
+    """Of its outputs, from those of another run on the same inputs: the first run, or where it has
+    inputs of its own one of a freshly loaded kernel."""
+    left_bytes: int = 0
+    """Of its outputs, that it did not write and the first run did."""
+    equals_first: bool = False
+    """Whether its outputs are the first run's, though its inputs are others."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `from_json` reads."""
+        return asdict(self) | {"seeds": dict(self.seeds)}
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> "TimedRepeat":
+        """Return the repeat that a launcher tells of. Raises JobFailed."""
+        try:
+            return cls(**said)
+        except TypeError as error:
+            raise JobFailed("malformed_job", f"a timed repeat cannot be read: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatsReport:
+    """What is known of all timed runs: how many were compared with another one, and differed."""
+
+    checked: int = 0
+    differing: int = 0
+    sent: tuple[TimedRepeat, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the members of a launcher's result that say so."""
+        return {
+            "checked_repeats": self.checked,
+            "differing_repeats": self.differing,
+            "repeats": [one.to_json() for one in self.sent],
+        }

@@ -1,0 +1,100 @@
+"""Compares timed runs that a launcher sent with the reference, each on its own inputs.
+
+A launcher never sees what is expected; here it is asked of the reference once more, for inputs that
+nobody knew before the kernel ran.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from compiler.compilation import amended
+from launch.messages import Finding
+from launch.request.bound_arguments import BoundArguments
+from launch.request.launch_record import ComparedRepeat
+from worker.launch.comparison import Actual, Compared
+from worker.launch.gpu.repeat_findings import NONDETERMINISTIC, of_left_out, of_mismatch
+from worker.launch.reference import Expected
+from worker.launch.run import RunResult, SentRepeat
+
+Seeds = Mapping[str, int]
+"""Of random inputs, by argument."""
+Expect = Callable[[Seeds], Awaitable[Expected | None]]
+"""Asks for what the outputs should be on inputs of other seeds; of none: on the launch's own."""
+Compare = Callable[[Actual, Expected], Awaitable[Compared]]
+
+
+@dataclass(slots=True)
+class JudgedRepeats:
+    """What came of comparing repeats: `matches` has an entry for each compared output."""
+
+    compared: list[ComparedRepeat] = field(default_factory=list)
+    matches: list[bool] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    reference_failed: bool = False
+
+
+async def judge_repeats(
+    sent: Sequence[SentRepeat], expect: Expect, compare: Compare, *, is_changed: bool
+) -> JudgedRepeats:
+    """Compare what was sent, one after the other, until one does not match.
+
+    `is_changed`: whether global variables of the module changed while it ran. Raises DeadlinePassed
+    and NotCompared.
+    """
+    judged = JudgedRepeats()
+    for one in sent:
+        if judged.findings:
+            break
+        await _judge(one, expect, compare, judged, is_changed=is_changed)
+    return judged
+
+
+async def _judge(
+    sent: SentRepeat,
+    expect: Expect,
+    compare: Compare,
+    judged: JudgedRepeats,
+    *,
+    is_changed: bool,
+) -> None:
+    repeat = sent.repeat
+    expected = await expect(repeat.seeds)
+    if expected is None:
+        if repeat.left_bytes:
+            judged.findings.append(of_left_out(repeat))
+        return
+    if expected.failure is not None:
+        judged.reference_failed = True
+        judged.findings.append(replace(expected.failure, seeds=dict(repeat.seeds) or None))
+        return
+    found = await compare(Actual(sent.outputs, sent.unwritten), expected)
+    matches = all(found.matches) if found.matches else None
+    judged.compared.append(
+        ComparedRepeat(repeat=repeat.repeat, seeds=dict(repeat.seeds), matches=matches)
+    )
+    judged.matches += found.matches
+    finding = of_mismatch(repeat, found.outputs, is_changed=is_changed)
+    if finding is not None:
+        judged.findings.append(finding)
+
+
+def add_repeats(result: RunResult, judged: JudgedRepeats) -> None:
+    """Add to a result what comparing its repeats showed: that says more than that they differ."""
+    if judged.findings:
+        result.findings = [one for one in result.findings if one.kind != NONDETERMINISTIC]
+        result.findings += judged.findings
+    if result.timing is not None and judged.compared:
+        result.timing = amended(result.timing, compared_repeats=judged.compared)
+
+
+def on_seeds(bound: BoundArguments, seeds: Mapping[str, int]) -> BoundArguments:
+    """Return the same arguments with random inputs of other seeds."""
+    if not seeds:
+        return bound
+    allocations = [
+        amended(one, init=one.init | {"seed": seeds[one.name]})
+        if one.init is not None and one.name in seeds
+        else one
+        for one in bound.allocations
+    ]
+    return amended(bound, allocations=allocations)
