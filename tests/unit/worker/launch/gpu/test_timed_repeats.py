@@ -26,7 +26,7 @@ async def compare(actual: Actual, expected: Expected) -> Compared:
         matches=matches, max_abs_error=0.0, max_rel_error=0.0, compared=5,
         mismatched=0 if matches else 5, nonfinite_mismatched=0,
     )  # fmt: skip
-    return Compared({"out": Output(comparison=comparison)}, {})
+    return Compared({"out": Output(comparison=comparison)}, {}, {})
 
 
 async def judged(*repeats: SentRepeat, expected: Expected | None = None) -> JudgedRepeats:
