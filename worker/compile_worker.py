@@ -39,6 +39,7 @@ from worker.compile.derive_job import do_derivation
 from worker.compile.inspect_job import do_inspection
 from worker.compile.toolchain_identity import identify
 from worker.gpu.supervisor.launcher_process import InputsBudget
+from worker.launch.expected_memory import ExpectedMemory
 from worker.launch.gpu.gpu_worker import GpuWorker, LaunchMemory
 from worker.launch.launch_children import Children
 from worker.launch.launch_worker import LaunchWorker, launch_worker_of
@@ -77,7 +78,7 @@ class CompileWorker:
         self._registry = workers.Workers(self._redis)
         self._drain_s = settings.drain_s
         self._launch_memory = LaunchMemory(
-            settings.references_memory_bytes,
+            ExpectedMemory(settings.references_memory_bytes),
             settings.launch_memory_bytes,
             InputsBudget(settings.inputs_gpu_bytes, settings.inputs_host_bytes),
         )
@@ -131,6 +132,7 @@ class CompileWorker:
             contexts[0],
             self._lease_s,
             self._expected,
+            self._launch_memory.references,
         )
         gpus = self._gpus(contexts[0])
         reaper = self._attempts(f"{self._name}.reaper")

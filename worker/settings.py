@@ -25,7 +25,7 @@ class WorkerSettings(BaseSettings):
     references_budget_bytes: int = Field(default=128 << 20, ge=0)
     """What of one caller's references is kept of their answers, for an hour; 0: nothing."""
     references_memory_bytes: int = Field(default=512 << 20, ge=0)
-    """What a worker with a GPU keeps of all callers' expected outputs in its own memory."""
+    """What a worker keeps of all callers' expected outputs in its own memory."""
     launch_memory_bytes: int = Field(default=2 << 30, ge=1 << 26)
     """What uploads and outputs of launches on GPUs that are under way may take of its memory."""
     inputs_gpu_bytes: int | None = Field(default=None, ge=0)

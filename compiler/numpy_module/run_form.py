@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from compiler.lines.place import Spot
 from compiler.lines.step import Step
@@ -67,8 +68,7 @@ def run_form(
 
     With `stepping` each operation of the user's lines has a line, and shows what it made.
     """
-    reserved = NAMES | support_text.names() | support_text.never()
-    functions = Functions(module, reserved, kernel.symbol, reserved)
+    functions = Functions(module, _reserved(), kernel.symbol, _reserved())
     entry = entry_of(functions, kernel)
     places, constants = UserPlaces(files), Constants()
     reachable = Reachable(functions, entry)
@@ -92,6 +92,12 @@ def run_form(
         reachable.prints(),
         follower.steps if follower is not None else (),
     )
+
+
+@cache
+def _reserved() -> frozenset[str]:
+    """Return the names that no function of a run form has; once, as each touches its page."""
+    return NAMES | support_text.names() | support_text.never()
 
 
 def _spots(lines: Sequence[Line], places: UserPlaces) -> list[Spot | None]:

@@ -8,6 +8,7 @@ work of the operation. For a process that runs one launch and ends.
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
 """Of `mallopt`, in glibc's malloc.h."""
@@ -17,6 +18,7 @@ _LARGEST_BYTES = 32 << 20
 """Larger arrays are mapped by themselves, as ever: it is as much as glibc takes here."""
 
 
+@cache
 def keep_freed_memory() -> None:
     """Have this process keep what it frees. Does nothing with another library than glibc."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)

@@ -59,6 +59,7 @@ class KernelIrs:
         self._deadline = deadline
         self._sources = sources
         self._memory = memory or KernelMemory()
+        self._keys: dict[str, str] = {}
         self._made: dict[str, KernelIr] = {}
         self._kept: list[tuple[Progress, str]] = []
 
@@ -68,7 +69,7 @@ class KernelIrs:
         Raises IrFailed (NEEDS_GPU for a language that no CPU runs), DeadlinePassed, and
         RequestRejected where the arguments break what posted IR says of its parameters.
         """
-        key = _key_of(job)
+        key = self._keys.get(job.key) or self._keys.setdefault(job.key, _key_of(job))
         if (known := self._memory.get(key)) is not None:
             self._made[key] = known
         if key not in self._made:

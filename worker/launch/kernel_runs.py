@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from compiler.job import CompileJob
 from compiler.resolution import specialized_job
+from compiler.specialization import Specialization
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_request import LaunchRequest
 from launch.request.reference_request import Reference
@@ -40,6 +41,8 @@ class KernelRuns:
         self._cpu = cpu
         self._gpu = GpuLaunch(gpu, job, request, deadline) if gpu is not None else None
         self._compiling = _Stopwatch()
+        self._jobs: list[tuple[Specialization, CompileJob]] = []
+        """For each specialization that there was; to make one anew, with its key, takes longer."""
 
     @property
     def compile_ms(self) -> float:
@@ -99,7 +102,13 @@ class KernelRuns:
         return result
 
     def _specialized(self, job: CompileJob, run: PreparedRun) -> CompileJob:
-        return specialized_job(job, run.inferred) if self._job.infers else job
+        if not self._job.infers:
+            return job
+        for known, specialized in self._jobs:
+            if known == run.inferred:
+                return specialized
+        self._jobs.append((run.inferred, specialized_job(job, run.inferred)))
+        return self._jobs[-1][1]
 
     async def _on_gpu(
         self,

@@ -81,14 +81,14 @@ class KernelSources:
 
     async def read(self, job: CompileJob) -> KernelSource:
         """Return the kernel of `job` in its source. Raises CompilationFailed, DeadlinePassed."""
-        key = source_key(job)
-        known = self._read.get(key) or self._memory.get(key)
-        if known is not None:
-            self._read[key] = known
-        else:
-            async with self._place():
-                self._read[key] = await self._find_kernel(job, key)
-        return self._read[key]
+        if job.key not in self._read:
+            key = source_key(job)
+            known = self._memory.get(key)
+            if known is None:
+                async with self._place():
+                    known = await self._find_kernel(job, key)
+            self._read[job.key] = known
+        return self._read[job.key]
 
     async def _find_kernel(self, job: CompileJob, key: str) -> KernelSource:
         limit = TimeLimit(self._deadline.limit_s(job.timeout_s))

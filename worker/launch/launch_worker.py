@@ -17,6 +17,7 @@ from store.jobs.types import Claim, QueueLimits, interpreter_lane
 from store.launches import Launches
 from worker.compile.compile import CompileContext
 from worker.launch.do_launch import LaunchContext, do_launch
+from worker.launch.expected_memory import ExpectedMemory
 from worker.launch.kernel_ir import KernelIr
 from worker.launch.kernel_source import KernelMemory, KernelSource
 from worker.launch.launch_children import Children
@@ -36,6 +37,7 @@ class LaunchWorker:
         compiling: CompileContext,
         lease_s: float,
         expected: ExpectedOutputs,
+        remembered: ExpectedMemory,
     ) -> None:
         self._worker = worker
         lanes = children.lanes(interpreter_lane(compiling.toolchain.id))
@@ -49,6 +51,7 @@ class LaunchWorker:
         self._sources = KernelMemory[KernelSource]()
         self._irs = KernelMemory[KernelIr]()
         self._expected = expected
+        self._remembered = remembered
 
     async def run(self) -> None:
         """Do launches until cancelled."""
@@ -85,6 +88,7 @@ class LaunchWorker:
             self._expected,
             known_sources=self._sources,
             known_irs=self._irs,
+            remembered=self._remembered,
         )
         await do_launch(claim, context)
 

@@ -41,8 +41,8 @@ async def gpus_here() -> list[dict[str, Any]]:
 class LaunchMemory:
     """What launches may take of a worker's memory."""
 
-    references_bytes: int
-    """For what references answered before."""
+    references: ExpectedMemory
+    """Of what references answered before; shared with the CPU device's launches."""
     in_flight_bytes: int
     """For uploads and outputs of the launches that are under way."""
     inputs: InputsBudget
@@ -73,7 +73,7 @@ class GpuWorker:
             compiling,
             lease_s,
             expected,
-            remembered=ExpectedMemory(memory.references_bytes),
+            remembered=memory.references,
             in_flight=BytesInFlight(memory.in_flight_bytes),
             places=Turns(len(os.sched_getaffinity(0))),
         )
