@@ -133,7 +133,8 @@ class _LaunchRun:
         self._files = LaunchFiles(job.id, context.blobs, has_cases=bool(request.cases))
         kept = KeptReferences(context.expected, job.caller, context.remembered)
         child_place = context.places(job, request) if context.places else nullcontext
-        self._references = References(context.children, context.registry, kept, child_place)
+        aside = context.gpu.aside if context.gpu is not None else nullcontext
+        self._references = References(context.children, context.registry, kept, child_place, aside)
         place = CaseContext(
             context.compiling,
             context.children,

@@ -4,9 +4,11 @@ Nothing is handed to another caller, whatever the key; what takes much is kept w
 child can map it.
 """
 
+import asyncio
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from launch.messages import ReferenceReport
@@ -56,6 +58,24 @@ class ExpectedMemory:
         self._callers: OrderedDict[str, OrderedDict[str, _Kept]] = OrderedDict()
         self._bytes: Counter[str] = Counter()
         self._answers = self._descriptors = 0
+        self._under_way: dict[tuple[str, str], asyncio.Event] = {}
+
+    @contextmanager
+    def calculating(self, caller: str, key: str) -> Iterator[None]:
+        """Let others who need this answer wait for it while the block runs."""
+        if (caller, key) in self._under_way:
+            yield
+            return
+        over = self._under_way[caller, key] = asyncio.Event()
+        try:
+            yield
+        finally:
+            del self._under_way[caller, key]
+            over.set()
+
+    def awaited(self, caller: str, key: str) -> asyncio.Event | None:
+        """Return what is set when whoever calculates this answer is done; None: nobody does."""
+        return self._under_way.get((caller, key))
 
     def find(self, caller: str, key: str) -> ReferenceAnswer | None:
         """Return what the caller's reference answered, None where that is not kept."""

@@ -3,9 +3,11 @@
 A store that refuses, and bytes that are not whole, are as if nothing had been kept.
 """
 
+import asyncio
 import json
 import logging
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
@@ -67,6 +69,20 @@ class KeptReferences:
             return None
         answer = _read(data) if data is not None else None
         return None if answer is None else self._memory.keep(self._caller, key, answer)
+
+    def calculating(self, key: str) -> AbstractContextManager[None]:
+        """Let other launches of this caller wait for the answer while the block runs."""
+        return self._memory.calculating(self._caller, key)
+
+    async def wait_for_other(self, key: str, limit_s: float) -> bool:
+        """Wait while another launch calculates this answer; return whether one did."""
+        over = self._memory.awaited(self._caller, key)
+        if over is None:
+            return False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limit_s):
+                await over.wait()
+        return True
 
     async def keep(self, key: str, answer: ReferenceAnswer) -> None:
         """Keep an answer, if there is room for it."""

@@ -6,8 +6,8 @@ expected, as its author may anyway; it cannot make a kernel pass whose outputs i
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from compiler.diagnostic import MESSAGE_CHARS, clipped
@@ -62,15 +62,16 @@ class References:
         registry: Workers,
         kept: KeptReferences | None = None,
         place: ChildPlace = nullcontext,
+        aside: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """`registry` says who offers torch, for a reference that would have needed it.
 
-        The child works in a `place`.
+        The child works in a `place`; what another launch calculates is waited for `aside`.
         """
         self._children = children
         self._registry = registry
         self._kept = kept
-        self._place = place
+        self._place, self._aside = place, aside
         self._one_at_a_time = asyncio.Lock()
         self._source: tuple[str, str | None] | None = None
         self._session: ChildSession | None = None
@@ -86,8 +87,27 @@ class References:
         if pool is None:
             return no_reference(f"{reference.language} is not available on this worker: use numpy")
         key = self._kept.key(reference, run, pool.facts) if self._kept is not None else None
+        if self._kept is None or key is None:
+            return await self._calculate(None, pool, reference, run, timeout_s, deadline)
         if (found := await self._find(key, run)) is not None:
             return found
+        with self._aside():
+            waited = await self._kept.wait_for_other(key, deadline.limit_s(timeout_s))
+        if waited and (found := await self._find(key, run)) is not None:
+            return found
+        with self._kept.calculating(key):
+            return await self._calculate(key, pool, reference, run, timeout_s, deadline)
+
+    async def _calculate(
+        self,
+        key: str | None,
+        pool: Pool,
+        reference: Reference,
+        run: PreparedRun,
+        timeout_s: float,
+        deadline: Deadline,
+    ) -> Expected:
+        """Return what the source answers in a child, and keep it under `key`."""
         async with self._one_at_a_time, self._place():
             outcome = await self._call(pool, reference, run, timeout_s, deadline)
         try:

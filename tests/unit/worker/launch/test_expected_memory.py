@@ -84,3 +84,17 @@ def test_nothing_is_kept_of_a_memory_of_nothing():
     memory.keep("ada", "key", answer(0))
 
     assert memory.find("ada", "key") is None
+
+
+async def test_what_one_launch_calculates_is_waited_for_by_others_of_its_caller():
+    memory = memory_for(4)
+    with memory.calculating("ada", "key"):
+        over = memory.awaited("ada", "key")
+        assert over is not None
+        assert memory.awaited("bob", "key") is None
+        with memory.calculating("ada", "key"):  # one that did not want to wait
+            pass
+        assert not over.is_set()
+
+    assert over.is_set()
+    assert memory.awaited("ada", "key") is None
