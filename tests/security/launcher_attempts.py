@@ -51,9 +51,7 @@ def in_a_thread():
 thread = threading.Thread(target=in_a_thread)
 thread.start()
 thread.join()
-shared = SharedOutput(8 << 20)
-shared.content[-1] = 7
-shared.seal()
+shared = SharedOutput.fill(8 << 20, lambda to: ctypes.memset(to, 7, 8 << 20))
 socket.send_fds(results, [b"output"], [shared.descriptor])
 sent = [shared.size_bytes, int(shared.content[-1])]
 print(json.dumps({"layers": layers, "got": got, "sent": sent}))

@@ -108,7 +108,6 @@ class DeviceRun:
                     self._memory, self._contents, self._buffers, self._job.timing
                 )
         self._restored = self._contents.written | self._modified
-        self._elements = outputs.elements
         self._missing = self._find_missing(kernel, inspection)
         result: dict[str, Any] = {"resources": kernel.resources}
         result |= self._again(kernel, outputs.digests(inspection))
@@ -144,6 +143,11 @@ class DeviceRun:
         self._modified |= {index for index in watched if found[index] != watched[index]}
         return inspection
 
+    @property
+    def _first_elements(self) -> Outputs:
+        assert self._outputs is not None
+        return self._outputs.elements
+
     def _find_missing(self, kernel: LoadedKernel, inspection: Inspection) -> dict[str, Flags]:
         """Find out and send what the kernel did not write, if need be by another run."""
         if not inspection.may_be_unwritten:
@@ -159,7 +163,7 @@ class DeviceRun:
                 return elements
 
         is_short = self._timings_ms["run"] <= LONGEST_FIRST_RUN_MS and not self._findings
-        missing = missing_of(self._contents, self._elements, run_again if is_short else None)
+        missing = missing_of(self._contents, self._first_elements, run_again if is_short else None)
         send_missing(self._send, "unwritten", missing)
         return missing
 
@@ -222,7 +226,7 @@ class DeviceRun:
         if found is None:
             return {}
         report, left = found
-        first = FirstRun(self._elements, self._missing)
+        first = FirstRun(self._first_elements, self._missing)
         names = send_repeats(self._send, self._contents, first, report, left)
         return report.to_json() | {"differing": None if runs.random else sorted(names)}
 

@@ -4,6 +4,7 @@ A job has one set of them; runs that are timed on fresh inputs take turns on sev
 launchers only.
 """
 
+import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,7 @@ from worker.gpu.launcher.launcher_context import LauncherContext
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.launcher.loaded_kernel import LoadedKernel
 from worker.gpu.launcher.memory_checks import MemoryCheck, filled, holding
-from worker.gpu.launcher.result_channel import SharedOutput, shared_output
+from worker.gpu.launcher.result_channel import SharedOutput, is_shared
 from worker.gpu.launcher.timing import Work
 
 FirstContents = Sequence[FirstContent | None]
@@ -137,14 +138,17 @@ def read_output(
 
     In C order; shared, and sealed, where they are many. Raises CudaError, JobFailed.
     """
+    address, size_bytes = block.address, block.size_bytes
     if not contents.is_whole(leaf):
-        return contents.elements(leaf, memory.read(block.address, block.size_bytes))
-    shared = shared_output(block.size_bytes)
-    if shared is None:
-        return memory.read(block.address, block.size_bytes).tobytes()
-    memory.read_to(shared.address, block.address, block.size_bytes)
-    shared.seal()
-    return shared
+        return contents.elements(leaf, memory.read(address, size_bytes))
+    with contextlib.suppress(OSError):  # where there is no memory to share it is sent
+        if is_shared(size_bytes) and memory.is_staged(size_bytes):
+            return SharedOutput.write(memory.read(address, size_bytes))
+        if is_shared(size_bytes):
+            return SharedOutput.fill(
+                size_bytes, lambda target: memory.read_to(target, address, size_bytes)
+            )
+    return memory.read(address, size_bytes).tobytes()
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ class GuardedMemory:
         self._stream = device.stream
         self._blocks: list[Block] = []
         self._pool: defaultdict[int, list[Mapping]] = defaultdict(list)
-        self._staging = _Staging(_STAGING_BYTES)
+        self._staging = _staging()
         self.relieve: Callable[[], None] = lambda: None
         """Gives up memory that is kept elsewhere, where there is none left for a run."""
 
@@ -178,11 +178,19 @@ class GuardedMemory:
             check(cu.cuMemcpyDtoDAsync(target, source, size_bytes, self._stream), "copying memory")
 
     def read(self, address: int, size_bytes: int) -> np.ndarray:
-        """Return bytes of the GPU after all work queued so far. Raises CudaError."""
-        staged = self._staging.content[:size_bytes]
-        content = staged if staged.size == size_bytes else np.empty(size_bytes, np.uint8)
+        """Return bytes of the GPU after all work queued so far, valid until the next `read`.
+
+        Raises CudaError.
+        """
+        is_staged = self.is_staged(size_bytes)
+        content = self._staging[:size_bytes] if is_staged else np.empty(size_bytes, np.uint8)
         self.read_to(content.ctypes.data, address, size_bytes)
-        return content.copy() if content is staged else content
+        return content
+
+    @staticmethod
+    def is_staged(size_bytes: int) -> bool:
+        """Whether a `read` of this size takes no new memory."""
+        return size_bytes <= _STAGING_BYTES
 
     def read_to(self, target: int, address: int, size_bytes: int) -> None:
         """Copy bytes of the GPU to the host's address `target`; they are there when this returns.
@@ -232,10 +240,8 @@ class GuardedMemory:
                 kept -= size
 
 
-class _Staging:
-    """Memory of the host that the GPU copies to at full speed. Raises CudaError."""
-
-    def __init__(self, size_bytes: int) -> None:
-        allocated = cu.cuMemHostAlloc(size_bytes, 0)
-        address = int(check(allocated, "allocating host memory"))
-        self.content = np.ctypeslib.as_array((ctypes.c_uint8 * size_bytes).from_address(address))
+def _staging() -> np.ndarray:
+    """Return memory of the host that the GPU copies to at full speed. Raises CudaError."""
+    allocated = cu.cuMemHostAlloc(_STAGING_BYTES, 0)
+    address = int(check(allocated, "allocating host memory"))
+    return np.ctypeslib.as_array((ctypes.c_uint8 * _STAGING_BYTES).from_address(address))

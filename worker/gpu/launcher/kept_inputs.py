@@ -17,6 +17,8 @@ from worker.gpu.launcher.memory_checks import MemoryChecks
 _MOST_GPU_BYTES = 4 << 30
 _PART_OF_GPU = 16
 _HOST_BYTES = 1 << 30
+_MOST_PREPARED_BYTES = 128 << 20
+"""Of one allocation of a job whose turn has not come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class KeptInputs:
         self._on_gpu: OrderedDict[str, tuple[Mapping, FirstContent]] = OrderedDict()
         self._on_host: OrderedDict[str, Bytes] = OrderedDict()
         self._used: set[str] = set()
+        self._prepared: dict[str, Bytes] = {}
         memory.relieve = self._give_up
 
     def contents_of(self, contents: Contents) -> list[FirstContent | None]:
@@ -74,7 +77,21 @@ class KeptInputs:
         self._used = {key for key in contents.keys if key is not None}
         found = [self._content_of(contents, index) for index in range(len(contents.keys))]
         self._shrink(self._budget.gpu_bytes)
+        for key in self._used:  # it may have been prepared, and then come to be kept by another job
+            self._prepared.pop(key, None)
         return found
+
+    def prepare(self, contents: Contents) -> None:
+        """Make what is not kept yet for a job that comes next; safe on another thread.
+
+        Raises JobFailed.
+        """
+        for index, key in enumerate(contents.keys):
+            is_small = contents.sizes_bytes[index] <= _MOST_PREPARED_BYTES
+            if key is None or not is_small or key in self._on_gpu or key in self._on_host:
+                continue
+            if key not in self._prepared and (made := contents.initial(index)) is not None:
+                self._prepared[key] = made
 
     def hold(self, content: Bytes) -> tuple[Mapping, FirstContent]:
         """Return `content` in read-only memory of the GPU; `unmap` ends it. Raises CudaError."""
@@ -112,7 +129,8 @@ class KeptInputs:
         if key is not None and key in self._on_host:
             self._on_host.move_to_end(key)
             return self._on_host[key]
-        made = contents.initial(index)
+        prepared = self._prepared.pop(key, None) if key is not None else None
+        made = prepared if prepared is not None else contents.initial(index)
         assert made is not None
         if key is not None and self._budget.gpu_bytes < made.nbytes <= self._budget.host_bytes:
             self._on_host[key] = made

@@ -29,7 +29,8 @@ BOOTSTRAP = (
 Source root, result descriptor, the worker's pid, the GPU's number; how many bytes of first contents
 may be kept on the GPU (-1: as many as it finds right), and on the host.
 """
-_READ_BYTES = 1 << 20
+_SWITCH_S = 0.0005
+"""How long the thread that prepares the next order may keep this one waiting."""
 
 
 def main(arguments: list[str]) -> NoReturn:
@@ -78,15 +79,18 @@ def _open(ordinal: int, kept_bytes: tuple[int, int]) -> LauncherContext:
 
 
 def _serve(channel: ResultChannel, context: LauncherContext) -> int:
-    decoder = frame.Decoder()
-    while data := os.read(0, _READ_BYTES):
-        for order in decoder.feed(data):
-            last = _perform(channel, context, order)
-            _flush()
-            last["printed_bytes"] = os.lseek(1, 0, os.SEEK_CUR)  # a next order may be here already
-            channel.send(order.nonce, last)
-            if not last["clean"]:
-                return 0
+    from worker.gpu.launcher.orders import Orders
+
+    sys.setswitchinterval(_SWITCH_S)
+    orders = Orders(0, context.inputs)
+    orders.start()
+    while (order := orders.next()) is not None:
+        last = _perform(channel, context, order)
+        _flush()
+        last["printed_bytes"] = os.lseek(1, 0, os.SEEK_CUR)  # a next order may be here already
+        channel.send(order.nonce, last)
+        if not last["clean"]:
+            return 0
     return 0
 
 

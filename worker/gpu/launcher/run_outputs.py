@@ -45,9 +45,9 @@ class RunOutputs:
     def digests(self, inspection: Inspection) -> Digests:
         """Return the GPU's digests, and those of outputs with gaps, which it does not take."""
         gapped = {
-            name: hashlib.sha256(one if isinstance(one, bytes) else one.data).hexdigest()
-            for name, one in self.elements.items()
-            if name not in inspection.outputs
+            name: hashlib.sha256(one).hexdigest()
+            for name, one in self._held.items()
+            if isinstance(one, bytes) and name not in inspection.outputs
         }
         return inspection.outputs | gapped
 
