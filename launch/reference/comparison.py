@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,7 @@ class Question:
         asked = output.expected is not None and output.dtype in MANTISSA_BITS
         if not asked or not any(cause.bits < bits for cause in self.causes):
             return None
-        return PrecisionMeter(output.dtype, output.tolerance)
+        return PrecisionMeter(output.dtype, output.tolerance, prod(output.shape))
 
     def answer(
         self, name: str, output: OutputOrder, comparer: Comparer, meter: PrecisionMeter

@@ -25,7 +25,7 @@ LOOSE = Tolerance(0.1, 0.1)
 def measured(
     actual: Any, expected: Any, dtype: str = "fp32", tolerance: Tolerance = LOOSE
 ) -> Measured | None:
-    meter = PrecisionMeter(dtype, tolerance)
+    meter = PrecisionMeter(dtype, tolerance, np.asarray(actual).size)
     for part in (slice(None, 100), slice(100, None)):
         meter.add(np.asarray(actual)[part], np.asarray(expected)[part])
     return meter.result()
@@ -56,6 +56,16 @@ def test_rounding_to_the_outputs_type_is_one_rounding(dtype: str) -> None:
     assert one is not None
     assert one.roundings == pytest.approx(1, rel=0.1)
     assert one.beyond_one_ulp == 0
+
+
+def test_of_a_large_output_about_a_million_elements_are_measured() -> None:
+    meter = PrecisionMeter("fp32", LOOSE, 3 << 20)
+    for number in range(192):
+        meter.add(np.full(1 << 14, 1.0 + (number % 3 == 0)), np.ones(1 << 14))
+    one = meter.result()
+
+    assert one is not None
+    assert one.beyond_one_ulp == 1
 
 
 def test_what_is_equal_bit_by_bit_shows_nothing() -> None:
