@@ -8,7 +8,9 @@ import hashlib
 import json
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+from compiler.messages.reports import LanguageName
 
 
 class OptionSpec(BaseModel):
@@ -40,6 +42,8 @@ class Toolchain(BaseModel):
     """By backend, then by option name."""
     sandbox: str
     """The level its children run under: standard, strict, weak or unsafe."""
+    language: list[LanguageName] = Field(default_factory=list)
+    """The names of its `triton.language`; empty when its worker did not tell them yet."""
 
     @property
     def default_target(self) -> str:

@@ -13,6 +13,7 @@ import triton
 from triton import knobs
 
 from compiler.back import triton_api
+from compiler.back.language import language_names
 from compiler.messages.orders import DescribeOrder
 from compiler.messages.reports import ToolchainReport
 from compiler.messages.wire import Send
@@ -68,6 +69,7 @@ def facts() -> ToolchainReport:
         python=platform.python_version(),
         host_arch=platform.machine(),
         options={backend: _options(backend) for backend in _PUBLIC},
+        language=language_names(),
     )
 
 

@@ -130,8 +130,20 @@ class LogReport:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LanguageName:
+    """A name of `triton.language`; the signature of a function, and what its text begins with."""
+
+    name: str
+    signature: str | None
+    summary: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ToolchainReport:
-    """What a toolchain is; `options` are those that anybody may set, by backend and name."""
+    """What a toolchain is; `options` are those that anybody may set, by backend and name.
+
+    `language` only says what its users may write: nothing depends on it, and no id has it in it.
+    """
 
     triton: str
     record_digest: str
@@ -140,3 +152,4 @@ class ToolchainReport:
     python: str
     host_arch: str
     options: dict[str, Any]
+    language: list[LanguageName]

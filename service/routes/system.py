@@ -31,7 +31,7 @@ async def get_targets(request: Request) -> dict[str, Any]:
     references = await state.workers.known_references()
     toolchains = [
         {
-            **toolchain.model_dump(mode="json"),
+            **toolchain.model_dump(mode="json", exclude={"language"}),
             "references": references.get(toolchain.id, []),
             "default": default is not None and toolchain.id == default.id,
             "stages": {backend: STAGES[backend] for backend in toolchain.options},
@@ -39,6 +39,21 @@ async def get_targets(request: Request) -> dict[str, Any]:
         for toolchain in await state.toolchains.all()
     ]
     return {"targets": default.targets if default else [], "toolchains": toolchains}
+
+
+@router.get("/v1/language", summary="Names of triton.language, with signatures")
+async def get_language(request: Request, triton: str | None = None) -> dict[str, Any]:
+    """Answer what a kernel may write after `tl.` in one Triton, the default one if none is named.
+
+    Asked of that Triton by a worker, so it is empty until one has told it.
+    """
+    state = state_of(request)
+    await state.callers.identify(request, "compile")
+    toolchain = await state.toolchains.choose(triton)
+    return {
+        "triton": toolchain.triton,
+        "names": [asdict(name) for name in toolchain.language],
+    }
 
 
 @router.get("/v1/devices", summary="GPUs that launch workers offer")

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from compiler.messages.orders import DescribeOrder, PostedOrder
+from compiler.messages.reports import LanguageName
 from compiler.target import CANDIDATES, parse_target
 from compiler.toolchain import OptionSpec, Toolchain, toolchain_id
 from store.workers import Toolchains
@@ -76,6 +77,7 @@ async def identify(pool: Pool, sandbox: str, known: Toolchains) -> Toolchain:
     if described.result is None:
         raise RuntimeError(f"the toolchain does not describe itself: {described.detail}")
     facts = {name: value for name, value in described.result.items() if name != "kind"}
+    language = facts.pop("language")
     facts |= {name: pool.facts[name] for name in ("policy", "pipeline")}
     what = _trials_name(facts)
     targets = [*(await known.tried(what) or await compiling_targets(pool, facts["options"]))]
@@ -96,6 +98,7 @@ async def identify(pool: Pool, sandbox: str, known: Toolchains) -> Toolchain:
             if backend in backends
         },
         sandbox=sandbox,
+        language=[LanguageName(**item) for item in language],
     )
 
 

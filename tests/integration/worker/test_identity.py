@@ -22,7 +22,13 @@ class FakePool:
 
     async def run(self, _: str, header: dict[str, Any], __: bytes, **___: Any) -> ChildOutcome:
         if header["task"] == "describe":
-            said = {"triton": self.triton, "ptxas": "", "host_arch": "", "options": OPTIONS}
+            said = {
+                "triton": self.triton,
+                "ptxas": "",
+                "host_arch": "",
+                "options": OPTIONS,
+                "language": [],
+            }
             return ended(Ending.OK, {"kind": "result", **said})
         target = header["target"]
         self.tried.append(f"{target['backend']}:{target['arch']}")
