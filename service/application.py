@@ -15,6 +15,7 @@ from service.http.openapi import describe_bodies
 from service.http.problems import install_handlers
 from service.http.query import refuse_unknown
 from service.lifespan import lifespan
+from service.page_state import PageState
 from service.routes import (
     artifacts,
     batches,
@@ -24,6 +25,7 @@ from service.routes import (
     inspect,
     launches,
     pages,
+    states,
     system,
     tensors,
 )
@@ -43,6 +45,7 @@ TAGS = [
     {"name": "artifacts", "description": "What compilers made of them, and what is made of that."},
     {"name": "launches", "description": "Kernels run, compared and timed; each its caller's own."},
     {"name": "batches", "description": "Up to 1,000 compilations or launches in one request."},
+    {"name": "page", "description": "What permalinks of the web page lead to."},
     {"name": "system", "description": "What the deployment has, and how it is."},
 ]
 
@@ -55,6 +58,7 @@ ROUTES = (
     launches,
     tensors,
     batches,
+    states,
     system,
 )
 BODIES: tuple[type[BaseModel], ...] = (
@@ -63,6 +67,7 @@ BODIES: tuple[type[BaseModel], ...] = (
     LaunchRequest,
     launches.LaunchQuery,
     BatchRequest,
+    PageState,
 )
 
 

@@ -35,6 +35,7 @@ from store.jobs.producer import JobProducer
 from store.jobs.types import Claim, QueueLimits, kind_of
 from store.jobs.waiting import ResultWaiter
 from store.launches import Idempotency, Launches
+from store.page_states import PageStates
 from store.subscription import Invalidations, Subscription, invalidate
 from store.tensors import Tensors
 from store.workers import Counters
@@ -137,6 +138,7 @@ def _service_state(
         event_followers=followers,
         launches=Launches(redis),
         tensors=Tensors(redis, Blobs(cache, budget), settings.max_tensors_bytes),
+        page_states=PageStates(redis, settings.max_states_bytes),
         idempotency=Idempotency(redis),
         workers=workers.Workers(redis),
         callers=callers,

@@ -65,6 +65,10 @@ class ServiceSettings(BaseSettings):
     """The largest uploaded tensor."""
     max_tensors_bytes: int = Field(default=1 << 30, ge=1 << 10)
     """All uploaded tensors of one caller together."""
+    max_state_bytes: int = Field(default=2 << 20, ge=1 << 10)
+    """The largest state of the web page that is kept for a permalink."""
+    max_states_bytes: int = Field(default=32 << 20, ge=1 << 10)
+    """All states that one caller stored together, compressed; the oldest give way."""
     memory_cache_bytes: int = Field(default=64 << 20, ge=0)
     """Answers kept in this process, in front of the store."""
     memory_meanings: int = Field(default=50_000, ge=0)

@@ -21,6 +21,7 @@ from store.events import EventFollowers, Events
 from store.jobs.producer import JobProducer
 from store.jobs.waiting import ResultWaiter
 from store.launches import Idempotency, Launches
+from store.page_states import PageStates
 from store.subscription import Invalidations
 from store.tensors import Tensors
 from store.workers import Counters, Workers
@@ -79,6 +80,7 @@ class ServiceState:
     event_followers: EventFollowers
     launches: Launches
     tensors: Tensors
+    page_states: PageStates
     idempotency: Idempotency
     workers: Workers
     callers: Callers

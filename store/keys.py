@@ -41,6 +41,10 @@ IDEMPOTENCY: Final = "tritond:idempotency:"  # <caller>:<SHA-256 of the client's
 TENSOR: Final = "tritond:tensor:"  # <caller>:<digest>: bytes, lives as long as the upload
 EXPECTED_USED: Final = "tritond:expected-used:"  # <caller>: zset key of an answer -> last use, ms
 EXPECTED_SIZES: Final = "tritond:expected-sizes:"  # <caller>: hash key of an answer -> bytes
+STATE: Final = "tritond:page-state:"  # <namespace>:<digest>: zstd frame
+STATE_HOLDERS: Final = "tritond:page-state-holders:"  # <namespace>:<digest>: set of callers
+STATES_STORED: Final = "tritond:page-states-stored:"  # <caller>: zset <namespace>:<digest> -> ms
+STATES_SIZES: Final = "tritond:page-states-sizes:"  # <caller>: hash <namespace>:<digest> -> bytes
 TENSOR_BYTES: Final = "tritond:tensor-bytes:"  # <caller>: zset digest -> bytes
 
 # --- Channels ----------------------------------------------------------------------------------

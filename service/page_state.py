@@ -1,0 +1,85 @@
+"""A state of the web page, as a permalink keeps it: what stands in its forms, and its panes.
+
+Texts are as they were typed, so a state may hold a kernel or a signature that is wrong. It is
+checked for its shape and size alone, and nothing of it is ever executed or made markup of.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+_Name = Annotated[str, Field(min_length=1, max_length=200)]
+_Text = Annotated[str, Field(max_length=10_000)]
+_Texts = Annotated[dict[_Name, _Text], Field(max_length=256)]
+PaneKind = Literal[
+    "source", "ttir", "ttgir", "llir", "ptx", "sass", "amdgcn", "numpy", "passes", "resources",
+    "comparison", "run",
+]  # fmt: skip
+
+EXAMPLE: dict[str, Any] = {
+    "version": 1,
+    "request": {
+        "language": "python",
+        "source": "import triton\n...",
+        "kernel": "fill",
+        "signature": {"x_ptr": "*fp32:16", "value": "fp32"},
+        "constexprs": {"BLOCK_SIZE": "1024"},
+        "options": {"num_warps": "4"},
+        "target": "cuda:90",
+        "triton": None,
+    },
+    "kept": None,
+    "panes": ["ttir", "ptx"],
+    "launch": None,
+}
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class RequestText(_Part):
+    """A compile request as it stands in the forms."""
+
+    language: Literal["python", "ttir", "ttgir"] = Field(description="of `source`")
+    source: str = Field(description="what the editor holds")
+    kernel: _Name | None = Field(description="null: the only one there is")
+    signature: _Texts = Field(description="types by parameter, as typed")
+    constexprs: _Texts = Field(description="values by parameter, as typed")
+    options: _Texts = Field(description="those that were chosen, as typed")
+    target: _Name = Field(description="such as cuda:90")
+    triton: _Name | None = Field(description="a version; null: the deployment's default")
+
+
+class ArgumentText(_Part):
+    """An argument of a launch: a buffer where there is a shape, else a value."""
+
+    shape: _Text = Field(description="numbers separated by commas; empty for a scalar")
+    dtype: _Name = Field(description="of a buffer")
+    init: _Name = Field(description="what a buffer is filled with, or none")
+    value: _Text = Field(description="of a scalar")
+    output: bool = Field(description="whether the kernel is to write it")
+
+
+class LaunchText(_Part):
+    """A launch as it stands in the forms."""
+
+    grid: _Text = Field(description="numbers or expressions, separated by commas")
+    arguments: Annotated[dict[_Name, ArgumentText], Field(max_length=256)] = Field(
+        description="by parameter"
+    )
+    reference: Annotated[str, Field(max_length=100_000)] = Field(
+        description="a function on NumPy arrays, or nothing"
+    )
+
+
+class PageState(_Part):
+    """The page as somebody left it; its digest is its name."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+
+    version: Literal[1] = Field(description="of this shape")
+    request: RequestText = Field(description="what is on the page")
+    kept: RequestText | None = Field(description="what it is compared with")
+    panes: Annotated[list[PaneKind], Field(max_length=24)] = Field(description="in their order")
+    launch: LaunchText | None = Field(description="of the pane that runs the kernel")

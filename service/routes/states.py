@@ -1,0 +1,56 @@
+"""States of the web page: stored once by their digest, so that a permalink is a key."""
+
+import re
+
+from fastapi import APIRouter, Request, Response
+
+from service.http.body import parse_body, read_body
+from service.http.openapi import body_of
+from service.http.problems import ProblemRaised
+from service.page_state import EXAMPLE, PageState
+from service.routes.artifacts import is_current
+from service.state import state_of
+from store.blobs import digest_of
+
+router = APIRouter(prefix="/v1/states", tags=["page"])
+KEPT = {"Cache-Control": "private, max-age=31536000, immutable"}
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+@router.put(
+    "/{digest}",
+    summary="Store a state of the page",
+    status_code=201,
+    response_class=Response,
+    responses={200: {"description": "It was there already"}},
+    openapi_extra={"requestBody": body_of(PageState, {"a kernel and two panes": EXAMPLE})},
+)
+async def put_state(request: Request, digest: str) -> Response:
+    """Answer 201 for a new state, 200 for one that your namespace has already."""
+    state = state_of(request)
+    caller = await state.callers.identify(request, "compile")
+    body = await read_body(request, state.settings.max_state_bytes)
+    if digest != digest_of(body):
+        detail = f"The body's digest is {digest_of(body)}; PUT it there"
+        raise ProblemRaised("invalid_request", detail, parameter="digest")
+    parse_body(body, PageState)
+    _, is_new = await state.page_states.put(caller.namespace, caller.id, body)
+    headers = {"ETag": f'"{digest}"', "Location": f"{router.prefix}/{digest}"}
+    return Response(status_code=201 if is_new else 200, headers=headers)
+
+
+@router.get("/{digest}", summary="A stored state of the page", response_model=PageState)
+async def get_state(request: Request, digest: str) -> Response:
+    """Answer the bytes that were stored; they never change."""
+    state = state_of(request)
+    caller = await state.callers.identify(request, "compile")
+    found = None
+    if _DIGEST.fullmatch(digest):
+        found = await state.page_states.get(caller.namespace, digest)
+    if found is None:
+        detail = f"There is no state {digest[:100]}; nobody stored it here, or it had to give way"
+        raise ProblemRaised("not_found", detail)
+    headers = KEPT | {"ETag": f'"{digest}"'}
+    if is_current(request.headers.get("if-none-match", ""), headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return Response(found, headers=headers, media_type="application/json")

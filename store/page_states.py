@@ -1,0 +1,48 @@
+"""States of the web page by their digest: what a permalink leads to, for all of its namespace.
+
+They are links that people keep, so they are no cache: each is held by the callers who stored it,
+within a budget of each, whose oldest give way. What is in a state is not looked at here.
+"""
+
+from typing import Final
+
+import zstandard
+from redis.asyncio import Redis
+
+from store import keys, scripts
+from store.blobs import LEVEL, digest_of, unpack_frame
+
+LIFE_S: Final = 366 * 24 * 3600
+"""Of a state that nobody stores again or looks at."""
+
+
+class PageStates:
+    """The states of all namespaces; `limit_bytes` is what those of one caller may take."""
+
+    def __init__(self, redis: Redis, limit_bytes: int) -> None:
+        self._redis = redis
+        self._limit_bytes = limit_bytes
+        self._keep = scripts.load(redis, "keep_state")
+
+    async def put(self, namespace: str, caller: str, data: bytes) -> tuple[str, bool]:
+        """Store a state; return its digest, and whether it is new to the namespace.
+
+        Raises StoreUnavailable.
+        """
+        digest = digest_of(data)
+        frame = zstandard.ZstdCompressor(level=LEVEL).compress(data)
+        bounds = (self._limit_bytes, LIFE_S)
+        is_new = await self._keep(args=[namespace, caller, digest, frame, *bounds])
+        return digest, bool(is_new)
+
+    async def get(self, namespace: str, digest: str) -> bytes | None:
+        """Return a state, which lives for another `LIFE_S`; None where there is none.
+
+        Raises StoreUnavailable.
+        """
+        name = f"{namespace}:{digest}"
+        pipeline = self._redis.pipeline(transaction=False)
+        pipeline.getex(keys.STATE + name, ex=LIFE_S)
+        pipeline.expire(keys.STATE_HOLDERS + name, LIFE_S)
+        frame, _ = await pipeline.execute()
+        return None if frame is None else unpack_frame(frame, digest)

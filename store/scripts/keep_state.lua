@@ -1,0 +1,43 @@
+#!lua
+-- Keeps a state of the page for the callers who stored it, each within a budget: a caller's oldest give way.
+-- KEYS none. ARGV 1 namespace, 2 caller, 3 digest, 4 the state as it is kept, 5 the caller's budget
+-- in bytes, 6 life in seconds. Returns 1 when the namespace did not have the state, 0 when it did.
+
+local namespace, caller, digest, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local budget, life = tonumber(ARGV[5]), tonumber(ARGV[6])
+local stored, sizes = K.STATES_STORED .. caller, K.STATES_SIZES .. caller
+
+local function release(name)
+  local size = tonumber(redis.call("HGET", sizes, name) or "0")
+  redis.call("ZREM", stored, name)
+  redis.call("HDEL", sizes, name)
+  redis.call("HINCRBY", sizes, "", -size)
+  redis.call("SREM", K.STATE_HOLDERS .. name, caller)
+  if redis.call("SCARD", K.STATE_HOLDERS .. name) == 0 then
+    redis.call("UNLINK", K.STATE .. name)
+  end
+end
+
+local name = namespace .. ":" .. digest
+local is_new = 1 - redis.call("EXISTS", K.STATE .. name)
+redis.call("SET", K.STATE .. name, value, "EX", life)
+redis.call("SADD", K.STATE_HOLDERS .. name, caller)
+redis.call("EXPIRE", K.STATE_HOLDERS .. name, life)
+local before = tonumber(redis.call("HGET", sizes, name) or "0")
+redis.call("HSET", sizes, name, #value)
+redis.call("HINCRBY", sizes, "", #value - before)
+local now = redis.call("TIME")
+redis.call("ZADD", stored, now[1] * 1000 + math.floor(now[2] / 1000), name)
+while tonumber(redis.call("HGET", sizes, "")) > budget do
+  local oldest = redis.call("ZRANGE", stored, 0, 0)[1]
+  if oldest == name and redis.call("ZCARD", stored) == 1 then
+    break
+  end
+  if oldest == name then
+    oldest = redis.call("ZRANGE", stored, 1, 1)[1]
+  end
+  release(oldest)
+end
+redis.call("EXPIRE", stored, life)
+redis.call("EXPIRE", sizes, life)
+return is_new

@@ -1,0 +1,85 @@
+"""States of the page: a namespace's, held by their callers, each within a budget of its own."""
+
+import asyncio
+import os
+
+import pytest
+
+from store import keys
+from store.page_states import PageStates
+
+KIB = 1024
+
+
+@pytest.fixture
+def states(redis):
+    return PageStates(redis, 8 * KIB)
+
+
+def incompressible(size_bytes: int) -> bytes:
+    return os.urandom(size_bytes)
+
+
+async def stored(states, caller, sizes, namespace="team"):
+    digests = []
+    for size in sizes:
+        digest, _ = await states.put(namespace, caller, incompressible(size))
+        digests.append(digest)
+        await asyncio.sleep(0.002)
+    return digests
+
+
+async def test_a_state_is_there_for_its_namespace_alone(states):
+    digest, is_new = await states.put("team", "alice", b"state")
+    _, is_new_again = await states.put("team", "bob", b"state")
+
+    assert (is_new, is_new_again) == (True, False)
+    assert await states.get("team", digest) == b"state"
+    assert await states.get("others", digest) is None
+
+
+async def test_a_caller_s_oldest_give_way_and_nobody_else_s(states):
+    [of_bob] = await stored(states, "bob", [3 * KIB])
+    first, second, third = await stored(states, "alice", [3 * KIB] * 3)
+
+    assert await states.get("team", first) is None
+    assert None not in [await states.get("team", digest) for digest in (second, third, of_bob)]
+
+
+async def test_what_two_callers_stored_stays_until_both_let_go(states):
+    shared = incompressible(3 * KIB)
+    digest, _ = await states.put("team", "alice", shared)
+    await states.put("team", "bob", shared)
+
+    await stored(states, "alice", [3 * KIB] * 3)
+    assert await states.get("team", digest) == shared
+    await stored(states, "bob", [3 * KIB] * 3)
+    assert await states.get("team", digest) is None
+
+
+async def test_the_books_agree_with_what_is_kept(states, redis):
+    await stored(states, "alice", [KIB] * 20)
+    sizes = await redis.hgetall(keys.STATES_SIZES + "alice")
+    total = int(sizes.pop(b""))
+
+    assert total == sum(map(int, sizes.values())) <= 8 * KIB
+    assert await redis.zcard(keys.STATES_STORED + "alice") == len(sizes)
+    names = [name async for name in redis.scan_iter(keys.STATE + "*")]
+    assert len(names) == len(sizes)
+
+
+async def test_storing_it_again_makes_it_the_newest(states):
+    kept = incompressible(3 * KIB)
+    digest, _ = await states.put("team", "alice", kept)
+    await stored(states, "alice", [3 * KIB])
+    await states.put("team", "alice", kept)
+    await stored(states, "alice", [3 * KIB])
+
+    assert await states.get("team", digest) == kept
+
+
+async def test_a_damaged_state_is_none(states, redis):
+    digest, _ = await states.put("team", "alice", b"state")
+    await redis.set(keys.STATE + f"team:{digest}", b"something else")
+
+    assert await states.get("team", digest) is None
