@@ -5,11 +5,18 @@
 
 ARG PYTHON_IMAGE=python:3.11-slim-bookworm
 
+# The web page, with the Node of a wheel from PyPI; nothing of it but the page goes on.
+FROM ${PYTHON_IMAGE} AS page
+WORKDIR /source
+COPY page page
+RUN page/build.sh
+
 FROM ${PYTHON_IMAGE} AS service-environment
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv /opt/tritond
 WORKDIR /source
 COPY . .
+COPY --from=page /source/service/page/built service/page/built
 RUN /opt/tritond/bin/pip install .
 
 # On top of the other environment, so that both images have the same versions of what they share.

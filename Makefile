@@ -18,6 +18,8 @@ TESTS := $(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 # What is measured within the time that `make test` may take (docs/adr/0015-branches-are-counted-in-every-process.md).
 MEASURED := COVERAGE_PROCESS_START=$(abspath pyproject.toml)
 MEASURED_TESTS := tests/unit tests/integration/worker
+PAGE := service/page/built/index.html
+CHROMIUM := $(firstword $(shell command -v chromium chromium-browser google-chrome))
 FLOOR := 55
 FLOOR_OF_ALL := 89
 export PYTHONDONTWRITEBYTECODE := 1
@@ -27,6 +29,7 @@ help: ## show this
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 run: $(STAMP) ## start tritond on this machine and compile a first kernel
+	@$(MAKE) --silent $(PAGE) PAGE_BUILD=--or-plain
 	@$(PYTHON) examples/first_run.py
 
 test: $(STAMP) lint ## all tests that need no GPU (about 5 minutes on 2 cores)
@@ -46,7 +49,12 @@ coverage: $(STAMP) ## which branches all of these tests run, in every process (9
 	$(PYTHON) tests/coverage/table.py
 	$(VENV)/bin/coverage report --format=total --fail-under=$(FLOOR_OF_ALL)
 
-dist: $(STAMP) ## sdists and wheels, installed into an empty environment and tried there
+page: $(PAGE) ## build the web page (Node 20, or its wheel from PyPI)
+
+test-page: $(VENV)/.page $(PAGE) ## the web page in a real browser (Debian's chromium)
+	TRITOND_TEST_CHROMIUM=$(CHROMIUM) $(PYTHON) -m pytest tests/page
+
+dist: $(STAMP) $(PAGE) ## sdists and wheels, installed into an empty environment and tried there
 	rm -rf $(DIST)
 	$(PYTHON) -m hatchling build -t sdist -d $(abspath $(DIST))
 	cd client && $(abspath $(PYTHON)) -m hatchling build -t sdist -d $(abspath $(DIST))
@@ -106,17 +114,24 @@ sweep-numpy: $(STAMP) $(SWEEP)/.installed ## kernels of PyPI packages told in Nu
 
 lock: ## write requirements.lock from a new environment
 	rm -rf .cache/lock && python3 -m venv .cache/lock
-	.cache/lock/bin/pip install --no-cache-dir '.[worker,gpu,dev]' ./client
+	.cache/lock/bin/pip install --no-cache-dir '.[worker,gpu,dev,page]' ./client
 	.cache/lock/bin/pip freeze --exclude tritond --exclude tritonc > requirements.lock
 	rm -rf .cache/lock
 
 clean: ## remove the environment and everything else that was made here
-	rm -rf $(VENV) .cache .tritond .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) page/node_modules service/page/built .cache .tritond .mypy_cache .ruff_cache .pytest_cache
 
 $(STAMP): pyproject.toml client/pyproject.toml requirements.lock
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --no-cache-dir --constraint requirements.lock -e '.[worker,dev]' -e client
 	$(PYTHON) tests/coverage/install.py
+	@touch $@
+
+$(PAGE): $(wildcard page/src/*) page/build.mjs page/build.sh page/package-lock.json page/tsconfig.json
+	page/build.sh $(PAGE_BUILD)
+
+$(VENV)/.page: $(STAMP)
+	$(VENV)/bin/pip install --quiet --no-cache-dir --constraint requirements.lock -e '.[page,worker]'
 	@touch $@
 
 $(EXPORTS)/.installed: requirements.lock
@@ -144,4 +159,4 @@ $(SWEEP)/.installed: benchmarks/sweep/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help run test coverage dist fuzz test-torch test-toolchains test-exports test-gpu gpu lint format client bench soak sweep sweep-numpy lock clean
+.PHONY: help page test-page run test coverage dist fuzz test-torch test-toolchains test-exports test-gpu gpu lint format client bench soak sweep sweep-numpy lock clean

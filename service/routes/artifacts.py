@@ -1,6 +1,5 @@
 """Artifacts of a compilation by stage, and blobs by digest: raw bytes with ETags (RFC 9110)."""
 
-import re
 from typing import Any
 
 import orjson
@@ -8,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 
 from compiler.target import MEDIA_TYPES, Target, parse_target
 from service.compilations.retrieval import find_compilation, forget_evicted
+from service.http.content_coding import accepts
 from service.http.openapi import bytes_as, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
@@ -85,7 +85,7 @@ async def blob_response(
     headers: dict[str, Any],
 ) -> Response | None:
     """Return the blob in the coding that the client accepts, None when it is not there."""
-    is_zstd = _accepts_zstd(request.headers.get("accept-encoding", ""))
+    is_zstd = accepts(request.headers.get("accept-encoding", ""), "zstd")
     etag = f'"{digest}-zstd"' if is_zstd else f'"{digest}"'
     headers = headers | {"ETag": etag, "Vary": "Accept-Encoding"}
     known = request.headers.get("if-none-match", "")
@@ -100,15 +100,6 @@ async def blob_response(
     if is_zstd:
         headers["Content-Encoding"] = "zstd"
     return Response(frame if is_zstd else data, headers=headers, media_type=media_type)
-
-
-def _accepts_zstd(accept_encoding: str) -> bool:
-    """Whether the client asks for zstd by name; `zstd;q=0` refuses it (RFC 9110, 12.5.3)."""
-    for part in accept_encoding.split(","):
-        coding, _, weight = part.partition(";")
-        if coding.strip().lower() == "zstd":
-            return not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight, re.IGNORECASE)
-    return False
 
 
 def is_current(if_none_match: str, etag: str) -> bool:

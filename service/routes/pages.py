@@ -1,45 +1,42 @@
 """The web page and the interactive documentation: static files, loaded from here and nowhere else.
 
 Swagger UI and ReDoc are the files that `fastapi-offline` ships; its code is not used. No page may
-load or run anything that its policy does not name.
+load or run anything that its policy does not name. All addresses in them are relative, so that
+they work under whatever path a proxy serves them.
 """
 
-from importlib.resources import files
+import secrets
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
+from service.http.content_coding import accepts
 from service.http.problems import ProblemRaised
+from service.page_files import INDEX, PageFile, docs_files, page_files
 
-PAGE_FOLDER = files("service").joinpath("page")
-_SHIPPED_FOLDER = files("fastapi_offline").joinpath("static")
-PAGE_FILES = {"index.html": "text/html", "style.css": "text/css", "script.js": "text/javascript"}
-_OWN_DOCS = {"docs.html": "text/html", "redoc.html": "text/html", "docs.js": "text/javascript"}
-_SHIPPED_DOCS = {
-    "swagger-ui-bundle.js": "text/javascript",
-    "swagger-ui.css": "text/css",
-    "redoc.standalone.js": "text/javascript",
-}
-DOCS_FILES = _OWN_DOCS | _SHIPPED_DOCS
 HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
+KEPT = HEADERS | {"Cache-Control": "public, max-age=31536000, immutable"}
+_NOTHING = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_FILE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " + _NOTHING
+)
+# CodeMirror writes its styles into the page, each with the nonce of the answer, and draws the
+# underlines of diagnostics with pictures that stand in those styles
+_PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src data:; "
+    "connect-src 'self'; " + _NOTHING
+)
 # Swagger UI and ReDoc write styles and small pictures into the page while they draw it
-DOCS_HEADERS = HEADERS | {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' "
-        "data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
-}
-_PAGE = {name: PAGE_FOLDER.joinpath(name).read_bytes() for name in PAGE_FILES}
-_DOCS = {name: PAGE_FOLDER.joinpath(name).read_bytes() for name in _OWN_DOCS} | {
-    name: _SHIPPED_FOLDER.joinpath(name).read_bytes() for name in _SHIPPED_DOCS
-}
+_DOCS_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' "
+    "data:; connect-src 'self'; " + _NOTHING
+)
+_NONCE = b"{{nonce}}"
+_PAGE = page_files()
+_DOCS = docs_files()
 
 router = APIRouter(include_in_schema=False)
 
@@ -47,40 +44,51 @@ router = APIRouter(include_in_schema=False)
 @router.get("/")
 async def get_page() -> Response:
     """Answer the page, with which a kernel can be compiled and looked at."""
-    return _answer_page("index.html")
+    nonce = secrets.token_urlsafe(16)
+    policy = _PAGE_POLICY.format(nonce=nonce)
+    html = _PAGE[INDEX].data.replace(_NONCE, nonce.encode())
+    return Response(
+        html, headers=HEADERS | {"Content-Security-Policy": policy}, media_type="text/html"
+    )
 
 
 @router.get("/page/{name}")
-async def get_page_file(name: str) -> Response:
-    """Answer the page's style or script."""
-    if name not in PAGE_FILES:
+async def get_page_file(request: Request, name: str) -> Response:
+    """Answer a style or script of the page."""
+    file = _PAGE.get(name)
+    if file is None or name == INDEX:
         raise ProblemRaised("not_found", f"There is no file {name!r} of the page")
-    return _answer_page(name)
+    return _answer(request, file, _FILE_POLICY)
 
 
 @router.get("/docs")
-async def get_docs() -> Response:
+async def get_docs(request: Request) -> Response:
     """Answer Swagger UI, in which requests can be tried."""
-    return _answer_docs("docs.html")
+    return _answer(request, _DOCS["docs.html"], _DOCS_POLICY)
 
 
 @router.get("/redoc")
-async def get_redoc() -> Response:
+async def get_redoc(request: Request) -> Response:
     """Answer ReDoc, to read."""
-    return _answer_docs("redoc.html")
+    return _answer(request, _DOCS["redoc.html"], _DOCS_POLICY)
 
 
 @router.get("/docs/{name}")
-async def get_docs_file(name: str) -> Response:
+async def get_docs_file(request: Request, name: str) -> Response:
     """Answer a script or style of the documentation."""
-    if name not in DOCS_FILES or name.endswith(".html"):
+    file = _DOCS.get(name)
+    if file is None or name.endswith(".html"):
         raise ProblemRaised("not_found", f"There is no file {name!r} of the documentation")
-    return _answer_docs(name)
+    return _answer(request, file, _DOCS_POLICY)
 
 
-def _answer_page(name: str) -> Response:
-    return Response(_PAGE[name], headers=HEADERS, media_type=PAGE_FILES[name])
-
-
-def _answer_docs(name: str) -> Response:
-    return Response(_DOCS[name], headers=DOCS_HEADERS, media_type=DOCS_FILES[name])
+def _answer(request: Request, file: PageFile, policy: str) -> Response:
+    """Answer a file, compressed where that is smaller and the client takes it."""
+    headers = (KEPT if file.is_immutable else HEADERS) | {"Content-Security-Policy": policy}
+    if file.gzipped is None:
+        return Response(file.data, headers=headers, media_type=file.media_type)
+    headers |= {"Vary": "Accept-Encoding"}
+    if not accepts(request.headers.get("accept-encoding", ""), "gzip"):
+        return Response(file.data, headers=headers, media_type=file.media_type)
+    headers |= {"Content-Encoding": "gzip"}
+    return Response(file.gzipped, headers=headers, media_type=file.media_type)

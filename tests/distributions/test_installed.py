@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -84,6 +85,9 @@ def test_a_kernel_is_compiled_and_then_known(programs: Path, url: str, tmp_path:
     assert (again["key"], again["cache"]) == (first["key"], "hit")
 
 
-def test_the_page_is_there(url: str):
+def test_the_page_is_there_as_it_was_built(url: str):
     with urllib.request.urlopen(url) as page:
-        assert b"<html" in page.read()
+        html = page.read().decode()
+    [script] = re.findall(r'src="(page/main-[A-Z0-9]{8}\.js)"', html)
+    with urllib.request.urlopen(f"{url}/{script}") as served:
+        assert "immutable" in served.headers["cache-control"]

@@ -43,9 +43,8 @@ from launch.buffers.npy_header import read_npy_header
 from launch.checks import precision_causes
 from launch.request.grid import parse_grid
 from launch.request.inference import annotated_type
-from service.http import body, query
+from service.http import body, content_coding, query
 from service.http.problems import ProblemRaised
-from service.routes import artifacts
 from worker.compile.diagnostic_bounds import kept_diagnostics
 from worker.gpu.evidence import module_globals
 from worker.gpu.tools import profile_report, sanitizer_report, source_counters
@@ -267,7 +266,10 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     ),
     "content types": (body._JSON_TYPE.fullmatch, ("application/json", ";", "charset=", "+json")),
     "Prefer": (lambda text: query._wait_in_prefer([text]), ("wait=", ",", ";", "wait=1", ".1")),
-    "Accept-Encoding": (artifacts._accepts_zstd, ("zstd;q=0", ",", ".0", "zstd;q=")),
+    "Accept-Encoding": (
+        lambda text: content_coding.accepts(text, "zstd"),
+        ("zstd;q=0", ",", ".0", "zstd;q="),
+    ),
     "control characters": (printable, ("\x00", "\x9f")),
     "repairs of IR": (
         lambda text: list(ir_repairs.attempts(text)),

@@ -13,7 +13,8 @@ function headers() {
 }
 
 async function ask(path, options = {}) {
-  const answer = await fetch(path, { ...options, headers: { ...headers(), ...options.headers } });
+  // relative, so that it works under whatever path a proxy serves the page
+  const answer = await fetch(path.replace(/^\//, ""), { ...options, headers: { ...headers(), ...options.headers } });
   if (answer.status === 202 && !options.method) return ask(path, options);
   if (!answer.ok) throw await answer.json();
   return answer;

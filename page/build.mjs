@@ -1,0 +1,38 @@
+// Builds the page into the folder that the service serves it from: names carry a digest of what is
+// in the file, so that browsers may keep all but index.html for ever.
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const built = join(here, "..", "service", "page", "built");
+
+const result = await build({
+  entryPoints: [join(here, "src/main.ts"), join(here, "src/style.css")],
+  entryNames: "[name]-[hash]",
+  chunkNames: "[name]-[hash]",
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  target: ["es2022"],
+  charset: "utf8",
+  minify: true,
+  legalComments: "none",
+  metafile: true,
+  outdir: built,
+  write: false,
+  logLevel: "warning",
+});
+const entry = (extension) =>
+  Object.entries(result.metafile.outputs)
+    .filter(([, output]) => output.entryPoint)
+    .map(([path]) => basename(path))
+    .find((name) => name.endsWith(extension));
+const template = await readFile(join(here, "src/index.html"), "utf8");
+const index = template.replace("{{script}}", entry(".js")).replace("{{style}}", entry(".css"));
+
+await rm(built, { recursive: true, force: true });
+await mkdir(built, { recursive: true });
+for (const file of result.outputFiles) await writeFile(join(built, basename(file.path)), file.contents);
+await writeFile(join(built, "index.html"), index); // last: where it is, the page is whole

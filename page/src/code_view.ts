@@ -1,0 +1,145 @@
+// A CodeMirror view: highlighted text with numbered lines that are linked to those of other views.
+
+import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
+import { syntaxHighlighting } from "@codemirror/language";
+import { EditorState, RangeSetBuilder, StateEffect, StateField, type Extension } from "@codemirror/state";
+import { Decoration, drawSelection, EditorView, keymap, lineNumbers, type DecorationSet } from "@codemirror/view";
+import { defaultKeymap } from "@codemirror/commands";
+import { classHighlighter } from "@lezer/highlight";
+import type { LineTable, Place, Selection } from "./line_links";
+
+interface Marks {
+  hues: ReadonlyMap<number, number>;
+  selected: ReadonlySet<number>;
+}
+
+const setMarks = StateEffect.define<Partial<Marks>>();
+const NO_MARKS: Marks = { hues: new Map(), selected: new Set() };
+
+const markedLines = StateField.define<{ marks: Marks; shown: DecorationSet }>({
+  create: () => ({ marks: NO_MARKS, shown: Decoration.none }),
+  update(value, transaction) {
+    let { marks, shown } = value;
+    let changed = false;
+    for (const effect of transaction.effects) {
+      if (effect.is(setMarks)) {
+        marks = { ...marks, ...effect.value };
+        changed = true;
+      }
+    }
+    if (changed) shown = decorated(transaction.state, marks);
+    else if (transaction.docChanged) shown = shown.map(transaction.changes);
+    return { marks, shown };
+  },
+  provide: (field) => EditorView.decorations.from(field, (value) => value.shown),
+});
+
+function decorated(state: EditorState, marks: Marks): DecorationSet {
+  const builder = new RangeSetBuilder<Decoration>();
+  const numbers = [...new Set([...marks.hues.keys(), ...marks.selected])].sort((a, b) => a - b);
+  for (const number of numbers) {
+    if (number < 1 || number > state.doc.lines) continue;
+    const hue = marks.hues.get(number);
+    const names = [hue === undefined ? "" : `hue hue-${hue}`, marks.selected.has(number) ? "selected" : ""];
+    const from = state.doc.line(number).from;
+    builder.add(from, from, Decoration.line({ class: names.filter(Boolean).join(" ") }));
+  }
+  return builder.finish();
+}
+
+/** The nonce under which CodeMirror may add its styles. */
+export const NONCE = document.querySelector<HTMLScriptElement>("script[nonce]")?.nonce ?? "";
+
+/** Return what every view has: numbers, search, colours; `label` is for those who hear the page. */
+export function commonExtensions(label: string): Extension[] {
+  return [
+    EditorView.cspNonce.of(NONCE),
+    EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false", tabindex: "0" }),
+    lineNumbers(),
+    drawSelection(),
+    markedLines,
+    syntaxHighlighting(classHighlighter),
+    highlightSelectionMatches(),
+    search({ top: true }),
+    keymap.of([...searchKeymap, ...defaultKeymap]),
+  ];
+}
+
+/**
+ * Text typed over a selection is put in by us: Chromium would keep the look of what it replaces as
+ * an inline style, which the page's policy refuses, aloud.
+ */
+export const typedOverSelection: Extension = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { main, ranges } = view.state.selection;
+    const text = event.data;
+    if (event.inputType !== "insertText" || !text || view.composing || main.empty) return false;
+    const insert = (): ReturnType<EditorView["state"]["update"]> =>
+      view.state.update(view.state.replaceSelection(text), { userEvent: "input.type", scrollIntoView: true });
+    const handlers = ranges.length === 1 ? view.state.facet(EditorView.inputHandler) : [];
+    if (!handlers.some((handle) => handle(view, main.from, main.to, text, insert))) view.dispatch(insert());
+    event.preventDefault();
+    return true;
+  },
+});
+
+/** Return what makes a view one to read, that the keyboard reaches and a phone opens no keyboard for. */
+export function readOnly(): Extension[] {
+  return [
+    EditorState.readOnly.of(true),
+    EditorView.editable.of(false),
+    EditorView.contentAttributes.of({ "aria-readonly": "true" }),
+  ];
+}
+
+/** Links the lines of one view with a selection; the view tells it where the cursor goes. */
+export class LinkedLines {
+  private table: LineTable | null = null;
+  private view: EditorView | null = null;
+  private readonly stop: () => void;
+
+  constructor(private readonly selection: Selection) {
+    this.stop = selection.listen((places, origin) => this.mark(places, origin !== this));
+  }
+
+  /** The extension that tells the selection of the cursor. */
+  readonly extension: Extension = EditorView.updateListener.of((update) => {
+    const isMoved = update.selectionSet && update.transactions.some((each) => each.isUserEvent("select"));
+    if (!isMoved || !this.table) return;
+    const line = update.state.doc.lineAt(update.state.selection.main.head).number;
+    // not from within an update of this view
+    queueMicrotask(() => this.selection.select(this.table?.places.get(line) ?? [], this));
+  });
+
+  attach(view: EditorView): void {
+    this.view = view;
+  }
+
+  /** Colour the lines of `table`, or none. */
+  link(table: LineTable | null, hues: ReadonlyMap<Place, number>): void {
+    this.table = table;
+    const byLine = new Map<number, number>();
+    for (const [line, places] of table?.places ?? []) {
+      const hue = hues.get(places[0] ?? "");
+      if (hue !== undefined) byLine.set(line, hue);
+    }
+    this.view?.dispatch({ effects: setMarks.of({ hues: byLine, selected: new Set() }) });
+  }
+
+  /** Take the view off the selection. */
+  end(): void {
+    this.stop();
+  }
+
+  private mark(places: ReadonlySet<Place>, scrolls: boolean): void {
+    const { view, table } = this;
+    if (!view || !table) return;
+    const lines = [...places].flatMap((place) => table.lines.get(place) ?? []);
+    const first = Math.min(...lines);
+    const effects: StateEffect<unknown>[] = [setMarks.of({ selected: new Set(lines) })];
+    if (scrolls && Number.isFinite(first) && first <= view.state.doc.lines) {
+      effects.push(EditorView.scrollIntoView(view.state.doc.line(first).from, { y: "center" }));
+    }
+    view.dispatch({ effects });
+  }
+}

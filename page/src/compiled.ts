@@ -1,0 +1,90 @@
+// A finished compilation with what is fetched of it, each once: artifacts, lines, passes.
+
+import { ask, made, post } from "./api";
+import { huesOf, tableOf, tableOfMlir, tableOfNumpy, tableOfSource, type LineTable, type Place } from "./line_links";
+import type { RequestText } from "./page_state";
+import type { RequestBody } from "./request";
+import type { Compilation, LinesEntry, Pass } from "./wire";
+
+const TEXT_STAGES = ["source", "ttir", "ttgir", "llir", "ptx", "amdgcn"];
+
+export class Compiled {
+  private readonly texts = new Map<string, Promise<string>>();
+  private entries: Promise<LinesEntry[]> | null = null;
+  private allPasses: Promise<Pass[]> | null = null;
+
+  constructor(
+    readonly request: RequestText,
+    readonly body: RequestBody,
+    readonly compilation: Compilation,
+    readonly cacheStatus: string,
+  ) {}
+
+  /** Whether the text `name` can be had of it. */
+  has(name: string): boolean {
+    const { artifacts } = this.compilation;
+    if (name === "sass") return "cubin" in artifacts;
+    if (name === "numpy") return "source" in artifacts || "ttir" in artifacts;
+    return TEXT_STAGES.includes(name) && name in artifacts;
+  }
+
+  /** Return an artifact's text. Raises ProblemAnswered. */
+  text(name: string): Promise<string> {
+    let text = this.texts.get(name);
+    if (!text) {
+      text = made(`${this.compilation.url}/artifacts/${name}`).then((answer) => answer.text());
+      this.texts.set(name, text);
+    }
+    return text;
+  }
+
+  /** Return the lines of `name`, linked with the user's. Raises ProblemAnswered. */
+  async table(name: string): Promise<LineTable> {
+    if (name === "numpy") return tableOfNumpy(await this.text(name));
+    if (name === "source") return tableOfMlir(await this.text(name));
+    return tableOf(await this.lines(), name);
+  }
+
+  /** Return the lines of the source that became something. Raises ProblemAnswered. */
+  async sourceTable(): Promise<LineTable> {
+    return tableOfSource(await this.lines());
+  }
+
+  async hues(): Promise<Map<Place, number>> {
+    return huesOf(await this.lines());
+  }
+
+  /** Return the passes in order. Raises ProblemAnswered. */
+  passes(): Promise<Pass[]> {
+    this.allPasses ??= made(`${this.compilation.url}/passes`)
+      .then((answer) => answer.json() as Promise<{ passes: Pass[] }>)
+      .then((answer) => answer.passes);
+    return this.allPasses;
+  }
+
+  private lines(): Promise<LinesEntry[]> {
+    const hasText = TEXT_STAGES.some((stage) => stage in this.compilation.artifacts);
+    if (!hasText) return Promise.resolve([]);
+    this.entries ??= made(`${this.compilation.url}/lines`)
+      .then((answer) => answer.json() as Promise<{ lines: LinesEntry[] }>)
+      .then((answer) => answer.lines);
+    return this.entries;
+  }
+}
+
+/** Compile; `tell` hears of the queue meanwhile. Raises ProblemAnswered. */
+export async function compile(
+  request: RequestText,
+  body: RequestBody,
+  tell: (text: string) => void,
+  signal: AbortSignal,
+): Promise<Compiled> {
+  const answer = await post("v1/compilations", body, signal);
+  const status = answer.headers.get("Cache-Status") ?? "";
+  let compilation = (await answer.json()) as Compilation;
+  while (compilation.state === "queued" || compilation.state === "running") {
+    tell(compilation.queue_position ? `Queued, ${compilation.queue_position} in line` : "Running …");
+    compilation = (await (await ask(`${compilation.url}?wait=30`, { signal })).json()) as Compilation;
+  }
+  return new Compiled(structuredClone(request), body, compilation, status);
+}

@@ -1,0 +1,120 @@
+// What is wrong, in the editor and beneath it; a hint that says what to write writes it on a click.
+
+import { setDiagnostics, type Diagnostic as Shown } from "@codemirror/lint";
+import type { Text } from "@codemirror/state";
+import type { EditorView } from "@codemirror/view";
+import { button, element } from "./dom";
+import { USER_FILE } from "./line_links";
+import type { Diagnostic, Problem } from "./wire";
+
+const SUGGESTED = /^Did you mean (?:'([^']+)'|"([^"]+)"|`([^`]+)`|(\.?[\w.]*\w))(?: instead of (?:'([^']+)'|"([^"]+)"))?\?/;
+const QUOTED = /'([^']+)'|"([^"]+)"|`([^`]+)`/g;
+
+/** A piece of the text, and what to write in its place. */
+export interface Replacement {
+  from: number;
+  to: number;
+  text: string;
+}
+
+/** Show what was said of the source in the editor. */
+export function showInEditor(view: EditorView, said: readonly Diagnostic[]): void {
+  const { doc } = view.state;
+  const shown = said.filter(isInSource(doc)).map((each): Shown => {
+    const found = replacement(each, doc);
+    return {
+      ...rangeOf(each, doc),
+      severity: each.severity === "note" ? "info" : each.severity,
+      message: each.hint ? `${each.message}\n${each.hint}` : each.message,
+      actions: found ? [{ name: `Write ${found.text}`, apply: (target) => apply(target, found) }] : [],
+    };
+  });
+  view.dispatch(setDiagnostics(view.state, shown));
+}
+
+/** Return a list of what was said, each at its line to go to. */
+export function listed(view: EditorView, said: readonly Diagnostic[], problem: Problem | null): HTMLElement[] {
+  const items = said.map((each) => item(view, each));
+  if (items.length || !problem) return items;
+  const errors = problem.errors?.length ? problem.errors : [{ pointer: "", message: problem.detail }];
+  return errors.map((error) => element("li", { className: "error" }, `${error.pointer} ${error.message}`.trim()));
+}
+
+function item(view: EditorView, each: Diagnostic): HTMLElement {
+  const shown = element("li", { className: each.severity });
+  const { doc } = view.state;
+  if (isInSource(doc)(each)) {
+    const go = button(`${each.severity}, line ${each.line}`, () => goTo(view, each), { className: "place" });
+    shown.append(go);
+  } else {
+    const place = each.line ? `, ${each.file ?? ""} line ${each.line}` : "";
+    shown.append(element("b", {}, each.severity + place));
+  }
+  shown.append(" ", each.message);
+  if (each.hint) shown.append(element("div", { className: "hint" }, each.hint));
+  const found = replacement(each, doc);
+  if (found) shown.append(button(`Write ${found.text}`, () => apply(view, found), { className: "small" }));
+  return shown;
+}
+
+function apply(view: EditorView, { from, to, text }: Replacement): void {
+  view.dispatch({ changes: { from, to, insert: text }, selection: { anchor: from + text.length }, userEvent: "input" });
+  view.focus();
+}
+
+function goTo(view: EditorView, each: Diagnostic): void {
+  const { from } = rangeOf(each, view.state.doc);
+  view.dispatch({ selection: { anchor: from }, userEvent: "select", scrollIntoView: true });
+  view.focus();
+}
+
+function isInSource(doc: Text): (each: Diagnostic) => boolean {
+  return (each) => each.line !== null && (each.file ?? USER_FILE) === USER_FILE && each.line <= doc.lines;
+}
+
+/** Return where a diagnostic stands; its columns count characters, those of the editor UTF-16. */
+function rangeOf(each: Diagnostic, doc: Text): { from: number; to: number } {
+  const at = (line: number, column: number): number => {
+    const found = doc.line(Math.min(Math.max(line, 1), doc.lines));
+    const before = Array.from(found.text).slice(0, Math.max(column - 1, 0)).join("");
+    return found.from + before.length;
+  };
+  const line = each.line ?? 1;
+  const from = at(line, each.column ?? 1);
+  if (each.column === null) return { from, to: doc.line(line).to };
+  const end = each.end_line && each.end_column ? at(each.end_line, each.end_column) : from + 1;
+  return { from, to: Math.max(end, from) };
+}
+
+/** Return what the hint says to write and where, null where it does not say that exactly. */
+export function replacement(each: Diagnostic, doc: Text): Replacement | null {
+  const suggested = SUGGESTED.exec(each.hint ?? "");
+  if (!suggested || !isInSource(doc)(each)) return null;
+  const text = suggested.slice(1, 5).find(Boolean)!;
+  const range = rangeOf(each, doc);
+  const written = doc.sliceString(range.from, range.to);
+  const named = suggested[5] ?? suggested[6];
+  const wrong = named ? [named] : Array.from(each.message.matchAll(QUOTED), (found) => found[1] ?? found[2] ?? found[3]!);
+  if (/^[\w.]+$/.test(written) && /^[\w.]+$/.test(text)) return whole(range, written, text);
+  for (const word of wrong) {
+    const first = written.search(new RegExp(`(?<![\\w.])${escaped(word)}(?!\\w)|(?<=\\.)${escaped(word)}(?!\\w)`));
+    const isOnce = first >= 0 && written.indexOf(word, first + word.length) < 0;
+    if (isOnce) {
+      const last = text.replace(/^\./, "");
+      return { from: range.from + first, to: range.from + first + word.length, text: last };
+    }
+  }
+  return null;
+}
+
+/** `tl.arang` becomes `tl.arange`; of `x.too`, `.to` and `to` replace the last name. */
+function whole(range: { from: number; to: number }, written: string, text: string): Replacement {
+  const last = written.lastIndexOf(".");
+  if (text.startsWith(".") && last >= 0) return { from: range.from + last, to: range.to, text };
+  const isDotted = text.includes(".") || last < 0;
+  return isDotted ? { ...range, text } : { from: range.from + last + 1, to: range.to, text };
+}
+
+function escaped(word: string): string {
+  return word.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+}

@@ -1,0 +1,108 @@
+// What the menu of examples holds.
+
+import type { RequestText } from "./page_state";
+
+export interface Example {
+  title: string;
+  request: RequestText;
+}
+
+const HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n";
+
+function example(
+  title: string,
+  source: string,
+  signature: Record<string, string>,
+  constexprs: Record<string, string>,
+  options: Record<string, string> = {},
+): Example {
+  const request = { language: "python", source: HEAD + source, kernel: null, signature, constexprs, options, target: "cuda:90", triton: null } as const;
+  return { title, request };
+}
+
+const P = "*fp32:16";
+
+export const EXAMPLES: readonly Example[] = [
+  example(
+    "Vector add",
+    `def add_kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK_SIZE: tl.constexpr):
+    # each program adds one block; the last one may reach past the end, so it is masked
+    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_elements
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(output_ptr + offsets, x + y, mask=mask)
+`,
+    { x_ptr: P, y_ptr: P, output_ptr: P, n_elements: "i32" },
+    { BLOCK_SIZE: "1024" },
+  ),
+  example(
+    "Softmax",
+    `def softmax_kernel(output_ptr, input_ptr, row_stride, n_columns, BLOCK_SIZE: tl.constexpr):
+    # one program holds one row
+    row = tl.program_id(0)
+    columns = tl.arange(0, BLOCK_SIZE)
+    mask = columns < n_columns
+    # what is masked away must not be the maximum, and adds exp(-inf) = 0 to the sum
+    values = tl.load(input_ptr + row * row_stride + columns, mask=mask, other=-float("inf"))
+    numerator = tl.exp(values - tl.max(values, axis=0))
+    tl.store(output_ptr + row * row_stride + columns, numerator / tl.sum(numerator, axis=0), mask=mask)
+`,
+    { output_ptr: P, input_ptr: P, row_stride: "i32", n_columns: "i32" },
+    { BLOCK_SIZE: "1024" },
+  ),
+  example(
+    "Matrix multiplication",
+    `def matmul_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_bk, stride_cm,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    inner = tl.arange(0, BLOCK_K)
+    accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for start in range(0, K, BLOCK_K):
+        left = inner[None, :] + start
+        down = inner[:, None] + start
+        a = tl.load(a_ptr + rows[:, None] * stride_am + left, mask=(rows[:, None] < M) & (left < K), other=0.0)
+        b = tl.load(b_ptr + down * stride_bk + columns[None, :], mask=(down < K) & (columns[None, :] < N), other=0.0)
+        accumulator = tl.dot(a, b, accumulator)
+    inside = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(c_ptr + rows[:, None] * stride_cm + columns[None, :], accumulator.to(tl.float16), mask=inside)
+`,
+    { a_ptr: "*fp16:16", b_ptr: "*fp16:16", c_ptr: "*fp16:16", M: "i32", N: "i32", K: "i32", stride_am: "i32:16", stride_bk: "i32:16", stride_cm: "i32:16" },
+    { BLOCK_M: "128", BLOCK_N: "128", BLOCK_K: "64" },
+    { num_warps: "8" },
+  ),
+  example(
+    "Attention",
+    `def attention_kernel(
+    q_ptr, k_ptr, v_ptr, output_ptr, n_context, scale,
+    HEAD: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+):
+    # the softmax is kept up to date while keys and values pass by (online softmax)
+    head = tl.program_id(1) * n_context * HEAD
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    features = tl.arange(0, HEAD)
+    q = tl.load(q_ptr + head + rows[:, None] * HEAD + features[None, :], mask=rows[:, None] < n_context, other=0.0)
+    highest = tl.full((BLOCK_M,), -float("inf"), tl.float32)
+    total = tl.zeros((BLOCK_M,), tl.float32)
+    accumulator = tl.zeros((BLOCK_M, HEAD), tl.float32)
+    for start in range(0, n_context, BLOCK_N):
+        columns = start + tl.arange(0, BLOCK_N)
+        k = tl.load(k_ptr + head + columns[None, :] * HEAD + features[:, None], mask=columns[None, :] < n_context, other=0.0)
+        scores = tl.where(columns[None, :] < n_context, tl.dot(q, k) * scale, -float("inf"))
+        new_highest = tl.maximum(highest, tl.max(scores, 1))
+        correction = tl.exp(highest - new_highest)
+        weights = tl.exp(scores - new_highest[:, None])
+        total = total * correction + tl.sum(weights, 1)
+        v = tl.load(v_ptr + head + columns[:, None] * HEAD + features[None, :], mask=columns[:, None] < n_context, other=0.0)
+        accumulator = tl.dot(weights.to(tl.float16), v, accumulator * correction[:, None])
+        highest = new_highest
+    result = accumulator / total[:, None]
+    tl.store(output_ptr + head + rows[:, None] * HEAD + features[None, :], result.to(tl.float16), mask=rows[:, None] < n_context)
+`,
+    { q_ptr: "*fp16:16", k_ptr: "*fp16:16", v_ptr: "*fp16:16", output_ptr: "*fp16:16", n_context: "i32", scale: "fp32" },
+    { HEAD: "64", BLOCK_M: "64", BLOCK_N: "64" },
+  ),
+];

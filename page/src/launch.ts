@@ -1,0 +1,64 @@
+// From the form of a launch to the body of POST /v1/launches.
+
+import type { ArgumentText, LaunchText } from "./page_state";
+import { constexprOf, type RequestBody } from "./request";
+import type { Kernel } from "./wire";
+
+export const DTYPES = ["fp32", "fp16", "bf16", "fp64", "i32", "i64", "i16", "i8", "u8", "u32", "i1"];
+export const INITS = ["uniform", "normal", "arange", "zeros", "ones", "randint", "none"];
+const RANDINT = { low: 0, high: 10 };
+
+/** Return what the form holds for a kernel, keeping what was typed before. */
+export function launchOf(kernel: Kernel | null, signature: Record<string, string>, before: LaunchText | null): LaunchText {
+  const kept = before?.arguments ?? {};
+  const parameters = kernel?.parameters.filter((parameter) => !parameter.constexpr) ?? [];
+  const pointers = parameters.filter(({ name }) => (signature[name] ?? "").startsWith("*"));
+  const last = pointers.find(({ name }) => /^(o|out|output|z|c|y_out)(_|$)/i.test(name)) ?? pointers.at(-1);
+  const filled = parameters.map(({ name }) => [name, kept[name] ?? firstArgument(signature[name] ?? "", name === last?.name)]);
+  return {
+    grid: before?.grid ?? "1",
+    arguments: Object.fromEntries(filled) as Record<string, ArgumentText>,
+    reference: before?.reference ?? "",
+  };
+}
+
+function firstArgument(type: string, isOutput: boolean): ArgumentText {
+  const dtype = /^\*?(\w+)/.exec(type)?.[1] ?? "i32";
+  const isPointer = type.startsWith("*");
+  const isWhole = /^[iu]\d/.test(dtype);
+  const init = isOutput ? "none" : isWhole ? "randint" : "uniform";
+  return { shape: isPointer ? "1024" : "", dtype, init, value: isPointer ? "" : "1024", output: isOutput };
+}
+
+/** Return the body; `compilation` is that of the forms. */
+export function launchBody(launch: LaunchText, compilation: RequestBody, device: string): RequestBody {
+  const given = Object.entries(launch.arguments).map(([name, text], index) => [name, argumentOf(text, index)]);
+  // as Triton's JIT does, the specialization follows from the arguments
+  const { signature: _, ...inferred } = compilation;
+  const body: RequestBody = {
+    compilation: inferred,
+    device,
+    grid: launch.grid.split(/,(?![^(]*\))/).map((text) => gridOf(text.trim())),
+    arguments: Object.fromEntries(given),
+    return: Object.fromEntries(Object.entries(launch.arguments).filter(([, { output }]) => output).map(([name]) => [name, "summary"])),
+  };
+  if (launch.reference.trim()) body.reference = { source: launch.reference, language: "numpy" };
+  return body;
+}
+
+function gridOf(text: string): number | string {
+  return /^\d+$/.test(text) ? Number(text) : text;
+}
+
+function argumentOf(text: ArgumentText, index: number): unknown {
+  if (!text.shape.trim()) return constexprOf(text.value.trim(), []);
+  const shape = text.shape.split(/[,x×\s]+/).filter(Boolean).map(Number);
+  const buffer: Record<string, unknown> = { shape, dtype: text.dtype };
+  if (text.init !== "none") {
+    const isRandom = ["uniform", "normal", "randint"].includes(text.init);
+    const seed = isRandom ? { seed: index + 1 } : {};
+    buffer.init = { kind: text.init, ...seed, ...(text.init === "randint" ? RANDINT : {}) };
+  }
+  if (text.output) buffer.output = true;
+  return buffer;
+}

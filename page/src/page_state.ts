@@ -1,0 +1,118 @@
+// The state of the page: what a permalink holds. The service keeps the same shape (see PUT /v1/states).
+
+import { ask, ProblemAnswered } from "./api";
+import { EXAMPLES } from "./examples";
+
+export type Language = "python" | "ttir" | "ttgir";
+
+/** A compile request as it stands in the forms: texts, as they were typed. */
+export interface RequestText {
+  language: Language;
+  source: string;
+  kernel: string | null;
+  signature: Record<string, string>;
+  constexprs: Record<string, string>;
+  options: Record<string, string>;
+  target: string;
+  triton: string | null;
+}
+
+export interface LaunchText {
+  grid: string;
+  arguments: Record<string, ArgumentText>;
+  reference: string;
+}
+
+export interface ArgumentText {
+  shape: string;
+  dtype: string;
+  init: string;
+  value: string;
+  output: boolean;
+}
+
+export interface PageState {
+  version: 1;
+  /** What the editor holds. */
+  request: RequestText;
+  /** What was kept for comparison. */
+  kept: RequestText | null;
+  panes: string[];
+  launch: LaunchText | null;
+}
+
+const DRAFT = "tritond-draft";
+/** What the address names, as JSON. */
+let named = "";
+const DIGEST = /^#(sha256:[0-9a-f]{64})$/;
+
+export function initialState(): PageState {
+  return {
+    version: 1,
+    request: structuredClone(EXAMPLES[0]!.request),
+    kept: null,
+    panes: ["ttir", "ptx", "resources"],
+    launch: null,
+  };
+}
+
+/** Return the state that the address names, else this tab's draft, else the first example. */
+export async function openState(): Promise<PageState> {
+  const digest = DIGEST.exec(location.hash)?.[1];
+  if (digest) {
+    const state = (await (await ask(`v1/states/${digest}`)).json()) as PageState;
+    named = JSON.stringify(state);
+    return state;
+  }
+  if (location.hash.length > 1) {
+    throw new ProblemAnswered({
+      slug: "not_found",
+      title: "This is no permalink",
+      detail: `${location.hash.slice(0, 100)} is not #sha256: and 64 hexadecimal digits`,
+    });
+  }
+  return draft() ?? initialState();
+}
+
+/** Keep what this tab shows, so that it is there after a reload; an edited state has no address yet. */
+export function keepDraft(state: PageState): void {
+  const text = JSON.stringify(state);
+  try {
+    sessionStorage.setItem(DRAFT, text);
+  } catch {
+    // more than the browser keeps: then only a permalink brings it back
+  }
+  if (location.hash && text !== named) history.replaceState(null, "", location.pathname + location.search);
+}
+
+/** Store the state under its digest, show that in the address, and return the address. */
+export async function share(state: PageState): Promise<string> {
+  const body = JSON.stringify(state);
+  const digest = await digestOf(body);
+  await ask(`v1/states/${digest}`, { method: "PUT", body });
+  named = body;
+  history.replaceState(null, "", `#${digest}`);
+  return location.href;
+}
+
+async function digestOf(text: string): Promise<string> {
+  const bytes = new TextEncoder().encode(text);
+  if (!crypto.subtle) {
+    throw new ProblemAnswered({
+      slug: "insecure",
+      title: "This address cannot make permalinks",
+      detail: "Browsers compute digests on https and on localhost only; open the page there",
+    });
+  }
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return "sha256:" + Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function draft(): PageState | null {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(DRAFT) ?? "null") as PageState | null;
+    return kept?.version === 1 ? kept : null;
+  } catch {
+    return null;
+  }
+}

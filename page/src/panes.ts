@@ -1,0 +1,133 @@
+// The panes: any number, each showing what its menu says of the compilation on the page.
+
+import { button, element, menu } from "./dom";
+import type { Compiled } from "./compiled";
+import type { Selection } from "./line_links";
+import { comparison } from "./comparison_pane";
+import { passes } from "./passes_pane";
+import { resources } from "./resources_pane";
+import { run, type RunContext } from "./run_pane";
+import { text } from "./text_pane";
+
+export const KINDS: readonly (readonly [string, string])[] = [
+  ["source", "Source IR"],
+  ["ttir", "TTIR"],
+  ["ttgir", "TTGIR"],
+  ["llir", "LLVM IR"],
+  ["ptx", "PTX"],
+  ["sass", "SASS"],
+  ["amdgcn", "AMD assembly"],
+  ["numpy", "NumPy form"],
+  ["passes", "Passes"],
+  ["resources", "Resources"],
+  ["comparison", "Comparison"],
+  ["run", "Run"],
+];
+const TITLES = new Map(KINDS);
+
+/** What is on the page now. */
+export interface Shown {
+  compiled: Compiled | null;
+  kept: Compiled | null;
+}
+
+/** What fills a pane: it is shown compilations, and ends with its pane. */
+export interface Content {
+  element: HTMLElement;
+  show(shown: Shown): void;
+  end(): void;
+}
+
+export interface PaneContext extends RunContext {
+  selection: Selection;
+}
+
+export class Panes {
+  readonly element = element("div", { className: "panes" });
+  private readonly open: { kind: string; section: HTMLElement; content: Content }[] = [];
+  private shown: Shown = { compiled: null, kept: null };
+
+  constructor(
+    private readonly context: PaneContext,
+    private readonly onChange: () => void,
+  ) {}
+
+  get kinds(): string[] {
+    return this.open.map(({ kind }) => kind);
+  }
+
+  /** Close all, and open these. */
+  reset(kinds: readonly string[]): void {
+    for (const pane of this.open.splice(0)) this.remove(pane);
+    for (const kind of kinds) this.add(kind);
+  }
+
+  add(kind: string): void {
+    if (!TITLES.has(kind)) return;
+    const section = element("section", { className: "pane" });
+    const pane = { kind, section, content: this.filled(section, kind) };
+    this.open.push(pane);
+    this.element.append(section);
+  }
+
+  /** Open a pane of this kind where there is none. */
+  ensure(kind: string): void {
+    if (this.kinds.includes(kind)) return;
+    this.add(kind);
+    this.onChange();
+  }
+
+  show(shown: Shown): void {
+    this.shown = shown;
+    for (const { content } of this.open) content.show(shown);
+  }
+
+  private filled(section: HTMLElement, kind: string): Content {
+    const title = TITLES.get(kind)!;
+    const content = this.content(kind, title);
+    const kinds = menu(KINDS, kind, { "aria-label": "What this pane shows" });
+    kinds.addEventListener("change", () => this.change(section, kinds.value));
+    const close = button("×", () => this.close(section), { "aria-label": `Close ${title}`, className: "close" });
+    section.setAttribute("aria-label", title);
+    section.replaceChildren(element("header", {}, kinds, close), content.element);
+    content.show(this.shown);
+    return content;
+  }
+
+  private content(kind: string, title: string): Content {
+    switch (kind) {
+      case "passes":
+        return passes();
+      case "resources":
+        return resources();
+      case "comparison":
+        return comparison();
+      case "run":
+        return run(this.context);
+      default:
+        return text(kind, title, this.context.selection);
+    }
+  }
+
+  private change(section: HTMLElement, kind: string): void {
+    const pane = this.open.find((each) => each.section === section);
+    if (!pane) return;
+    pane.content.end();
+    pane.kind = kind;
+    pane.content = this.filled(section, kind);
+    section.querySelector("select")?.focus();
+    this.onChange();
+  }
+
+  private close(section: HTMLElement): void {
+    const index = this.open.findIndex((each) => each.section === section);
+    const [pane] = this.open.splice(index, 1);
+    if (pane) this.remove(pane);
+    this.onChange();
+  }
+
+  private remove(pane: { section: HTMLElement; content: Content }): void {
+    pane.content.end();
+    pane.section.remove();
+  }
+}

@@ -1,0 +1,106 @@
+// From the texts of the forms to the body of POST /v1/compilations, and to what else takes it.
+
+import type { RequestText } from "./page_state";
+import type { Kernel, OptionSpec, Parameter } from "./wire";
+
+const JSON_OF_PYTHON: Record<string, unknown> = { None: null, True: true, False: false };
+const DTYPE = /^tl\.(\w+)$/;
+const WHOLE = /^[+-]?\d+$/;
+const SAFE = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** A request's body: JSON values by the API's names. */
+export type RequestBody = Record<string, unknown>;
+
+/** Return the body that the forms describe; `functions` are the jit functions of the source. */
+export function bodyOf(request: RequestText, functions: readonly string[] = []): RequestBody {
+  const body: RequestBody = { target: request.target.trim() };
+  if (request.language === "python") {
+    body.source = request.source;
+    if (request.kernel) body.kernel = request.kernel;
+    body.signature = typed(request.signature);
+    body.constexprs = Object.fromEntries(
+      Object.entries(typed(request.constexprs)).map(([name, text]) => [name, constexprOf(text, functions)]),
+    );
+  } else body.ir = { language: request.language, text: request.source };
+  body.options = Object.fromEntries(
+    Object.entries(typed(request.options)).map(([name, text]) => [name, constexprOf(text, [])]),
+  );
+  if (request.triton) body.triton = request.triton;
+  return body;
+}
+
+function typed(texts: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(texts).map(([name, text]) => [name, text.trim()] as const).filter(([, text]) => text !== ""),
+  );
+}
+
+/** Return the value that a text stands for: of Python, of JSON, or a string. */
+export function constexprOf(text: string, functions: readonly string[]): unknown {
+  if (text in JSON_OF_PYTHON) return JSON_OF_PYTHON[text];
+  const dtype = DTYPE.exec(text);
+  if (dtype) return { dtype: dtype[1] };
+  if (functions.includes(text)) return { function: text };
+  if (WHOLE.test(text) && (BigInt(text) > SAFE || BigInt(text) < -SAFE)) return { int: text };
+  // JSON.parse would make an int of 2.0, which is another constexpr
+  if (/^[+-]?\d+\.0*$/.test(text)) return { float: Number(text) };
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    const quoted = /^'([^'\\]*)'$/.exec(text);
+    return quoted ? quoted[1] : text;
+  }
+}
+
+/** Return whether a parameter is asked for as a value that is known when it is compiled. */
+export function isConstexpr(parameter: Parameter): boolean {
+  return parameter.constexpr;
+}
+
+/** Return what stands in the form for a parameter that nobody typed anything for yet. */
+export function firstText(parameter: Parameter, kernel: Kernel): string {
+  if (parameter.constexpr) {
+    const configured = kernel.configs.map((config) => (config.kwargs as Record<string, unknown>)?.[parameter.name]);
+    const chosen = configured.find((value) => value !== undefined) ?? parameter.default?.literal;
+    if (chosen !== undefined) return pythonText(chosen);
+    return /^(B|BLOCK|TILE)/i.test(parameter.name) ? "64" : "";
+  }
+  const annotated = /^["']?(\*?[a-z]\w*)["']?$/.exec(parameter.annotation ?? "");
+  if (annotated && /^\*?([iu]\d+|fp\d\w*|bf16)$/.test(annotated[1]!)) return annotated[1]!;
+  return /(^|_)(ptr|pointer)s?$|^p_|_p$/i.test(parameter.name) || /^[A-Z]$/.test(parameter.name) ? "*fp32:16" : "i32";
+}
+
+/** Return a JSON value as it would be typed. */
+export function pythonText(value: unknown): string {
+  if (value === null) return "None";
+  if (value === true) return "True";
+  if (value === false) return "False";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** Return the backend of a target, whose options are offered. */
+export function backendOf(target: string): string {
+  return target.split(":")[0] ?? "";
+}
+
+/** Return the choices of an option as texts, the first one standing for its default. */
+export function choicesOf(spec: OptionSpec): string[] | null {
+  if (spec.type === "bool") return ["True", "False"];
+  return spec.choices ? spec.choices.map(String) : null;
+}
+
+/** The body as a command for a shell. */
+export function asCurl(body: RequestBody, base: string): string {
+  const json = JSON.stringify(body, null, 1).replaceAll("'", "'\\''");
+  return `curl -s '${base}v1/compilations?wait=30' -H 'Content-Type: application/json' \\\n  -d '${json}'\n`;
+}
+
+/** The body as a program that uses tritonc. */
+export function asPython(body: RequestBody, base: string): string {
+  const json = JSON.stringify(JSON.stringify(body));
+  return (
+    `import json\n\nimport httpx\n\nbody = json.loads(\n    ${json}\n)\n` +
+    `answer = httpx.post("${base}v1/compilations", params={"wait": 30}, json=body, timeout=60)\n` +
+    `print(json.dumps(answer.json(), indent=1))\n`
+  );
+}

@@ -1,0 +1,51 @@
+// A pane with what a kernel takes of a GPU, how long its stages took, and what it printed.
+
+import type { Compiled } from "./compiled";
+import { element } from "./dom";
+import type { Content, Shown } from "./panes";
+
+interface Occupancy {
+  ratio: number;
+  limited_by: string;
+}
+
+export function resources(): Content {
+  const body = element("div", { className: "body scrolls", tabIndex: 0, role: "group", "aria-label": "Resources" });
+  return {
+    element: body,
+    show({ compiled }: Shown) {
+      body.replaceChildren(...(compiled ? shownOf(compiled) : [element("p", { className: "faint" }, "Nothing compiled yet.")]));
+    },
+    end() {},
+  };
+}
+
+/** Return the numbers of a compilation as texts, by name. */
+export function numbersOf({ compilation }: Compiled): Map<string, string> {
+  const { occupancy, ...rest } = compilation.resources ?? {};
+  const numbers = new Map<string, string>();
+  for (const [name, value] of Object.entries(rest)) {
+    if (value !== null && value !== undefined) numbers.set(name.replaceAll("_", " "), String(value));
+  }
+  const held = occupancy as Occupancy | null | undefined;
+  if (held) numbers.set("occupancy", `${Math.round(held.ratio * 100)} % (${held.limited_by})`);
+  return numbers;
+}
+
+function shownOf(compiled: Compiled): HTMLElement[] {
+  const { compilation } = compiled;
+  const shown = [list(numbersOf(compiled))];
+  const times = Object.entries(compilation.timings_ms ?? {}).map(([name, ms]) => [name, `${ms.toFixed(1)} ms`] as const);
+  if (times.length) shown.push(element("h2", {}, "Compiled in"), list(new Map(times)));
+  const { triton, ptxas } = compilation.toolchain;
+  shown.push(element("h2", {}, "By"), list(new Map([["Triton", triton], ["ptxas", ptxas]])));
+  const assumed = compilation.assumptions.map(({ line, message }) => element("li", {}, `line ${line}: ${message}`));
+  if (assumed.length) shown.push(element("h2", {}, "Assumed"), element("ul", {}, ...assumed));
+  if (compilation.stdout) shown.push(element("h2", {}, "Printed while it compiled"), element("pre", {}, compilation.stdout));
+  return shown;
+}
+
+function list(pairs: ReadonlyMap<string, string>): HTMLElement {
+  const items = [...pairs].map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)));
+  return element("dl", {}, ...items);
+}

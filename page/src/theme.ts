@@ -1,0 +1,20 @@
+// Light or dark: as the system has it, or as was chosen here.
+
+import { menu } from "./dom";
+
+const CHOICE = "tritond-theme";
+const CHOICES = [["auto", "System colours"], ["light", "Light"], ["dark", "Dark"]] as const;
+
+/** Return the menu; what is chosen stays in this browser. */
+export function themeMenu(): HTMLSelectElement {
+  const chosen = menu(CHOICES, localStorage.getItem(CHOICE) ?? "auto", { "aria-label": "Colours" });
+  const apply = (): void => {
+    const { value } = chosen;
+    if (value === "auto") localStorage.removeItem(CHOICE);
+    else localStorage.setItem(CHOICE, value);
+    document.documentElement.dataset.theme = value;
+  };
+  chosen.addEventListener("change", apply);
+  document.documentElement.dataset.theme = chosen.value;
+  return chosen;
+}

@@ -1,0 +1,103 @@
+"""`tritond up` on a port of its own, and pages of a real browser on it (`make test-page`).
+
+Collected only when TRITOND_TEST_CHROMIUM names the browser's program. An error in a page's
+console fails the test that opened it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.integration.service.running import Process, answers, free_port
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+CHROMIUM = os.environ.get("TRITOND_TEST_CHROMIUM", "")
+collect_ignore_glob = [] if CHROMIUM else ["test_*.py"]
+# what a browser asks its maker for at its start is nobody's business here
+ARGUMENTS = [
+    "--disable-background-networking", "--disable-component-update", "--disable-gpu",
+    "--disable-quic", "--disable-sync", "--no-first-run",
+]  # fmt: skip
+
+
+class Up:
+    """`tritond up` with its data in `folder`."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        port = str(free_port())
+        self.url = f"http://127.0.0.1:{port}/"
+        command = ("-m", "service.command", "up", "--port", port, "--data", str(folder / "data"))
+        self.process = Process(folder / "log", *command, **settings)
+        wait_until(self._is_ready, "tritond is up", lambda: self.process.said)
+
+    def _is_ready(self) -> bool:
+        return "tritond is ready" in self.process.said and answers(f"{self.url}readyz")
+
+
+@pytest.fixture(scope="session")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    running = Up(tmp_path_factory.mktemp("up"))
+    yield running
+    assert running.process.stop() == 0
+    assert "Traceback" not in running.process.said, running.process.said
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=ARGUMENTS, chromium_sandbox=os.geteuid() != 0
+        )
+        yield chromium
+        chromium.close()
+
+
+Visit = Callable[..., "Page"]
+
+
+@pytest.fixture
+def visit(up: Up, browser: Browser) -> Iterator[Visit]:
+    """Open the page in a browser of its own, once it shows what it compiled."""
+    contexts: list[BrowserContext] = []
+    said: list[str] = []
+
+    def open_page(
+        address: str = "", *, waits: bool = True, refused: bool = False, **of_context: Any
+    ) -> Page:
+        context = browser.new_context(**({"viewport": {"width": 1400, "height": 900}} | of_context))
+        contexts.append(context)
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        context.set_default_timeout(20_000)
+        page = context.new_page()
+        page.on("console", lambda message: note(message.type, message.text, refused=refused))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(address if "://" in address else up.url + address)
+        if waits:
+            compiled(page)
+        return page
+
+    def note(kind: str, text: str, *, refused: bool) -> None:
+        # the browser tells of every 4xx; where one is what the test is about, that is no fault
+        is_refusal = text.startswith("Failed to load resource: the server responded with a status")
+        if kind == "error" and not (refused and is_refusal):
+            said.append(text)
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == []
+
+
+def compiled(page: Page, state: str = "succeeded") -> None:
+    """Wait until the page says how compiling ended."""
+    page.locator(f"#state.{state}").wait_for()

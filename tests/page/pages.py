@@ -1,0 +1,55 @@
+"""What a person does on the page, by what they see and hear of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+SOURCE = ".left .editor .cm-content"
+
+
+def write(page: Page, source: str) -> None:
+    """Paste `source` over what is in the editor."""
+    page.evaluate("text => navigator.clipboard.writeText(text)", source)
+    page.locator(SOURCE).focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+v")
+
+
+def source_of(page: Page) -> str:
+    """Return what is in the editor."""
+    lines = page.locator(f"{SOURCE} .cm-line").all_inner_texts()
+    return "\n".join(line.rstrip("\n") for line in lines)
+
+
+def compile_now(page: Page) -> None:
+    """Press Ctrl+Enter in the editor, and wait until the page has begun to."""
+    page.evaluate("document.getElementById('state').className = 'waiting'")
+    page.locator(SOURCE).focus()
+    page.keyboard.press("Control+Enter")
+    page.locator("#state:is(.succeeded, .failed)").wait_for()
+
+
+def pane(page: Page, title: str) -> Locator:
+    """Return an open pane."""
+    return page.get_by_role("region", name=title, exact=True)
+
+
+def add_pane(page: Page, title: str) -> Locator:
+    """Open a pane."""
+    page.get_by_label("Add a pane").select_option(label=title)
+    return pane(page, title)
+
+
+def text_of(page: Page, title: str) -> str:
+    """Return the lines that a pane shows now, once it shows some."""
+    lines = pane(page, title).locator(".cm-line")
+    lines.first.wait_for()
+    return "\n".join(lines.all_inner_texts())
+
+
+def click_line(lines: Locator, text: str) -> None:
+    """Click the beginning of the first line that holds `text`."""
+    lines.filter(has_text=text).first.click(position={"x": 12, "y": 6})

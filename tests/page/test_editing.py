@@ -1,0 +1,145 @@
+"""Write a kernel, be told what is wrong with it, mend it: as a person does it."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.page.conftest import Visit
+from tests.page.pages import SOURCE, compile_now, write
+
+HEAD = "import triton\nimport triton.language as tl\n\n\n"
+TYPO = HEAD + (
+    "@triton.jit\n"
+    "def double(x_ptr, N: tl.constexpr):\n"
+    "    offsets = tl.arang(0, N)\n"
+    "    tl.store(x_ptr + offsets, 2 * tl.load(x_ptr + offsets))\n"
+)
+TWO_KERNELS = HEAD + (
+    "@triton.jit\n"
+    "def one(a_ptr, N: tl.constexpr = 32):\n"
+    "    tl.store(a_ptr + tl.arange(0, N), 1.0)\n\n\n"
+    "@triton.jit\n"
+    "def two(b_ptr, scale, M: tl.constexpr):\n"
+    "    tl.store(b_ptr + tl.arange(0, M), scale)\n"
+)
+
+
+def test_a_newcomer_sees_a_compiled_kernel_at_once(visit: Visit) -> None:
+    page = visit()
+
+    expect(page.locator("#state")).to_contain_text("add_kernel for cuda:90 succeeded")
+    expect(page.locator(f"{SOURCE} .tok-keyword").first).to_have_text("import")
+
+
+def test_a_typo_is_shown_at_its_line_and_mended_by_a_click(visit: Visit) -> None:
+    page = visit()
+    write(page, TYPO)
+    page.get_by_label("N", exact=True).fill("64")
+    compile_now(page)
+
+    expect(page.locator("#state")).to_have_class("failed")
+    expect(page.locator(f"{SOURCE} .cm-lintRange-error")).to_have_text("tl.arang")
+    said = page.get_by_label("Diagnostics").get_by_role("listitem")
+    expect(said).to_contain_text("Did you mean tl.arange?")
+    said.get_by_role("button", name="Write tl.arange").click()
+    compile_now(page)
+
+    expect(page.locator("#state")).to_contain_text("double for cuda:90 succeeded")
+    expect(page.get_by_label("Diagnostics").get_by_role("listitem")).to_have_count(0)
+
+
+def test_what_can_be_written_after_tl_is_offered_with_its_signature(visit: Visit) -> None:
+    page = visit()
+    write(page, HEAD + "@triton.jit\ndef k(x_ptr):\n    tl.aran")
+    page.keyboard.type("g")
+
+    offered = page.locator(".cm-tooltip-autocomplete li").first
+    expect(offered).to_contain_text("arange(start, end)")
+    offered.click()
+    expect(page.locator(SOURCE)).to_contain_text("tl.arange")
+
+
+def test_the_forms_follow_the_source(visit: Visit) -> None:
+    page = visit()
+    write(page, TYPO.replace("arang(", "arange("))
+
+    expect(page.get_by_label("x_ptr", exact=True)).to_have_value("*fp32:16")
+    expect(page.get_by_label("n_elements", exact=True)).to_have_count(0)
+    page.get_by_label("N", exact=True).fill("64")
+    compile_now(page)
+    expect(page.locator("#state")).to_contain_text("double for cuda:90 succeeded")
+
+
+def test_of_several_kernels_one_is_chosen_from_a_menu(visit: Visit) -> None:
+    page = visit()
+    write(page, TWO_KERNELS)
+    kernel = page.get_by_label("Kernel", exact=True)
+    expect(kernel.get_by_role("option")).to_have_text(["one", "two"])
+    expect(page.get_by_label("N", exact=True)).to_have_value("32")
+
+    kernel.select_option("two")
+    page.get_by_label("scale", exact=True).fill("fp32")
+    page.get_by_label("M", exact=True).fill("128")
+    compile_now(page)
+
+    expect(page.locator("#state")).to_contain_text("two for cuda:90 succeeded")
+
+
+def test_options_come_from_the_deployment(visit: Visit) -> None:
+    page = visit()
+    page.get_by_label("num_warps", exact=True).select_option("8")
+    page.get_by_label("Target", exact=True).select_option("hip:gfx942")
+    expect(page.get_by_label("waves_per_eu", exact=True)).to_have_count(1)
+    compile_now(page)
+
+    expect(page.locator("#state")).to_contain_text("add_kernel for hip:gfx942 succeeded")
+
+
+def test_a_wrong_field_is_named(visit: Visit) -> None:
+    page = visit(refused=True)
+    page.get_by_label("x_ptr", exact=True).fill("*fp23")
+    compile_now(page)
+
+    expect(page.get_by_label("Diagnostics")).to_contain_text("/signature/x_ptr")
+
+
+def test_every_example_compiles(visit: Visit) -> None:
+    page = visit()
+    examples = page.get_by_label("Examples", exact=True)
+    titles = examples.get_by_role("option").all_inner_texts()[1:]
+    assert len(titles) >= 4
+    for title in titles:
+        page.evaluate("document.getElementById('state').className = 'waiting'")
+        examples.select_option(label=title)
+        page.locator("#state:is(.succeeded, .failed)").wait_for()
+        expect(page.locator("#state")).to_contain_text("succeeded")
+
+
+def test_ttir_is_highlighted_and_compiles(visit: Visit) -> None:
+    page = visit()
+    page.get_by_label("Language", exact=True).select_option("ttir")
+    write(page, "module {\n  tt.func public @k(%x: !tt.ptr<f32>) {\n    tt.return\n  }\n}\n")
+    compile_now(page)
+
+    expect(page.locator("#state")).to_contain_text("for cuda:90 succeeded")
+    expect(page.locator(f"{SOURCE} .tok-keyword").filter(has_text="tt.func")).to_have_count(1)
+
+
+def test_text_of_a_kernel_is_never_markup(visit: Visit) -> None:
+    page = visit()
+    markup = "<img src=x onerror=document.title='taken'>"
+    write(page, HEAD + f'@triton.jit\ndef k(x_ptr):\n    tl.static_assert(False, "{markup}")\n')
+    compile_now(page)
+
+    expect(page.get_by_label("Diagnostics")).to_contain_text(markup)
+    assert page.title() == "tritond"
+    expect(page.locator("img")).to_have_count(0)
+
+
+def test_typing_over_everything_breaks_no_rule_of_the_page(visit: Visit) -> None:
+    page = visit()
+    page.locator(SOURCE).focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("x")
+
+    expect(page.locator(f"{SOURCE} .cm-line")).to_have_text(["x"])

@@ -1,0 +1,124 @@
+"""What became of a kernel, in any number of panes whose lines belong together."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.page.conftest import Visit
+from tests.page.pages import SOURCE, add_pane, click_line, compile_now, pane, text_of
+
+SHOWN = {
+    "Source IR": "tt.func public @add_kernel",
+    "TTIR": "tt.load",
+    "TTGIR": "#ttg.blocked",
+    "LLVM IR": "define ptx_kernel void @add_kernel",
+    "PTX": ".visible .entry add_kernel",
+    "SASS": ".text.add_kernel",
+    "NumPy form": "def add_kernel",
+}
+
+
+@pytest.fixture
+def page(visit: Visit) -> Page:
+    return visit()
+
+
+@pytest.mark.parametrize("title", SHOWN)
+def test_a_pane_shows_an_artifact(page: Page, title: str) -> None:
+    if pane(page, title).count() == 0:
+        add_pane(page, title)
+    content = pane(page, title).locator(".cm-content")
+    content.locator(".cm-line").nth(4).wait_for()
+    content.focus()
+    page.keyboard.press("Control+f")
+    page.get_by_placeholder("Find").press_sequentially(SHOWN[title])
+    page.keyboard.press("Enter")
+
+    expect(pane(page, title).locator(".cm-searchMatch-selected")).to_have_text(SHOWN[title])
+
+
+def test_amd_assembly_is_shown_for_an_amd_target(page: Page) -> None:
+    shown = add_pane(page, "AMD assembly")
+    expect(shown).to_contain_text("none for cuda:90")
+    page.get_by_label("Target", exact=True).select_option("hip:gfx942")
+    compile_now(page)
+
+    expect(shown.locator(".tok-keyword").first).to_be_visible()
+
+
+@pytest.mark.parametrize("title", ["Source IR", "TTIR", "PTX", "SASS", "NumPy form"])
+def test_a_line_of_the_source_is_marked_where_it_went_and_scrolled_to(
+    page: Page, title: str
+) -> None:
+    if pane(page, title).count() == 0:
+        add_pane(page, title)
+    expect(pane(page, title).locator(".cm-line.hue").first).to_be_attached()
+    click_line(page.locator(f"{SOURCE} .cm-line.hue"), "tl.store(")
+
+    expect(pane(page, title).locator(".cm-line.selected").first).to_be_in_viewport()
+
+
+def test_a_line_of_an_artifact_marks_the_source_and_the_other_panes(page: Page) -> None:
+    expect(pane(page, "PTX").locator(".cm-line.hue").first).to_be_attached()
+    click_line(pane(page, "TTIR").locator(".cm-line.hue"), "arith.cmpi")
+
+    expect(page.locator(f"{SOURCE} .cm-line.selected")).to_have_text(
+        "    mask = offsets < n_elements"
+    )
+    expect(pane(page, "PTX").locator(".cm-line.selected").first).to_be_in_viewport()
+
+
+def test_passes_are_gone_through_with_a_slider(page: Page) -> None:
+    shown = add_pane(page, "Passes")
+    slider = shown.get_by_label("Pass", exact=True)
+    expect(slider).to_be_visible()
+    first = shown.locator("output").inner_text()
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+
+    expect(shown.locator("output")).not_to_have_text(first)
+    expect(shown.locator("output")).to_contain_text("2 of ")
+    expect(
+        shown.locator(".cm-changedLine, .cm-deletedChunk, .cm-insertedLine").first
+    ).to_be_attached()
+
+
+def test_two_block_sizes_are_compared_side_by_side(page: Page) -> None:
+    page.get_by_role("button", name="Keep for comparison").click()
+    page.get_by_label("BLOCK_SIZE", exact=True).fill("512")
+    compile_now(page)
+    shown = pane(page, "Comparison")
+
+    expect(shown.get_by_role("row", name="BLOCK_SIZE 1024 512")).to_be_visible()
+    shown.get_by_label("Stage").select_option("ttir")
+    expect(shown.locator(".cm-merge-a .cm-changedLine").first).to_contain_text("1024")
+    expect(shown.locator(".cm-merge-b .cm-changedLine").first).to_contain_text("512")
+
+
+def test_what_differs_in_names_and_places_alone_is_no_difference(page: Page) -> None:
+    page.get_by_role("button", name="Keep for comparison").click()
+    page.locator(SOURCE).focus()
+    page.keyboard.press("Control+Home")
+    page.keyboard.insert_text("# a line more\n")
+    compile_now(page)
+    shown = pane(page, "Comparison")
+    shown.get_by_label("Stage").select_option("ttir")
+
+    expect(shown).to_contain_text("Both are the same.")
+    shown.get_by_label("as it is, with names and locations").check()
+    expect(shown.locator(".cm-changedLine").first).to_be_attached()
+
+
+def test_resources_are_numbers(page: Page) -> None:
+    expect(pane(page, "Resources").get_by_text("registers")).to_be_visible()
+    expect(pane(page, "Resources")).to_contain_text("% (warps)")
+
+
+def test_panes_are_changed_and_closed(page: Page) -> None:
+    pane(page, "PTX").get_by_label("What this pane shows").select_option(label="LLVM IR")
+    assert "define" in text_of(page, "LLVM IR") or "ModuleID" in text_of(page, "LLVM IR")
+    page.get_by_role("button", name="Close LLVM IR").click()
+
+    expect(pane(page, "LLVM IR")).to_have_count(0)
+    expect(pane(page, "TTIR")).to_have_count(1)
