@@ -182,8 +182,12 @@ def _times(timing: Mapping[str, Any]) -> str:
         text += f", {timing['bytes_per_s'] / 1e9:.4g} GB/s"
     if timing.get("flops_per_s"):
         text += f", {timing['flops_per_s'] / 1e12:.4g} TFLOP/s"
-    noisy = "; noisy" if timing.get("noisy") else ""
-    return f"time: {text} ({timing.get('repeats')} repeats{noisy})"
+    said = [f"{timing.get('repeats')} repeats"]
+    if timing.get("noisy"):
+        said.append("noisy")
+    if timing.get("plausible") is False:
+        said.append(f"cannot be: {timing.get('floor_us')} us is the least")
+    return f"time: {text} ({'; '.join(said)})"
 
 
 def _count(summary: Mapping[str, Any] | None) -> int | str:

@@ -208,14 +208,16 @@ class Cases:
             raise BindingFailed("evicted", f"the tensor {digest} is gone; upload it again", "init")
         return data
 
-    async def _expect(self, case: Case, run: PreparedRun) -> Expected | None:
+    async def _expect(
+        self, case: Case, run: PreparedRun, *, keep: bool = True
+    ) -> Expected | None:
         reference = case.reference
         if reference is None:
             return None
         if reference.compilation_key is not None:
             return await self._expected_of_kernel(case, reference, reference.compilation_key)
         timeout_s, references = self._request.timeout_s, self._context.references
-        return await references.expect(reference, run, timeout_s, self._deadline)
+        return await references.expect(reference, run, timeout_s, self._deadline, keep=keep)
 
     async def _expected_of_kernel(self, case: Case, reference: Reference, key: str) -> Expected:
         """Run another kernel on the arguments that its parameters name."""
@@ -302,7 +304,8 @@ class Cases:
             if not seeds:
                 return expected
             on_these = replace(case, bound=on_seeds(case.bound, seeds))
-            return await self._expect(on_these, replace(run, bound=on_seeds(run.bound, seeds)))
+            run_on_these = replace(run, bound=on_seeds(run.bound, seeds))
+            return await self._expect(on_these, run_on_these, keep=False)
 
         async def compare_on(actual: Actual, other: Expected) -> Compared:
             unasked: dict[str, ReturnMode] = dict.fromkeys(actual.outputs, "none")

@@ -77,17 +77,23 @@ class References:
         self._session: ChildSession | None = None
 
     async def expect(
-        self, reference: Reference, run: PreparedRun, timeout_s: float, deadline: Deadline
+        self,
+        reference: Reference,
+        run: PreparedRun,
+        timeout_s: float,
+        deadline: Deadline,
+        *,
+        keep: bool = True,
     ) -> Expected:
         """Return what the source of `reference` answers, or answered before.
 
-        Raises DeadlinePassed.
+        What nobody will ask again need not be kept. Raises DeadlinePassed.
         """
         pool = self._children.of_reference(reference.language)
         if pool is None:
             return no_reference(f"{reference.language} is not available on this worker: use numpy")
         key = self._kept.key(reference, run, pool.facts) if self._kept is not None else None
-        if self._kept is None or key is None:
+        if self._kept is None or key is None or not keep:
             return await self._calculate(None, pool, reference, run, timeout_s, deadline)
         if (found := await self._find(key, run)) is not None:
             return found

@@ -69,6 +69,16 @@ def test_a_report_tells_the_time_that_was_measured(client: Client, tritond: Fake
     ]
 
 
+def test_a_report_tells_a_time_that_cannot_be(client: Client, tritond: FakeTritond):
+    timing = {"median_us": 3.5, "repeats": 100, "plausible": False, "floor_us": 35.4}
+    device = {"target": "cuda:90", "model": "NVIDIA H200", "interpreter": False}
+    tritond.will_answer(launch(device=device, timing=timing))
+
+    assert str(client.launch(SOURCE, **ADD)).splitlines()[0] == (
+        "time: median 3.5 us (100 repeats; cannot be: 35.4 us is the least)"
+    )
+
+
 IN_INTERPRETER: dict[str, Any] = {
     "kind": "does_not_compile",
     "message": "It ran in Triton's interpreter, since it does not compile: no 'maks'",

@@ -46,6 +46,8 @@ async def test_a_load_without_mask_reads_past_the_end(pool):
         "column": None,
         "program": [3, 0, 0],
         "diagnostics": None,
+        "measure": None,
+        "seeds": None,
     }
     assert message.startswith(
         "program (3, 0, 0) reads y_ptr[100], 1 element past its end: it has 100 elements. "
