@@ -208,9 +208,7 @@ class Cases:
             raise BindingFailed("evicted", f"the tensor {digest} is gone; upload it again", "init")
         return data
 
-    async def _expect(
-        self, case: Case, run: PreparedRun, *, keep: bool = True
-    ) -> Expected | None:
+    async def _expect(self, case: Case, run: PreparedRun, *, keep: bool = True) -> Expected | None:
         reference = case.reference
         if reference is None:
             return None
