@@ -73,32 +73,32 @@ ELEMENTS:
     @%half bra TWO;
     add.u64 %rd4, %out, %at;
     add.u64 %rd5, %other, %at;
-    ld.global.cg.u8 %a0, [%rd4];
-    ld.global.cg.u8 %r6, [%rd5];
+    ld.global.cs.u8 %a0, [%rd4];
+    ld.global.cs.u8 %r6, [%rd5];
     xor.b32 %x0, %a0, %r6;
     bra LOADED;
 TWO:
     shl.b64 %rd3, %at, 1;
     add.u64 %rd4, %out, %rd3;
     add.u64 %rd5, %other, %rd3;
-    ld.global.cg.u16 %a0, [%rd4];
-    ld.global.cg.u16 %r6, [%rd5];
+    ld.global.cs.u16 %a0, [%rd4];
+    ld.global.cs.u16 %r6, [%rd5];
     xor.b32 %x0, %a0, %r6;
     bra LOADED;
 FOUR:
     shl.b64 %rd3, %at, 2;
     add.u64 %rd4, %out, %rd3;
     add.u64 %rd5, %other, %rd3;
-    ld.global.cg.u32 %a0, [%rd4];
-    ld.global.cg.u32 %r6, [%rd5];
+    ld.global.cs.u32 %a0, [%rd4];
+    ld.global.cs.u32 %r6, [%rd5];
     xor.b32 %x0, %a0, %r6;
     bra LOADED;
 SIXTEEN:
     shl.b64 %rd3, %at, 4;
     add.u64 %rd4, %out, %rd3;
     add.u64 %rd5, %other, %rd3;
-    ld.global.cg.v4.u32 {%a0, %a1, %a2, %a3}, [%rd4];
-    ld.global.cg.v4.u32 {%x0, %x1, %x2, %x3}, [%rd5];
+    ld.global.cs.v4.u32 {%a0, %a1, %a2, %a3}, [%rd4];
+    ld.global.cs.v4.u32 {%x0, %x1, %x2, %x3}, [%rd5];
     xor.b32 %x0, %x0, %a0;
     xor.b32 %x1, %x1, %a1;
     xor.b32 %x2, %x2, %a2;

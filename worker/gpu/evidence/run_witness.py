@@ -21,6 +21,7 @@ from worker.gpu.launcher.launcher_context import LauncherContext
 MOST_RUNS = 10_200
 """Timed and to warm up: as many as a stopwatch makes at most."""
 _PART_OF_FREE_MEMORY = 0.5
+_SMALL_BYTES = 64 << 20
 COPY_ALIGN_BYTES = 16
 
 Blocks = Mapping[int, Block]
@@ -43,6 +44,8 @@ def empty_copies(memory: GuardedMemory, buffers: Buffers, allocations: Sequence[
 
 def has_room_for(size_bytes: int) -> bool:
     """Whether so much can be had without taking from a job what it may need. Raises CudaError."""
+    if size_bytes <= _SMALL_BYTES:
+        return True  # asking takes longer than all that is done with it
     free: Any = check(cu.cuMemGetInfo(), "asking for free memory")
     return size_bytes <= int(free[0]) * _PART_OF_FREE_MEMORY
 
