@@ -101,13 +101,6 @@ class RunOrder(Order):
     ir_bounds: IrBounds = field(default_factory=IrBounds)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReferenceOrder(InputsOrder):
-    """Call a user's reference function."""
-
-    task = "reference"
-
-
 @dataclass(frozen=True)
 class Tolerance:
     """How far an output may be from what was expected."""
@@ -118,6 +111,30 @@ class Tolerance:
     max_mismatched_ratio: float = 0.0
     """Of the elements compared; one that is not finite, should not have been, or that nobody wrote
     is never within it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoubtOrder:
+    """Widen floating-point inputs to float64, and find elements that say nothing of a kernel.
+
+    Such elements change by more than `tolerances` (by output) allow when inputs change by
+    `relative` of themselves. With `only_copies` nothing says something but what comes out as it
+    went in, or its negative. Not `wide`: inputs are what the kernel gets.
+    """
+
+    seed: int
+    wide: bool
+    relative: float
+    tolerances: dict[str, Tolerance]
+    only_copies: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceOrder(InputsOrder):
+    """Call a user's reference function, more than once where it is to be doubted."""
+
+    task = "reference"
+    doubt: DoubtOrder | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +190,8 @@ class Finding:
     """The numbers that it rests on, by name, with their unit where they have one."""
     seeds: dict[str, int] | None = None
     """Of the random inputs that it was found with, by argument, where they are not the launch's."""
+    case: dict[str, Any] | None = None
+    """The case that fuzzing found, as an item of `cases` would say it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,6 +222,8 @@ class ExpectedOutput:
     shape: list[int]
     unchanged: bool = False
     """It is an output in place, and each element is to be what it was before."""
+    scale: float | None = None
+    """The root mean square of its finite elements, where the reference was doubted."""
 
     @property
     def size_bytes(self) -> int:

@@ -21,8 +21,8 @@ class Launch:
     it found out, such as `passed`, `mismatch` or `out_of_bounds`; with cases it is the worst of
     theirs, and `outputs`, `timing`, `profile` and `findings` are theirs. `timing` has times in
     microseconds, `profile` what a profiler counted, `timings_ms` says how long the request took.
-    `seeds` are those of the random inputs. `sources` are the posted texts by file, where this
-    client posted them: for excerpts.
+    `seeds` are those of the random inputs, `fuzz` says how it was fuzzed. `sources` are the posted
+    texts by file, where this client posted them: for excerpts.
     """
 
     id: str
@@ -41,6 +41,7 @@ class Launch:
     seeds: Mapping[str, Any]
     stdout: str
     timings_ms: Mapping[str, float]
+    fuzz: Mapping[str, Any] | None
     problem: Problem | None
     raw: Mapping[str, Any]
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -66,6 +67,7 @@ class Launch:
             seeds=body.get("seeds") or {},
             stdout=body.get("stdout") or "",
             timings_ms=body.get("timings_ms") or {},
+            fuzz=run.fuzz,
             problem=run.problem,
             raw=body,
         )
@@ -126,6 +128,7 @@ class Launch:
                 self.findings,
                 problem,
                 profile=self.profile,
+                fuzz=self.fuzz,
             )
             yield from report_lines(run, self.sources, names)
         for index, case in enumerate(self.cases):

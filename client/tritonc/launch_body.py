@@ -59,7 +59,9 @@ class LaunchMembers(KernelMembers, total=False):
     """By output: `none`, `summary`, `values`, or `tensor` for `launches.output`."""
     timing: Mapping[str, Any]
     checks: Sequence[str]
-    """`memcheck`, `racecheck`, `initcheck`, `determinism`, `differential`."""
+    """`memcheck`, `racecheck`, `initcheck`, `determinism`, `differential`, `fuzz`."""
+    fuzz: Mapping[str, Any]
+    """How to fuzz: `seed`, `cases` at most, `fixed` arguments."""
     profile: bool | str
     """On a GPU: one run more under a profiler; `lines`: another, for the heat of each line."""
     isolation: str

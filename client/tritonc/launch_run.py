@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from tritonc.diagnostic import POSTED_SOURCE, Diagnostic, Problem, render_all
+from tritonc.launch_fuzz import fuzz_lines
 from tritonc.launch_profile import hot_lines
 
 GOOD = frozenset({"passed", "not_checked"})
@@ -22,7 +23,8 @@ class Finding:
     `kind` is the verdict that it leads to, such as `out_of_bounds`; `index` counts in the
     argument's own shape, `line` and `column` from 1 in the `file` that was posted, `user.py` for
     the source. `diagnostics` are the compiler's, of a kernel that `does_not_compile`; `measure` has
-    the numbers that a finding rests on, `seeds` the inputs of a timed repeat that it is about.
+    the numbers that a finding rests on, `seeds` the inputs of a timed repeat that it is about;
+    `case` is what fuzzing found, as `cases` of a launch takes it.
     """
 
     kind: str
@@ -37,6 +39,7 @@ class Finding:
     diagnostics: list[Mapping[str, Any]] | None = None
     measure: Mapping[str, float] | None = None
     seeds: Mapping[str, int] | None = None
+    case: Mapping[str, Any] | None = None
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Finding":
@@ -80,6 +83,7 @@ class Run:
     problem: Problem | None
     name: str | None = None
     profile: Mapping[str, Any] | None = None
+    fuzz: Mapping[str, Any] | None = None
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Run":
@@ -93,6 +97,7 @@ class Run:
             problem=None if problem is None else Problem.from_json(problem),
             name=body.get("name"),
             profile=body.get("profile"),
+            fuzz=body.get("fuzz"),
         )
 
     @property
@@ -123,17 +128,23 @@ def report_lines(run: Run, sources: Mapping[str, str], names: Mapping[str, str])
         if not said or finding.kind != DOES_NOT_COMPILE:
             yield from _finding(finding, sources, names)
     for name, output in run.outputs.items():
-        comparison, summary = output.comparison or {}, output.summary or {}
-        unwritten = summary.get("unwritten") or 0
-        # what was never written differs, and saying so once is enough
-        if output.matches is False and comparison.get("mismatched") != unwritten:
-            yield f"{name}: {_difference(comparison, summary)}"
-        if unwritten:
-            yield f"{name}: never written: {unwritten} of {_count(output.summary)} elements"
+        yield from _output(name, output)
     if run.timing:
         yield _times(run.timing)
+    if run.fuzz:
+        yield from fuzz_lines(run.fuzz)
     if run.profile:
         yield from hot_lines(run.profile, sources, names)
+
+
+def _output(name: str, output: Output) -> Iterator[str]:
+    comparison, summary = output.comparison or {}, output.summary or {}
+    unwritten = summary.get("unwritten") or 0
+    # what was never written differs, and saying so once is enough
+    if output.matches is False and comparison.get("mismatched") != unwritten:
+        yield f"{name}: {_difference(comparison, summary)}"
+    if unwritten:
+        yield f"{name}: never written: {unwritten} of {_count(output.summary)} elements"
 
 
 def _finding(

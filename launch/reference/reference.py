@@ -13,7 +13,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, cast
 
@@ -28,7 +28,14 @@ from launch.buffers.allocation import BadBuffer, Leaf, leaf_of, leaves, material
 from launch.buffers.element_types import Array, readable
 from launch.checks.bounded_output import BoundedOutput
 from launch.interpreter import user_errors
-from launch.messages import ExpectedOutput, NumpyName, ReferenceOrder, ReferenceReport
+from launch.messages import (
+    DoubtOrder,
+    ExpectedOutput,
+    NumpyName,
+    ReferenceOrder,
+    ReferenceReport,
+)
+from launch.reference.doubt import Doubted, Given, doubted, widened
 from launch.reference.expected import SLUG, at_return, by_output
 
 
@@ -68,15 +75,21 @@ class Language:
     returned: Callable[[Any], Any] = _same
     misused: Callable[[Mapping[str, Any]], str | None] = _nothing
     undisturbed: Callable[[], AbstractContextManager[Any]] = generators_as_before
+    of_numbers: Callable[[Array], Any] = _same
+    """An array that NumPy can calculate with to what the function receives."""
 
 
-def _read_only(elements: Array, dtype: str) -> Array:
-    array = np.array(readable(elements, dtype), order="C")
+def _read_only(numbers: Array) -> Array:
+    array = np.array(numbers, order="C")
     array.flags.writeable = False
     return array
 
 
-NUMPY = Language("numpy", given=_read_only)
+NUMPY = Language(
+    "numpy",
+    given=lambda elements, dtype: _read_only(readable(elements, dtype)),
+    of_numbers=_read_only,
+)
 
 
 FUNCTION = "reference"
@@ -98,27 +111,67 @@ def reference(
     constexprs are Python values. A function without `**` gets what it names. It
     returns a dict by output, or the array of the only output.
 
-    Raises `Failure`, mostly `invalid_reference`.
+    With a `doubt` floats are float64, and `doubtful:<name>` is sent, too: a bit for each element,
+    1 for one that is not to be compared. Raises `Failure`, mostly `invalid_reference`.
     """
     started = perf_counter()
     with warnings.catch_warnings(), redirect_stdout(BoundedOutput(sys.stdout)):
         warnings.simplefilter("ignore")
-        text = part(body, order.source).decode()
-        memories = _memories(order, body)
-        with language.undisturbed():
-            returned = _call(_define(text), _inputs(order, memories, language), language)
-        outputs = [found for found in leaves(order.arguments) if found.output]
-        expected = _read_answer(returned, outputs, text)
+        asked = _Asked(order, part(body, order.source).decode(), _memories(order, body), language)
+        answered = asked.doubted(order.doubt) if order.doubt else Doubted(asked.answer(), {}, {})
         sys.stdout.flush()
     ms = spent_ms(started)
-    for name, array in expected.items():
+    for name, array in answered.expected.items():
         send({"kind": "stage", "stage": f"expected:{name}", "ms": ms}, array.tobytes())
-    described = {
-        leaf.name: _describe(expected[leaf.name], leaf, memories[leaf.allocation])
-        for leaf in outputs
-        if leaf.name in expected
-    }
-    return ReferenceReport(outputs=described)
+    for name, bits in answered.doubtful.items():
+        packed = np.packbits(bits.reshape(-1)).tobytes()
+        send({"kind": "stage", "stage": f"doubtful:{name}", "ms": ms}, packed)
+    return ReferenceReport(outputs=asked.describe(answered))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One reference, and what it is asked about."""
+
+    order: ReferenceOrder
+    text: str
+    memories: list[Array | None]
+    language: Language
+
+    @property
+    def outputs(self) -> list[Leaf]:
+        return [found for found in leaves(self.order.arguments) if found.output]
+
+    def answer(self, given: Given | None = None) -> dict[str, Array]:
+        """Return what it expects; its inputs are made by `given`, or as its language has them."""
+        language = self.language
+        if given is not None:
+            language = replace(
+                language, given=lambda e, dtype: language.of_numbers(given(e, dtype))
+            )
+        with language.undisturbed():
+            inputs = _inputs(self.order, self.memories, language)
+            returned = _call(_define(self.text), inputs, language)
+        return _read_answer(returned, self.outputs, self.text)
+
+    def doubted(self, order: DoubtOrder) -> Doubted:
+        """Return what it expects in float64, and what of that says nothing."""
+        inputs = [
+            widened(view(memory, leaf), leaf.dtype)
+            for leaf in leaves(self.order.arguments)
+            if (memory := self.memories[leaf.allocation]) is not None
+        ]
+        return doubted(order, self.answer, self.outputs, inputs)
+
+    def describe(self, answered: Doubted) -> dict[str, ExpectedOutput]:
+        return {
+            leaf.name: replace(
+                _describe(answered.expected[leaf.name], leaf, self.memories[leaf.allocation]),
+                scale=answered.scales.get(leaf.name),
+            )
+            for leaf in self.outputs
+            if leaf.name in answered.expected
+        }
 
 
 def _describe(expected: Array, leaf: Leaf, memory: Array | None) -> ExpectedOutput:

@@ -81,7 +81,14 @@ def undisturbed() -> Iterator[None]:
         torch.set_default_dtype(kind)
 
 
-TORCH = Language("torch", given=tensor_of, returned=plain, misused=misused, undisturbed=undisturbed)
+TORCH = Language(
+    "torch",
+    given=tensor_of,
+    returned=plain,
+    misused=misused,
+    undisturbed=undisturbed,
+    of_numbers=lambda numbers: torch.from_numpy(np.array(numbers, order="C")),
+)
 
 
 TASKS = dict([task_of(ReferenceOrder, partial(reference, language=TORCH))])

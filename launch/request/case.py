@@ -15,8 +15,8 @@ from launch.request.argument_binding import bind_arguments
 from launch.request.bound_arguments import BoundArguments
 from launch.request.element import MAX_VALUES
 from launch.request.grid import Grid, parse_grid
-from launch.request.initializer import with_seed
-from launch.request.launch_request import CaseRequest, LaunchRequest
+from launch.request.initializer import SEED_BITS, with_seed
+from launch.request.launch_request import FUZZ, CaseRequest, FuzzRequest, LaunchRequest
 from launch.request.reference_request import Reference, check_reference
 
 ARGUMENTS = "/arguments"
@@ -210,7 +210,14 @@ def with_seeds(request: LaunchRequest, source: random.Random) -> LaunchRequest:
     """
     cases = [amended(case, arguments=_seed(case.arguments, source)) for case in request.cases]
     arguments = _seed(request.arguments, source)
-    return amended(request, arguments=arguments, cases=cases)
+    changed: dict[str, Any] = {"arguments": arguments, "cases": cases}
+    if FUZZ in request.checks:
+        changed["fuzz"] = _seed_fuzz(request.fuzz or FuzzRequest(), source)
+    return amended(request, **changed)
+
+
+def _seed_fuzz(fuzz: FuzzRequest, source: random.Random) -> FuzzRequest:
+    return fuzz if fuzz.seed is not None else amended(fuzz, seed=source.getrandbits(SEED_BITS))
 
 
 def _seed(raw: Any, source: random.Random) -> Any:

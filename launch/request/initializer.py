@@ -27,7 +27,7 @@ from launch.request.request_part import RequestPart, read
 
 MAX_SEED = 2**64 - 1
 SEEDED = frozenset({"uniform", "normal", "randint"})
-_SEED_BITS = 53  # every JSON reader keeps them
+SEED_BITS = 53  # every JSON reader keeps them
 
 Init = dict[str, Any]
 _Element = Annotated[JsonValue, WithJsonSchema(ELEMENT_SCHEMA)]
@@ -154,7 +154,7 @@ def with_seed(raw: Any, source: random.Random) -> Any:
         return raw
     kind = raw.get("kind")
     is_seeded = isinstance(kind, str) and kind in SEEDED
-    return raw | {"seed": source.getrandbits(_SEED_BITS)} if is_seeded else raw
+    return raw | {"seed": source.getrandbits(SEED_BITS)} if is_seeded else raw
 
 
 @dataclass(frozen=True, slots=True)

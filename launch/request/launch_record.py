@@ -14,6 +14,7 @@ from compiler.compilation import Compilation, Record, amended
 from compiler.json_number import written_number
 from compiler.problem import Problem
 from launch.messages import Finding
+from launch.request.fuzz_record import Fuzzed
 from launch.request.verdict import GOOD, Verdict, worst
 
 
@@ -235,6 +236,7 @@ class CaseResult(Record):
     profile: Profile | None = None
     findings: list[Finding] = Field(default_factory=list)
     seeds: dict[str, Number] = Field(default_factory=dict)
+    fuzz: Fuzzed | None = Field(default=None, description="where `checks` has fuzz")
     problem: Problem | None = None
 
     @property
@@ -264,6 +266,7 @@ class Launch(Record):
         default_factory=dict, description="of the random inputs, the chosen ones too, by argument"
     )
     stdout: str = ""
+    fuzz: Fuzzed | None = Field(default=None, description="where `checks` has fuzz")
     timings_ms: dict[str, float] | None = None
     problem: Problem | None = None
 
@@ -285,6 +288,7 @@ def with_run(launch: Launch, run: CaseResult) -> Launch:
         profile=run.profile,
         findings=run.findings,
         seeds=run.seeds,
+        fuzz=run.fuzz,
         counts=counted([run]),
         problem=run.problem,
     )

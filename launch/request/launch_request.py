@@ -11,14 +11,17 @@ from compiler.request import EXAMPLE as COMPILATION_EXAMPLE
 from compiler.request import MAX_TIMEOUT_S
 from launch.request.argument_schema import ChangedArguments, RequestArguments
 from launch.request.grid import GRID_SCHEMA
+from launch.request.initializer import MAX_SEED
 from launch.request.launched_kernel import LaunchedKernel
 from launch.request.reference_request import Key, Reference
 from launch.request.request_part import ReadLater, RequestPart
 
-Check = Literal["memcheck", "racecheck", "initcheck", "determinism", "differential"]
+Check = Literal["memcheck", "racecheck", "initcheck", "determinism", "differential", "fuzz"]
+FUZZ = "fuzz"
 ReturnMode = Literal["none", "summary", "values", "tensor"]
 
 MAX_CASES = 100
+MAX_FUZZ_CASES = 100
 MAX_DEADLINE_S = 3600
 MAX_ARGUMENTS = 256
 
@@ -99,6 +102,24 @@ class TraceRequest(RequestPart):
     )
 
 
+class FuzzRequest(RequestPart):
+    """How to fuzz, where `checks` has it."""
+
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = Field(
+        default=None,
+        description="of all that is random in the cases; default: chosen, and answered",
+    )
+    cases: Annotated[int, Field(ge=1, le=MAX_FUZZ_CASES)] = Field(
+        default=24, description="so many at most"
+    )
+    fixed: list[Annotated[str, Field(max_length=256)]] = Field(
+        default_factory=list,
+        max_length=MAX_ARGUMENTS,
+        description="arguments that stay as they are: a scalar and the extents that it says, the "
+        "values and the layout of a buffer",
+    )
+
+
 class CaseRequest(RequestPart):
     """What one case changes; null keeps what the launch says."""
 
@@ -153,8 +174,9 @@ class LaunchRequest(RequestPart):
     )
     timing: TimingRequest | None = Field(default=None, description="on GPUs only")
     checks: list[Check] = Field(
-        default_factory=list, max_length=5, description="what else to look for, each in a run more"
+        default_factory=list, max_length=6, description="what else to look for, each in a run more"
     )
+    fuzz: FuzzRequest | None = Field(default=None, description="for the check `fuzz`")
     profile: Literal[False, True, "lines"] = Field(
         default=False,
         description='on GPUs: one run more under a profiler; "lines": another, for what each line '

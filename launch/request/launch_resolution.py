@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.constexpr import Value, plain_value
-from compiler.rejection import Fault, RequestRejected, collecting, pointer, shown
+from compiler.rejection import Fault, RequestRejected, collecting, did_you_mean, pointer, shown
 from compiler.resolution import read_specialization
 from compiler.specialization import Specialization
 from compiler.target import parse_target
@@ -18,7 +18,7 @@ from launch.request.buffer import MAX_BYTES
 from launch.request.case import ARGUMENTS, Case, cases_of, seeds_of
 from launch.request.grid import NUM_SMS
 from launch.request.hint_check import HintViolated, check_hints
-from launch.request.launch_request import DeviceClass, LaunchRequest
+from launch.request.launch_request import FUZZ, DeviceClass, LaunchRequest
 from launch.request.launched_kernel import LaunchedKernel
 from launch.request.request_part import below, read
 
@@ -62,6 +62,7 @@ def resolve_launch(request: LaunchRequest, max_bytes: int = MAX_BYTES) -> Resolv
         cases = cases_of(request, max_bytes)
         faults += _wrong_returns(request, cases)
         faults += _same_values(request, cases)
+        faults += _fuzz_faults(request, cases)
     if faults:
         raise RequestRejected(*faults)
     resolved = Resolved(device, specialization, cases)
@@ -151,6 +152,24 @@ def _wrong_stages(compilation: LaunchedKernel) -> Iterator[Fault]:
     stages = parse_target(compilation.target).stages
     if compilation.stop_after not in (None, stages[-1]):
         yield Fault("/stop_after", f"a launch needs the last stage, {stages[-1]}")
+
+
+def _fuzz_faults(request: LaunchRequest, cases: list[Case]) -> Iterator[Fault]:
+    if FUZZ not in request.checks:
+        if request.fuzz is not None:
+            yield Fault("/fuzz", 'says how to fuzz, but "fuzz" is not among the checks')
+        return
+    first = cases[0]
+    if first.reference is None or first.reference.source is None:
+        message = "it compares with a reference that has a `source`: give one"
+        if request.cases:
+            message = f"it starts from the first case, and {message} there"
+        yield Fault(pointer("checks", request.checks.index(FUZZ)), message)
+    for index, name in enumerate(request.fuzz.fixed if request.fuzz else ()):
+        if name not in first.bound.arguments:
+            known = did_you_mean(name, first.bound.arguments)
+            message = f"{shown(name)} is no argument.{known}"
+            yield Fault(pointer("fuzz", "fixed", index), message)
 
 
 def _wrong_returns(request: LaunchRequest, cases: list[Case]) -> Iterator[Fault]:

@@ -12,7 +12,8 @@ from launch.request.reference_request import Reference
 from service.state import ServiceState
 from store.jobs.types import device_lane, interpreter_lane, torch_lane
 
-_WITHOUT_TOOLS = frozenset({"determinism", "differential"})
+WITHOUT_TOOLS = ("determinism", "differential", "fuzz")
+"""The checks that every device can make."""
 
 
 async def choose_device(
@@ -130,7 +131,7 @@ async def check_tools(state: ServiceState, request: LaunchRequest, device: Devic
     else:
         known = await state.workers.known_tools(f"{device.target} {device.model}")
         for index, check in enumerate(request.checks):
-            if check not in _WITHOUT_TOOLS and check not in known:
+            if check not in WITHOUT_TOOLS and check not in known:
                 message = f"{check} needs compute-sanitizer, and no worker with such a GPU has it"
                 faults.append(Fault(f"/checks/{index}", message))
         if request.profile and "profile" not in known:

@@ -12,6 +12,7 @@ from compiler.target import STAGES
 from service import VERSION
 from service.http.openapi import bytes_as
 from service.http.problems import ProblemRaised
+from service.launches.launch_device import WITHOUT_TOOLS
 from service.state import ServiceState, state_of
 from store.connection import probe
 from store.errors import StoreUnavailable
@@ -74,7 +75,7 @@ async def get_devices(request: Request) -> dict[str, Any]:
                 "model": model,
                 "count": counts[f"{target} {model}"],
                 "references": references.get(f"{target} {model}", []),
-                "checks": ["determinism", *sorted(tools[f"{target} {model}"] - {"profile"})],
+                "checks": [*WITHOUT_TOOLS, *sorted(tools[f"{target} {model}"] - {"profile"})],
                 "profile": "profile" in tools[f"{target} {model}"],
                 "ceilings": ceilings.get(f"{target} {model}"),
             }

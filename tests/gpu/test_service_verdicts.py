@@ -170,7 +170,11 @@ def test_fresh_inputs_are_counted(launch):
 def test_the_device_says_what_can_be_asked_of_it(http):
     (device,) = http.get("/v1/devices").json()["devices"]
 
-    assert set(device["checks"]) == {"determinism", "memcheck", "racecheck", "initcheck"}
+    everywhere, tools = (
+        {"determinism", "differential", "fuzz"},
+        {"memcheck", "racecheck", "initcheck"},
+    )
+    assert set(device["checks"]) == everywhere | tools
     assert device["profile"] is True
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from compiler.compilation import Compilation, amended
 from compiler.job import CompileJob
@@ -41,7 +41,7 @@ from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSource
 from worker.launch.launch_children import ChildPlace, Children
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.mismatch_explanation import explain
-from worker.launch.reference import Expected, References, no_reference, of_kernel
+from worker.launch.reference import Expected, no_reference, of_kernel
 from worker.launch.run import Deadline, DeadlinePassed, PreparedRun, RunResult
 from worker.launch.run_binding import bind, bind_ir, select, with_uploads
 
@@ -51,6 +51,22 @@ MUCH_BYTES = 8 << 20
 """
 _SLUGS = {"invalid_request": "invalid_argument"}
 """Of rejections that only a worker could make: there is no request any more to refuse."""
+
+
+class Answers(Protocol):
+    """What says what the outputs of a run should be."""
+
+    async def expect(
+        self,
+        reference: Reference,
+        run: PreparedRun,
+        timeout_s: float,
+        deadline: Deadline,
+        *,
+        keep: bool = True,
+    ) -> Expected:
+        """Return what the source of `reference` answers. Raises DeadlinePassed."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +79,7 @@ class CaseContext:
     compiling: CompileContext
     children: Children
     blobs: Blobs
-    references: References
+    references: Answers
     gpu: GpuContext | None
     known_sources: KernelMemory[KernelSource] | None = None
     known_irs: KernelMemory[KernelIr] | None = None
@@ -89,7 +105,10 @@ class Cases:
         context: CaseContext,
         deadline: Deadline,
         files: LaunchFiles,
+        *,
+        plain: bool = False,
     ) -> None:
+        """`plain`: runs on a GPU are neither timed nor checked."""
         self._job = job
         self._request = request
         self._context = context
@@ -102,7 +121,7 @@ class Cases:
         """That of the case that ran last, on the CPU device of one that failed."""
         irs = KernelIrs(context.compiling, deadline, self._sources, context.known_irs)
         cpu = CpuDevice(context.children, context.compiling, request, deadline, self._sources, irs)
-        self._runs = KernelRuns(job, request, cpu, context.gpu, deadline)
+        self._runs = KernelRuns(job, request, cpu, context.gpu, deadline, plain=plain)
 
     @property
     def compile_ms(self) -> float:
@@ -124,6 +143,13 @@ class Cases:
     async def keep(self) -> None:
         """Leave for others what was compiled on the way. Raises StoreUnavailable."""
         await self._runs.keep()
+
+    async def bound(self, case: Case) -> PreparedRun:
+        """Return the run that a case is, but for its uploads.
+
+        Raises BindingFailed, RequestRejected, CompilationFailed, DeadlinePassed.
+        """
+        return await self._bind(self._job.compile_job, case)
 
     async def run(self, case: Case) -> CaseResult:
         """Return what came of a case: a verdict, or a problem where it could not be run.

@@ -6,7 +6,7 @@ It runs no user code and parses nothing, so one compares for one case and launch
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from compiler.compilation import amended
@@ -73,10 +73,13 @@ async def compare(
 
     `ir` is the TTIR of what ran, where it is to be found out whether its precision shows.
     """
-    parts = _with_prefix("actual", actual.outputs) | _with_prefix("unwritten", actual.unwritten)
+    doubtful = expected.doubtful if expected is not None else {}
+    unwritten = _with_bits(actual.unwritten, doubtful)
+    parts = _with_prefix("actual", actual.outputs) | _with_prefix("unwritten", unwritten)
     if expected is not None:
         parts |= _with_prefix("expected", expected.outputs)
-        parts |= _with_prefix("expected_unwritten", expected.unwritten)
+        not_expected = _with_bits(expected.unwritten, doubtful)
+        parts |= _with_prefix("expected_unwritten", not_expected)
         texts = {"ir": ir, "reference_ir": expected.ir} if ir else {}
         parts |= {name: text for name, text in texts.items() if text}
     if sum(map(len, parts.values())) >= SHARED_FROM_BYTES:
@@ -98,6 +101,20 @@ async def compare(
             stages={f"tensor:{name}" for name in order.outputs},
         )
     return _compared(outcome, order, expected)
+
+
+def _with_bits(unwritten: Mapping[str, Body], bits: Mapping[str, bytes]) -> dict[str, Body]:
+    """Return what nobody wrote with more `bits`: what both sides did not write is not compared."""
+    return dict(unwritten) | {
+        name: _either(unwritten.get(name), more) for name, more in bits.items()
+    }
+
+
+def _either(bits: Body | None, more: bytes) -> bytes:
+    if bits is None:
+        return more
+    both = int.from_bytes(bytes(bits), "big") | int.from_bytes(more, "big")
+    return both.to_bytes(len(more), "big")
 
 
 def _with_shared_first(parts: Mapping[str, Body]) -> dict[str, Body]:
@@ -222,11 +239,17 @@ def _order_of(
         unwritten=places.get(f"unwritten:{name}"),
         expected_unwritten=places.get(f"expected_unwritten:{name}"),
         expected_dtype=expected.dtypes.get(name) if expected else None,
-        tolerance=_tolerance(buffer.dtype, reference),
+        tolerance=_scaled(tolerance_of(buffer.dtype, reference), name, expected),
     )
 
 
-def _tolerance(dtype: str, reference: Reference | None) -> Tolerance:
+def _scaled(tolerance: Tolerance, name: str, expected: Expected | None) -> Tolerance:
+    factor = expected.atol_factors.get(name, 1.0) if expected is not None else 1.0
+    return replace(tolerance, atol=tolerance.atol * factor)
+
+
+def tolerance_of(dtype: str, reference: Reference | None) -> Tolerance:
+    """Return how far an output of `dtype` may be from what is expected."""
     default = default_tolerance(dtype)
     if reference is None:
         return default

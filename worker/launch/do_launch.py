@@ -15,9 +15,10 @@ from compiler.compilation import amended
 from compiler.diagnostic import clipped
 from compiler.problem import Problem, failure_problem
 from compiler.rejection import RequestRejected
+from launch.request.case import Case
 from launch.request.launch_job import LaunchJob, new_launch
 from launch.request.launch_record import CaseResult, Device, Launch, with_cases, with_run
-from launch.request.launch_request import LaunchRequest
+from launch.request.launch_request import FUZZ, LaunchRequest
 from launch.request.launch_resolution import Resolved, resolve_launch
 from store.blobs import Blobs
 from store.errors import StoreUnavailable
@@ -34,6 +35,7 @@ from worker.gpu.supervisor.launchers import DeviceDrained
 from worker.launch.case_pipeline import run_cases
 from worker.launch.cases import CaseContext, Cases
 from worker.launch.expected_memory import ExpectedMemory
+from worker.launch.fuzz.fuzzing import Fuzzing
 from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.kept_references import KeptReferences
 from worker.launch.kernel_ir import KernelIr
@@ -99,8 +101,8 @@ async def do_launch(claim: Claim, context: LaunchContext) -> None:
     run_ms = (time.monotonic() - started) * 1000
     timings_ms = {
         "queue": queue_ms,
-        "compile": run.cases.compile_ms,
-        "run": run_ms - run.cases.compile_ms,
+        "compile": run.compile_ms,
+        "run": run_ms - run.compile_ms,
         "total": queue_ms + run_ms,
     }
     launch = amended(launch, timings_ms={k: round(v, 3) for k, v in timings_ms.items()})
@@ -147,6 +149,15 @@ class _LaunchRun:
             context.in_flight,
         )
         self.cases = Cases(job, request, place, self._deadline, self._files)
+        self._fuzzing: Fuzzing | None = None
+        if FUZZ in request.checks:
+            self._fuzzing = Fuzzing(job, request, place, self._references, self._deadline)
+
+    @property
+    def compile_ms(self) -> float:
+        """What compiling took."""
+        fuzzing_ms = self._fuzzing.compile_ms if self._fuzzing is not None else 0.0
+        return self.cases.compile_ms + fuzzing_ms
 
     async def launch(self) -> Launch:
         try:
@@ -175,11 +186,17 @@ class _LaunchRun:
     async def _results(self, resolved: Resolved) -> list[CaseResult]:
         return await run_cases(
             resolved.cases,
-            self.cases.run,
+            self._result,
             self._tell,
             at_once=AT_ONCE_ON_GPU if self._context.gpu is not None else 1,
             stop_after=self._request.stop_after_failures,
         )
+
+    async def _result(self, case: Case) -> CaseResult:
+        result = await self.cases.run(case)
+        if self._fuzzing is not None and case.index == 0:
+            return await self._fuzzing.fuzz(case, result)
+        return result
 
     async def _tell(self, result: CaseResult) -> None:
         """Tell the followers how a case ended: news, which a launch does without if it must."""

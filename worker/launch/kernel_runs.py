@@ -36,7 +36,11 @@ class KernelRuns:
         cpu: CpuDevice,
         gpu: GpuContext | None,
         deadline: Deadline,
+        *,
+        plain: bool = False,
     ) -> None:
+        """`plain`: runs on a GPU are neither timed nor checked."""
+        self._plain = plain
         self._job, self._request = job, request
         self._cpu = cpu
         self._gpu = GpuLaunch(gpu, job, request, deadline) if gpu is not None else None
@@ -120,7 +124,7 @@ class KernelRuns:
         with self._compiling.running():
             kernel = await gpu.kernel_of(job)
         await may_run()
-        result = await gpu.run(kernel, run)
+        result = await gpu.run(kernel, run, plain=self._plain)
         result.compilation = kernel.compilation
         if result.problem is None:
             found = kernel.compilation.diagnostics

@@ -21,6 +21,7 @@ _MAX_ARGUMENTS = 256
 _Integer = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Indices = Annotated[list[_Integer], Field(max_length=8)]
 _Name = Annotated[str, Field(max_length=1024)]
+_Scale = Annotated[float, Field(ge=0, le=1e308, allow_inf_nan=False)]
 _BOUNDS: dict[Any, Any] = {
     str: _Name,
     str | None: _Name | None,
@@ -99,6 +100,7 @@ _MODELS: dict[type, type[Report]] = {
                 diagnostics=(None, None),
                 measure=(None, None),
                 seeds=(None, None),
+                case=(None, None),
             ),
             MAX_FINDINGS,
         ),
@@ -108,7 +110,8 @@ _MODELS: dict[type, type[Report]] = {
     messages.ReferenceReport: _bounded(
         messages.ReferenceReport,
         outputs=_bounded_dict(
-            _within(messages.ExpectedOutput, unchanged=(bool, False)), _MAX_ARGUMENTS
+            _within(messages.ExpectedOutput, unchanged=(bool, False), scale=(_Scale | None, None)),
+            _MAX_ARGUMENTS,
         ),
     ),
 }

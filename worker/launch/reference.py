@@ -6,13 +6,14 @@ expected, as its author may anyway; it cannot make a kernel pass whose outputs i
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import prod
 
 from compiler.diagnostic import MESSAGE_CHARS, clipped
 from compiler.messages.wire import header_of
-from launch.messages import ExpectedOutput, Finding, ReferenceOrder, ReferenceReport
+from launch.messages import DoubtOrder, ExpectedOutput, Finding, ReferenceOrder, ReferenceReport
 from launch.request.bound_arguments import Buffer
 from launch.request.reference_request import Reference
 from launch.request.verdict import RunEnding
@@ -48,6 +49,12 @@ class Expected:
     """Outputs in place that are to stay as they were, by the reference's own account."""
     ir: bytes = b""
     """The TTIR of a reference's kernel, where its precision may be in question."""
+    doubtful: Mapping[str, bytes] = field(default_factory=dict)
+    """Of a reference that was doubted: a bit for each element, 1 for one that says nothing."""
+    scales: Mapping[str, float] = field(default_factory=dict)
+    """Of such a reference: how large the elements of each output are."""
+    atol_factors: Mapping[str, float] = field(default_factory=dict)
+    """How much more an output may be off than the tolerance says, as its elements are larger."""
 
 
 class References:
@@ -82,19 +89,21 @@ class References:
         run: PreparedRun,
         timeout_s: float,
         deadline: Deadline,
+        doubt: DoubtOrder | None = None,
         *,
         keep: bool = True,
     ) -> Expected:
         """Return what the source of `reference` answers, or answered before.
 
-        What nobody will ask again need not be kept. Raises DeadlinePassed.
+        With a `doubt` it answers as that says, which is not kept; what nobody will ask again need
+        not be, either. Raises DeadlinePassed.
         """
         pool = self._children.of_reference(reference.language)
         if pool is None:
             return no_reference(f"{reference.language} is not available on this worker: use numpy")
         key = self._kept.key(reference, run, pool.facts) if self._kept is not None else None
-        if self._kept is None or key is None or not keep:
-            return await self._calculate(None, pool, reference, run, timeout_s, deadline)
+        if self._kept is None or key is None or doubt is not None or not keep:
+            return await self._calculate(None, pool, reference, run, timeout_s, deadline, doubt)
         if (found := await self._find(key, run)) is not None:
             return found
         with self._aside():
@@ -112,15 +121,16 @@ class References:
         run: PreparedRun,
         timeout_s: float,
         deadline: Deadline,
+        doubt: DoubtOrder | None = None,
     ) -> Expected:
         """Return what the source answers in a child, and keep it under `key`."""
         async with self._one_at_a_time, self._place():
-            outcome = await self._call(pool, reference, run, timeout_s, deadline)
+            outcome = await self._call(pool, reference, run, timeout_s, deadline, doubt)
         try:
             if outcome.result is None:
                 return await self._failed(outcome)
             answer = _answer(outcome)
-            expected = _expected(answer, run)
+            expected = _with_doubts(_expected(answer, run), answer.report, outcome)
         except Malformed as error:
             return no_reference(f"the reference did not report as it should: {error}")
         if self._kept is not None and key is not None:
@@ -147,9 +157,11 @@ class References:
         run: PreparedRun,
         timeout_s: float,
         deadline: Deadline,
+        doubt: DoubtOrder | None,
     ) -> ChildOutcome:
         source = (reference.source or "").encode()
-        order = ReferenceOrder(source=(0, len(source)), **inputs_of(run, len(source)))
+        inputs = inputs_of(run, len(source))
+        order = ReferenceOrder(source=(0, len(source)), doubt=doubt, **inputs)
         limit_s = deadline.limit_s(timeout_s)
         outcome = await run_task(
             self._session_of(pool, reference),
@@ -157,7 +169,7 @@ class References:
             header_of(order),
             source + run.uploads,
             deadline_s=limit_s,
-            stages={f"expected:{name}" for name in run.bound.outputs},
+            stages=set(_stages(run, ("expected",) if doubt is None else ("expected", "doubtful"))),
         )
         if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
             raise deadline.passed
@@ -181,6 +193,11 @@ class References:
             )
         first = failure.diagnostics[0] if failure.diagnostics else None
         return no_reference(failure.message + advice, first.line if first else None)
+
+
+def _stages(run: PreparedRun, kinds: Sequence[str]) -> Iterator[str]:
+    for name in run.bound.outputs:
+        yield from (f"{kind}:{name}" for kind in kinds)
 
 
 def of_kernel(result: RunResult, run: PreparedRun) -> Expected:
@@ -238,6 +255,19 @@ def _expected(answer: ReferenceAnswer, run: PreparedRun) -> Expected:
     dtypes: dict[str, str] = {name: item.dtype for name, item in described.items()}
     unchanged = {name for name, item in described.items() if item.unchanged}
     return Expected(outputs, dtypes, unchanged=frozenset(unchanged))
+
+
+def _with_doubts(expected: Expected, report: ReferenceReport, outcome: ChildOutcome) -> Expected:
+    """Return the same with what a child says of its doubts. Raises Malformed."""
+    stages = {stage.name: stage.body for stage in outcome.stages}
+    doubtful = {}
+    for name, described in report.outputs.items():
+        if (bits := stages.get(f"doubtful:{name}")) is not None:
+            if len(bits) != -(-prod(described.shape) // 8):
+                raise Malformed(f"the doubts of {name} are of another size")
+            doubtful[name] = bytes(bits)
+    scales = {name: item.scale for name, item in report.outputs.items() if item.scale is not None}
+    return replace(expected, doubtful=doubtful, scales=scales)
 
 
 def _whole(data: Body, name: str, described: ExpectedOutput, output: Buffer | None) -> Body:

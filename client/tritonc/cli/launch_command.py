@@ -66,7 +66,8 @@ def _members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
         "device": _device(given.device),
         "reference": _reference(given),
         "returns": dict(given.returns) | dict.fromkeys(dict(given.save), "tensor"),
-        "checks": given.check,
+        "checks": _checks(given, request),
+        "fuzz": None if given.fuzz_seed is None else {"seed": given.fuzz_seed},
         "fallback": "interpret" if given.interpret else None,
         "trace": _trace(given.step),
         "timing": {} if given.time else None,
@@ -79,6 +80,14 @@ def _members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
     if "grid" not in merged:
         raise ArgumentTypeError("how many programs? give --grid, such as --grid 97")
     return {name: member for name, member in merged.items() if member is not None}
+
+
+def _checks(given: Namespace, request: Mapping[str, Any]) -> list[str]:
+    """Return the checks that are asked for; whoever gives a seed to fuzz with wants that one."""
+    checks = list(given.check or ())
+    if given.fuzz_seed is None or "fuzz" in checks:
+        return checks
+    return [*(checks or request.get("checks") or ()), "fuzz"]
 
 
 def _merged(members: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:

@@ -96,8 +96,9 @@ def _add_launch(parser: argparse.ArgumentParser) -> None:
     add("--atol", type=float, help="and absolute; defaults depend on the dtype")
     add("--return", **pairs, dest="returns", help="OUTPUT=values, summary, tensor or none")
     add("--save", **pairs, help="OUTPUT=PATH: write an output to a .npy file")
-    checks = "memcheck racecheck initcheck determinism differential"
+    checks = "memcheck racecheck initcheck determinism differential fuzz"
     add("--check", **words, metavar="CHECK", help=checks)
+    add("--fuzz-seed", type=int, metavar="SEED", help="fuzz with the cases of this seed again")
     text = "on a CPU: write accesses and values of a program, such as 0,0,0, to PATH as JSON"
     add("--step", type=assignment, metavar="PROGRAM=PATH", help=text)
     add("--time", action="store_true", help="measure how long the kernel takes; on a GPU only")

@@ -108,6 +108,14 @@ def test_hot_lines_are_asked_for(tritond: FakeTritond, kernel: str):
     assert tritond.posted["profile"] == "lines"
 
 
+def test_a_seed_to_fuzz_with_asks_for_fuzzing(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(launch(verdict="passed"))
+
+    run(tritond, "launch", kernel, "--device", "cuda:90", "--grid", "1", "--fuzz-seed", "7")
+
+    assert (tritond.posted["checks"], tritond.posted["fuzz"]) == (["fuzz"], {"seed": 7})
+
+
 def test_a_launch_not_finished_in_time_exits_4_and_is_found_by_its_id(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
 ):

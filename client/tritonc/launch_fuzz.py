@@ -1,0 +1,24 @@
+"""How a launch was fuzzed, as a report tells it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+MOST_TOLD = 8
+
+
+def fuzz_lines(fuzz: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how many cases were tried, what was varied in them, and what was not and why."""
+    kinds = ", ".join(f"{kind} in {count}" for kind, count in (fuzz.get("kinds") or {}).items())
+    left_out = sum((fuzz.get("skipped") or {}).values())
+    more = f"; {left_out} more say nothing" if left_out else ""
+    seed = f" (seed {fuzz.get('seed')}{more})"
+    yield f"fuzz: {fuzz.get('cases')} cases{f', {kinds}' if kinds else ''}{seed}"
+    yield from _listed("varied", fuzz.get("varied") or ())
+    yield from _listed("not varied", fuzz.get("not_varied") or ())
+
+
+def _listed(how: str, items: Any) -> Iterator[str]:
+    told = list(items)[:MOST_TOLD]
+    yield from (f"  {how}: {item}" for item in told)
+    if len(items) > len(told):
+        yield f"  {how}: {len(items) - len(told)} more"

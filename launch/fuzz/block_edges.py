@@ -1,0 +1,172 @@
+"""Which extents of a launch may change, within what bounds, and which lengths are worth a try."""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from launch.fuzz.links import STRIDE, Links, names_of, next_power_of_2
+from launch.fuzz.subject import Subject
+
+MOST_ELEMENTS = 1 << 18
+"""Of all buffers of a case together, where the launch itself has less."""
+_PROMISE = re.compile("even|divis|multiple|align|mask|bound|tail|full|exact|pad", re.IGNORECASE)
+"""In names of boolean constexprs that may say that an extent is a multiple of a block."""
+_BLOCK = re.compile("block|tile", re.IGNORECASE)
+"""In names of constexprs that are lengths of blocks, and not extents."""
+_MOST_BLOCKS = 3
+_PRIMES = (7, 17, 31, 61, 127, 251, 509, 1021, 2039)
+
+
+@dataclass(frozen=True, slots=True)
+class MovableExtent:
+    """An extent that may have other lengths, `lengths` in the order to try them."""
+
+    extent: int
+    called: str
+    """What says it: a scalar, mostly."""
+    lowest: int
+    highest: int
+    divisor: int
+    lengths: tuple[int, ...]
+
+    def allows(self, length: int) -> bool:
+        """Whether the launch could have this length instead."""
+        fits = self.lowest <= length <= self.highest
+        return fits and length % self.divisor == 0
+
+
+def movable_extents(subject: Subject, links: Links) -> tuple[list[MovableExtent], list[str]]:
+    """Return the extents that may change, and why others may not."""
+    if not links.extents:
+        return [], []
+    if subject.is_grid_literal:
+        literal = (
+            "shapes: the grid is written as numbers, so it would not follow; write an expression"
+        )
+        return [], [literal]
+    movable, kept = [], []
+    for extent in sorted(links.extents, reverse=True):
+        if links.is_derived(extent):
+            continue
+        called = _called(subject, links, extent)
+        why_kept = _why_kept(subject, links, extent)
+        if why_kept:
+            kept.append(f"{called}: {why_kept}")
+            continue
+        found = _movable(subject, links, extent, called)
+        if found.lengths:
+            movable.append(found)
+        else:
+            kept.append(f"{called}: there is no other length that it certainly may have")
+    return movable, kept
+
+
+def _called(subject: Subject, links: Links, extent: int) -> str:
+    scalars = links.scalars_of(extent)
+    exact = [name for name in scalars if subject.integers[name] == extent]
+    sizes = [name for name in exact if not STRIDE.search(name)]
+    if sizes or exact:
+        return ", ".join(sizes or exact)
+    axes = (each for buffer in subject.buffers.values() for each in names_of(buffer, extent))
+    return next(axes, str(extent))
+
+
+def _why_kept(subject: Subject, links: Links, extent: int) -> str | None:
+    """Return why an extent has to stay as it is; None: it may change."""
+    for name, value in subject.constexprs.items():
+        if type(value) is int and value == extent and not _is_said(subject, name, extent):
+            return f"it is as long as the constexpr {name}, {extent}, and may be tied to it"
+    if extent in subject.grid_literals:
+        return f"the grid is written with {extent}"
+    for buffer in subject.buffers.values():
+        if extent in buffer.shape and buffer.pinned is not None:
+            return buffer.pinned
+    named = set(links.scalars_of(extent))
+    holders = {name for name, buffer in subject.buffers.items() if extent in buffer.shape}
+    if kept := sorted((named | holders) & subject.fixed):
+        return f"{kept[0]} is fixed"
+    if not named:
+        return "no scalar of the kernel says how long it is"
+    return links.unexplained(extent)
+
+
+def _is_said(subject: Subject, constexpr: str, extent: int) -> bool:
+    """Whether it is a scalar that says an extent, and a block only happens to be as long."""
+    if not _BLOCK.search(constexpr):
+        return False
+    integers = subject.integers.items()
+    said = any(value == extent and not STRIDE.search(name) for name, value in integers)
+    return said and all(each.shape.count(extent) < 2 for each in subject.buffers.values())
+
+
+def _movable(subject: Subject, links: Links, extent: int, called: str) -> MovableExtent:
+    divisor = math.lcm(links.divisor(extent), _promised(subject, extent))
+    lowest, highest = _lowest(subject, links, extent), _highest(subject, links, extent)
+    found = MovableExtent(extent, called, lowest, highest, divisor, ())
+    lengths = dict.fromkeys(
+        length
+        for wanted in _edges(subject, links, extent)
+        for length in (wanted, wanted + -wanted % divisor)
+        if length != extent and found.allows(length)
+    )
+    return MovableExtent(extent, called, lowest, highest, divisor, tuple(lengths))
+
+
+def _promised(subject: Subject, extent: int) -> int:
+    """Return what an extent must stay a multiple of, as a boolean constexpr may say so."""
+    found = subject.constexprs.items()
+    if not any(isinstance(value, bool) and _PROMISE.search(name) for name, value in found):
+        return 1
+    return math.lcm(*(block for block in subject.blocks.values() if extent % block == 0))
+
+
+def _lowest(subject: Subject, links: Links, extent: int) -> int:
+    """Return the least length: what random integers point at must still be there."""
+    ends = [
+        int(buffer.init["high"])
+        for buffer in subject.buffers.values()
+        if buffer.is_index_like and buffer.init and buffer.init["kind"] == "randint"
+        if buffer.init["low"] >= 0 and not links.is_explained(int(buffer.init["high"]))
+    ]
+    return max([1, *(min(end, extent) for end in ends)])
+
+
+def _highest(subject: Subject, links: Links, extent: int) -> int:
+    """Return the greatest length: no more than one block has, where the grid has no more of them.
+
+    A kernel whose grid does not grow with an extent may hold all of it in one block.
+    """
+    if any(each.is_index_like and _counts(each.init) for each in subject.buffers.values()):
+        return extent
+    sizes = [name for name in links.scalars_of(extent) if not STRIDE.search(name)]
+    if sizes and all(name in subject.grid.names for name in sizes):
+        return max(extent, MOST_ELEMENTS)
+    blocks = [block for block in subject.blocks.values() if block >= extent]
+    return min([next_power_of_2(extent), *blocks])
+
+
+def _counts(init: object) -> bool:
+    return isinstance(init, dict) and init["kind"] == "arange"
+
+
+def _edges(subject: Subject, links: Links, extent: int) -> Iterator[int]:
+    """Yield lengths around the edges of blocks, those first that show most."""
+    blocks = _blocks(subject, links, extent)
+    for around in (lambda b: b + 1, lambda b: b - 1, lambda b: 2 * b + 3, lambda b: b):
+        yield from map(around, blocks)
+    yield from (1, extent - 1, extent + 1)
+    for block in blocks:
+        yield from (3 * block, block + 16, block // 2 + 1)
+    yield from (prime for prime in _PRIMES if prime < max([64, *(3 * block for block in blocks)]))
+    yield from (2, 3, 16, extent // 2 + 1, extent // 2, 48)
+
+
+def _blocks(subject: Subject, links: Links, extent: int) -> list[int]:
+    """Return the lengths of blocks that an extent may be cut into, those of its grid first."""
+    scalars = set(links.scalars_of(extent))
+    beside: set[str] = set()
+    if scalars & subject.grid.names:
+        beside = set(subject.grid.names)
+    named = sorted(subject.blocks.items(), key=lambda item: (item[0] not in beside, item[1]))
+    return list(dict.fromkeys(value for _, value in named if value <= 1 << 16))[:_MOST_BLOCKS]

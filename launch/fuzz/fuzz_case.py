@@ -1,0 +1,189 @@
+"""One generated case: what it changes, and how a request would write it as an item of `cases`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from launch.fuzz.layouts import (
+    Layout,
+    LayoutKind,
+    kinds_by_buffer,
+    moved_strides,
+    stride_scalars,
+    strides_of,
+)
+from launch.fuzz.links import Links, Moved
+from launch.fuzz.special_values import MOST_LISTED, Pattern, initializer
+from launch.fuzz.subject import FuzzedBuffer, Subject
+
+_OF_LAYOUTS: Mapping[LayoutKind, str] = {
+    "padded": "with gaps between its rows",
+    "spread": "with gaps between its elements",
+    "shifted": "not aligned to 16 bytes",
+}
+_OF_VALUES: Mapping[Pattern, str] = {
+    "equal": "of equal values",
+    "zeros": "of zeros",
+    "large": "of large numbers",
+    "large_equal": "of one large number",
+    "huge": "of huge numbers",
+    "negative": "of negative numbers",
+    "other_seed": "of another seed",
+    "one_hot": "one-hot",
+    "not_finite": "with NaN and infinities",
+    "special": "with zeros, ones, tiny and large numbers",
+    "extreme": "of the largest magnitude",
+    "steps": "of -2 to 2",
+    "tiny": "below the least normal number",
+    "lowest": "at the low end",
+    "highest": "at the high end",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NewValues:
+    """Other values of one buffer."""
+
+    buffer: str
+    pattern: Pattern
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzCase:
+    """What one case changes. `extents` are pairs of an extent and its new length."""
+
+    extents: tuple[tuple[int, int], ...] = ()
+    values: tuple[NewValues, ...] = ()
+    layouts: tuple[Layout, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it changes nothing."""
+        return not (self.extents or self.values or self.layouts)
+
+    @property
+    def kinds(self) -> list[str]:
+        """What it changes, in the words of a launch's record."""
+        strides = any(layout.kind != "shifted" for layout in self.layouts)
+        alignment = any(layout.kind == "shifted" for layout in self.layouts)
+        changed = {
+            "shapes": bool(self.extents),
+            "values": bool(self.values),
+            "strides": strides,
+            "alignment": alignment,
+        }
+        return [kind for kind, is_changed in changed.items() if is_changed]
+
+    @property
+    def only_copies(self) -> bool:
+        """Whether only what comes out as it went in says something: all else may overflow."""
+        return any(each.pattern in {"extreme", "huge"} for each in self.values)
+
+
+def shapes_of(case: FuzzCase, subject: Subject, links: Links) -> dict[str, tuple[int, ...]]:
+    """Return the shape of every buffer in a case. Raises NotCertain."""
+    moved = links.follow(dict(case.extents))
+    return {name: moved.shapes.get(name, each.shape) for name, each in subject.buffers.items()}
+
+
+def elements_of(case: FuzzCase, subject: Subject, links: Links) -> int:
+    """Return how many elements all buffers have together. Raises NotCertain."""
+    return sum(map(prod, shapes_of(case, subject, links).values()))
+
+
+def words_of(case: FuzzCase, subject: Subject, links: Links) -> str:
+    """Return what a case changes, for people. Raises NotCertain."""
+    moved = links.follow(dict(case.extents))
+    said = [f"{name} = {value}" for name, value in _integers(case, subject, moved).items()]
+    if not said:
+        said = [f"{name} of {list(shape)}" for name, shape in moved.shapes.items()]
+    said += [f"{each.buffer} {_OF_VALUES.get(each.pattern, each.pattern)}" for each in case.values]
+    said += [f"{layout.buffer} {_OF_LAYOUTS[layout.kind]}" for layout in case.layouts]
+    return ", ".join(said) or "the launch as it is"
+
+
+def _integers(case: FuzzCase, subject: Subject, moved: Moved) -> dict[str, int]:
+    """Return the integers that are others in a case, strides among them."""
+    integers = dict(moved.integers)
+    for name, kinds in kinds_by_buffer(case.layouts).items():
+        buffer = subject.buffers[name]
+        strides = _strides(buffer, moved, kinds)
+        if strides is not None:
+            integers |= dict(moved_strides(stride_scalars(subject, buffer), strides))
+    return integers
+
+
+def _strides(buffer: FuzzedBuffer, moved: Moved, kinds: Sequence[LayoutKind]) -> list[int] | None:
+    """Return the strides of a buffer where a request has to say them."""
+    kept = None if buffer.is_contiguous else buffer.strides
+    return strides_of(kinds, moved.shapes.get(buffer.name, buffer.shape), kept)
+
+
+def written(case: FuzzCase, subject: Subject, links: Links) -> dict[str, Any]:
+    """Return the arguments that a case changes, each whole, as a request writes them.
+
+    Raises NotCertain.
+    """
+    moved = links.follow(dict(case.extents))
+    kinds = kinds_by_buffer(case.layouts)
+    patterns = {each.buffer: each for each in case.values}
+    changed: dict[str, Any] = {}
+    for name, buffer in subject.buffers.items():
+        described = _described(buffer, moved, kinds.get(name, ()), patterns.get(name))
+        if described != buffer.described:
+            changed[name] = _wrapped(subject.arguments[name], described)
+    numbers: dict[str, Any] = {**_integers(case, subject, moved), **moved.floats}
+    for name, number in numbers.items():
+        changed[name] = _scalar(subject.arguments[name], number)
+    return changed
+
+
+def _described(
+    buffer: FuzzedBuffer,
+    moved: Moved,
+    kinds: Sequence[LayoutKind],
+    new: NewValues | None,
+) -> dict[str, Any]:
+    """Return how a request would write the buffer of a case."""
+    described = dict(buffer.described)
+    shape = moved.shapes.get(buffer.name, buffer.shape)
+    if shape != buffer.shape:
+        described["shape"] = list(shape)
+    strides = _strides(buffer, moved, kinds)
+    if strides is not None:
+        described["strides"] = strides
+    elif shape != buffer.shape:
+        described.pop("strides", None)
+    if "shifted" in kinds:
+        described["offset"] = described.get("offset", 0) + 1
+    if new is not None:
+        described["init"] = initializer(new.pattern, buffer, shape, new.seed)
+    elif buffer.name in moved.ends:
+        described["init"] = {**described["init"], "high": moved.ends[buffer.name]}
+    return described
+
+
+def is_written_small(case: FuzzCase, subject: Subject, links: Links) -> bool:
+    """Whether the patterns that list their values do so for few. Raises NotCertain."""
+    shapes = shapes_of(case, subject, links)
+    listed = {"special", "one_hot", "extreme", "not_finite"}
+    return all(
+        0 < prod(shapes[each.buffer]) <= MOST_LISTED
+        for each in case.values
+        if each.pattern in listed
+    )
+
+
+def _wrapped(raw: Any, described: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(raw, Mapping) and "descriptor" in raw:
+        return {"descriptor": {**raw["descriptor"], "base": described}}
+    return described
+
+
+def _scalar(raw: Any, number: float) -> Any:
+    """Return a scalar as the request writes this one, with another value."""
+    if isinstance(raw, Mapping) and "dtype" in raw:
+        return {"value": str(number) if isinstance(number, int) else number, "dtype": raw["dtype"]}
+    return number

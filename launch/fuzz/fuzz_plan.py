@@ -1,0 +1,171 @@
+"""The cases of one fuzz: which, in what order, and what is not varied and why.
+
+A plan hangs on its subject and its seed alone, so the same seed makes the same cases again.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from math import prod
+from typing import get_args
+
+from launch.fuzz.block_edges import MOST_ELEMENTS, MovableExtent, movable_extents
+from launch.fuzz.fuzz_case import (
+    FuzzCase,
+    NewValues,
+    elements_of,
+    is_written_small,
+    shapes_of,
+)
+from launch.fuzz.layouts import Layout, possible_layouts
+from launch.fuzz.links import Links, NotCertain
+from launch.fuzz.special_values import Pattern, patterns_of, varied_buffers
+from launch.fuzz.subject import FuzzedBuffer, Subject
+from launch.request.buffer import may_overlap
+
+_SEED_BITS = 48
+_ORDINARY, _SHORT = 1100, 20
+"""Lengths for cases that are about something else, and for those whose values are listed."""
+_MOST_TRIED = 400
+"""Cases that are looked at until there are enough: most are refused where hints forbid much."""
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzPlan:
+    """What may be varied in a subject, and what its cases are made with."""
+
+    subject: Subject
+    links: Links
+    extents: Sequence[MovableExtent]
+    buffers: Sequence[FuzzedBuffer]
+    layouts: Sequence[Layout]
+    not_varied: Sequence[str]
+    seed: int
+
+    @property
+    def varies(self) -> bool:
+        """Whether there is anything to vary."""
+        return bool(self.extents or self.buffers or self.layouts)
+
+    @property
+    def most_elements(self) -> int:
+        """What all buffers of a case may have together."""
+        return max(MOST_ELEMENTS, sum(prod(each.shape) for each in self.subject.buffers.values()))
+
+    def cases(self) -> Iterator[FuzzCase]:
+        """Yield cases, no two of them equal, those first that find most.
+
+        A request may not be able to have some of them: that is for whoever runs them to find out.
+        """
+        source = random.Random(self.seed)
+        seen = {FuzzCase()}
+        streams = [self._of_shapes(source), self._of_values(source), self._of_layouts()]
+        mixed = self._mixed(source)
+        ordered = chain.from_iterable(zip_longest(*streams))
+        for number, case in enumerate(chain(ordered, mixed)):
+            if number >= _MOST_TRIED:
+                return
+            if case is not None and case not in seen and self.fits(case):
+                seen.add(case)
+                yield case
+
+    def fits(self, case: FuzzCase) -> bool:
+        """Whether a case is of no more elements than one may have, and all its numbers certain."""
+        try:
+            shapes = shapes_of(case, self.subject, self.links)
+            few = elements_of(case, self.subject, self.links) <= self.most_elements
+            small = is_written_small(case, self.subject, self.links)
+        except NotCertain:
+            return False
+        strided = (each for each in self.subject.buffers.values() if not each.is_contiguous)
+        overlaps = any(may_overlap(shapes[each.name], each.strides) for each in strided)
+        return few and small and not overlaps
+
+    def _of_shapes(self, source: random.Random) -> Iterator[FuzzCase]:
+        """Yield other lengths of one extent after the other, then of all of them at once."""
+        single = [
+            [FuzzCase(extents=((each.extent, length),)) for length in each.lengths]
+            for each in self.extents
+        ]
+        yield from (case for cases in zip_longest(*single) for case in cases if case is not None)
+        if len(self.extents) > 1:
+            for _ in range(_MOST_TRIED):
+                yield FuzzCase(extents=self._lengths(source))
+
+    def _lengths(self, source: random.Random) -> tuple[tuple[int, int], ...]:
+        return tuple((each.extent, source.choice(each.lengths)) for each in self.extents)
+
+    def _of_values(self, source: random.Random) -> Iterator[FuzzCase]:
+        """Yield each pattern in all inputs, and in one alone, at an ordinary length."""
+        extents, short = self._ordinary(), self._up_to(_SHORT)
+        possible = [(buffer, self._patterns(buffer)) for buffer in self.buffers]
+        patterns = dict.fromkeys(chain.from_iterable(known for _, known in possible))
+        for pattern in sorted(patterns, key=_rank):
+            having = [buffer for buffer, known in possible if pattern in known]
+            for chosen in self._choices(having, source):
+                values = tuple(_new(buffer, pattern, source) for buffer in chosen)
+                case = FuzzCase(extents=extents, values=values)
+                yield case if self.fits(case) else FuzzCase(extents=short, values=values)
+
+    def _choices(
+        self, buffers: list[FuzzedBuffer], source: random.Random
+    ) -> Iterator[list[FuzzedBuffer]]:
+        """Yield all of the buffers, and one of them."""
+        yield buffers
+        if len(buffers) > 1:
+            yield [source.choice(buffers)]
+
+    def _patterns(self, buffer: FuzzedBuffer) -> list[Pattern]:
+        """Return the patterns that a buffer can have at some length."""
+        elements = min(prod(buffer.shape), 1) if self.extents else prod(buffer.shape)
+        return patterns_of(buffer, self.subject, elements)
+
+    def _ordinary(self) -> tuple[tuple[int, int], ...]:
+        """Return lengths of some blocks at most, where the launch has more."""
+        return tuple(pair for pair in self._up_to(_ORDINARY) if pair[0] > pair[1])
+
+    def _up_to(self, most: int) -> tuple[tuple[int, int], ...]:
+        """Return for each extent its longest length up to `most`, its shortest if there is none."""
+        return tuple(
+            (each.extent, max((n for n in each.lengths if n <= most), default=min(each.lengths)))
+            for each in self.extents
+        )
+
+    def _of_layouts(self) -> Iterator[FuzzCase]:
+        kinds = {layout.kind for layout in self.layouts}
+        for kind in sorted(kinds):
+            every = tuple(layout for layout in self.layouts if layout.kind == kind)
+            yield FuzzCase(extents=self._ordinary(), layouts=every)
+            for layout in every:
+                yield FuzzCase(extents=self._ordinary(), layouts=(layout,))
+
+    def _mixed(self, source: random.Random) -> Iterator[FuzzCase]:
+        """Yield cases that change several things at once, for ever."""
+        while self.extents or self.buffers or self.layouts:
+            extents = self._lengths(source) if self.extents else ()
+            values = tuple(
+                _new(buffer, source.choice(patterns), source)
+                for buffer in self.buffers
+                if (patterns := self._patterns(buffer)) and source.random() < 0.6
+            )
+            layouts = tuple(layout for layout in self.layouts if source.random() < 0.3)
+            yield FuzzCase(extents, values, layouts)
+
+
+def _new(buffer: FuzzedBuffer, pattern: Pattern, source: random.Random) -> NewValues:
+    return NewValues(buffer.name, pattern, source.getrandbits(_SEED_BITS))
+
+
+def _rank(pattern: Pattern) -> int:
+    return get_args(Pattern).index(pattern)
+
+
+def plan_of(subject: Subject, seed: int) -> FuzzPlan:
+    """Return what may be varied in a subject."""
+    links = Links(subject)
+    extents, kept_extents = movable_extents(subject, links)
+    buffers, kept_buffers = varied_buffers(subject)
+    layouts, kept_layouts = possible_layouts(subject)
+    not_varied = [*kept_extents, *kept_buffers, *kept_layouts]
+    return FuzzPlan(subject, links, extents, buffers, layouts, not_varied, seed)

@@ -1,0 +1,161 @@
+"""Values that kernels stumble over, as initialisers of a request: whoever reads one can replay it.
+
+An initialiser that lists its values is made for small buffers alone.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
+from typing import Any, Literal, get_args
+
+from launch.fuzz.subject import FuzzedBuffer, Subject
+from launch.request.element import is_floating
+from launch.request.initializer import SEEDED
+
+Pattern = Literal[
+    "other_seed", "large", "steps", "equal", "zeros", "large_equal", "special",
+    "negative", "rising", "falling",
+    "one_hot", "tiny", "huge", "extreme", "not_finite", "lowest", "highest",
+]  # fmt: skip
+"""What the values of a buffer are like; the order is that in which they are tried."""
+MOST_LISTED = 512
+"""Elements of a buffer whose values are listed."""
+
+LARGEST: Mapping[str, float] = {
+    "fp64": 1.7976931348623157e308,
+    "fp32": 3.4028234663852886e38,
+    "bf16": 3.3895313892515355e38,
+    "fp16": 65504.0,
+    "fp8e4nv": 448.0,
+    "fp8e4b8": 240.0,
+    "fp8e5": 57344.0,
+    "fp8e5b16": 57344.0,
+}
+"""The largest finite value of each type."""
+_TINY: Mapping[str, float] = {"fp64": 1e-310, "fp32": 1e-39, "bf16": 1e-39, "fp16": 3e-5}
+"""Below the least normal number of each type."""
+_HUGE = 2.0**40
+"""Its cube is still finite in fp32, as is the sum of a million squares."""
+_WIDE = frozenset({"fp64", "fp32", "bf16"})
+_LISTED = frozenset({"special", "one_hot", "extreme", "not_finite"})
+_OF_INTEGERS = frozenset({"other_seed", "lowest", "highest"})
+_ONLY_FLOATS = frozenset(get_args(Pattern)) - _OF_INTEGERS
+_CONSTANT = frozenset({"zeros", "ones", "full"})
+
+
+def varied_buffers(subject: Subject) -> tuple[list[FuzzedBuffer], list[str]]:
+    """Return the buffers whose values may be others, and why those of other inputs may not."""
+    varied, kept = [], []
+    for buffer in subject.buffers.values():
+        if not buffer.is_input:
+            continue
+        if why := _why_kept(buffer, subject.fixed):
+            kept.append(f"values of {buffer.name}: {why}")
+        else:
+            varied.append(buffer)
+    return varied, kept
+
+
+def _why_kept(buffer: FuzzedBuffer, fixed: frozenset[str]) -> str | None:
+    kind = buffer.init["kind"] if buffer.init else ""
+    if buffer.name in fixed:
+        return f"{buffer.name} is fixed"
+    if buffer.pinned is not None:
+        return buffer.pinned
+    if buffer.output and kind in _CONSTANT:
+        return "it is changed in place, from a start that the kernel may rely on"
+    if not is_floating(buffer.dtype) and kind not in SEEDED:
+        return "its integers are all said, and may be positions"
+    return None
+
+
+def patterns_of(buffer: FuzzedBuffer, subject: Subject, elements: int) -> list[Pattern]:
+    """Return the patterns that a buffer of so many elements may have."""
+    return [pattern for pattern in get_args(Pattern) if _suits(pattern, buffer, subject, elements)]
+
+
+def _suits(pattern: Pattern, buffer: FuzzedBuffer, subject: Subject, elements: int) -> bool:
+    if pattern in _LISTED and not 0 < elements <= MOST_LISTED:
+        return False
+    kind = buffer.init["kind"] if buffer.init else ""
+    if not is_floating(buffer.dtype):
+        return pattern in _OF_INTEGERS and kind == "randint"
+    if pattern == "other_seed":
+        return kind in SEEDED
+    if pattern in {"lowest", "highest"} or (pattern == "not_finite" and not subject.equal_nan):
+        return False
+    if pattern == "huge":
+        return buffer.dtype in _WIDE and subject.float_outputs_only
+    if pattern == "extreme":
+        return subject.float_outputs_only
+    return pattern != "tiny" or buffer.dtype in _TINY
+
+
+def initializer(
+    pattern: Pattern, buffer: FuzzedBuffer, shape: Sequence[int], seed: int
+) -> dict[str, Any]:
+    """Return what fills a buffer of `shape` with such values."""
+    elements = prod(shape)
+    if pattern in _RANGES:
+        low, high = _RANGES[pattern](buffer.dtype)
+        return {"kind": "uniform", "low": low, "high": high, "seed": seed}
+    match pattern:
+        case "other_seed":
+            return {**(buffer.init or {}), "seed": seed}
+        case "zeros":
+            return {"kind": "zeros"}
+        case "equal":
+            return {"kind": "full", "value": random.Random(seed).choice([1.0, -2.5, 0.1])}
+        case "large_equal":
+            return {"kind": "full", "value": large(buffer.dtype)}
+        case "steps":
+            return {"kind": "randint", "low": -2, "high": 3, "seed": seed}
+        case "rising" | "falling":
+            end = 4.0 if pattern == "rising" else -4.0
+            return {"kind": "arange", "start": -end, "step": 2 * end / max(1, elements)}
+        case "lowest" | "highest":
+            low, high = (buffer.init or {})["low"], (buffer.init or {})["high"]
+            return {"kind": "full", "value": low if pattern == "lowest" else high - 1}
+    return {"kind": "values", "values": _nested(_listed(pattern, buffer, elements, seed), shape)}
+
+
+def large(dtype: str) -> float:
+    """Return a number beyond what exp can take in fp32 and fp16, whose square is ordinary."""
+    return 16.0 if dtype.startswith("fp8") else 128.0
+
+
+_RANGES: Mapping[str, Callable[[str], tuple[float, float]]] = {
+    "negative": lambda _: (-4.0, -0.5),
+    "large": lambda dtype: (-large(dtype), large(dtype)),
+    "huge": lambda _: (-_HUGE, _HUGE),
+    "tiny": lambda dtype: (-_TINY[dtype], _TINY[dtype]),
+}
+"""Of the patterns that are uniform, by dtype."""
+
+
+def _listed(pattern: Pattern, buffer: FuzzedBuffer, elements: int, seed: int) -> list[Any]:
+    source = random.Random(seed)
+    if pattern == "one_hot":
+        hot = source.randrange(elements)
+        return [1.0 if place == hot else 0.0 for place in range(elements)]
+    if pattern == "extreme":
+        largest = LARGEST[buffer.dtype]
+        return [source.choice([largest, -largest, 1.0, -1.0, 0.0]) for _ in range(elements)]
+    special: list[Any] = [0.0, -0.0, 1.0, -1.0, large(buffer.dtype), -large(buffer.dtype)]
+    special += [tiny := _TINY.get(buffer.dtype, 0.0), -tiny]
+    if pattern == "not_finite":
+        special += ["NaN", "Infinity", "-Infinity"]
+    return [
+        source.choice(special) if source.random() < 0.5 else round(source.gauss(0.0, 1.0), 3)
+        for _ in range(elements)
+    ]
+
+
+def _nested(values: list[Any], shape: Sequence[int]) -> Any:
+    if not shape:
+        return values[0]
+    size = prod(shape[1:])
+    parts: Iterator[list[Any]] = (
+        values[start : start + size] for start in range(0, len(values), size)
+    )
+    return [_nested(part, shape[1:]) for part in parts]

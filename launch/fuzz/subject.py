@@ -1,0 +1,182 @@
+"""What is fuzzed: one case of a launch, as far as its request and its kernel's parameters say it.
+
+Nothing is guessed here; what a number has to do with another is for `links` to say.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.constexpr import plain_value
+from launch.request.bound_arguments import BoundArguments, Buffer, Descriptor, Scalar
+from launch.request.buffer import contiguous_strides
+from launch.request.element import is_floating
+from launch.request.grid import Grid
+from launch.request.scalar import integer
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzedBuffer:
+    """A buffer among the arguments; `init` None: an output that starts poisoned.
+
+    `described` is how the request writes it: the buffer, or the base of a descriptor. `pinned` says
+    why its memory has to stay as it is, None where it may change.
+    """
+
+    name: str
+    described: Mapping[str, Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    init: Mapping[str, Any] | None
+    output: bool
+    in_descriptor: bool = False
+    pinned: str | None = None
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether its strides are those of C order."""
+        wanted = contiguous_strides(self.shape)
+        triples = zip(self.shape, self.strides, wanted, strict=True)
+        return all(extent == 1 or stride == own for extent, stride, own in triples)
+
+    @property
+    def is_input(self) -> bool:
+        """Whether the kernel may read what the request put there."""
+        return self.init is not None
+
+    @property
+    def is_index_like(self) -> bool:
+        """Whether its integers may be positions in another buffer."""
+        return self.is_input and not is_floating(self.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One case: its arguments as the request writes them, and the numbers in them by name.
+
+    `fixed` are names that the caller wants left alone; `equal_nan`: NaN have a meaning to the
+    reference.
+    """
+
+    arguments: Mapping[str, Any]
+    buffers: Mapping[str, FuzzedBuffer]
+    integers: Mapping[str, int]
+    floats: Mapping[str, float]
+    constexprs: Mapping[str, Any]
+    grid: Grid
+    fixed: frozenset[str] = frozenset()
+    equal_nan: bool = False
+
+    @property
+    def blocks(self) -> dict[str, int]:
+        """The integers among the constexprs that may be the length of a block, by name."""
+        found = self.constexprs.items()
+        return {name: value for name, value in found if type(value) is int and value > 1}
+
+    @property
+    def is_grid_literal(self) -> bool:
+        """Whether the request counts its programs itself, so that no extent can change."""
+        return not self.grid.names
+
+    @property
+    def grid_literals(self) -> frozenset[int]:
+        """The integers above 1 that the grid is written with."""
+        nodes = (node for dimension in self.grid.dimensions for node in ast.walk(dimension))
+        constants = (node.value for node in nodes if isinstance(node, ast.Constant))
+        return frozenset(value for value in constants if type(value) is int and value > 1)
+
+    @property
+    def float_outputs_only(self) -> bool:
+        """Whether no output is of integers."""
+        return all(is_floating(each.dtype) for each in self.buffers.values() if each.output)
+
+
+def subject_of(
+    arguments: Mapping[str, Any],
+    bound: BoundArguments,
+    constexprs: Mapping[str, Any],
+    grid: Grid,
+    fixed: frozenset[str] = frozenset(),
+    *,
+    equal_nan: bool = False,
+) -> Subject:
+    """Return the case that `arguments` of a request describe, and `bound` is.
+
+    `constexprs` are the tagged values of all constexpr parameters: an argument for one of them is
+    no scalar of the kernel.
+    """
+    scalars = {
+        name: argument
+        for name, argument in bound.arguments.items()
+        if isinstance(argument, Scalar) and name not in constexprs
+    }
+    integers = {name: integer(scalar) for name, scalar in scalars.items()}
+    viewed = frozenset(_viewed(arguments))
+    return Subject(
+        arguments=arguments,
+        buffers=dict(_buffers(arguments, bound, viewed)),
+        integers={name: number for name, number in integers.items() if number is not None},
+        floats={name: _float(scalar) for name, scalar in scalars.items() if _is_float(scalar)},
+        constexprs={name: plain_value(value) for name, value in constexprs.items()},
+        grid=grid,
+        fixed=fixed,
+        equal_nan=equal_nan,
+    )
+
+
+def _is_float(scalar: Scalar) -> bool:
+    return isinstance(scalar.value, dict) and "float" in scalar.value
+
+
+def _float(scalar: Scalar) -> float:
+    assert isinstance(scalar.value, dict)
+    return float.fromhex(scalar.value["float"])
+
+
+def _buffers(
+    arguments: Mapping[str, Any], bound: BoundArguments, viewed: frozenset[str]
+) -> Iterator[tuple[str, FuzzedBuffer]]:
+    for name, raw in arguments.items():
+        argument = bound.arguments.get(name)
+        base = argument.base if isinstance(argument, Descriptor) else argument
+        if not isinstance(base, Buffer) or not isinstance(raw, Mapping):
+            continue
+        described = raw["descriptor"]["base"] if "descriptor" in raw else raw
+        init = bound.allocations[base.allocation].init
+        yield (
+            name,
+            FuzzedBuffer(
+                name=name,
+                described=described,
+                shape=tuple(base.shape),
+                strides=tuple(base.strides),
+                dtype=base.dtype,
+                init=init,
+                output=base.output,
+                in_descriptor=isinstance(argument, Descriptor),
+                pinned=_pinned(name, described, init, viewed),
+            ),
+        )
+
+
+def _pinned(
+    name: str, described: Mapping[str, Any], init: Mapping[str, Any] | None, viewed: frozenset[str]
+) -> str | None:
+    if "view" in described:
+        return f"{name} is a view of other memory"
+    if name in viewed:
+        return f"there is a view of {name}"
+    if init is not None and init["kind"] in {"values", "tensor"}:
+        return f"the values of {name} are given one by one"
+    return None
+
+
+def _viewed(raw: Any) -> Iterator[str]:
+    """Yield the names of the arguments that views are of."""
+    items = raw.values() if isinstance(raw, Mapping) else raw if isinstance(raw, list) else ()
+    if isinstance(raw, Mapping) and isinstance(raw.get("view"), Mapping):
+        yield str(raw["view"].get("of", "")).partition(".")[0]
+    for item in items:
+        yield from _viewed(item)

@@ -1,0 +1,1 @@
+"""Runs the cases that fuzzing makes of a launch, and judges them."""

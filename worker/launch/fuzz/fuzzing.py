@@ -1,0 +1,198 @@
+"""Fuzzes a launch that has passed: runs the cases of its plan until one fails, and makes it small.
+
+The time is the launch's own; a part of it only, so that what was found is answered in any case.
+"""
+
+import time
+from dataclasses import replace
+
+from compiler.compilation import amended
+from compiler.parameter_binding import BindingFailed
+from compiler.rejection import RequestRejected
+from launch.fuzz.fuzz_case import FuzzCase
+from launch.fuzz.fuzz_plan import FuzzPlan, plan_of
+from launch.fuzz.shrinking import smaller
+from launch.fuzz.subject import subject_of
+from launch.messages import Finding
+from launch.request.case import ARGUMENTS, Case, merge_arguments, named_arguments
+from launch.request.fuzz_record import Fuzzed
+from launch.request.launch_job import LaunchJob
+from launch.request.launch_record import CaseResult
+from launch.request.launch_request import CaseRequest, FuzzRequest, LaunchRequest
+from launch.request.verdict import CHECK_INCOMPLETE, Verdict
+from worker.compile.progress import CompilationFailed
+from worker.launch.cases import CaseContext, Cases
+from worker.launch.fuzz.case_runner import CaseRunner, Tried, plain_request
+from worker.launch.fuzz.fuzz_outcome import Outcome, finding_of_case, verdict_after
+from worker.launch.fuzz.fuzz_tally import FuzzTally
+from worker.launch.fuzz.wide_reference import WideReferences
+from worker.launch.launch_files import LaunchFiles
+from worker.launch.reference import References
+from worker.launch.run import Deadline, DeadlinePassed
+
+MOST_S = 60.0
+"""What fuzzing takes of a launch's time, and no more than half of what is left of it."""
+MOST_SHRINKING = 32
+"""Cases that are run to make one smaller."""
+TRIED_FOR_EACH = 3
+"""Cases that are run, for each that is asked for: some say nothing."""
+_AS_IT_IS = FuzzCase()
+
+
+class Fuzzing:
+    """Fuzzes one launch, from its first case. Its `references` are closed by whoever made them."""
+
+    def __init__(
+        self,
+        job: LaunchJob,
+        request: LaunchRequest,
+        context: CaseContext,
+        references: References,
+        deadline: Deadline,
+    ) -> None:
+        self._job, self._request, self._context = job, request, context
+        self._asked = request.fuzz or FuzzRequest()
+        self._references = WideReferences(references, self._seed)
+        self._deadline = deadline
+        self._until = 0.0
+        self.compile_ms = 0.0
+        """What compiling took, of all cases together."""
+
+    @property
+    def _seed(self) -> int:
+        assert self._asked.seed is not None  # the service chose one
+        return self._asked.seed
+
+    async def fuzz(self, first: Case, result: CaseResult) -> CaseResult:
+        """Return the `result` of the launch's first case with what fuzzing adds to it.
+
+        Raises DeviceDrained.
+        """
+        if result.verdict is not Verdict.PASSED:
+            return amended(result, fuzz=self._nothing("the launch has not passed as it is"))
+        outputs = list(first.bound.outputs)
+        context = self._context
+        gpu = replace(context.gpu, faults=None) if context.gpu is not None else None
+        cases = Cases(
+            self._job,
+            plain_request(self._request, outputs),
+            replace(context, references=self._references, gpu=gpu),
+            self._deadline,
+            LaunchFiles(self._job.id, context.blobs, has_cases=True),
+            plain=True,
+        )
+        try:
+            self._until = time.monotonic() + min(MOST_S, self._deadline.limit_s(2 * MOST_S) / 2)
+            plan = await self._plan(cases, first)
+            return await self._tried(CaseRunner(cases, self._references, first, plan), plan, result)
+        except (BindingFailed, RequestRejected, CompilationFailed, DeadlinePassed) as error:
+            return self._incomplete(result, self._nothing(str(error)), str(error))
+        finally:
+            self.compile_ms = cases.compile_ms
+            cases.close()
+
+    async def _plan(self, cases: Cases, first: Case) -> FuzzPlan:
+        """Return what may be varied. Raises what `Cases.bound` does."""
+        run = await cases.bound(first)
+        own = self._own(first)
+        arguments = named_arguments(self._request.arguments, ARGUMENTS)
+        if own is not None and own.arguments is not None:
+            arguments = merge_arguments(arguments, named_arguments(own.arguments, ARGUMENTS))
+        reference = first.reference
+        subject = subject_of(
+            arguments,
+            first.bound,
+            run.constexprs,
+            first.grid,
+            frozenset(self._asked.fixed),
+            equal_nan=reference is not None and reference.equal_nan,
+        )
+        return plan_of(subject, self._seed)
+
+    def _own(self, first: Case) -> CaseRequest | None:
+        """Return what the first of the launch's cases changes, where it has cases."""
+        return self._request.cases[first.index] if self._request.cases else None
+
+    async def _tried(self, runner: CaseRunner, plan: FuzzPlan, result: CaseResult) -> CaseResult:
+        """Return the result with what the cases of a plan add to it."""
+        base = await self._measured(runner)
+        if base.outcome is not Outcome.PASSED:
+            why = f"the launch itself cannot be doubted: {base.word}"
+            return self._incomplete(result, self._nothing(why), why)
+        tally, failed = FuzzTally(plan), None
+        more = None
+        for case in plan.cases():
+            if (
+                tally.cases >= self._asked.cases
+                or tally.tried >= TRIED_FOR_EACH * self._asked.cases
+            ):
+                break
+            if tally.is_refused(case):
+                continue
+            tried = await runner.run(case)
+            tally.add(tried)
+            if tried.outcome is Outcome.FAILED:
+                failed = await self._smallest(runner, plan, tried)
+                break
+            if tried.outcome is Outcome.ENDED or time.monotonic() > self._until:
+                more = f"anything more: there was no time for it after {tally.cases} cases"
+                break
+        record = tally.record(wide=self._references.wide, more=more)
+        if failed is not None:
+            return self._failed(runner, failed, result, record)
+        if not tally.cases and plan.varies:
+            return self._incomplete(result, record, "none of its cases says anything")
+        return amended(result, fuzz=record)
+
+    async def _measured(self, runner: CaseRunner) -> Tried:
+        """Run the launch as it is against its reference in float64, or else as it is given."""
+        base = await runner.run(_AS_IT_IS)
+        if base.outcome in {Outcome.FAILED, Outcome.SKIPPED}:
+            self._references.wide = False
+            base = await runner.run(_AS_IT_IS)
+        self._references.keep_scales()
+        return base
+
+    async def _smallest(self, runner: CaseRunner, plan: FuzzPlan, failed: Tried) -> Tried:
+        """Return the smallest case found that fails as `failed` does."""
+        left = MOST_SHRINKING
+        while True:
+            for case in smaller(failed.case, plan):
+                if left <= 0 or time.monotonic() > self._until:
+                    return failed
+                left -= 1
+                tried = await runner.run(case)
+                if tried.outcome is Outcome.ENDED:
+                    return failed
+                if tried.word == failed.word and tried.outcome is Outcome.FAILED:
+                    failed = tried
+                    break
+            else:
+                return failed
+
+    def _failed(
+        self, runner: CaseRunner, failed: Tried, result: CaseResult, record: Fuzzed
+    ) -> CaseResult:
+        assert failed.result is not None
+        own = self._request.cases[0] if self._request.cases else None
+        case = runner.request_of(failed.case, own)
+        finding = finding_of_case(failed.result, failed.word, runner.words_of(failed.case), case)
+        return amended(
+            result,
+            verdict=verdict_after(failed.word),
+            findings=[*result.findings, finding],
+            fuzz=record,
+        )
+
+    def _incomplete(self, result: CaseResult, record: Fuzzed, why: str) -> CaseResult:
+        message = f"fuzz does not tell anything of this kernel: {why}"
+        finding = Finding(kind=CHECK_INCOMPLETE, message=message)
+        return amended(
+            result,
+            verdict=Verdict.NOT_CHECKED,
+            findings=[*result.findings, finding],
+            fuzz=record,
+        )
+
+    def _nothing(self, why: str) -> Fuzzed:
+        return Fuzzed(seed=self._seed, cases=0, not_varied=[f"anything: {why}"])

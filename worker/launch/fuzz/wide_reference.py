@@ -1,0 +1,72 @@
+"""The reference of a launch that is fuzzed: in float64, and doubted where it hangs on rounding."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from launch.messages import DoubtOrder
+from launch.request.element import is_floating
+from launch.request.reference_request import Reference
+from worker.launch.comparison import tolerance_of
+from worker.launch.reference import Expected, References
+from worker.launch.run import Deadline, PreparedRun
+
+_PART = 1 / 16
+"""Of the tolerance: how far off inputs are made to see what hangs on rounding."""
+_MOST = 2.0**-8
+
+
+@dataclass(slots=True)
+class WideReferences:
+    """Answers for one case after the other; `references` are closed by whoever made them.
+
+    Not `wide`: the reference gets what the kernel gets, as ever. `only_copies` is of the
+    case that comes next; `scales` say how large the outputs of the launch itself are.
+    """
+
+    references: References
+    seed: int
+    wide: bool = True
+    only_copies: bool = False
+    scales: Mapping[str, float] = field(default_factory=dict)
+    last_scales: Mapping[str, float] = field(default_factory=dict)
+    """Of the outputs of the case that came last."""
+
+    async def expect(
+        self,
+        reference: Reference,
+        run: PreparedRun,
+        timeout_s: float,
+        deadline: Deadline,
+        *,
+        keep: bool = True,  # noqa: ARG002 - nobody asks for a doubted answer again
+    ) -> Expected:
+        """Return what the source of `reference` answers. Raises DeadlinePassed."""
+        doubt = self._doubt(reference, run)
+        expected = await self.references.expect(reference, run, timeout_s, deadline, doubt)
+        self.last_scales = expected.scales
+        factors = {
+            name: max(1.0, scale / known)
+            for name, scale in expected.scales.items()
+            if (known := self.scales.get(name, 0.0)) > 0
+        }
+        return replace(expected, atol_factors=factors)
+
+    def keep_scales(self) -> None:
+        """Take the case that came last as the measure of all others."""
+        self.scales = dict(self.last_scales)
+
+    def _doubt(self, reference: Reference, run: PreparedRun) -> DoubtOrder:
+        outputs = run.bound.outputs
+        tolerances = {name: tolerance_of(each.dtype, reference) for name, each in outputs.items()}
+        parts = [
+            tolerance.rtol + (tolerance.atol / scale if (scale := self.scales.get(name)) else 0.0)
+            for name, tolerance in tolerances.items()
+            if is_floating(outputs[name].dtype)
+        ]
+        return DoubtOrder(
+            seed=self.seed,
+            wide=self.wide,
+            relative=min(_PART * max(parts, default=0.0), _MOST),
+            tolerances=tolerances,
+            only_copies=self.only_copies,
+        )
