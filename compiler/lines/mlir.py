@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from compiler.lines.place import Chain, LineMap, Place, Spot, with_first_uses
 
@@ -16,6 +17,10 @@ _ALIAS = re.compile(r"^(#loc\w*) = loc\((.*)\)$")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _LINE = re.compile(r":(\d+)(?::(\d+))?")
 _DEEPEST = 20
+_MOST_SPOTS = 64
+"""Of one location; what is fused of more keeps the first."""
+_MOST_TRIES = 8
+"""Where the location that ends a line may begin: the last places that look like it."""
 _OPENING, _CLOSING = "([{<", ")]}>"
 
 
@@ -48,7 +53,8 @@ class MlirLocations:
             parts = _split(_inside(words[words.find("[") :]), ",")
         else:
             return self._of_file_or_name(words, depth)
-        return tuple(place for part in parts for place in self.spots(part, depth + 1))
+        places = (place for part in parts for place in self.spots(part, depth + 1))
+        return tuple(islice(places, _MOST_SPOTS))
 
     def _of_alias(self, name: str, depth: int) -> tuple[Spot, ...]:
         if name not in self._known:
@@ -72,7 +78,9 @@ def trailing_location(line: str) -> str | None:
     if not line.endswith(")"):
         return None
     start = line.rfind(" loc(")
-    while start >= 0:
+    for _ in range(_MOST_TRIES):
+        if start < 0:
+            break
         inside = _inside(line[start + len(" loc") :])
         if start + len(" loc(") + len(inside) + 1 == len(line):
             return inside

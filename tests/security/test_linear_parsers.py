@@ -20,6 +20,7 @@ import pytest
 from tritonc.diagnostic import printable
 
 import compiler
+import launch
 import service
 import store
 import worker
@@ -172,6 +173,10 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "lines of MLIR": (
         mlir.map_mlir,
         ("%1 = a loc(#loc1)\n", "#loc1 = loc(callsite(#loc1 at #loc1))\n", " loc(", "fused["),
+    ),
+    "the place of a line of MLIR": (
+        lambda text: mlir.trailing_location(f"{text}[)"),
+        (" loc(", " loc()", '"', "(", "[", "#loc1"),
     ),
     "lines of SASS": (sass.map_sass, ('\t//## File "a", line 1\n', "  /*0000*/ A\n", '"a", line ')),
     "comments of SASS": (
@@ -397,7 +402,7 @@ def test_twice_the_text_takes_twice_the_time(name: str) -> None:
 def _patterns() -> dict[str, re.Pattern[str]]:
     """Return every pattern that a module of the worker, the service or the store compiles."""
     found = {}
-    for package in (worker, service, store, compiler):
+    for package in (worker, service, store, compiler, launch):
         for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             if ".__main__" in module.name:
                 continue

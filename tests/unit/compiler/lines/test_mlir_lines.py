@@ -97,3 +97,10 @@ def test_only_the_location_at_the_end_counts() -> None:
     assert trailing_location('  x loc("a":1:1) {') is None
     assert trailing_location('  x {s = "loc(" } loc("a b":1:1)') == '"a b":1:1'
     assert trailing_location("  x : (i32)") is None
+
+
+def test_places_that_are_fused_again_and_again_do_not_multiply() -> None:
+    levels = [f"#loc{n} = loc(fused[{', '.join([f'#loc{n + 1}'] * 20)}])" for n in range(3)]
+    text = "\n".join([*levels, '#loc3 = loc("/kernel/user.py":1:1)'])
+
+    assert 1 <= len(MlirLocations(text).resolve("#loc0")) <= 64
