@@ -3,7 +3,7 @@
 import pytest
 
 from tests.gpu.serving import ROOT, SOURCE, given, launch_body, out, running
-from tests.integration.service.launches.test_launches_precision import IMPRECISE, PRECISE
+from tests.integration.service.launches.precision_bodies import IMPRECISE, PRECISE
 
 N = 98_432
 NOTEBOOK = ROOT / "tests" / "kernels" / "good" / "matmul_notebook.py"
