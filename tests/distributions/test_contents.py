@@ -21,6 +21,12 @@ def tracked(folder: Path) -> set[str]:
     return {name for name in done.stdout.split("\0") if name and (folder / name).exists()}
 
 
+def built_page() -> set[str]:
+    """Return the files of the page that `make page` made in the checkout, which git ignores."""
+    folder = ROOT / "service/page/built"
+    return {f"service/page/built/{file.name}" for file in folder.iterdir()}
+
+
 def in_wheel(built: Path, name: str) -> set[str]:
     [wheel] = built.glob(f"{name}-*.whl")
     names = ZipFile(wheel).namelist()
@@ -36,7 +42,14 @@ def in_sdist(built: Path, name: str) -> set[str]:
 def test_the_wheel_of_the_server_is_its_packages(built: Path):
     packages = tuple(f"{path.parent.name}/" for path in ROOT.glob("*/__init__.py"))
 
-    assert in_wheel(built, "tritond") == {n for n in tracked(ROOT) if n.startswith(packages)}
+    of_git = {name for name in tracked(ROOT) if name.startswith(packages)}
+    assert in_wheel(built, "tritond") == of_git | built_page()
+
+
+def test_the_page_is_one_script_and_one_style(built: Path):
+    suffixes = sorted(name.rpartition(".")[2] for name in built_page() & in_wheel(built, "tritond"))
+
+    assert suffixes == ["css", "html", "js"]
 
 
 def test_the_wheel_of_the_client_is_its_package(built: Path):
@@ -49,4 +62,5 @@ def test_the_wheel_of_the_client_is_its_package(built: Path):
 def test_an_sdist_is_the_checkout(built: Path, name: str, folder: Path):
     of_git = {".gitignore"}  # hatchling takes the one that it obeys along, from wherever it lies
 
-    assert in_sdist(built, name) - ADDED - of_git == tracked(folder) - of_git
+    page = built_page() if folder == ROOT else set()
+    assert in_sdist(built, name) - ADDED - of_git == (tracked(folder) | page) - of_git
