@@ -229,7 +229,7 @@ def show_medians(prepared: list[Prepared], timings: list[dict[str, Any]]) -> Non
         for name, other in (("do_bench", one.do_bench_us()), ("CUPTI", one.cupti_us())):
             ratio = max(median / other, other / median)
             bar = BAR if one.case in CASES else float("inf")
-            label = f"{one.case.name} beside {name}"
+            label = f"{one.case.name} beside {name} ({median - other:+.2f} us)"
             rows.append(Row(label, f"{median:.2f} us", f"{other:.2f} us", ratio, bar))
     show(rows)
 

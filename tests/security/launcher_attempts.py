@@ -13,7 +13,7 @@ layers = launcher_walls.before_cuda(os.getppid(), largest_file_bytes=2 << 30)
 results, worker = socket.socketpair()
 """
 _AFTER = """
-from worker.gpu.launcher.result_channel import SharedOutput
+from worker.gpu.launcher.output_memory import OutputMemory
 layers += launcher_walls.after_cuda(results.fileno())
 
 def open_for_writing(path):
@@ -51,7 +51,7 @@ def in_a_thread():
 thread = threading.Thread(target=in_a_thread)
 thread.start()
 thread.join()
-shared = SharedOutput.fill(8 << 20, lambda to: ctypes.memset(to, 7, 8 << 20))
+shared = OutputMemory().fill(8 << 20, lambda to: ctypes.memset(to, 7, 8 << 20))
 socket.send_fds(results, [b"output"], [shared.descriptor])
 sent = [shared.size_bytes, int(shared.content[-1])]
 print(json.dumps({"layers": layers, "got": got, "sent": sent}))

@@ -23,7 +23,7 @@ from worker.gpu.launcher.launcher_context import LauncherContext
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.launcher.loaded_kernel import LoadedKernel
 from worker.gpu.launcher.memory_checks import MemoryCheck, filled, holding
-from worker.gpu.launcher.result_channel import SharedOutput, is_shared
+from worker.gpu.launcher.output_memory import SharedOutput, is_shared
 from worker.gpu.launcher.timing import Work
 
 FirstContents = Sequence[FirstContent | None]
@@ -143,9 +143,9 @@ def read_output(
         return contents.elements(leaf, memory.read(address, size_bytes))
     with contextlib.suppress(OSError):  # where there is no memory to share it is sent
         if is_shared(size_bytes) and memory.is_staged(size_bytes):
-            return SharedOutput.write(memory.read(address, size_bytes))
+            return memory.outputs.write(memory.read(address, size_bytes))
         if is_shared(size_bytes):
-            return SharedOutput.fill(
+            return memory.outputs.fill(
                 size_bytes, lambda target: memory.read_to(target, address, size_bytes)
             )
     return memory.read(address, size_bytes).tobytes()

@@ -17,6 +17,7 @@ import numpy as np
 from cuda.bindings import driver as cu
 
 from worker.gpu.launcher.device import CudaError, GpuDevice, allocation_of, check
+from worker.gpu.launcher.output_memory import OutputMemory
 
 MARGIN_BYTES = 64 << 20
 """Unmapped addresses on both sides; they cost nothing, and a far miss hits no other buffer."""
@@ -126,6 +127,8 @@ class GuardedMemory:
         self._blocks: list[Block] = []
         self._pool: defaultdict[int, list[Mapping]] = defaultdict(list)
         self._staging = _staging()
+        self.outputs = OutputMemory()
+        """Of the host, to read outputs into."""
         self.relieve: Callable[[], None] = lambda: None
         """Gives up memory that is kept elsewhere, where there is none left for a run."""
 

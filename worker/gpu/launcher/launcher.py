@@ -18,7 +18,8 @@ from worker.pool import frame
 
 if TYPE_CHECKING:  # the worker reads this file, too, and has no use for what they import
     from worker.gpu.launcher.launcher_context import LauncherContext
-    from worker.gpu.launcher.result_channel import ResultChannel, SharedOutput
+    from worker.gpu.launcher.output_memory import SharedOutput
+    from worker.gpu.launcher.result_channel import ResultChannel
 
 BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
@@ -52,7 +53,7 @@ def _live(
     channel: ResultChannel, parent_pid: int, ordinal: int, kept_bytes: tuple[int, int]
 ) -> int:
     from worker.gpu.launcher import launcher_walls
-    from worker.gpu.launcher.result_channel import MOST_SHARED_BYTES
+    from worker.gpu.launcher.output_memory import MOST_SHARED_BYTES
 
     started = time.monotonic()
     layers = launcher_walls.before_cuda(parent_pid, largest_file_bytes=MOST_SHARED_BYTES)

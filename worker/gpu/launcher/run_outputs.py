@@ -12,7 +12,8 @@ import numpy as np
 from launch.buffers.allocation import Leaf
 from worker.gpu.launcher.contents import Contents, Flags, Outputs
 from worker.gpu.launcher.guarded_buffers import Buffers, Inspection
-from worker.gpu.launcher.result_channel import CHUNK_BYTES, SharedOutput
+from worker.gpu.launcher.output_memory import SharedOutput
+from worker.gpu.launcher.result_channel import CHUNK_BYTES
 
 Output = bytes | SharedOutput
 Send = Callable[[dict[str, Any], Output], None]

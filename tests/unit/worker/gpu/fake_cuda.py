@@ -16,7 +16,7 @@ import numpy as np
 
 PURE = {"contents", "fault", "kernel_parameters", "launcher", "launcher_order", "launcher_walls",
         "result_channel", "statistics", "timing_plan", "module_globals", "peak_flops",
-        "repeat_selection", "run_comparison_ptx", "timed_repeat"}  # fmt: skip
+        "output_memory", "repeat_selection", "run_comparison_ptx", "timed_repeat"}  # fmt: skip
 PAGE = 2 << 20
 MASK = (1 << 64) - 1
 

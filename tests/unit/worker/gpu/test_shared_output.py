@@ -9,22 +9,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from worker.gpu.launcher.result_channel import SharedOutput, is_shared
+from worker.gpu.launcher import output_memory
+from worker.gpu.launcher.output_memory import OutputMemory, is_shared
 from worker.pool.shared_bytes import SharedBytes
 
 COUNT = 100_000
 
 
 def written():
-    return SharedOutput.write(np.arange(COUNT, dtype=np.uint8))
+    return OutputMemory.write(np.arange(COUNT, dtype=np.uint8))
 
 
-def filled(size=COUNT):
+def filled(size=COUNT, memory=None):
     def fill(address):
         target = np.frombuffer((ctypes.c_uint8 * size).from_address(address), np.uint8)
         target[:] = np.arange(size, dtype=np.uint8)
 
-    return SharedOutput.fill(size, fill)
+    return (memory or OutputMemory()).fill(size, fill)
 
 
 @pytest.mark.parametrize("made", [written, filled])
@@ -61,17 +62,33 @@ def test_what_it_holds_outlives_it():
     assert content[:3].tolist() == [0, 1, 2]
 
 
-def test_pages_of_many_bytes_are_made_beforehand():
-    size = (9 << 20) + 5
+def test_the_memory_of_the_next_large_output_is_made_meanwhile_and_is_another():
+    size, memory = (9 << 20) + 5, OutputMemory()
 
-    assert filled(size).content[-1] == (size - 1) % 256
+    first = filled(size, memory)
+    spare = memory._spares[size].result(timeout=10)
+    second = filled(size, memory)
+
+    assert second.descriptor == spare.descriptor != first.descriptor
+    assert [one.content[-1] for one in (first, second)] == [(size - 1) % 256] * 2
+
+
+def test_spares_take_only_so_much_memory(monkeypatch):
+    monkeypatch.setattr(output_memory, "_MOST_SPARE_BYTES", 14 << 20)
+    memory = OutputMemory()
+    for size in (5 << 20, 6 << 20, 7 << 20):
+        filled(size, memory).close()
+
+    assert list(memory._spares) == [6 << 20, 7 << 20]
+    filled(5 << 20, memory).close()
+    assert list(memory._spares) == [7 << 20, 5 << 20]
 
 
 def test_a_write_that_fails_leaves_no_descriptor():
     before = set(Path("/proc/self/fd").iterdir())
 
     with pytest.raises(RuntimeError):
-        SharedOutput.fill(COUNT, lambda _: (_ for _ in ()).throw(RuntimeError))
+        OutputMemory().fill(COUNT, lambda _: (_ for _ in ()).throw(RuntimeError))
 
     assert set(Path("/proc/self/fd").iterdir()) == before
 
