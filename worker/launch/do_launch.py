@@ -174,7 +174,8 @@ class _LaunchRun:
         finally:
             self._references.close()
             self.cases.close()
-        await self._files.save_digests(self._context.launches)
+        is_first = self._claim.attempt <= 1
+        await self._files.save_digests(self._context.launches, is_first=is_first)
         launch = self._on_device(
             amended(new_launch(self._job, "completed"), stdout=self._files.stdout)
         )

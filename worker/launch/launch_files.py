@@ -94,6 +94,8 @@ class LaunchFiles:
         self, case: int, outputs: Mapping[str, Output], files: Mapping[str, bytes]
     ) -> dict[str, Output]:
         """Store the files of a case's outputs; return the outputs with their URLs."""
+        if not files:
+            return dict(outputs)
         digests = await self._blobs.put_many(list(files.values()))
         stored = dict(outputs)
         for name, digest in zip(files, digests, strict=True):
@@ -108,6 +110,10 @@ class LaunchFiles:
         """Store the trace of a case."""
         self._digests[f"{case}/"] = await self._blobs.put(trace)
 
-    async def save_digests(self, launches: Launches) -> None:
-        """Save under which digest each of the files is stored."""
-        await launches.keep_outputs(self._launch_id, self._digests)
+    async def save_digests(self, launches: Launches, *, is_first: bool) -> None:
+        """Save under which digest each of the files is stored.
+
+        Nothing is to be saved where there are none, and no earlier attempt can have saved others.
+        """
+        if self._digests or not is_first:
+            await launches.keep_outputs(self._launch_id, self._digests)

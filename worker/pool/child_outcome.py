@@ -87,6 +87,8 @@ class Caps:
 
 
 KEPT_TASKS = frozenset({"cut", "compare"})
+UNPARSED_TASKS = frozenset({"compare"})
+"""Those whose bodies are numbers, of which nothing stays."""
 
 MOST_JOBS = 200
 MOST_BYTES = 16 << 20

@@ -55,7 +55,8 @@ class ChildPipes:
         stderr, stderr_end = os.pipe2(os.O_CLOEXEC)
         self.ends_of_child = [job_end, result_end, stdout_end, stderr_end]
         with contextlib.suppress(PermissionError):  # this user's share of pipe memory is used up
-            fcntl.fcntl(self._result, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+            for pipe in (self._result, self._job):
+                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         self.stdout = CapturedOutput(stdout, kept_output_bytes)
         self.stderr = CapturedOutput(stderr, kept_output_bytes)
         for descriptor in (self._job, self._result, stdout, stderr):

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from worker.pool import frame
-from worker.pool.child_outcome import Caps, ChildOutcome, ChildUse, Ending, Stage, Usage
+from worker.pool.child_outcome import (
+    UNPARSED_TASKS,
+    Caps,
+    ChildOutcome,
+    ChildUse,
+    Ending,
+    Stage,
+    Usage,
+)
 from worker.pool.child_pipes import CapturedOutput, ChildPipes
 from worker.pool.child_protocol import ChildProtocol
 
@@ -98,7 +106,8 @@ class ChildProcess:
         header = job.header | ({"keep": True} if keep else {})
         encoded = frame.encode(nonce, header, job.body)
         self._keep = keep
-        self.use.begin(len(encoded), self._loop.time())
+        parsed = len(encoded) - (len(job.body) if job.header.get("task") in UNPARSED_TASKS else 0)
+        self.use.begin(parsed, self._loop.time())
         self._protocol.begin(nonce, job.stages)
         self._on_stage = job.on_stage
         self._more_s = job.more_s

@@ -83,6 +83,8 @@ class GpuStation:
         self._target, self._model = facts["target"], facts["model"]
         self._gpu = gpu
         self._context = context
+        self._launches, self._events = Launches(context.redis), Events(context.redis)
+        self._registry = workers.Workers(context.redis)
         self._amendments = Amendments(context.redis)
         self._working: set[int] = set()
         self._idle = asyncio.Event()
@@ -115,7 +117,7 @@ class GpuStation:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await leave(workers.Workers(self._context.redis), self._name)
+            await leave(self._registry, self._name)
         if not work.cancelled() and (error := work.exception()):
             raise error
 
@@ -154,7 +156,7 @@ class GpuStation:
             tools=list(state.tools),
             ceilings=state.ceilings.to_json() if state.ceilings is not None else None,
         )
-        await workers.Workers(self._context.redis).beat(worker)
+        await self._registry.beat(worker)
 
     async def _do(self, claim: Claim, attempts: JobConsumer) -> None:
         """Do a launch; one that needs a drained GPU waits here until its slot gives it back."""
@@ -186,17 +188,14 @@ class GpuStation:
         state, context = self._state, self._context
         if state.drained is not None:
             raise DeviceDrained(state.drained)
-        launches, events = Launches(context.redis), Events(context.redis)
-        compiling, children = context.compiling, context.children
-        registry = workers.Workers(context.redis)
         launch_context = LaunchContext(
             attempts,
-            launches,
-            events,
-            compiling.blobs,
-            compiling,
-            children,
-            registry,
+            self._launches,
+            self._events,
+            context.compiling.blobs,
+            context.compiling,
+            context.children,
+            self._registry,
             context.expected,
             gpu,
             known_sources=context.sources,
