@@ -134,7 +134,8 @@ def _take_report(result: RunResult, reported: dict[str, Any], request: LaunchReq
         result.findings.append(finding)
     _take_determinism(result, reported)
     if timing := reported.get("timing"):
-        result.timing = _timing_of(timing | reported, request)
+        counts = {name: reported.get(name) for name in ("checked_repeats", "differing_repeats")}
+        result.timing = _timing_of(timing | counts, request)
 
 
 def _take_determinism(result: RunResult, reported: dict[str, Any]) -> None:

@@ -86,6 +86,25 @@ def test_outputs_of_two_runs_that_differ_are_named() -> None:
     assert [(one.kind, one.argument) for one in ran.findings] == [("nondeterministic", "b")]
 
 
+def test_a_timing_has_the_counts_of_what_became_of_its_runs() -> None:
+    times = dict.fromkeys(("median_us", "mean_us", "min_us", "p20_us", "p80_us", "std_us"), 4.0)
+    said = {
+        "timing": times | {"repeats": 50, "noisy": False},
+        "checked_repeats": 50,
+        "differing_repeats": 3,
+        "repeats": [{"repeat": 7, "seeds": {"x": 1}, "differing_bytes": 4}],
+    }
+
+    ran = result_of(LaunchOutcome(LaunchEnding.OK, result=said), request())
+
+    assert ran.timing is not None
+    assert (ran.timing.repeats, ran.timing.checked_repeats, ran.timing.differing_repeats) == (
+        50, 50, 3,
+    )  # fmt: skip
+    assert [one.repeat.repeat for one in ran.repeats] == [7]
+    assert ran.deterministic is False
+
+
 def test_of_one_run_nothing_is_said_about_determinism() -> None:
     ran = result_of(LaunchOutcome(LaunchEnding.OK, result={"digest": {"a": "1"}}), request())
 
