@@ -1,8 +1,9 @@
 """Hides where this installation lies from code that may read no file of it anyway.
 
-A zygote gives all code the file names of a fixed, invented tree; a child that runs user code, or
-reads it, then forgets the real paths of modules and of the interpreter too. What Triton's own
-objects hold, such as the path of ptxas, stays theirs. Standard library only.
+A zygote gives all code and modules the paths of a fixed, invented tree, but for what says where
+Triton lies, which children that run its tools need. A child that runs user code, or reads it,
+forgets that too, and the paths of the interpreter. What Triton's own objects hold, such as the path
+of ptxas, stays theirs. Standard library only.
 """
 
 import _imp
@@ -10,7 +11,7 @@ import gc
 import linecache
 import site
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from types import FunctionType, ModuleType
 from typing import Any
@@ -63,23 +64,36 @@ class HiddenPaths:
                     linecache.cache[shown] = (*entry[:3], shown)
 
     def prepare(self) -> None:
-        """Find what a child will have to forget: the paths that modules hold."""
+        """Hide the paths that modules hold, and find those that only children will hide: Triton's.
+
+        Nothing but Triton is imported afterwards. To hide a path copies a page in a child.
+        """
         modules = [thing for thing in gc.get_objects() if isinstance(thing, ModuleType)]
-        for module in modules:
-            if module is not sys:
-                self._changes += self._of_names(vars(module))
-                for part in (vars(module).get(name) for name in _PARTS):
-                    self._changes += self._of_part(part)
+        changes = [change for module in modules for change in self._of_module(module)]
+        self._changes = [change for change in changes if self._is_of_triton(change)]
+        _make([change for change in changes if not self._is_of_triton(change)])
+        sys.path_importer_cache.clear()
 
     def drop(self) -> None:
         """Forget the real paths, in this process, for good."""
-        for owner, name, shown in self._changes:
-            owner[name] = shown
+        _make(self._changes)
         for name, value in _OF_SYS.items():
             if hasattr(sys, name):
                 setattr(sys, name, value)
         sys.path_importer_cache.clear()
-        self._shown, self._changes = [], []
+        self._shown = []
+
+    def _of_module(self, module: ModuleType) -> Iterator[_Change]:
+        if module is sys:
+            return
+        yield from self._of_names(vars(module))
+        for part in (vars(module).get(name) for name in _PARTS):
+            yield from self._of_part(part)
+
+    def _is_of_triton(self, change: _Change) -> bool:
+        """Whether what is hidden is a place in Triton's folder."""
+        owner, name, _ = change
+        return any(shown == TRITON and root in str(owner[name]) for root, shown in self._shown)
 
     def _of_names(self, names: dict[str, Any]) -> Iterator[_Change]:
         for name, value in list(names.items()):
@@ -115,6 +129,11 @@ class HiddenPaths:
             if root in found:
                 found = found.replace(root, shown)
         return None if found == path else found
+
+
+def _make(changes: Iterable[_Change]) -> None:
+    for owner, name, shown in changes:
+        owner[name] = shown
 
 
 def _shown_roots() -> list[tuple[str, str]]:
