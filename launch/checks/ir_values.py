@@ -36,7 +36,8 @@ _ADDS = frozenset({"arith.addf", "arith.subf", "math.fma"})
 _SCALES = frozenset({"arith.mulf", "arith.divf", "arith.negf"})
 _ROUNDS = frozenset({"arith.truncf", "tt.fp_to_fp"})
 _REDUCTIONS = frozenset({"tt.reduce", "tt.scan"})
-_LOOPS = frozenset({"scf.for", "scf.while"})
+_LONGEST_SUM = 8
+"""Additions to what was added before: more are a loop that was unrolled."""
 
 
 def type_of(words: str) -> str | None:
@@ -76,6 +77,8 @@ class FunctionScan:
     reduced: list[Reduced] = field(default_factory=list)
     calls: list[tuple[str, str]] = field(default_factory=list)
     """Callee and line."""
+    carried_into: list[tuple[str, str, str]] = field(default_factory=list)
+    """Callee, type and line of calls that get what comes from the iteration before."""
     adds_low: bool = False
     """Whether it adds or multiplies floats of a low precision."""
     least_loaded: int = _NO_FLOAT_BITS
@@ -88,6 +91,8 @@ class FunctionScan:
     """Values that come from the iteration before, in a low precision, or were scaled or widened."""
     _summed: set[str] = field(default_factory=set)
     """Sums of such that are better for the moment."""
+    _additions: dict[str, int] = field(default_factory=dict)
+    """How many additions in a row made a value, all in a low precision."""
 
     def read(self, line: str) -> None:
         """Take the next line, without the blanks around it."""
@@ -154,7 +159,7 @@ class FunctionScan:
         elif name in _ROUNDS:
             self._round(right, operands, result, line)
         elif name == "tt.call":
-            self._call(right, line)
+            self._call(right, operands, line)
         elif name == "tt.atomic_rmw":
             self._atomic(right, line)
         self._follow(name, right, operands, result)
@@ -162,6 +167,7 @@ class FunctionScan:
     def _forget(self, name: str) -> None:
         """Take a name for that of another value from here on."""
         self._rounded.pop(name, None)
+        self._additions.pop(name, None)
         for names in (self._loaded, self._carried, self._summed):
             names.discard(name)
 
@@ -184,6 +190,8 @@ class FunctionScan:
         self.adds_low |= is_low
         if is_low and self._regions and isinstance(self._regions[-1], Reduced):
             self._regions[-1].adds = True
+        if is_low and name in _ADDS and result is not None:
+            self._add_again(str(dtype), operands, result, line)
         carried = any(operand in self._carried for operand in operands)
         if not carried or result is None:
             return
@@ -193,6 +201,13 @@ class FunctionScan:
             self.sightings.append(("accumulator", str(dtype), line))
         else:
             self._summed.add(result)
+
+    def _add_again(self, dtype: str, operands: list[str], result: str, line: str) -> None:
+        """Note an addition, and that a sum has become so long that it is a loop's."""
+        count = 1 + max((self._additions.get(operand, 0) for operand in operands), default=0)
+        self._additions[result] = count
+        if count == _LONGEST_SUM:
+            self.sightings.append(("accumulator", dtype, line))
 
     def _round(self, words: str, operands: list[str], result: str | None, line: str) -> None:
         before, _, after = _typed(words).partition(" to " if " to " in _typed(words) else " -> ")
@@ -206,10 +221,13 @@ class FunctionScan:
         self.casts.append(cast)
         self._rounded[result] = cast
 
-    def _call(self, words: str, line: str) -> None:
+    def _call(self, words: str, operands: list[str], line: str) -> None:
         if match := _CALLEE.search(words):
             callee = match[1].strip('"')
             self.calls.append((callee, line))
+            dtype = type_of(_typed(words).rpartition("->")[2])
+            if dtype in LOW and any(operand in self._carried for operand in operands):
+                self.carried_into.append((callee, str(dtype), line))
             if self._regions and isinstance(self._regions[-1], Reduced):
                 self._regions[-1].callees.append(callee)
 
@@ -235,7 +253,7 @@ class FunctionScan:
             cast = self._rounded.get(operand)
             if cast is None or passes or operand == result:
                 continue
-            if not name.startswith((*_STORES, "scf.yield", "tt.return")):
+            if not name.startswith((*_STORES, "scf.yield")):
                 cast.used = True
 
     def _pass_on(self, operand: str, result: str) -> None:

@@ -44,8 +44,8 @@ _WHAT = {
         "Let it add up in fp32: out_dtype=tl.float32, and an accumulator of that type.",
     ),
     CauseKind.ACCUMULATOR: (
-        "a loop adds up in {0}",
-        "Keep what the loop adds up in tl.float32, and convert it once, at the end.",
+        "values are added up in {0}",
+        "Keep what is added up in tl.float32, and convert it once, at the end.",
     ),
     CauseKind.REDUCTION: (
         "values are reduced in {0}",

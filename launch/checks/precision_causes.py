@@ -114,6 +114,9 @@ def _of(
     for cast in scan.casts:
         if cast.used and (cast.loaded or least_loaded > BITS[cast.dtype]):
             yield _Sighting(CauseKind.ROUNDED, cast.dtype, cast.line)
+    for callee, dtype, line in scan.carried_into:
+        if callee in functions and functions[callee].adds_low:
+            yield _Sighting(CauseKind.ACCUMULATOR, dtype, line)
     for reduced in scan.reduced:
         if reduced.adds or _adds(reduced, functions):
             yield _Sighting(CauseKind.REDUCTION, reduced.dtype, reduced.line)

@@ -40,6 +40,31 @@ def total_in_own_type(x_ptr, out_ptr, COUNT, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def add(total, x):
+    return total + x
+
+
+@triton.jit
+def total_by_a_helper(x_ptr, out_ptr, COUNT, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), x_ptr.dtype.element_ty)
+    for start in range(0, COUNT, BLOCK):
+        total = add(total, tl.load(x_ptr + row * COUNT + start + lanes))
+    tl.store(out_ptr + row, tl.sum(total.to(tl.float32)))
+
+
+@triton.jit
+def total_unrolled(x_ptr, out_ptr, COUNT, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), x_ptr.dtype.element_ty)
+    for step in tl.static_range(0, 64):
+        total += tl.load(x_ptr + row * COUNT + step * BLOCK + lanes)
+    tl.store(out_ptr + row, tl.sum(total.to(tl.float32)))
+
+
+@triton.jit
 def total_in_fp32(x_ptr, out_ptr, COUNT, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     lanes = tl.arange(0, BLOCK)

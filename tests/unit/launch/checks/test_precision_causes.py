@@ -118,6 +118,42 @@ def test_a_loop_that_does_not_add_to_what_it_carries_is_none(line: str) -> None:
     assert found(*loop("tensor<8xf16>", line)) == []
 
 
+def test_a_helper_adds_up_for_the_loop_that_calls_it() -> None:
+    call = (
+        "%s = tt.call @add(%acc, %v) : (tensor<8xf16>, tensor<8xf16>) -> tensor<8xf16> loc(#loc7)"
+    )
+    helper = (
+        "  tt.func private @add(%a: tensor<8xf16>, %b: tensor<8xf16>) -> tensor<8xf16> {{\n"
+        "    %n = arith.{} %a, %b : tensor<8xf16> loc(#loc9)\n  }} loc(#loc9)\n"
+    )
+    lines = loop("tensor<8xf16>", call)
+
+    assert found(*lines, after=helper.format("addf")) == [("accumulator", "f16", 7)]
+    assert found(*lines, after=helper.format("maximumf")) == []
+
+
+@pytest.mark.parametrize(("additions", "causes"), [(4, 0), (20, 1)])
+def test_a_loop_that_was_unrolled_adds_up_too(additions: int, causes: int) -> None:
+    lines = [
+        f"%s{n + 1} = arith.addf %s{n}, %v : tensor<8xf16> loc(#loc7)" for n in range(additions)
+    ]
+
+    assert found(*lines) == [("accumulator", "f16", 7)] * causes
+
+
+def test_a_polynomial_is_no_sum() -> None:
+    lines = [
+        line.format(n, n + 1)
+        for n in range(20)
+        for line in (
+            "%p{0} = arith.mulf %s{0}, %v : tensor<8xf16>",
+            "%s{1} = arith.addf %p{0}, %v : tensor<8xf16>",
+        )
+    ]
+
+    assert found(*lines) == []
+
+
 def test_an_accumulator_in_fp32_is_none() -> None:
     lines = loop("tensor<8xf32>", "%s = arith.addf %acc, %v : tensor<8xf32> loc(#loc7)")
 
@@ -173,6 +209,10 @@ def test_what_was_read_in_fp32_and_is_computed_with_in_fp16_is_one() -> None:
     lines = load("x", "f32"), ROUND, "%z = arith.mulf %y, %y : tensor<8xf16>"
 
     assert found(*lines) == [("rounded", "f16", 7)]
+
+
+def test_what_a_helper_rounds_and_returns_is_one() -> None:
+    assert found(load("x", "f32"), ROUND, "tt.return %y : tensor<8xf16>") == [("rounded", "f16", 7)]
 
 
 def test_what_is_only_stored_is_none() -> None:

@@ -141,7 +141,7 @@ def test_of_several_causes_the_gravest_that_fits_is_named_and_the_others_told() 
     finding = found(off(2.0**-12), RANDOM, IN_FP16, IN_TF32)
 
     assert finding.message.count("in line 7") == 1
-    assert "a loop adds up in fp16; also, tl.dot multiplies fp32 as TF32" in finding.message
+    assert "values are added up in fp16; also, tl.dot multiplies fp32 as TF32" in finding.message
 
 
 def test_a_cause_without_a_place_has_no_line() -> None:
