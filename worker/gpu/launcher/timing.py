@@ -7,6 +7,7 @@ outside of the measured interval. Imported in launchers only.
 """
 
 import ctypes
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -73,6 +74,8 @@ _MOST_QUEUED = 256
 """Operations behind a closed gate: far fewer than a stream takes before launching blocks."""
 _MOST_IN_A_BATCH = 16
 """To queue so many takes less time than they run, so that the next batch is there in time."""
+_LOOK_S = 0.01
+"""Between looks at the clocks, each of which takes a tenth of a millisecond."""
 _MOST_BATCHES = 2
 """Queued at a time: one that runs, and the next."""
 
@@ -109,6 +112,8 @@ class _Seen:
 
     throttled: set[str] = field(default_factory=set)
     clock_mhz: int | None = None
+    look_s: float = 0.0
+    """When to ask them again."""
 
 
 class Stopwatch:
@@ -191,8 +196,10 @@ class Stopwatch:
 
     def _finish(self, batch: _Batch, work: Work, plan: Plan, seen: _Seen) -> None:
         """Wait for a batch, and note its times."""
-        seen.throttled |= self._clocks.reasons()
-        seen.clock_mhz = self._clocks.mhz()
+        if batch.is_timed and (now := time.monotonic()) >= seen.look_s:
+            seen.look_s = now + _LOOK_S
+            seen.throttled |= self._clocks.reasons()
+            seen.clock_mhz = self._clocks.mhz()
         (first, _), (_, last) = batch.events[0], batch.events[-1]
         check(cu.cuEventSynchronize(last), "waiting for the timed runs")
         if not batch.is_timed:
