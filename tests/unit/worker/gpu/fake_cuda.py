@@ -118,6 +118,12 @@ class FakeDriver(ModuleType):
         self.readable[start] = self.writable[start] = size
         return *OK, start
 
+    def cuMemFree(self, start):
+        self.writable.pop(start)
+        self.readable.pop(start)
+        del self._reserved[start]
+        return OK
+
     def cuMemHostAlloc(self, size, _flags):
         self._host.append(ctypes.create_string_buffer(size))
         return *OK, ctypes.addressof(self._host[-1])
@@ -223,7 +229,7 @@ class FakeDriver(ModuleType):
         return OK
 
     cuModuleUnload = cuFuncSetAttribute = cuFuncSetCacheConfig = _nothing
-    cuStreamWaitValue32 = _nothing
+    cuStreamWaitValue32 = cuEventDestroy = _nothing
 
 
 def pointer(pointers, index, kind=ctypes.c_uint64):
