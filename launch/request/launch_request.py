@@ -40,6 +40,11 @@ EXAMPLE: dict[str, Any] = {
     "reference": {"source": "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr\n"},
 }
 
+TIMED_EXAMPLE: dict[str, Any] = EXAMPLE | {
+    "device": {"target": "cuda:90"},
+    "timing": {"fresh_inputs": "values", "min_repeats": 50, "bytes": 3 * 4 * 98432},
+}
+
 CPU_EXAMPLE: dict[str, Any] = EXAMPLE | {
     "compilation": {name: COMPILATION_EXAMPLE[name] for name in ("source", "constexprs")},
     "device": "interpreter",
@@ -136,7 +141,7 @@ class LaunchRequest(RequestPart):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [EXAMPLE, CPU_EXAMPLE],
+            "examples": [EXAMPLE, TIMED_EXAMPLE, CPU_EXAMPLE],
             "required": ["grid"],
             "oneOf": _ONE_KERNEL,
         }

@@ -23,6 +23,7 @@ from store.blobs import Blobs
 from worker.bytes_in_flight import BytesInFlight
 from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
+from worker.gpu.evidence.repeat_selection import PLACES
 from worker.launch.case_order import CaseOrder
 from worker.launch.comparison import Actual, Compared, NotCompared, compare, not_checked
 from worker.launch.cpu_device import CpuDevice
@@ -197,6 +198,8 @@ class Cases:
         In the order of the cases, as they run in it, too. Raises DeadlinePassed.
         """
         size_bytes = run.needed_bytes
+        if self._request.timing is not None and self._request.timing.fresh_inputs == "values":
+            size_bytes += PLACES * run.output_bytes
         if size_bytes > MUCH_BYTES:
             await self._runs.prepare(self._job.compile_job, run)
         await self._order.memory.reach(case.index)
