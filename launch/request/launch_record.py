@@ -141,6 +141,11 @@ class Timing(Record):
     compared_repeats: list[ComparedRepeat] = Field(
         default_factory=list, description="those that were compared with the reference"
     )
+    overhead_us: float | None = Field(
+        default=None,
+        description="the least that the same stopwatch tells of a kernel that does nothing on this "
+        "GPU; it is in every time here, and a kernel's own time is about that much shorter",
+    )
     floor_us: float | None = Field(
         default=None,
         description="what no run can be faster than, by the device's ceilings, what it wrote, and "

@@ -28,6 +28,7 @@ def see_under_ceilings(
     seen = seen_under(ceilings, work, result.timing.median_us, result.timing.min_us)
     result.timing = amended(
         result.timing,
+        overhead_us=round(ceilings.launch_us, 3),
         floor_us=seen.floor_us,
         plausible=seen.finding is None,
         bytes_share=seen.bytes_share,
