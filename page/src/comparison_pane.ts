@@ -5,11 +5,11 @@ import { EditorView } from "@codemirror/view";
 import { MergeView, unifiedMergeView } from "@codemirror/merge";
 import { commonExtensions, readOnly } from "./code_view";
 import type { Compiled } from "./compiled";
+import { numbersOf } from "./compiled_numbers";
 import { element, field, menu } from "./dom";
 import { languageOf } from "./languages";
 import { normalised } from "./normalised";
 import type { Content, Shown } from "./panes";
-import { numbersOf } from "./resources_pane";
 import { wordsOf } from "./text_pane";
 
 const STAGES = ["source", "ttir", "ttgir", "llir", "ptx", "sass", "amdgcn", "numpy"];
@@ -99,7 +99,7 @@ function rows(kept: Compiled, compiled: Compiled): HTMLElement[] {
     const parts = { target: request.target, triton: request.triton ?? "", ...request.constexprs, ...request.options };
     return new Map(Object.entries(parts));
   };
-  const pairs = [[asked(kept), asked(compiled)], [numbersOf(kept), numbersOf(compiled)]] as const;
+  const pairs = [[asked(kept), asked(compiled)], [numbersOf(kept.compilation), numbersOf(compiled.compilation)]] as const;
   const body = pairs.flatMap(([a, b]) =>
     [...new Set([...a.keys(), ...b.keys()])]
       .map((name) => [name, a.get(name) ?? "", b.get(name) ?? ""] as const)

@@ -1,10 +1,13 @@
 // What the menu of examples holds.
 
-import type { RequestText } from "./page_state";
+import type { LaunchText, RequestText } from "./page_state";
+import { PUZZLE_EXAMPLES } from "./puzzles";
 
 export interface Example {
   title: string;
   request: RequestText;
+  /** What tries it, where there is a right answer. */
+  launch?: LaunchText;
 }
 
 const HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n";
@@ -105,4 +108,5 @@ export const EXAMPLES: readonly Example[] = [
     { q_ptr: "*fp16:16", k_ptr: "*fp16:16", v_ptr: "*fp16:16", output_ptr: "*fp16:16", n_context: "i32", scale: "fp32" },
     { HEAD: "64", BLOCK_M: "64", BLOCK_N: "64" },
   ),
+  ...PUZZLE_EXAMPLES,
 ];

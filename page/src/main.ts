@@ -4,7 +4,7 @@ import { apiKey, ask, keepApiKey, post } from "./api";
 import { compile, type Compiled } from "./compiled";
 import { listed, showInEditor } from "./diagnostics";
 import { button, element, menu, settled } from "./dom";
-import { EXAMPLES } from "./examples";
+import { EXAMPLES, type Example } from "./examples";
 import { launchOf } from "./launch";
 import { Selection } from "./line_links";
 import { initialState, keepDraft, openState, type LaunchText, type PageState, type RequestText } from "./page_state";
@@ -86,8 +86,8 @@ class Page {
     this.editor.speak(state.request.language);
     this.editor.write(state.request.source);
     this.form.open(state.request);
-    this.panes.reset(state.panes);
     await this.inspectNow();
+    this.panes.reset(state.panes); // now that the form of a launch knows the kernel
     if (!compiles) return;
     if (state.kept) {
       this.kept = await this.compiledOf(state.kept).catch(() => null);
@@ -100,7 +100,7 @@ class Page {
     examples.addEventListener("change", () => {
       const chosen = EXAMPLES.find(({ title }) => title === examples.value);
       examples.value = "";
-      if (chosen) this.openExample(structuredClone(chosen.request));
+      if (chosen) this.openExample(structuredClone(chosen));
     });
     const add = menu([["", "Add a pane"], ...KINDS], "", { "aria-label": "Add a pane" });
     add.addEventListener("change", () => {
@@ -130,8 +130,9 @@ class Page {
     );
   }
 
-  private openExample(request: RequestText): void {
-    void this.open({ ...this.state, request, launch: null, kept: this.state.kept });
+  private openExample({ request, launch }: Example): void {
+    const panes = launch && !this.panes.kinds.includes("run") ? ["run", ...this.panes.kinds] : this.panes.kinds;
+    void this.open({ ...this.state, request, launch: launch ?? null, panes });
   }
 
   private sourceChanged(text: string): void {

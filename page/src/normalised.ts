@@ -1,7 +1,7 @@
 // Texts of two compilations made comparable: without what differs though nothing does.
 
 const LOCATION = / ?loc\((?:#loc\d*|"[^"]*"(?::\d+:\d+|\(#loc\d*\))?|unknown)\)/g;
-const DEFINITION = /^\s*(%[\w$.-]+)(?::\d+)? = (?:tail call|call|[\w.]+)?\s*("?[\w.]+)?/;
+const DEFINITION = /^\s*(%[\w$.-]+)(?::\d+)? = (?:tail |musttail |notail )?"?([\w.]+)/;
 const VALUE = /%[\w$.-]+/g;
 
 /** Return the text of a stage without places, and with values named after what makes them. */
@@ -47,7 +47,7 @@ function renamed(all: readonly string[]): string {
         if (/^\s*(?:tt\.func|define)\b/.test(line)) made.names.clear();
         const definition = DEFINITION.exec(line);
         if (definition) {
-          const operation = (definition[2] ?? /= ([\w.]+)/.exec(line)?.[1] ?? "value").replace(/^"?(?:.*\.)?/, "");
+          const operation = definition[2]!.slice(definition[2]!.lastIndexOf(".") + 1);
           const count = (counts.get(operation) ?? 0) + 1;
           counts.set(operation, count);
           made.names.set(definition[1]!, `%${operation}${count > 1 ? `.${count}` : ""}`);

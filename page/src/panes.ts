@@ -4,6 +4,7 @@ import { button, element, menu } from "./dom";
 import type { Compiled } from "./compiled";
 import type { Selection } from "./line_links";
 import { comparison } from "./comparison_pane";
+import { matrix } from "./matrix_pane";
 import { passes } from "./passes_pane";
 import { resources } from "./resources_pane";
 import { run, type RunContext } from "./run_pane";
@@ -21,6 +22,7 @@ export const KINDS: readonly (readonly [string, string])[] = [
   ["passes", "Passes"],
   ["resources", "Resources"],
   ["comparison", "Comparison"],
+  ["matrix", "Matrix"],
   ["run", "Run"],
 ];
 const TITLES = new Map(KINDS);
@@ -102,6 +104,8 @@ export class Panes {
         return resources();
       case "comparison":
         return comparison();
+      case "matrix":
+        return matrix(this.context);
       case "run":
         return run(this.context);
       default:

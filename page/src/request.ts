@@ -95,7 +95,33 @@ export function asCurl(body: RequestBody, base: string): string {
   return `curl -s '${base}v1/compilations?wait=30' -H 'Content-Type: application/json' \\\n  -d '${json}'\n`;
 }
 
-/** The body as a program that uses tritonc. */
+/** The body as a command of tritonc's, with the source in a file. */
+export function asCommand(body: RequestBody, base: string): string {
+  const { source, ir, signature, constexprs, options, target, kernel, triton } = body as {
+    source?: string; ir?: { language: string; text: string }; signature?: Record<string, string>;
+    constexprs?: Record<string, unknown>; options?: Record<string, unknown>; target: string; kernel?: string; triton?: string;
+  };
+  const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+  const pairs = (flag: string, values: Record<string, unknown> = {}): string[] => {
+    const words = Object.entries(values).map(([name, value]) => quoted(`${name}=${typeof value === "string" ? value : JSON.stringify(value)}`));
+    return words.length ? [[flag, ...words].join(" ")] : [];
+  };
+  const file = ir ? `kernel.${ir.language}` : "kernel.py";
+  const words = [
+    `TRITOND_URL=${base.replace(/\/$/, "")} tritonc compile ${file} --target ${quoted(target)}`,
+    ...(kernel ? [`--kernel ${quoted(kernel)}`] : []),
+    ...pairs("--signature", signature),
+    ...pairs("--constexpr", constexprs),
+    ...pairs("--option", options),
+    ...(triton ? [`--triton ${quoted(triton)}`] : []),
+  ];
+  const text = ir?.text ?? source ?? "";
+  let end = "KERNEL";
+  while (text.includes(end)) end += "_";
+  return `cat > ${file} <<'${end}'\n${text}${text.endsWith("\n") ? "" : "\n"}${end}\n${words.join(" \\\n  ")}\n`;
+}
+
+/** The body as a program in Python. */
 export function asPython(body: RequestBody, base: string): string {
   const json = JSON.stringify(JSON.stringify(body));
   return (

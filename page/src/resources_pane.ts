@@ -1,13 +1,9 @@
 // A pane with what a kernel takes of a GPU, how long its stages took, and what it printed.
 
 import type { Compiled } from "./compiled";
+import { numbersOf } from "./compiled_numbers";
 import { element } from "./dom";
 import type { Content, Shown } from "./panes";
-
-interface Occupancy {
-  ratio: number;
-  limited_by: string;
-}
 
 export function resources(): Content {
   const body = element("div", { className: "body scrolls", tabIndex: 0, role: "group", "aria-label": "Resources" });
@@ -20,21 +16,9 @@ export function resources(): Content {
   };
 }
 
-/** Return the numbers of a compilation as texts, by name. */
-export function numbersOf({ compilation }: Compiled): Map<string, string> {
-  const { occupancy, ...rest } = compilation.resources ?? {};
-  const numbers = new Map<string, string>();
-  for (const [name, value] of Object.entries(rest)) {
-    if (value !== null && value !== undefined) numbers.set(name.replaceAll("_", " "), String(value));
-  }
-  const held = occupancy as Occupancy | null | undefined;
-  if (held) numbers.set("occupancy", `${Math.round(held.ratio * 100)} % (${held.limited_by})`);
-  return numbers;
-}
-
 function shownOf(compiled: Compiled): HTMLElement[] {
   const { compilation } = compiled;
-  const shown = [list(numbersOf(compiled))];
+  const shown = [list(numbersOf(compilation))];
   const times = Object.entries(compilation.timings_ms ?? {}).map(([name, ms]) => [name, `${ms.toFixed(1)} ms`] as const);
   if (times.length) shown.push(element("h2", {}, "Compiled in"), list(new Map(times)));
   const { triton, ptxas } = compilation.toolchain;

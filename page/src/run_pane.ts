@@ -51,9 +51,12 @@ interface Launch {
   device: { model: string | null; interpreter: boolean } | null;
 }
 
+/** How a verdict is shown; all others are bad. */
+const TONES: Record<string, string> = { passed: "good", not_checked: "faint" };
+
 export function run(context: RunContext): Content {
   const form = element("div", { className: "launch" });
-  const said = element("div", { className: "verdict" });
+  const said = element("div", {});
   const status = element("p", { role: "status", className: "faint" });
   const device = menu([["interpreter", "CPU"], ["auto", "GPU, where there is one"]], "interpreter", { "aria-label": "Device" });
   const start = button("Run", () => void go(), { className: "primary" });
@@ -82,7 +85,7 @@ export function run(context: RunContext): Content {
         launch = (await (await ask(`${launch.url}?wait=30`)).json()) as Launch;
       }
       status.textContent = launch.verdict ? `${launch.verdict.replaceAll("_", " ")}` : launch.state;
-      status.className = ["passed", "not_checked"].includes(launch.verdict ?? "") ? "good" : "bad";
+      status.className = TONES[launch.verdict ?? ""] ?? "bad";
       said.replaceChildren(...outcome(launch, context));
     } catch (error) {
       status.textContent = wordsOf(error);
@@ -98,10 +101,10 @@ export function run(context: RunContext): Content {
       "div",
       { className: "body scrolls" },
       element("div", { className: "controls" }, field("Grid", grid), device, start),
-      form,
-      referenceBox,
       status,
       said,
+      form,
+      referenceBox,
     ),
     show() {},
     end() {

@@ -3,12 +3,13 @@
 import { address } from "./api";
 import { button, element, field, menu } from "./dom";
 import { share, type PageState } from "./page_state";
-import { asCurl, asPython, type RequestBody } from "./request";
+import { asCommand, asCurl, asPython, type RequestBody } from "./request";
 import { wordsOf } from "./text_pane";
 
 const FORMS: Record<string, (body: RequestBody, base: string) => string> = {
   curl: asCurl,
   Python: asPython,
+  tritonc: asCommand,
   JSON: (body) => JSON.stringify(body, null, 2),
 };
 

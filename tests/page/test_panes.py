@@ -122,3 +122,22 @@ def test_panes_are_changed_and_closed(page: Page) -> None:
 
     expect(pane(page, "LLVM IR")).to_have_count(0)
     expect(pane(page, "TTIR")).to_have_count(1)
+
+
+def test_a_matrix_compiles_for_many_targets(page: Page) -> None:
+    shown = add_pane(page, "Matrix")
+    shown.get_by_role("button", name="Compile all").click()
+
+    expect(shown.get_by_role("status")).to_have_text("4 of 4 succeeded.")
+    expect(shown.get_by_role("row")).to_have_count(5)
+    expect(shown.get_by_role("row", name="hip:gfx942")).to_contain_text("%")
+
+
+def test_a_matrix_of_a_constexpr_says_which_value_is_wrong(page: Page) -> None:
+    shown = add_pane(page, "Matrix")
+    shown.get_by_label("Vary").select_option("BLOCK_SIZE")
+    shown.get_by_label("Values").fill("256, 300, 512")
+    shown.get_by_role("button", name="Compile all").click()
+
+    expect(shown.get_by_role("status")).to_have_text("2 of 3 succeeded.")
+    expect(shown.get_by_role("row", name="300")).to_contain_text("power of 2")

@@ -5,9 +5,44 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.page.conftest import Visit
-from tests.page.pages import SOURCE, add_pane, source_of, write
+from tests.page.pages import SOURCE, add_pane, pane, source_of, write
 
 REFERENCE = "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr"
+
+
+SOLVED = """    i = tl.arange(0, B0)
+    tl.store(z_ptr + i, tl.load(x_ptr + i) + 10)
+"""
+
+
+def test_puzzle_1_is_solved_wrong_and_then_right(visit: Visit) -> None:
+    page = visit()
+    page.get_by_label("Examples", exact=True).select_option("Puzzle 1: constant add")
+    run = pane(page, "Run")
+    puzzle = source_of(page)
+    write(page, puzzle.replace("    pass  # your turn; then “Run”", SOLVED.replace(" + 10", "")))
+    run.get_by_role("button", name="Run", exact=True).click()
+    expect(run.get_by_role("status")).to_have_text("mismatch")
+    expect(run).to_contain_text("32 differ from the reference, the first at [0]")
+
+    write(page, puzzle.replace("    pass  # your turn; then “Run”", SOLVED))
+    run.get_by_role("button", name="Run", exact=True).click()
+    expect(run.get_by_role("status")).to_have_text("passed")
+
+
+def test_every_puzzle_waits_for_an_answer(visit: Visit) -> None:
+    page = visit()
+    examples = page.get_by_label("Examples", exact=True)
+    titles = [t for t in examples.get_by_role("option").all_inner_texts() if "Puzzle" in t]
+    assert len(titles) >= 9
+    for title in titles:
+        page.evaluate("document.getElementById('state').className = 'waiting'")
+        examples.select_option(title)
+        page.locator("#state.succeeded").wait_for()
+        run = pane(page, "Run")
+        run.get_by_role("button", name="Run", exact=True).click()
+        expect(run.get_by_role("status")).to_have_text("mismatch")
+        expect(run).to_contain_text("differ from the reference")
 
 
 def test_a_missing_mask_is_found_at_its_line_and_mended(visit: Visit) -> None:

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.page.conftest import Visit, compiled
 from tests.page.pages import SOURCE, add_pane, compile_now, pane
 from tests.waiting import wait_until
+
+FORMS = {
+    "curl": '"state":"succeeded"',
+    "Python": '"state": "succeeded"',
+    "tritonc": "add_kernel",
+    "JSON": "",
+}
 
 
 def permalink(page: Page) -> str:
@@ -72,11 +86,24 @@ def test_a_link_to_nothing_says_so(visit: Visit) -> None:
     expect(page.locator("#state.failed")).to_contain_text("There is no state sha256:000")
 
 
-def test_the_request_can_be_taken_away(visit: Visit) -> None:
+@pytest.mark.parametrize(("form", "told"), FORMS.items())
+def test_the_request_can_be_taken_away_and_run(
+    visit: Visit, tmp_path: Path, form: str, told: str
+) -> None:
     page = visit()
+    page.get_by_label("num_warps", exact=True).select_option("8")
     page.get_by_role("button", name="Share").click()
-    request = page.get_by_label("Request", exact=True)
+    page.get_by_label("Request as").select_option(form)
+    taken = page.get_by_label("Request", exact=True).input_value()
 
-    assert request.input_value().startswith("curl -s 'http://127.0.0.1:")
-    page.get_by_label("Request as").select_option("Python")
-    assert "import httpx" in request.input_value()
+    if form == "JSON":
+        assert json.loads(taken)["options"] == {"num_warps": 8}
+        return
+    program = [sys.executable, "-c"] if form == "Python" else ["bash", "-c"]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [*program, taken], cwd=tmp_path, env={"PATH": path}, capture_output=True, text=True
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert told in done.stdout + done.stderr  # where tritonc says what it made

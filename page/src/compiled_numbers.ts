@@ -1,0 +1,20 @@
+// The numbers of a compilation, as texts to show and to compare.
+
+import type { Compilation } from "./wire";
+
+interface Occupancy {
+  ratio: number;
+  limited_by: string;
+}
+
+/** Return what a kernel takes of a GPU, by name. */
+export function numbersOf(compilation: Compilation): Map<string, string> {
+  const { occupancy, ...rest } = compilation.resources ?? {};
+  const numbers = new Map<string, string>();
+  for (const [name, value] of Object.entries(rest)) {
+    if (value !== null && value !== undefined) numbers.set(name.replaceAll("_", " "), String(value));
+  }
+  const held = occupancy as Occupancy | null | undefined;
+  if (held) numbers.set("occupancy", `${Math.round(held.ratio * 100)} % (${held.limited_by})`);
+  return numbers;
+}

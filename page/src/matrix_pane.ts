@@ -1,0 +1,122 @@
+// A pane that compiles one kernel for many targets, or with many values of one option or constexpr.
+
+import { ask, post } from "./api";
+import { button, element, field, menu } from "./dom";
+import { numbersOf } from "./compiled_numbers";
+import type { Content } from "./panes";
+import { constexprOf, type RequestBody } from "./request";
+import { wordsOf } from "./text_pane";
+import type { Compilation, Problem } from "./wire";
+
+const MOST = 40;
+const COLUMNS = ["registers", "spill store bytes", "shared bytes", "occupancy"];
+const TARGETS = "cuda:80, cuda:90, cuda:100, hip:gfx942";
+const VALUES: Record<string, string> = { target: TARGETS, num_warps: "1, 2, 4, 8", num_stages: "1, 2, 3, 4" };
+
+export interface MatrixContext {
+  /** The body of the compile request in the forms. */
+  body(): RequestBody;
+  /** Call `act` when the forms may say something else; return what ends that. */
+  follow(act: () => void): () => void;
+}
+
+interface Item {
+  state: string;
+  result: Compilation | null;
+  problem: Problem | null;
+}
+
+export function matrix(context: MatrixContext): Content {
+  const axis = menu([], "", {});
+  const values = element("input", { spellcheck: false, autocomplete: "off" });
+  const status = element("p", { role: "status", className: "faint" });
+  const table = element("table", { className: "numbers" });
+  const start = button("Compile all", () => void go(), { className: "primary" });
+
+  const offer = (): void => {
+    const chosen = axis.value || "target";
+    const constexprs = Object.keys((context.body().constexprs as object | undefined) ?? {});
+    const names = ["target", "num_warps", "num_stages", ...constexprs];
+    axis.replaceChildren(...names.map((name) => element("option", { value: name }, name)));
+    axis.value = names.includes(chosen) ? chosen : "target";
+    if (!values.value) suggest();
+  };
+  const suggest = (): void => {
+    const now = (context.body().constexprs as Record<string, unknown> | undefined)?.[axis.value];
+    const around = typeof now === "number" ? [now / 4, now / 2, now, now * 2].filter((each) => Number.isInteger(each)) : [];
+    values.value = VALUES[axis.value] ?? around.join(", ");
+  };
+  const go = async (): Promise<void> => {
+    const texts = values.value.split(",").map((text) => text.trim()).filter(Boolean);
+    if (!texts.length || texts.length > MOST) {
+      status.textContent = `Write 1 to ${MOST} values, separated by commas.`;
+      return;
+    }
+    [start.disabled, status.textContent] = [true, "Compiling …"];
+    try {
+      const requests = texts.map((text) => varied(context.body(), axis.value, text));
+      const items = await all(requests);
+      const succeeded = items.filter(({ result }) => result?.state === "succeeded").length;
+      status.textContent = `${succeeded} of ${items.length} succeeded.`;
+      table.replaceChildren(...rows(axis.value, texts, items));
+    } catch (error) {
+      status.textContent = wordsOf(error);
+    } finally {
+      start.disabled = false;
+    }
+  };
+  axis.addEventListener("change", suggest);
+  const stop = context.follow(offer);
+  offer();
+  return {
+    element: element(
+      "div",
+      { className: "body scrolls", tabIndex: 0, role: "group", "aria-label": "Matrix" },
+      element("div", { className: "controls" }, field("Vary", axis), field("Values", values), start),
+      status,
+      table,
+    ),
+    show() {},
+    end: stop,
+  };
+}
+
+function varied(body: RequestBody, axis: string, text: string): RequestBody {
+  if (axis === "target") return { ...body, target: text };
+  const part = axis.startsWith("num_") && !(axis in ((body.constexprs as object | undefined) ?? {})) ? "options" : "constexprs";
+  return { ...body, [part]: { ...(body[part] as object | undefined), [axis]: constexprOf(text, []) } };
+}
+
+async function all(requests: RequestBody[]): Promise<Item[]> {
+  const answer = await post("v1/batches", { kind: "compilations", requests });
+  let batch = (await answer.json()) as { url: string; items: Item[] };
+  while (batch.items.some(({ state }) => state === "queued" || state === "running")) {
+    batch = (await (await ask(`${batch.url}?wait=30`)).json()) as typeof batch;
+  }
+  return batch.items;
+}
+
+function rows(axis: string, texts: string[], items: Item[]): HTMLElement[] {
+  const numbers = items.map(({ result }) => (result ? numbersOf(result) : new Map<string, string>()));
+  const highest = COLUMNS.map((name) => Math.max(0, ...numbers.map((each) => parseFloat(each.get(name) ?? "0"))));
+  const head = element("tr", {}, ...[axis, ...COLUMNS].map((name) => element("th", { scope: "col" }, name)));
+  const body = items.map((item, index) => {
+    const label = element("th", { scope: "row" }, texts[index]!);
+    if (item.result?.state !== "succeeded") {
+      const why = item.result?.problem?.detail ?? item.problem?.detail ?? item.state;
+      return element("tr", {}, label, element("td", { colSpan: COLUMNS.length, className: "bad" }, why));
+    }
+    return element("tr", {}, label, ...COLUMNS.map((name, column) => cell(numbers[index]!.get(name) ?? "", highest[column]!)));
+  });
+  return [element("thead", {}, head), element("tbody", {}, ...body)];
+}
+
+/** A number with a bar beneath it, as long as it is large beside the others of its column. */
+function cell(text: string, highest: number): HTMLElement {
+  const value = parseFloat(text);
+  const shown = element("td", {}, text);
+  if (highest > 0 && Number.isFinite(value)) {
+    shown.append(element("meter", { min: 0, max: highest, value, "aria-hidden": "true" }));
+  }
+  return shown;
+}
