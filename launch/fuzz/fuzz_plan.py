@@ -53,6 +53,15 @@ class FuzzPlan:
         """What all buffers of a case may have together."""
         return max(MOST_ELEMENTS, sum(prod(each.shape) for each in self.subject.buffers.values()))
 
+    @property
+    def measure(self) -> FuzzCase:
+        """The case that says how the launch fares against its reference in float64.
+
+        It is the launch as it is, where that is small.
+        """
+        few = sum(prod(each.shape) for each in self.subject.buffers.values()) <= MOST_ELEMENTS
+        return FuzzCase() if few else FuzzCase(extents=self._ordinary())
+
     def cases(self) -> Iterator[FuzzCase]:
         """Yield cases, no two of them equal, those first that find most.
 
@@ -167,5 +176,13 @@ def plan_of(subject: Subject, seed: int) -> FuzzPlan:
     extents, kept_extents = movable_extents(subject, links)
     buffers, kept_buffers = varied_buffers(subject)
     layouts, kept_layouts = possible_layouts(subject)
-    not_varied = [*kept_extents, *kept_buffers, *kept_layouts]
+    not_varied = [*kept_extents, *kept_buffers, *kept_layouts, *_free_scalars(subject, links)]
     return FuzzPlan(subject, links, extents, buffers, layouts, not_varied, seed)
+
+
+def _free_scalars(subject: Subject, links: Links) -> Iterator[str]:
+    """Yield the scalars that nothing is known of, and why they keep their values."""
+    free = [name for name in subject.floats if not links.is_linked(name)]
+    free += [name for name, value in subject.integers.items() if not links.is_explained(value)]
+    if free:
+        yield f"{', '.join(free)}: nothing says what else they may be"

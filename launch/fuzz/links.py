@@ -81,6 +81,12 @@ class Links:
         known = self.extents | self._products.keys() | self._kept_strides
         return number <= 1 or number in known or bool(self._quotients(number))
 
+    def is_linked(self, name: str) -> bool:
+        """Whether a float is known to be a length, its root, or one divided by those."""
+        number = self._subject.floats[name]
+        known = self.extents | self._products.keys()
+        return any(math.isclose(number, form(n), rel_tol=1e-6) for n in known for form in _FORMS)
+
     def unexplained(self, extent: int) -> str | None:
         """Return a number that may have to do with `extent`, and how is not known; None: none."""
         blocks, literals = set(self._subject.blocks.values()), self._subject.grid_literals

@@ -19,7 +19,8 @@ from compiler.messages.wire import task_of
 from launch.buffers.element_types import Array, readable, stored
 from launch.messages import ReferenceOrder
 from launch.reference import libraries as numbers
-from launch.reference.reference import Language, generators_as_before, reference
+from launch.reference.reference import reference
+from launch.reference.reference_language import Language, generators_as_before
 
 _OWN: Mapping[str, torch.dtype] = {
     "bf16": torch.bfloat16,

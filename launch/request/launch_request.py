@@ -49,7 +49,8 @@ CPU_EXAMPLE: dict[str, Any] = EXAMPLE | {
     "compilation": {name: COMPILATION_EXAMPLE[name] for name in ("source", "constexprs")},
     "device": "interpreter",
     "fallback": "interpret",
-    "checks": ["racecheck", "differential"],
+    "checks": ["racecheck", "differential", "fuzz"],
+    "fuzz": {"cases": 8},
     "trace": {"programs": [[0, 0, 0]], "values": True},
 }
 

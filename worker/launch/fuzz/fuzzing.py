@@ -36,7 +36,6 @@ MOST_SHRINKING = 32
 """Cases that are run to make one smaller."""
 TRIED_FOR_EACH = 3
 """Cases that are run, for each that is asked for: some say nothing."""
-_AS_IT_IS = FuzzCase()
 
 
 class Fuzzing:
@@ -115,43 +114,62 @@ class Fuzzing:
 
     async def _tried(self, runner: CaseRunner, plan: FuzzPlan, result: CaseResult) -> CaseResult:
         """Return the result with what the cases of a plan add to it."""
-        base = await self._measured(runner)
-        if base.outcome is not Outcome.PASSED:
-            why = f"the launch itself cannot be doubted: {base.word}"
+        tally = FuzzTally(plan)
+        base = await self._measured(runner, plan)
+        failed: Tried | None = base
+        more: str | None = None
+        if base.outcome is Outcome.PASSED:
+            failed, more = await self._searched(runner, plan, tally)
+        elif base.case.is_plain:
+            why = f"the launch itself cannot be compared so: {base.word}"
             return self._incomplete(result, self._nothing(why), why)
-        tally, failed = FuzzTally(plan), None
-        more = None
+        else:
+            tally.add(base)
+        record = tally.record(wide=self._references.wide, more=more)
+        if failed is not None:
+            smallest = await self._smallest(runner, plan, failed)
+            return self._failed(runner, smallest, result, record)
+        if not tally.cases and plan.varies:
+            return self._incomplete(result, record, "none of its cases says anything")
+        return amended(result, fuzz=record)
+
+    async def _measured(self, runner: CaseRunner, plan: FuzzPlan) -> Tried:
+        """Run the launch against its reference in float64, or else in what the kernel gets.
+
+        A large one is run with fewer elements, unless the reference does not take these. What is
+        returned has passed, or it has failed with either, or else it is the launch as it is.
+        """
+        base = await self._compared(runner, plan.measure)
+        if base.outcome not in {Outcome.PASSED, Outcome.FAILED} and not base.case.is_plain:
+            base = await self._compared(runner, FuzzCase())
+        self._references.keep_scales()
+        return base
+
+    async def _compared(self, runner: CaseRunner, case: FuzzCase) -> Tried:
+        self._references.wide = True
+        tried = await runner.run(case)
+        if tried.outcome in {Outcome.FAILED, Outcome.SKIPPED}:
+            self._references.wide = False
+            tried = await runner.run(case)
+        return tried
+
+    async def _searched(
+        self, runner: CaseRunner, plan: FuzzPlan, tally: FuzzTally
+    ) -> tuple[Tried | None, str | None]:
+        """Return the first case that fails, and why there were not more cases, if it is time."""
+        most = self._asked.cases
         for case in plan.cases():
-            if (
-                tally.cases >= self._asked.cases
-                or tally.tried >= TRIED_FOR_EACH * self._asked.cases
-            ):
+            if tally.cases >= most or tally.tried >= TRIED_FOR_EACH * most:
                 break
             if tally.is_refused(case):
                 continue
             tried = await runner.run(case)
             tally.add(tried)
             if tried.outcome is Outcome.FAILED:
-                failed = await self._smallest(runner, plan, tried)
-                break
+                return tried, None
             if tried.outcome is Outcome.ENDED or time.monotonic() > self._until:
-                more = f"anything more: there was no time for it after {tally.cases} cases"
-                break
-        record = tally.record(wide=self._references.wide, more=more)
-        if failed is not None:
-            return self._failed(runner, failed, result, record)
-        if not tally.cases and plan.varies:
-            return self._incomplete(result, record, "none of its cases says anything")
-        return amended(result, fuzz=record)
-
-    async def _measured(self, runner: CaseRunner) -> Tried:
-        """Run the launch as it is against its reference in float64, or else as it is given."""
-        base = await runner.run(_AS_IT_IS)
-        if base.outcome in {Outcome.FAILED, Outcome.SKIPPED}:
-            self._references.wide = False
-            base = await runner.run(_AS_IT_IS)
-        self._references.keep_scales()
-        return base
+                return None, f"anything more: there was no time for it after {tally.cases} cases"
+        return None, None
 
     async def _smallest(self, runner: CaseRunner, plan: FuzzPlan, failed: Tried) -> Tried:
         """Return the smallest case found that fails as `failed` does."""

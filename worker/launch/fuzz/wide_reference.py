@@ -13,6 +13,8 @@ from worker.launch.run import Deadline, PreparedRun
 _PART = 1 / 16
 """Of the tolerance: how far off inputs are made to see what hangs on rounding."""
 _MOST = 2.0**-8
+MOST_CALLS = 5
+"""Of the reference for one case, each of which may take as long as one call may."""
 
 
 @dataclass(slots=True)
@@ -42,7 +44,8 @@ class WideReferences:
     ) -> Expected:
         """Return what the source of `reference` answers. Raises DeadlinePassed."""
         doubt = self._doubt(reference, run)
-        expected = await self.references.expect(reference, run, timeout_s, deadline, doubt)
+        limit_s = MOST_CALLS * timeout_s
+        expected = await self.references.expect(reference, run, limit_s, deadline, doubt)
         self.last_scales = expected.scales
         factors = {
             name: max(1.0, scale / known)
