@@ -17,7 +17,7 @@ _HEADER = Struct("<16sHHIQQQIHHHHHH")
 _SECTION = Struct("<IIQQQQIIQQ")
 _SYMBOL = Struct("<IBBHQQ")
 _MAGIC = b"\x7fELF\x02\x01"
-_SYMBOLS, _WITHOUT_BYTES = 2, 8
+_WITH_BYTES, _SYMBOLS, _WITHOUT_BYTES = 1, 2, 8
 _WRITABLE = 0x1 | 0x2  # SHF_WRITE, SHF_ALLOC
 _OBJECT = 1
 _NOT_GLOBAL = (".nv.shared", ".nv.local", ".nv.reservedSmem")
@@ -75,7 +75,9 @@ class _Section:
 
     @property
     def is_global(self) -> bool:
-        return self.flags & _WRITABLE == _WRITABLE and not self.name.startswith(_NOT_GLOBAL)
+        has_memory = self.kind in (_WITH_BYTES, _WITHOUT_BYTES)  # other kinds describe code
+        is_writable = self.flags & _WRITABLE == _WRITABLE
+        return has_memory and is_writable and not self.name.startswith(_NOT_GLOBAL)
 
 
 def read_globals(cubin: bytes) -> ModuleGlobals:

@@ -23,6 +23,7 @@ from worker.gpu.tools.installed_tools import MEMCHECK
 from worker.launch.gpu.compiled_kernels import CompiledKernel, CompiledKernels
 from worker.launch.gpu.gpu_outcome import order_of, result_of
 from worker.launch.gpu.plausible_time import see_under_ceilings
+from worker.launch.gpu.repeat_findings import STATE_KEPT
 from worker.launch.gpu.tool_reruns import UnexplainedFaults, rerun_under_tools
 from worker.launch.run import Deadline, PreparedRun, RunResult, not_run
 
@@ -112,6 +113,8 @@ class GpuLaunch:
             return not_run(failure_problem("worker_lost", detail))
         order = order_of(kernel.cubin, compilation, request, run, plain=plain)
         result = await self._run_order(order)
+        if plain:  # what a reference could keep between runs is worth nothing: it runs once
+            result.findings = [one for one in result.findings if one.kind != STATE_KEPT]
         result.ir = kernel.ir
         see_under_ceilings(result, request, run.bound, gpu.ceilings)
         if result.problem is None and not plain:

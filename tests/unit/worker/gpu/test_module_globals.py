@@ -15,7 +15,7 @@ from worker.gpu.evidence.module_globals import (
     read_globals,
 )
 
-HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
+HEAD = ".version 8.7\n.target {target}\n.address_size 64\n"
 COUNTER = """
 .visible .entry k(.param .u64 p) {
     .reg .b64 %a; .reg .b32 %r;
@@ -40,6 +40,15 @@ SHARED = """
     ret;
 }
 """
+TENSOR_MEMORY = """
+.visible .entry k(.param .u64 p) {
+    .reg .b32 %t; .shared .align 4 .b32 s;
+    tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], 32;
+    ld.shared.b32 %t, [s];
+    tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t, 32;
+    ret;
+}
+"""
 HEAP = """
 .extern .func (.param .b64 r) malloc (.param .b64 n);
 .visible .entry k(.param .u64 p) {
@@ -51,14 +60,14 @@ HEAP = """
 """
 
 
-def assembled(ptx: str, folder: Path) -> bytes:
+def assembled(ptx: str, folder: Path, target: str = "sm_90") -> bytes:
     """Return the cubin of `ptx`, by the ptxas that Triton comes with."""
     spec = importlib.util.find_spec("triton")
     assert spec is not None
     assert spec.origin is not None
     ptxas = Path(spec.origin).parent / "backends/nvidia/bin/ptxas"
-    (folder / "k.ptx").write_text(HEAD + ptx)
-    command = [str(ptxas), "-arch=sm_90", str(folder / "k.ptx"), "-o", str(folder / "k.cubin")]
+    (folder / "k.ptx").write_text(HEAD.format(target=target) + ptx)
+    command = [str(ptxas), f"-arch={target}", str(folder / "k.ptx"), "-o", str(folder / "k.cubin")]
     subprocess.run(command, check=True)
     return (folder / "k.cubin").read_bytes()
 
@@ -90,6 +99,12 @@ def test_a_compilers_name_does_not_hide_what_starts_as_nothing(found: ModuleGlob
 
 @pytest.mark.parametrize("found", [SHARED], indirect=True)
 def test_shared_memory_is_no_global(found: ModuleGlobals) -> None:
+    assert found == ModuleGlobals((), 0, uses_heap=False)
+
+
+def test_what_blackwell_reserves_for_a_block_is_no_global(tmp_path: Path) -> None:
+    found = read_globals(assembled(TENSOR_MEMORY, tmp_path, "sm_100a"))
+
     assert found == ModuleGlobals((), 0, uses_heap=False)
 
 
