@@ -76,6 +76,13 @@ OTHERS_NUMBERS = Task(
     in_torch=lambda x_ptr, **_: x_ptr * 0 + 7.0,
 )
 """Right would be who reads the sevens that another caller had in memory before."""
+NO_FOREIGN_WORDS = Task(
+    arguments={"output_ptr": _out(1024, dtype="i32")},
+    constexprs={"BLOCK": 1024},
+    grid=(1,),
+    reference="import numpy as np\n\ndef reference(**_):\n    return np.zeros(1024, np.int32)\n",
+    in_torch=lambda **_: None,
+)
 DOUBLE = Task(
     arguments={"x_ptr": _given(8, kind="uniform"), "output_ptr": _out(8)},
     constexprs={},

@@ -41,7 +41,7 @@ class Buffers:
         self._checks = context.checks
         self._contents = contents
         self.blocks = [
-            self._memory.take(size, int(one["align_bytes"]))
+            self._memory.take(size, int(one["align_bytes"]), is_argument=True)
             for one, size in zip(job.allocations, contents.sizes_bytes, strict=True)
         ]
         self._scratch: list[Block] = []
@@ -55,7 +55,8 @@ class Buffers:
         return self._parameters.address
 
     def _take_scratch(self, size_bytes: int, align_bytes: int) -> int:
-        self._scratch.append(self._memory.take(size_bytes, align_bytes))
+        block = self._memory.take(size_bytes, align_bytes, is_argument=True)
+        self._scratch.append(block)
         return self._scratch[-1].address
 
     @property

@@ -108,6 +108,8 @@ class Block:
     address: int
     size_bytes: int
     mapping: Mapping
+    is_argument: bool = False
+    """Whether a kernel of a user's is told the address."""
 
     @property
     def zones(self) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -125,26 +127,28 @@ class GuardedMemory:
         self._device = device
         self._stream = device.stream
         self._blocks: list[Block] = []
-        self._pool: defaultdict[int, list[Mapping]] = defaultdict(list)
+        self._pool: defaultdict[tuple[int, bool], list[Mapping]] = defaultdict(list)
+        """By size, and whether a kernel was ever told where it is."""
         self._staging = _staging()
         self.outputs = OutputMemory()
         """Of the host, to read outputs into."""
         self.relieve: Callable[[], None] = lambda: None
         """Gives up memory that is kept elsewhere, where there is none left for a run."""
 
-    def take(self, size_bytes: int, align_bytes: int) -> Block:
+    def take(self, size_bytes: int, align_bytes: int, *, is_argument: bool = False) -> Block:
         """Return a block aligned to the end of its mapping, rounded down to `align_bytes`.
 
-        Its content is undefined, its red zones are set. Raises CudaError.
+        Its content is undefined, its red zones are set. What is no argument never lies where one
+        was: a kernel may know that address from an earlier launch. Raises CudaError.
         """
         page = self._device.granularity_bytes
         spare_bytes = 0 if page % align_bytes == 0 else align_bytes
         mapped_bytes = max(1, -(-(size_bytes + spare_bytes) // page)) * page
-        waiting = self._pool[mapped_bytes]
+        waiting = self._pool[mapped_bytes, is_argument]
         mapping = waiting.pop() if waiting else self.map(mapped_bytes)
         end = mapping.start + mapping.size_bytes
         address = (end - size_bytes) // align_bytes * align_bytes
-        block = Block(address, size_bytes, mapping)
+        block = Block(address, size_bytes, mapping, is_argument)
         self._blocks.append(block)
         for start, size in block.zones:
             self.fill(start, size, CANARY)
@@ -230,16 +234,17 @@ class GuardedMemory:
         for block in blocks:
             mapping = block.mapping
             self.fill(mapping.start, mapping.size_bytes, 0)
-            self._pool[mapping.size_bytes].append(mapping)
+            self._pool[mapping.size_bytes, block.is_argument].append(mapping)
         self._shrink(_POOL_BYTES)
 
     def _shrink(self, most_bytes: int) -> None:
-        kept = sum(size * len(waiting) for size, waiting in self._pool.items())
+        kept = sum(size * len(waiting) for (size, _), waiting in self._pool.items())
         if kept > most_bytes:
             self.wait()  # for what is still being zeroed
-        for size in sorted(self._pool, reverse=True):
-            while kept > most_bytes and self._pool[size]:
-                unmap(self._pool[size].pop())
+        for size, is_argument in sorted(self._pool, reverse=True):
+            waiting = self._pool[size, is_argument]
+            while kept > most_bytes and waiting:
+                unmap(waiting.pop())
                 kept -= size
 
 

@@ -29,7 +29,9 @@ class LauncherContext:
     def warm_up(self) -> None:
         """Do once what is slow the first time, so that no job waits for it. Raises CudaError."""
         number = np.random.Generator(np.random.Philox(0)).normal(size=1).view(np.uint8)
-        blocks = [self.memory.take(number.nbytes, 16) for _ in range(_WARM_BLOCKS)]
+        blocks = [
+            self.memory.take(number.nbytes, 16, is_argument=True) for _ in range(_WARM_BLOCKS)
+        ]
         for block in blocks:
             self.memory.write(block.address, number)
             self.memory.copy(block.address, blocks[0].address, block.size_bytes)
