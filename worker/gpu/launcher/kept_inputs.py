@@ -113,7 +113,7 @@ class KeptInputs:
             self._on_gpu.move_to_end(key)
             return self._on_gpu[key][1]
         made = self._made(contents, index, key)
-        if key is None or not 0 < size_bytes <= self._budget.gpu_bytes:
+        if key is None or not 0 < size_bytes <= self._budget.gpu_bytes - self._used_bytes:
             return FirstContent(size_bytes, content=made)
         self._shrink(self._budget.gpu_bytes - size_bytes)
         try:
@@ -123,6 +123,12 @@ class KeptInputs:
                 raise
             return FirstContent(size_bytes, content=made)  # then there may be room for it once
         return self._on_gpu[key][1]
+
+    @property
+    def _used_bytes(self) -> int:
+        """What this job's contents take: they cannot give way to more of them."""
+        kept = self._on_gpu
+        return sum(kept[key][0].size_bytes for key in self._used if key in kept)
 
     def _made(self, contents: Contents, index: int, key: str | None) -> Bytes:
         """Make the bytes, or take them from those of the host."""

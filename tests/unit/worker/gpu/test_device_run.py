@@ -177,6 +177,40 @@ def test_the_longest_unused_is_given_up_for_what_is_new(launcher, gpu):
     assert len(uploads_of_inputs(gpu)) == 1
 
 
+def test_the_inputs_of_one_job_take_no_more_than_the_budget(launcher):
+    launcher.context.inputs._budget = type(launcher.context.inputs._budget)(3 << 20, 1 << 20)
+
+    found = launcher(job(timing=timed()), job("zero_x", timing=timed()))
+
+    assert len(launcher.context.inputs._on_gpu) == 1  # of 2 MiB
+    assert found.outputs["output"] == expected()
+    assert found.modified_inputs == ["x_ptr"]
+
+
+def test_what_was_prepared_for_a_job_is_used_once(launcher, monkeypatch):
+    from worker.gpu.launcher.contents import Contents
+
+    launcher.context.inputs.prepare(Contents(job()))
+    monkeypatch.setattr(Contents, "initial", lambda *_: pytest.fail("made again"))
+
+    assert launcher(job()).outputs["output"] == expected()
+    assert launcher.context.inputs._prepared == {}
+
+
+def test_what_was_prepared_and_came_to_be_kept_is_let_go(launcher):
+    from worker.gpu.launcher.contents import Contents
+
+    inputs = launcher.context.inputs
+    inputs.prepare(Contents(job()))
+    prepared, inputs._prepared = inputs._prepared, {}
+    launcher(job())
+    inputs._prepared = prepared
+
+    launcher(job())
+
+    assert inputs._prepared == {}
+
+
 def test_an_input_that_is_too_large_to_keep_is_written_each_time(launcher, gpu):
     launcher.context.inputs._budget = type(launcher.context.inputs._budget)(1000, 1 << 20)
     launcher(job())
