@@ -110,13 +110,6 @@ def downgrade(
     if not shown:
         return None
     first = shown[0]
-    numbers = {
-        "error": measured.error,
-        "right_bits": -math.log2(measured.error),
-        "roundings": measured.roundings,
-        "beyond_one_ulp_ratio": measured.beyond_one_ulp,
-        "tolerance_used": measured.tolerance_used,
-    }
     return Finding(
         kind=KIND,
         argument=name,
@@ -124,8 +117,20 @@ def downgrade(
         line=first.spot.line if first.spot else None,
         column=first.spot.column if first.spot else None,
         message=_message(name, dtype, measured, shown, tolerance),
-        measure={key: float(f"{value:.4g}") for key, value in numbers.items() if value is not None},
+        measure=_numbers(measured),
     )
+
+
+def _numbers(measured: Measured) -> dict[str, float]:
+    """Return the measure of a finding, to four digits."""
+    numbers = {
+        "error": measured.error,
+        "right_bits": -math.log2(measured.error),
+        "roundings": measured.roundings,
+        "beyond_one_ulp_ratio": measured.beyond_one_ulp,
+        "tolerance_used": measured.tolerance_used,
+    }
+    return {name: float(f"{value:.4g}") for name, value in numbers.items() if value is not None}
 
 
 def _is_shown_by(cause: Cause, error: float) -> bool:

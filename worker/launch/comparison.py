@@ -73,15 +73,7 @@ async def compare(
 
     `ir` is the TTIR of what ran, where it is to be found out whether its precision shows.
     """
-    doubtful = expected.doubtful if expected is not None else {}
-    unwritten = _with_bits(actual.unwritten, doubtful)
-    parts = _with_prefix("actual", actual.outputs) | _with_prefix("unwritten", unwritten)
-    if expected is not None:
-        parts |= _with_prefix("expected", expected.outputs)
-        not_expected = _with_bits(expected.unwritten, doubtful)
-        parts |= _with_prefix("expected_unwritten", not_expected)
-        texts = {"ir": ir, "reference_ir": expected.ir} if ir else {}
-        parts |= {name: text for name, text in texts.items() if text}
+    parts = _parts(actual, expected, ir)
     if sum(map(len, parts.values())) >= SHARED_FROM_BYTES:
         parts = _with_shared_first(parts)
     places = places_of(parts)
@@ -101,6 +93,20 @@ async def compare(
             stages={f"tensor:{name}" for name in order.outputs},
         )
     return _compared(outcome, order, expected)
+
+
+def _parts(actual: Actual, expected: Expected | None, ir: bytes) -> dict[str, Body]:
+    """Return what lies in the body of the order, by the names that `_order_of` knows."""
+    doubtful = expected.doubtful if expected is not None else {}
+    unwritten = _with_bits(actual.unwritten, doubtful)
+    parts = _with_prefix("actual", actual.outputs) | _with_prefix("unwritten", unwritten)
+    if expected is not None:
+        parts |= _with_prefix("expected", expected.outputs)
+        not_expected = _with_bits(expected.unwritten, doubtful)
+        parts |= _with_prefix("expected_unwritten", not_expected)
+        texts = {"ir": ir, "reference_ir": expected.ir} if ir else {}
+        parts |= {name: text for name, text in texts.items() if text}
+    return parts
 
 
 def _with_bits(unwritten: Mapping[str, Body], bits: Mapping[str, bytes]) -> dict[str, Body]:

@@ -7,7 +7,8 @@ from math import prod
 from compiler.compilation import amended
 from compiler.diagnostic import clipped
 from launch.messages import Finding
-from launch.request.launch_record import Output, Profile, launch_url
+from launch.profile_record import Profile
+from launch.request.launch_record import Output, launch_url
 from launch.request.launch_request import ReturnMode
 from store.blobs import Blobs
 from store.launches import Launches

@@ -11,9 +11,10 @@ from compiler.constexpr import Value
 from compiler.problem import Problem
 from compiler.specialization import Specialization
 from launch.messages import Finding, Place, TraceOrder
+from launch.profile_record import Profile
 from launch.request.bound_arguments import BoundArguments, Buffer
 from launch.request.element import ITEM_BYTES
-from launch.request.launch_record import Profile, Timing
+from launch.request.launch_record import Timing
 from launch.request.launch_request import TraceRequest
 from launch.request.verdict import RunEnding
 from worker.gpu.evidence.timed_repeat import TimedRepeat

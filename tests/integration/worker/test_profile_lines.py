@@ -15,7 +15,7 @@ from compiler.abi import abi_of
 from compiler.compilation import Compilation
 from compiler.lines.hot_lines import Counted, counters_json
 from compiler.target import Target
-from launch.request.launch_record import Profile
+from launch.profile_record import Profile
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import KERNELS, Compiled, compile_kernel, read
 from worker.compile.compile import CompileContext

@@ -69,31 +69,10 @@ def _examine(
     order: frame.Frame, root: str, ordinal: str, folder: Path
 ) -> tuple[dict[str, Any], bytes]:
     """Return the answer: findings, profile, why the tool did not get to the end; and counters."""
-    from worker.gpu.tools import sanitizer_run
-    from worker.gpu.tools.installed_tools import (
-        INITCHECK,
-        PROFILE,
-        SOURCE_COUNTERS,
-        Tools,
-        command_of,
-    )
-    from worker.gpu.tools.profile_report import METRICS
+    from worker.gpu.tools.installed_tools import PROFILE, SOURCE_COUNTERS
 
-    asked = order.header["examine"]
-    job = frame.encode(order.nonce, order.header, order.body)
-    (folder / sanitizer_run.JOB).write_bytes(job)
-    tool = asked["tool"]
-    command = command_of(
-        Tools(**asked["tools"]),
-        tool,
-        Abi.from_json(order.header["abi"]).entry,
-        folder,
-        metrics=METRICS,
-        allocations=len(order.header["allocations"]),
-    )
-    poison = "0" if tool == INITCHECK else "1"
-    program = [sys.executable, "-s", "-P", "-c", sanitizer_run.BOOTSTRAP]
-    printed = _run([*command, *program, root, str(folder), ordinal, poison], folder)
+    tool = order.header["examine"]["tool"]
+    printed = _run(_command(order, root, ordinal, folder), folder)
     answer: dict[str, Any] = {
         "kind": "examined",
         "findings": [],
@@ -105,6 +84,28 @@ def _examine(
         return answer | {"incomplete": incomplete}, counters
     read = _read_profiler if tool == PROFILE else _read_sanitizer
     return answer | read(order.header, folder, printed), b""
+
+
+def _command(order: frame.Frame, root: str, ordinal: str, folder: Path) -> list[str]:
+    """Leave the job where the run that is watched finds it; return what starts tool and run."""
+    from worker.gpu.tools import sanitizer_run
+    from worker.gpu.tools.installed_tools import INITCHECK, Tools, command_of
+    from worker.gpu.tools.profile_report import METRICS
+
+    asked = order.header["examine"]
+    job = frame.encode(order.nonce, order.header, order.body)
+    (folder / sanitizer_run.JOB).write_bytes(job)
+    watching = command_of(
+        Tools(**asked["tools"]),
+        asked["tool"],
+        Abi.from_json(order.header["abi"]).entry,
+        folder,
+        metrics=METRICS,
+        allocations=len(order.header["allocations"]),
+    )
+    poison = "0" if asked["tool"] == INITCHECK else "1"
+    program = [sys.executable, "-s", "-P", "-c", sanitizer_run.BOOTSTRAP]
+    return [*watching, *program, root, str(folder), ordinal, poison]
 
 
 def _run(command: list[str], folder: Path) -> str:

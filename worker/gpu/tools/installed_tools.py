@@ -22,7 +22,7 @@ _ALL_PADDING_BYTES = 4 << 30
 MOST_REPORTED = 100
 _FOLDERS = ("/usr/local/cuda/bin", "/opt/cuda/bin", "/usr/local/cuda/compute-sanitizer")
 _PROFILER_FOLDERS = "/opt/nvidia/nsight-compute"
-_RAW_PAGE = ("--page", "raw")
+_RAW_PAGE = ("--page", "raw", "--metrics")
 _SOURCE_PAGE = ("--page", "source", "--print-source", "sass", "--section", "SourceCounters")
 
 
@@ -67,10 +67,9 @@ def command_of(
     if name in PROFILERS:
         if tools.profiler is None:
             raise LookupError(name)
+        page = (*_RAW_PAGE, metrics) if name == PROFILE else _SOURCE_PAGE
         return [
-            *(tools.profiler, "--csv", "--print-units", "base"),
-            *(_RAW_PAGE if name == PROFILE else _SOURCE_PAGE),
-            *(("--metrics", metrics) if name == PROFILE else ()),
+            *(tools.profiler, "--csv", "--print-units", "base", *page),
             *("--clock-control", "none", "--target-processes", "all"),
             *("--kernel-name-base", "function", "--kernel-name", entry, "--launch-count", "1"),
             *("--log-file", report),

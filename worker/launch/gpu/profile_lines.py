@@ -12,7 +12,7 @@ from compiler.compilation import Compilation, amended
 from compiler.lines.hot_lines import MOST_INSTRUCTIONS, MOST_LINES
 from compiler.messages.orders import HotLinesOrder
 from launch.messages import Finding
-from launch.request.launch_record import HotInstruction, HotLine
+from launch.profile_record import HotInstruction, HotLine
 from worker.compile.child_run import carry_out
 from worker.compile.compile import CompileContext
 from worker.compile.reports import Report

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field, replace
 
 from compiler.compilation import amended
 from launch.messages import Finding
-from launch.request.launch_record import Launch, Profile
+from launch.profile_record import Profile
+from launch.request.launch_record import Launch
 from launch.request.launch_request import LaunchRequest
 from launch.request.verdict import CHECK_INCOMPLETE, RunEnding
 from store.errors import StoreUnavailable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from launch.messages import Finding
-from launch.request.launch_record import HotInstruction, Profile
+from launch.profile_record import HotInstruction, Profile
 from store.blobs import Blobs
 from worker.launch.launch_files import LaunchFiles
 
