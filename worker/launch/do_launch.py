@@ -109,13 +109,14 @@ async def do_launch(claim: Claim, context: LaunchContext) -> None:
     record = launch.model_dump_json().encode()
     # reusable: who submits the same launch a moment late, with the same key, gets this one
     await context.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=LIFE_S)
-    await _keep(run.cases, claim)
+    await _keep(run, claim)
 
 
-async def _keep(cases: Cases, claim: Claim) -> None:
-    """Leave what was compiled for others: nobody waits for it, and whoever lacks it makes it."""
+async def _keep(run: "_LaunchRun", claim: Claim) -> None:
+    """Leave for others what was found out: nobody waits for it, and whoever lacks it makes it."""
+    await run.kept.write()
     try:
-        await cases.keep()
+        await run.cases.keep()
     except StoreUnavailable as error:
         logger.warning("what %s compiled is not kept: %s", claim.id, error)
 
@@ -133,7 +134,7 @@ class _LaunchRun:
         self._context = context
         self._deadline = Deadline(request.deadline_s, spent_s)
         self._files = LaunchFiles(job.id, context.blobs, has_cases=bool(request.cases))
-        kept = KeptReferences(context.expected, job.caller, context.remembered)
+        kept = self.kept = KeptReferences(context.expected, job.caller, context.remembered)
         child_place = context.places(job, request) if context.places else nullcontext
         aside = context.gpu.aside if context.gpu is not None else nullcontext
         self._references = References(context.children, context.registry, kept, child_place, aside)

@@ -25,6 +25,8 @@ from worker.pool.shared_bytes import Body
 
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 4
+MOST_UNWRITTEN_BYTES = 64 << 20
+"""Of one launch's answers, before they are written while it runs."""
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +40,8 @@ class KeptReferences:
         self._store = store
         self._caller = caller
         self._memory = memory or ExpectedMemory(0)
+        self._unwritten: dict[str, ReferenceAnswer] = {}
+        """What the store is still to get."""
 
     def key(self, reference: Reference, run: PreparedRun, facts: Mapping[str, Any]) -> str | None:
         """Return the key of the answer; None where it may depend on what no key can hold.
@@ -60,7 +64,8 @@ class KeptReferences:
 
     async def find(self, key: str) -> ReferenceAnswer | None:
         """Return the answer that was kept under `key`."""
-        if (known := self._memory.find(self._caller, key)) is not None:
+        known = self._memory.find(self._caller, key) or self._unwritten.get(key)
+        if known is not None:
             return known
         try:
             data = await self._store.get(self._caller, key)
@@ -85,14 +90,22 @@ class KeptReferences:
         return True
 
     async def keep(self, key: str, answer: ReferenceAnswer) -> None:
-        """Keep an answer, if there is room for it."""
-        self._memory.keep(self._caller, key, answer)
+        """Keep an answer, if there is room for it: in the store by the next `write`."""
+        answer = self._memory.keep(self._caller, key, answer)
         if not self._store.has_room_for(answer.size_bytes):
             return
-        try:
-            await self._store.put(self._caller, key, _written(answer))
-        except StoreUnavailable as error:
-            logger.warning("what a reference answered could not be kept: %s", error)
+        self._unwritten[key] = answer
+        if sum(one.size_bytes for one in self._unwritten.values()) > MOST_UNWRITTEN_BYTES:
+            await self.write()
+
+    async def write(self) -> None:
+        """Write to the store what it has not got yet: no launch needs to wait for that."""
+        while self._unwritten:
+            key, answer = self._unwritten.popitem()
+            try:
+                await self._store.put(self._caller, key, _written(answer))
+            except StoreUnavailable as error:
+                logger.warning("what a reference answered could not be kept: %s", error)
 
 
 def _written(answer: ReferenceAnswer) -> bytes:

@@ -102,7 +102,7 @@ def _mapped(descriptors: list[int]) -> memoryview | Mappings:
 def _map(descriptor: int) -> memoryview:
     if not os.fstat(descriptor).st_size:  # nothing can be mapped of it
         return memoryview(b"")
-    return memoryview(mmap.mmap(descriptor, 0, mmap.MAP_SHARED, mmap.PROT_READ))
+    return memoryview(mmap.mmap(descriptor, 0, mmap.MAP_SHARED | mmap.MAP_POPULATE, mmap.PROT_READ))
 
 
 def _arrange(birth: Birth) -> Walls:

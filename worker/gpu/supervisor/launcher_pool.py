@@ -31,8 +31,8 @@ class LauncherSettings:
     spares: int = 1
     """With a context, waiting for a caller that has none."""
     most_processes: int = 4
-    most_runs: int = 1000
-    """Of one launcher, before it is replaced."""
+    most_runs: int = 10_000
+    """Of one launcher, before it is replaced: with what it keeps, and some seconds of a GPU."""
     health_s: float = 30.0
 
 

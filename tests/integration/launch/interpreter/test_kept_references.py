@@ -59,8 +59,8 @@ class Launch:
     """The references of one launch of a caller."""
 
     def __init__(self, pool, store=None, caller="alice"):
-        kept = KeptReferences(store, caller) if store is not None else None
-        self.references = References(Children(pool), None, kept)
+        self._kept = KeptReferences(store, caller) if store is not None else None
+        self.references = References(Children(pool), None, self._kept)
 
     def __enter__(self):
         return self
@@ -70,7 +70,10 @@ class Launch:
 
     async def expect(self, text, run, timeout_s=20, deadline_s=100):
         reference = Reference(source=text)
-        return await self.references.expect(reference, run, timeout_s, Deadline(deadline_s))
+        found = await self.references.expect(reference, run, timeout_s, Deadline(deadline_s))
+        if self._kept is not None:
+            await self._kept.write()
+        return found
 
     async def first(self, text, run):
         """The first expected element."""

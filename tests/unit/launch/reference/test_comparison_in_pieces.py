@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from launch.buffers.element_types import STORED, stored
 from launch.messages import Tolerance
+from launch.reference import comparison as comparing
 from launch.reference import difference
 from launch.reference.comparison import comparison, summary
 from launch.reference.difference import Unwritten
@@ -28,6 +29,7 @@ tolerances = st.builds(
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     monkeypatch.setattr(difference, "PIECE", PIECE)
+    monkeypatch.setattr(comparing, "STRETCH", 2 * PIECE)
 
 
 @st.composite
