@@ -113,9 +113,11 @@ class KeptInputs:
             self._on_gpu.move_to_end(key)
             return self._on_gpu[key][1]
         made = self._made(contents, index, key)
-        if key is None or not 0 < size_bytes <= self._budget.gpu_bytes - self._used_bytes:
+        page = self._device.granularity_bytes
+        mapped_bytes = -(-size_bytes // page) * page
+        if key is None or not 0 < mapped_bytes <= self._budget.gpu_bytes - self._used_bytes:
             return FirstContent(size_bytes, content=made)
-        self._shrink(self._budget.gpu_bytes - size_bytes)
+        self._shrink(self._budget.gpu_bytes - mapped_bytes)
         try:
             self._on_gpu[key] = self.hold(made)
         except CudaError as error:
