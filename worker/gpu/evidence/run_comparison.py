@@ -72,36 +72,39 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Pieces that are compared by one launch, written to the GPU."""
+    """Pieces that are compared by one launch, of so many blocks, written to the GPU."""
 
     address: int
     count: int
-    largest_units: int
+    blocks: int
 
 
 class RunComparison:
     """The kernel that compares, loaded once for a launcher. Raises CudaError."""
 
     def __init__(self, device: GpuDevice, memory: GuardedMemory) -> None:
-        self._device = device
+        self._stream = device.stream
         self._memory = memory
         module = check(cu.cuModuleLoadData(PTX), "loading the comparing kernel")
         self._function = check(cu.cuModuleGetFunction(module, ENTRY), "finding it")
         self._values = (ctypes.c_uint64(), ctypes.c_uint32(), ctypes.c_uint64())
         self._parameters = (ctypes.c_void_p * 3)(*map(ctypes.addressof, self._values))
+        self._pointers = ctypes.addressof(self._parameters)
+        self._most_blocks = device.multiprocessors * _BLOCKS_A_MULTIPROCESSOR
 
     def tables(self, lists: Sequence[Sequence[Piece]]) -> list[Table]:
         """Write tables of pieces to the GPU, for the job under way."""
         rows = [[piece.row for piece in pieces] for pieces in lists]
         flat = np.array([number for table in rows for row in table for number in row], np.uint64)
         if not flat.size:
-            return [Table(0, 0, 0) for _ in lists]
+            return [Table(0, 0, 1) for _ in lists]
         block = self._memory.take(flat.nbytes, 16)
         self._memory.write(block.address, flat.view(np.uint8))
         made, at = [], block.address
         for table in rows:
             largest = max((row[3] for row in table), default=0)
-            made.append(Table(at, len(table), largest))
+            blocks = max(1, min(-(-largest // _THREADS), self._most_blocks))
+            made.append(Table(at, len(table), blocks))
             at += len(table) * _TABLE_WORDS * _WORD
         return made
 
@@ -110,14 +113,11 @@ class RunComparison:
 
         The worst so far, and its copy, are those of the tallies before it in one `Tallies`.
         """
-        most = self._device.multiprocessors * _BLOCKS_A_MULTIPROCESSOR
-        blocks = max(1, min(-(-table.largest_units // _THREADS), most))
         address, count, at = self._values
         address.value, count.value, at.value = table.address, table.count, tally
         launched = cu.cuLaunchKernel(
-            self._function, blocks, 1, 1, _THREADS, 1, 1, 0,
-            self._device.stream, ctypes.addressof(self._parameters), 0,
-        )  # fmt: skip
+            self._function, table.blocks, 1, 1, _THREADS, 1, 1, 0, self._stream, self._pointers, 0
+        )
         check(launched, "launching the comparing kernel")
 
 
