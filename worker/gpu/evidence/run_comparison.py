@@ -17,7 +17,7 @@ from worker.gpu.launcher.device import GpuDevice, check
 from worker.gpu.launcher.guarded_memory import Block, GuardedMemory
 
 _THREADS = 256
-_BLOCKS_A_MULTIPROCESSOR = 4
+_BLOCKS_A_MULTIPROCESSOR = 6
 _TABLE_WORDS = 7
 _WORD = 8
 _UNITS = (16, 4, 2)
