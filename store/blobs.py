@@ -55,6 +55,8 @@ class Blobs:
 
         A blob that is there is written again, which repairs a damaged one.
         """
+        if not parts:
+            return []
         digests = [digest_of(part) for part in parts]
         compressor = zstandard.ZstdCompressor(level=LEVEL)
         frames = {

@@ -12,7 +12,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from compiler.compilation import amended
-from compiler.diagnostic import clipped
 from compiler.problem import Problem, failure_problem
 from compiler.rejection import RequestRejected
 from launch.request.case import Case
@@ -32,6 +31,7 @@ from worker.bytes_in_flight import BytesInFlight
 from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
 from worker.gpu.supervisor.launchers import DeviceDrained
+from worker.launch.case_news import CaseNews
 from worker.launch.case_pipeline import run_cases
 from worker.launch.cases import CaseContext, Cases
 from worker.launch.expected_memory import ExpectedMemory
@@ -47,8 +47,6 @@ from worker.launch.run import Deadline, DeadlinePassed
 
 AT_ONCE_ON_GPU = 6
 """Cases of a launch that are prepared, run and compared at the same time."""
-MOST_NAME_CHARS = 200
-"""Of a case, in an event."""
 
 logger = logging.getLogger(__name__)
 
@@ -110,6 +108,10 @@ async def do_launch(claim: Claim, context: LaunchContext) -> None:
     # reusable: who submits the same launch a moment late, with the same key, gets this one
     await context.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=LIFE_S)
     await _keep(run, claim)
+
+
+async def _tell_nobody(_: CaseResult) -> None:
+    """Tell nobody: a launch without cases ends with its only one."""
 
 
 async def _keep(run: "_LaunchRun", claim: Claim) -> None:
@@ -186,33 +188,20 @@ class _LaunchRun:
         return new_launch(self._job, "failed", problem=problem)
 
     async def _results(self, resolved: Resolved) -> list[CaseResult]:
-        return await run_cases(
-            resolved.cases,
-            self._result,
-            self._tell,
-            at_once=AT_ONCE_ON_GPU if self._context.gpu is not None else 1,
-            stop_after=self._request.stop_after_failures,
-        )
+        async with CaseNews(self._context.events, self._claim) as news:
+            return await run_cases(
+                resolved.cases,
+                self._result,
+                news.tell if self._request.cases else _tell_nobody,
+                at_once=AT_ONCE_ON_GPU if self._context.gpu is not None else 1,
+                stop_after=self._request.stop_after_failures,
+            )
 
     async def _result(self, case: Case) -> CaseResult:
         result = await self.cases.run(case)
         if self._fuzzing is not None and case.index == 0:
             return await self._fuzzing.fuzz(case, result)
         return result
-
-    async def _tell(self, result: CaseResult) -> None:
-        """Tell the followers how a case ended: news, which a launch does without if it must."""
-        if not self._request.cases:
-            return
-        data = result.model_dump(mode="json", include={"index", "name", "verdict"})
-        data["name"] = None if result.name is None else clipped(result.name, MOST_NAME_CHARS)
-        data["problem"] = result.problem.slug if result.problem else None
-        try:
-            await self._context.events.append(self._claim.id, self._claim.token, "case", data)
-        except StoreUnavailable as error:
-            logger.warning(
-                "followers of a launch miss case %d of %s: %s", result.index, self._claim.id, error
-            )
 
     def _on_device(self, launch: Launch) -> Launch:
         """Return `launch` with its compilation (on the CPU one that failed), and its GPU."""
