@@ -6,7 +6,7 @@ import pytest
 
 from tests.gpu.serving import running
 from tests.security.cheats.naive_runs import all_believed
-from tests.security.cheats.table import CHEATS, name_of, parameters
+from tests.security.cheats.table import CHEATS, name_of
 
 GPU = {"target": "cuda:90"}
 BY_FILE = {cheat.file: cheat for cheat in reversed(CHEATS)}
@@ -42,7 +42,7 @@ def believed(tmp_path_factory):
     return all_believed(tmp_path_factory.mktemp("naive"))
 
 
-@pytest.mark.parametrize("cheat", parameters("gpu"))
+@pytest.mark.parametrize("cheat", CHEATS, ids=name_of)
 def test_a_gpu_is_not_fooled_by(launch, cheat):
     assert cheat.gpu.differs(launch(cheat)) is None
 

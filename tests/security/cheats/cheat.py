@@ -78,8 +78,6 @@ class Cheat:
     """The same on a GPU only."""
     interpreted: bool = True
     """Whether the naive evaluator is taken in on a CPU, too, where it runs Triton's interpreter."""
-    not_yet: str = ""
-    """Devices, cpu or gpu, on which this does not hold yet."""
     reference_first: bool = True
     """Whether the naive evaluator computes what it expects before the candidate runs, or after."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.security.cheats import tasks
 from tests.security.cheats.cheat import Cheat, failed, verdict
 
@@ -420,12 +418,3 @@ def name_of(cheat: Cheat) -> str:
     """Return what a test of it is called."""
     checks = "".join(f"+{check}" for check in cheat.changes.get("checks", ()))
     return f"{cheat.classes.replace(' ', ',')}-{cheat.file}{checks}"
-
-
-def parameters(device: str) -> list[Any]:
-    """Return all cheats as pytest takes them; those that `device` cannot answer yet may fail."""
-    late = pytest.mark.xfail(strict=False, reason="not yet")
-    return [
-        pytest.param(one, id=name_of(one), marks=[late] if device in one.not_yet.split() else [])
-        for one in CHEATS
-    ]

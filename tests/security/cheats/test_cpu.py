@@ -6,10 +6,10 @@ import httpx
 import pytest
 
 from tests.security.cheats.cheat import Cheat
-from tests.security.cheats.table import parameters
+from tests.security.cheats.table import CHEATS, name_of
 
 
-@pytest.mark.parametrize("cheat", parameters("cpu"))
+@pytest.mark.parametrize("cheat", CHEATS, ids=name_of)
 def test_the_cpu_device_is_not_fooled_by(client: httpx.Client, cheat: Cheat) -> None:
     answer = client.post("/v1/launches?wait=60", json=cheat.body("interpreter"))
 
