@@ -12,7 +12,7 @@ from random import SystemRandom
 
 from launch.buffers.repeat_seeds import repeat_seeds
 from worker.gpu.evidence.repeat_selection import PLACES, RepeatSelection
-from worker.gpu.evidence.run_comparison import Piece, Table, Tallies, Tally
+from worker.gpu.evidence.run_comparison import ROW_BYTES, Piece, Table, Tallies, Tally
 from worker.gpu.evidence.run_witness import Blocks, empty_copies, poison_in
 from worker.gpu.evidence.timed_repeat import RepeatsReport, TimedRepeat
 from worker.gpu.launcher.contents import Contents
@@ -74,6 +74,13 @@ class FreshValues:
         self._slots = self._make_slots()
         self._tables = self._make_tables()
         self._tallies = Tallies(self._memory, 2 * len(self._slots))
+        self._watched = [index for index in self._random if index not in self._left]
+        self._input_tables: list[Table] = []
+        rows = max(1, len(self._slots) * len(self._watched))
+        self._input_block = self._memory.take(rows * ROW_BYTES, _ALIGN_BYTES)
+        self._input_tallies = Tallies(self._memory, rows)
+        self.modified: set[int] = set()
+        """Allocations of random inputs that some repeat changed, though they are no outputs."""
         self._selection = RepeatSelection(SystemRandom())
         first = list(timed.first)
         self._copies = [empty_copies(self._memory, timed.sets[0], first) for _ in range(PLACES)]
@@ -85,7 +92,7 @@ class FreshValues:
     @property
     def work(self) -> Work:
         """What a stopwatch times."""
-        timed, copies = self._timed, len(self._random) + len(self._left)
+        timed, copies = self._timed, len(self._random) + len(self._left) + len(self._watched)
         operations = timed.pristine.operations_on(timed.sets[0]) + copies
         return Work(
             self._launch, self._restore, operations, self._put_aside, self._ready, self._done
@@ -156,7 +163,20 @@ class FreshValues:
             made += 1
             self._making_s += time.monotonic() - started
             started = time.monotonic()
+        self._watch_inputs(made)
         return made
+
+    def _watch_inputs(self, count: int) -> None:
+        """Make ready to see whether the next repeats change inputs, each on its set of buffers."""
+        sets, pieces = self._timed.sets, []
+        for place, slot in enumerate(self._slots[:count]):
+            blocks = sets[(self._turn + 1 + place) % len(sets)].blocks
+            for index in self._watched:
+                pieces.append(
+                    [Piece(blocks[index].address, slot.inputs[index], self._random[index])]
+                )
+        self._input_tables = self._comparison.tables(pieces, self._input_block)
+        self._input_tallies.clear()
 
     def _make_values(self, slot: _Slot, repeat: int) -> None:
         seeds = repeat_seeds(self._job.allocations, self._order.seed, repeat)
@@ -185,16 +205,19 @@ class FreshValues:
         self._timed.kernel.launch(self._current.parameters)
 
     def _put_aside(self) -> None:
-        """Queue a copy of what the repeat left."""
+        """Queue a copy of what the repeat left, and a look at its inputs."""
         if self._slot is None:
             return
         for index, address in self._slots[self._slot].left.items():
             source = self._current.blocks[index]
             self._memory.copy(address, source.address, source.size_bytes)
+        for place in range(self._slot * len(self._watched), (self._slot + 1) * len(self._watched)):
+            self._comparison.compare(self._input_tables[place], self._input_tallies.address(place))
         self._slot += 1
 
     def _done(self, count: int) -> None:
         """Look at the repeats of a round: run each again, in an order drawn by chance."""
+        self._note_changed_inputs(count)
         order = list(range(count))
         SystemRandom().shuffle(order)
         self._tallies.clear()
@@ -206,6 +229,13 @@ class FreshValues:
         self._memory.wait()
         self._repeats += count
         self._slot = None
+
+    def _note_changed_inputs(self, count: int) -> None:
+        if self._watched:
+            tallies = self._input_tallies.read(count * len(self._watched))
+            for place, tally in enumerate(tallies):
+                if tally.differing_bytes:
+                    self.modified.add(self._watched[place % len(self._watched)])
 
     def _run_again(self, slot: int) -> None:
         buffers = self._timed.sets[0]

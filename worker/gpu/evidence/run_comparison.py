@@ -23,6 +23,8 @@ _WORD = 8
 _UNITS = (16, 4, 2)
 _WIDEST_ITEM = 4
 TALLY_BYTES = 32
+ROW_BYTES = _TABLE_WORDS * _WORD
+"""Of a piece in a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +94,24 @@ class RunComparison:
         self._pointers = ctypes.addressof(self._parameters)
         self._most_blocks = device.multiprocessors * _BLOCKS_A_MULTIPROCESSOR
 
-    def tables(self, lists: Sequence[Sequence[Piece]]) -> list[Table]:
-        """Write tables of pieces to the GPU, for the job under way."""
+    def tables(self, lists: Sequence[Sequence[Piece]], block: Block | None = None) -> list[Table]:
+        """Write tables of pieces to the GPU, for the job under way, into `block` if there is one.
+
+        Its tables from before must not be needed any more.
+        """
         rows = [[piece.row for piece in pieces] for pieces in lists]
         flat = np.array([number for table in rows for row in table for number in row], np.uint64)
         if not flat.size:
             return [Table(0, 0, 1) for _ in lists]
-        block = self._memory.take(flat.nbytes, 16)
+        if block is None:
+            block = self._memory.take(flat.nbytes, 16)
         self._memory.write(block.address, flat.view(np.uint8))
         made, at = [], block.address
         for table in rows:
             largest = max((row[3] for row in table), default=0)
             blocks = max(1, min(-(-largest // _THREADS), self._most_blocks))
             made.append(Table(at, len(table), blocks))
-            at += len(table) * _TABLE_WORDS * _WORD
+            at += len(table) * ROW_BYTES
         return made
 
     def compare(self, table: Table, tally: int) -> None:

@@ -74,6 +74,11 @@ class TimedRuns:
         """The allocations that do not hold the launch's own values any more."""
         return frozenset() if self._values is None else self._values.random
 
+    @property
+    def modified(self) -> frozenset[int]:
+        """Of these, the ones that a run changed, though they are no outputs."""
+        return frozenset() if self._values is None else frozenset(self._values.modified)
+
     def report(self, timed: int) -> tuple[RepeatsReport, list["Copies"]] | None:
         """Return what became of the runs, the last `timed` of them, and what those sent left.
 

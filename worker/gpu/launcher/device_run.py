@@ -222,6 +222,7 @@ class DeviceRun:
         """
         for buffers in sets:
             self._inspect(buffers, but=runs.random)
+        self._modified |= runs.modified
         found = runs.report(timed)
         if found is None:
             return {}

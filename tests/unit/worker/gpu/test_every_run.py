@@ -78,6 +78,14 @@ def noisy_skipper(gpu, pointers, grid):
     of_module(gpu)[:] += np.uint32(1)
 
 
+def spoils_later(gpu, pointers, grid):
+    double(gpu, pointers, grid)
+    runs = of_module(gpu)
+    if runs[0] == 20:
+        floats(gpu, pointers, 0, write=True)[5] = 0
+    runs += np.uint32(1)
+
+
 def leaves_marks(gpu, pointers, grid):
     """Keep the mark in memory that outlives the module, as shared memory does."""
     gpu.marks = gpu.__dict__.get("marks", 0) + 1
@@ -89,6 +97,7 @@ KERNELS = {
     b"double": double, b"skips_13_to_40": skips(13, 40), b"skips_one": skips(20, 20),
     b"every_tenth": every_tenth, b"replays": replays, b"half_right": half_right, b"noisy": noisy,
     b"noisy_skipper": noisy_skipper, b"leaves_marks": leaves_marks,
+    b"spoils_later": spoils_later,
 }  # fmt: skip
 
 
@@ -204,6 +213,11 @@ def test_each_repeat_has_values_of_its_own(run):
     for index, repeat in enumerate(found.repeats):
         assert repeat["seeds"] == {"x_ptr": repeat_seed(SEED, repeat["repeat"], "x_ptr")}
         assert is_right(found, index)
+
+
+@pytest.mark.parametrize("fresh", [False, "values"])
+def test_an_input_that_one_later_run_changes_is_told(run, fresh):
+    assert run("spoils_later", fresh_inputs=fresh).modified_inputs == ["x_ptr"]
 
 
 def test_values_of_a_launch_are_its_own_again_afterwards(run):
