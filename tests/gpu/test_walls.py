@@ -65,4 +65,4 @@ def test_a_launcher_says_which_layers_hold_and_launches_behind_them(inside):
     layers, outcome = asyncio.run(launched())
 
     assert set(layers) == set(inside["layers"])
-    assert outcome.outputs["output_ptr"] == vector_add_expected().tobytes()
+    assert bytes(outcome.outputs["output_ptr"]) == vector_add_expected().tobytes()

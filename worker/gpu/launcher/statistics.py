@@ -23,7 +23,7 @@ _Z = 1.96
 _RUN_TO_RUN_RELATIVE = 0.03
 _RUN_TO_RUN_US = 0.064
 """How far the medians of two runs are apart, in 19 of 20 pairs, that have as many repeats as one
-could wish: measured on an H200 by benchmarks/timing_agreement.py; events count in 0.032 us."""
+could wish: measured on an H200 (docs/adr/0018); events count in steps of 0.032 us."""
 
 
 @dataclass(frozen=True, slots=True)
