@@ -168,13 +168,13 @@ class FreshValues:
 
     def _watch_inputs(self, count: int) -> None:
         """Make ready to see whether the next repeats change inputs, each on its set of buffers."""
-        sets, pieces = self._timed.sets, []
-        for place, slot in enumerate(self._slots[:count]):
-            blocks = sets[(self._turn + 1 + place) % len(sets)].blocks
-            for index in self._watched:
-                pieces.append(
-                    [Piece(blocks[index].address, slot.inputs[index], self._random[index])]
-                )
+        sets = self._timed.sets
+        turns = [sets[(self._turn + 1 + place) % len(sets)].blocks for place in range(count)]
+        pieces = [
+            [Piece(blocks[index].address, slot.inputs[index], self._random[index])]
+            for slot, blocks in zip(self._slots, turns, strict=False)
+            for index in self._watched
+        ]
         self._input_tables = self._comparison.tables(pieces, self._input_block)
         self._input_tallies.clear()
 
