@@ -10,6 +10,7 @@ import pytest
 from tests.integration.service.bodies import good
 from tests.integration.service.launches import bodies
 from tests.integration.service.launches.bodies import output
+from tests.integration.service.launches.fuzzed import fuzzed, rows
 
 DTYPES = {
     "i1": "bool", "i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16", "i32": "int32",
@@ -141,3 +142,40 @@ def reference(x_ptr, y_ptr, **_):
     answer = launched(client, bodies.vector_add(reference=in_torch(text), cases=cases))
 
     assert answer["counts"] == {"passed": 3}, [case["findings"] for case in answer["cases"]]
+
+
+SOFTMAX = "def reference(x_ptr, **_):\n    return torch.softmax(x_ptr, dim=1)\n"
+MIXED = """
+def reference(x_ptr, **_):
+    same = torch.eye(x_ptr.shape[1], dtype=torch.float16)
+    return torch.softmax(x_ptr, dim=1) @ same
+"""
+
+
+def softmax(kernel: str, code: str, dtype: str = "fp32") -> dict[str, Any]:
+    arguments = {
+        "x_ptr": bodies.uniform(16, 200, dtype=dtype), "z_ptr": output(16, 200, dtype=dtype)
+    }  # fmt: skip
+    return fuzzed(rows(kernel, in_torch(code), n_columns=200, arguments=arguments))
+
+
+def test_a_reference_is_fuzzed_in_float64(client: httpx.Client) -> None:
+    answer = launched(client, softmax("softmax_without_maximum", SOFTMAX))
+
+    assert (answer["verdict"], answer["fuzz"]["reference"]) == ("mismatch", "float64")
+    assert "x_ptr of" in answer["findings"][0]["message"]
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
+def test_nothing_is_found_in_a_right_kernel(client: httpx.Client, dtype: str) -> None:
+    answer = launched(client, softmax("softmax", SOFTMAX, dtype))
+
+    assert (answer["verdict"], answer["fuzz"]["reference"]) == ("passed", "float64")
+    assert answer["fuzz"]["cases"] == 24
+
+
+def test_a_reference_that_takes_one_type_alone_gets_that(client: httpx.Client) -> None:
+    answer = launched(client, softmax("softmax", MIXED, "fp16"))
+
+    assert (answer["verdict"], answer["fuzz"]["reference"]) == ("passed", "as_given")
+    assert answer["fuzz"]["cases"] == 24

@@ -1,4 +1,4 @@
-"""Kernels that pass the launch they were tried with, and are wrong for another."""
+"""Kernels that pass the launch they were tried with, and are wrong for another; the last is right."""
 
 import triton
 import triton.language as tl
@@ -86,3 +86,13 @@ def largest_from_zero(x_ptr, z_ptr, n_rows, n_columns, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + row * n_columns + lanes, mask=lanes < n_columns, other=0.0)
     tl.store(z_ptr + row, tl.max(x, axis=0))
+
+
+@triton.jit
+def softmax(x_ptr, z_ptr, n_rows, n_columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * n_columns + lanes, mask=lanes < n_columns, other=-float("inf"))
+    x = x.to(tl.float32)
+    e = tl.exp(x - tl.max(x, axis=0))
+    tl.store(z_ptr + row * n_columns + lanes, e / tl.sum(e, axis=0), mask=lanes < n_columns)
