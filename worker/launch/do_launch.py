@@ -45,7 +45,7 @@ from worker.launch.launch_files import LaunchFiles
 from worker.launch.reference import References
 from worker.launch.run import Deadline, DeadlinePassed
 
-AT_ONCE_ON_GPU = 6
+AT_ONCE_ON_GPU = 8
 """Cases of a launch that are prepared, run and compared at the same time."""
 
 logger = logging.getLogger(__name__)
