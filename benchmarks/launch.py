@@ -60,7 +60,10 @@ async def figures_of(launchers: Launchers) -> None:
         outcome = await launchers.run(
             0, job, caller="benchmark", isolation=isolation, deadline_s=DEADLINE_S
         )
-        if outcome.ending is not LaunchEnding.OK or outcome.outputs["output_ptr"] != expected:
+        if (
+            outcome.ending is not LaunchEnding.OK
+            or bytes(outcome.outputs["output_ptr"]) != expected
+        ):
             raise RuntimeError(f"not a launch that is right: {outcome.detail}")
         return outcome
 

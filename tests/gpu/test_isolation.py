@@ -55,10 +55,10 @@ def test_two_callers_never_share_one():
     async def work(launchers):
         await add(launchers, "ada")
         await add(launchers, "bob")
-        gpu = launchers._gpus[0]
-        assert set(gpu._bound) == {"ada", "bob"}
-        assert gpu._bound["ada"].pid != gpu._bound["bob"].pid
-        assert {gpu._bound[caller].caller for caller in gpu._bound} == {"ada", "bob"}
+        pool = launchers._gpus[0]._launchers
+        assert set(pool._bound) == {"ada", "bob"}
+        assert pool._bound["ada"].pid != pool._bound["bob"].pid
+        assert {pool._bound[caller].caller for caller in pool._bound} == {"ada", "bob"}
 
     with_launchers(work)
 
@@ -66,7 +66,7 @@ def test_two_callers_never_share_one():
 def test_a_launcher_is_used_once_when_that_is_asked():
     async def work(launchers):
         await add(launchers, "ada", "process")
-        assert not launchers._gpus[0]._bound
+        assert not launchers._gpus[0]._launchers._bound
 
     with_launchers(work)
 
@@ -85,7 +85,7 @@ def test_launchers_are_replaced_after_many_runs():
     async def work(launchers):
         await add(launchers, "ada")
         await add(launchers, "ada")
-        assert not launchers._gpus[0]._bound
+        assert not launchers._gpus[0]._launchers._bound
 
     with_launchers(work, most_runs=2)
 
@@ -120,12 +120,12 @@ def test_a_job_whose_caller_left_is_killed():
 def test_a_gpu_that_fails_its_check_is_drained():
     async def work(launchers):
         bound = Bound().buffer("output_ptr", "fp32", [8], output=True).scalar("index", 8, "i32")
-        gpu = launchers._gpus[0]
+        pool = launchers._gpus[0]._launchers
         task = asyncio.create_task(
             launchers.run(0, bound.job("store_at"), caller="ada", deadline_s=JOB_S)
         )
         await asyncio.sleep(0)
-        gpu.ordinal = 99  # no such GPU: no launcher can be started for the check
+        pool._ordinal = 99  # no such GPU: no launcher can be started for the check
         assert (await task).ending is LaunchEnding.FAULT
         with pytest.raises(DeviceDrained):
             await add(launchers, "ada")
