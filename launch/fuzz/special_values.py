@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, Literal, get_args
 
+from compiler.json_number import NON_FINITE
 from launch.fuzz.subject import FuzzedBuffer, Subject
 from launch.request.element import is_floating
 from launch.request.initializer import SEEDED
@@ -143,12 +144,15 @@ def _listed(pattern: Pattern, buffer: FuzzedBuffer, elements: int, seed: int) ->
         return [source.choice([largest, -largest, 1.0, -1.0, 0.0]) for _ in range(elements)]
     special: list[Any] = [0.0, -0.0, 1.0, -1.0, large(buffer.dtype), -large(buffer.dtype)]
     special += [tiny := _TINY.get(buffer.dtype, 0.0), -tiny]
-    if pattern == "not_finite":
-        special += ["NaN", "Infinity", "-Infinity"]
-    return [
+    values = [
         source.choice(special) if source.random() < 0.5 else round(source.gauss(0.0, 1.0), 3)
         for _ in range(elements)
     ]
+    if pattern == "not_finite":
+        places = source.sample(range(elements), min(elements, len(NON_FINITE)))
+        for place, name in zip(places, NON_FINITE, strict=False):
+            values[place] = name
+    return values
 
 
 def _nested(values: list[Any], shape: Sequence[int]) -> Any:
