@@ -85,10 +85,12 @@ class TimingRequest(RequestPart):
         "random inputs of its own seed, so that no run can know what another one made",
     )
     flops: Annotated[float, Field(ge=0, le=1e30)] | None = Field(
-        default=None, description="of one run, for flops_per_s"
+        default=None, description="of one run, for flops_per_s and floor_us"
     )
     bytes_: Annotated[float, Field(ge=0, le=1e30)] | None = Field(
-        default=None, alias="bytes", description="moved by one run, for bytes_per_s"
+        default=None,
+        alias="bytes",
+        description="read and written by one run, each once: for bytes_per_s and floor_us",
     )
     samples: bool = Field(default=False, description="answer the time of every repeat too")
 

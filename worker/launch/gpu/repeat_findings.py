@@ -16,9 +16,9 @@ NONDETERMINISTIC = "nondeterministic"
 
 
 def of_mismatch(
-    repeat: TimedRepeat, outputs: Mapping[str, Output], *, is_changed: bool
+    repeat: TimedRepeat, outputs: Mapping[str, Output], output_bytes: int, *, is_changed: bool
 ) -> Finding | None:
-    """Return what a repeat whose outputs do not match shows; None for one whose outputs do.
+    """Return what a repeat whose outputs, of so many bytes, do not match shows; None if they do.
 
     `is_changed`: whether global variables of the module changed while it ran.
     """
@@ -27,7 +27,7 @@ def of_mismatch(
     if not wrong:
         return None
     name, comparison = next(iter(wrong.items()))
-    kind, why = _explained(repeat, is_changed=is_changed)
+    kind, why = _explained(repeat, output_bytes, is_changed=is_changed)
     first = comparison.first_mismatch
     place = ""
     if first is not None:
@@ -55,12 +55,12 @@ def of_left_out(repeat: TimedRepeat) -> Finding:
     return Finding(kind=STATE_KEPT, message=message, seeds=seeds)
 
 
-def _explained(repeat: TimedRepeat, *, is_changed: bool) -> tuple[str, str]:
+def _explained(repeat: TimedRepeat, output_bytes: int, *, is_changed: bool) -> tuple[str, str]:
     """Return the kind of finding, and why it is of that kind."""
     if repeat.equals_first and repeat.seeds:
         why = "It left what the first run left, though its inputs are others: an earlier result."
         return STATE_KEPT, why
-    if repeat.left_bytes:
+    if repeat.left_bytes and (repeat.differing_bytes or 2 * repeat.left_bytes >= output_bytes):
         return STATE_KEPT, f"It did not write {_left(repeat)}: some runs leave out their work."
     if repeat.seeds and repeat.differing_bytes:
         why = (
@@ -73,6 +73,8 @@ def _explained(repeat: TimedRepeat, *, is_changed: bool) -> tuple[str, str]:
             "A freshly loaded copy of the kernel makes the same of these inputs: it keeps nothing, "
             "but is wrong for these values."
         )
+        if repeat.left_bytes:
+            why += f" It did not write {_left(repeat)}."
         return MISMATCH, why
     if is_changed:
         why = "Its inputs are those of the first run, and variables of the module changed."

@@ -60,7 +60,7 @@ async def _judge(
     repeat = sent.repeat
     expected = await expect(repeat.seeds)
     if expected is None:
-        if repeat.left_bytes:
+        if repeat.left_bytes and repeat.differing_bytes:  # values may decide what is written
             judged.findings.append(of_left_out(repeat))
         return
     if expected.failure is not None:
@@ -73,7 +73,8 @@ async def _judge(
         ComparedRepeat(repeat=repeat.repeat, seeds=dict(repeat.seeds), matches=matches)
     )
     judged.matches += found.matches
-    finding = of_mismatch(repeat, found.outputs, is_changed=is_changed)
+    output_bytes = sum(map(len, sent.outputs.values()))
+    finding = of_mismatch(repeat, found.outputs, output_bytes, is_changed=is_changed)
     if finding is not None:
         judged.findings.append(finding)
 

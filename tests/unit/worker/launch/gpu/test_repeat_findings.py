@@ -26,7 +26,7 @@ def output(*, matches: bool = False) -> Output:
 
 
 def found(repeat: TimedRepeat, *, changed: bool = False) -> Finding:
-    finding = of_mismatch(repeat, {"out": output()}, is_changed=changed)
+    finding = of_mismatch(repeat, {"out": output()}, 384, is_changed=changed)
     assert finding is not None
     return finding
 
@@ -34,7 +34,7 @@ def found(repeat: TimedRepeat, *, changed: bool = False) -> Finding:
 def test_a_repeat_that_matches_is_no_finding() -> None:
     repeat = TimedRepeat(3, SEEDS, differing_bytes=1)
 
-    assert of_mismatch(repeat, {"out": output(matches=True)}, is_changed=True) is None
+    assert of_mismatch(repeat, {"out": output(matches=True)}, 384, is_changed=True) is None
 
 
 def test_a_repeat_that_did_nothing_is_told_with_the_seeds_of_its_inputs() -> None:
@@ -53,10 +53,15 @@ def test_a_repeat_that_did_nothing_is_told_with_the_seeds_of_its_inputs() -> Non
     [
         (TimedRepeat(1, SEEDS, differing_bytes=9), "state_kept", "makes something else"),
         (TimedRepeat(1, SEEDS, equals_first=True), "state_kept", "an earlier result"),
-        (TimedRepeat(1, SEEDS, left_bytes=4), "state_kept", "did not write 4 bytes"),
+        (TimedRepeat(1, SEEDS, left_bytes=384), "state_kept", "leave out their work"),
+        (TimedRepeat(1, SEEDS, left_bytes=4), "mismatch", "these values. It did not write 4 bytes"),
         (TimedRepeat(1, SEEDS), "mismatch", "wrong for these values"),
         (TimedRepeat(1, differing_bytes=9), "nondeterministic", "programs race, or"),
-        (TimedRepeat(-2, left_bytes=4), "state_kept", "A run to warm up does not match"),
+        (
+            TimedRepeat(-2, left_bytes=4, differing_bytes=4),
+            "state_kept",
+            "A run to warm up does not match",
+        ),
     ],
 )
 def test_why_a_repeat_is_wrong_is_told_apart(repeat: TimedRepeat, kind: str, words: str) -> None:

@@ -77,11 +77,17 @@ async def test_a_reference_that_fails_on_other_values_is_told_with_them() -> Non
 
 
 async def test_without_a_reference_only_what_was_left_out_is_told() -> None:
-    found = await judged(sent(4, WRONG, differing_bytes=5), sent(5, WRONG, left_bytes=8))
+    left_out = sent(5, WRONG, left_bytes=8, differing_bytes=8)
+    found = await judged(sent(4, WRONG, differing_bytes=5), left_out)
 
     assert [one.kind for one in found.findings] == ["state_kept"]
     assert isinstance(found.findings[0], Finding)
     assert found.compared == found.matches == []
+
+
+async def test_a_kernel_whose_values_decide_what_it_writes_is_not_accused() -> None:
+    """Its rerun on the same inputs leaves out the same."""
+    assert (await judged(sent(4, left_bytes=8))).findings == []
 
 
 def test_arguments_on_other_seeds_differ_in_these_alone() -> None:
