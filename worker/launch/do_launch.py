@@ -31,9 +31,10 @@ from worker.bytes_in_flight import BytesInFlight
 from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
 from worker.gpu.supervisor.launchers import DeviceDrained
-from worker.launch.case_news import CaseNews
-from worker.launch.case_pipeline import run_cases
-from worker.launch.cases import CaseContext, Cases
+from worker.launch.cases.case_context import CaseContext
+from worker.launch.cases.case_news import CaseNews
+from worker.launch.cases.case_pipeline import run_cases
+from worker.launch.cases.cases import Cases
 from worker.launch.expected_memory import ExpectedMemory
 from worker.launch.fuzz.fuzzing import Fuzzing
 from worker.launch.gpu.gpu_run import GpuContext

@@ -12,7 +12,7 @@ from launch.request.argument_binding import bind_arguments
 from launch.request.case import ARGUMENTS, Case
 from launch.request.launch_record import CaseResult
 from launch.request.launch_request import CaseRequest, LaunchRequest, ReturnMode
-from worker.launch.cases import Cases
+from worker.launch.cases.cases import Cases
 from worker.launch.fuzz.fuzz_outcome import Outcome, outcome_of
 from worker.launch.fuzz.wide_reference import WideReferences
 

@@ -21,7 +21,8 @@ from launch.request.launch_record import CaseResult
 from launch.request.launch_request import CaseRequest, FuzzRequest, LaunchRequest
 from launch.request.verdict import CHECK_INCOMPLETE, Verdict
 from worker.compile.progress import CompilationFailed
-from worker.launch.cases import CaseContext, Cases
+from worker.launch.cases.case_context import CaseContext
+from worker.launch.cases.cases import Cases
 from worker.launch.fuzz.case_runner import CaseRunner, Tried, plain_request
 from worker.launch.fuzz.fuzz_outcome import Outcome, finding_of_case, verdict_after
 from worker.launch.fuzz.fuzz_tally import FuzzTally

@@ -9,7 +9,8 @@ from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import Device
 from launch.request.launch_request import LaunchRequest
 from tests.unit.compiler.vector_add import TOOLCHAIN
-from worker.launch.cases import CaseContext, Cases
+from worker.launch.cases.case_context import CaseContext
+from worker.launch.cases.cases import Cases
 from worker.launch.run import Deadline
 
 BODY: dict[str, Any] = {

@@ -12,7 +12,7 @@ import pytest
 from launch.request.launch_record import CaseResult
 from store.events import Events
 from store.jobs.types import Claim
-from worker.launch.case_news import CaseNews
+from worker.launch.cases.case_news import CaseNews
 
 
 class Written:

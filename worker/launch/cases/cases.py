@@ -2,98 +2,42 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
-from compiler.compilation import Compilation, amended
+from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from compiler.parameter_binding import BindingFailed
-from compiler.problem import Problem, failure_problem
+from compiler.problem import failure_problem
 from compiler.rejection import RequestRejected
-from launch.request.case import Case, seeds_of
+from launch.request.case import Case
 from launch.request.grid import parse_grid
 from launch.request.launch_job import LaunchJob
-from launch.request.launch_record import CaseResult, Output
-from launch.request.launch_request import LaunchRequest, ReturnMode
+from launch.request.launch_record import CaseResult
+from launch.request.launch_request import LaunchRequest
 from launch.request.reference_request import Reference
-from launch.request.verdict import Evidence, Verdict, verdict_of
-from store.blobs import Blobs
-from worker.bytes_in_flight import BytesInFlight
-from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
 from worker.gpu.evidence.repeat_selection import PLACES
-from worker.launch.case_order import CaseOrder
-from worker.launch.comparison import Actual, Compared, NotCompared, compare, not_checked
+from worker.launch.cases.case_context import CaseContext
+from worker.launch.cases.case_order import CaseOrder
+from worker.launch.cases.judgement import Judgement, without_verdict
+from worker.launch.comparison import NotCompared
 from worker.launch.cpu_device import CpuDevice
-from worker.launch.gpu.gpu_run import GpuContext
-from worker.launch.gpu.profile_lines import add_lines
-from worker.launch.gpu.timed_repeats import (
-    JudgedRepeats,
-    Seeds,
-    add_repeats,
-    judge_repeats,
-    on_seeds,
-)
-from worker.launch.kernel_ir import KernelIr, KernelIrs
+from worker.launch.kernel_ir import KernelIrs
 from worker.launch.kernel_runs import KernelRuns
-from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources
-from worker.launch.launch_children import ChildPlace, Children
+from worker.launch.kernel_source import KernelSources
 from worker.launch.launch_files import LaunchFiles
-from worker.launch.mismatch_explanation import explain
 from worker.launch.reference import Expected, no_reference, of_kernel
 from worker.launch.run import Deadline, DeadlinePassed, PreparedRun, RunResult
 from worker.launch.run_binding import bind, bind_ir, select, with_uploads
 
-CPU_SMS = 1
 MUCH_BYTES = 8 << 20
 """What a case may bring that waits for a compile job; one that brings more comes when that is over.
 """
 _SLUGS = {"invalid_request": "invalid_argument"}
 """Of rejections that only a worker could make: there is no request any more to refuse."""
-
-
-class Answers(Protocol):
-    """What says what the outputs of a run should be."""
-
-    async def expect(
-        self,
-        reference: Reference,
-        run: PreparedRun,
-        timeout_s: float,
-        deadline: Deadline,
-        *,
-        keep: bool = True,
-    ) -> Expected:
-        """Return what the source of `reference` answers. Raises DeadlinePassed."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class CaseContext:
-    """Where runs happen: children for user code and comparisons, and a GPU if it is one.
-
-    `references` are those of this launch, and are closed by whoever made them.
-    """
-
-    compiling: CompileContext
-    children: Children
-    blobs: Blobs
-    references: Answers
-    gpu: GpuContext | None
-    known_sources: KernelMemory[KernelSource] | None = None
-    known_irs: KernelMemory[KernelIr] | None = None
-    """What this worker's launches before it found out."""
-    place: ChildPlace = nullcontext
-    in_flight: BytesInFlight | None = None
-    """What bounds the memory of all cases that are under way; None: nothing more than slots do."""
-
-    @property
-    def num_sms(self) -> int:
-        """What NUM_SMS means in a grid."""
-        facts = self.gpu.facts if self.gpu else None
-        return facts.num_sms if facts else CPU_SMS
 
 
 class Cases:
@@ -114,10 +58,10 @@ class Cases:
         self._request = request
         self._context = context
         self._deadline = deadline
-        self._files = files
         known = context.known_sources
         self._sources = KernelSources(context.compiling, deadline, known, context.place)
         self._order = CaseOrder(request.stop_after_failures)
+        self._judgement = Judgement(request, context, files, self._order, self._expect)
         self.compilation: Compilation | None = None
         """That of the case that ran last, on the CPU device of one that failed."""
         irs = KernelIrs(context.compiling, deadline, self._sources, context.known_irs)
@@ -177,7 +121,7 @@ class Cases:
             problem = failure_problem("deadline_exceeded", str(passed))
         except NotCompared as lost:
             problem = failure_problem("worker_lost", str(lost))
-        return _without_verdict(case, problem)
+        return without_verdict(case, problem)
 
     async def _result(self, case: Case) -> CaseResult:
         job = self._job.compile_job
@@ -189,7 +133,7 @@ class Cases:
                 self._runs.run(job, run, case.reference, may_run), self._expect(case, run)
             )
             self.compilation = result.compilation
-            return await self._judge(case, run, result, expected)
+            return await self._judgement.judge(case, run, result, expected)
 
     @asynccontextmanager
     async def _room_for(self, case: Case, run: PreparedRun) -> AsyncIterator[None]:
@@ -209,12 +153,6 @@ class Cases:
         async with self._context.in_flight.room_for(size_bytes):
             self._order.memory.leave(case.index)
             yield
-
-    def _key_of(self, result: RunResult) -> str | None:
-        """Return that of what ran; what the CPU device compiles is not kept under any."""
-        if result.compilation is None or self._context.gpu is None:
-            return None
-        return result.compilation.key
 
     async def _bind(self, job: CompileJob, case: Case) -> PreparedRun:
         num_sms = self._context.num_sms
@@ -258,127 +196,6 @@ class Cases:
         except (BindingFailed, RequestRejected, CompilationFailed) as error:
             return no_reference(f"the reference's kernel cannot be run: {error}")
         return of_kernel(await self._runs.run_reference(job, run), run)
-
-    async def _judge(
-        self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None
-    ) -> CaseResult:
-        if result.problem is not None:
-            return await self._not_judged(case, result, result.problem)
-        await add_lines(result, result.compilation, self._context.compiling)
-        outputs, files, matches = await self._outputs(case, run, result, expected)
-        repeats = JudgedRepeats()
-        if all(matches):
-            repeats = await self._judge_repeats(case, run, result, expected)
-            matches += repeats.matches
-        await self._order.stored.reach(case.index)
-        self._files.add_stdout(result.stdout)
-        outputs = await self._files.add_outputs(case.index, outputs, files)
-        if result.trace is not None:
-            await self._files.add_trace(case.index, result.trace)
-        evidence = self._evidence(result, expected, matches)
-        verdict = verdict_of(
-            replace(
-                evidence, reference_failed=evidence.reference_failed or repeats.reference_failed
-            )
-        )
-        failure = expected.failure if expected is not None else None
-        if expected is not None and verdict is Verdict.NOT_CHECKED and not matches:
-            failure = not_checked(outputs, run)
-        findings = [*result.findings, *([failure] if failure else [])]
-        return CaseResult(
-            index=case.index,
-            name=case.name,
-            verdict=verdict,
-            compilation_key=self._key_of(result),
-            outputs=outputs,
-            deterministic=result.deterministic,
-            timing=result.timing,
-            profile=self._files.bound_profile(result.profile),
-            findings=self._files.bound_findings(findings),
-            seeds=seeds_of(case.bound),
-        )
-
-    async def _not_judged(self, case: Case, result: RunResult, problem: Problem) -> CaseResult:
-        await self._order.stored.reach(case.index)
-        self._files.add_stdout(result.stdout)
-        found = self._files.bound_findings(result.findings)
-        return amended(_without_verdict(case, problem, self._key_of(result)), findings=found)
-
-    async def _outputs(
-        self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None
-    ) -> tuple[dict[str, Output], dict[str, bytes], list[bool]]:
-        """Return the outputs, their files, and which match; those of the last timed run too."""
-        outputs: dict[str, Output] = {}
-        files: dict[str, bytes] = {}
-        matches: list[bool] = []
-        if result.outputs:
-            await self._order.returned.reach(case.index)
-            returned = self._files.choose_returned(self._request.return_, run)
-            self._order.returned.leave(case.index)
-            actual = Actual(result.outputs, result.unwritten)
-            compared = await self._compare(case, run, actual, expected, returned, result.ir)
-            files, matches = compared.files, compared.matches
-            outputs = explain(compared.outputs, run, compared.downgrades)
-            result.findings += compared.downgrades.values()
-        return outputs, files, matches
-
-    async def _judge_repeats(
-        self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None
-    ) -> JudgedRepeats:
-        """Compare the timed runs that were sent, on their own inputs; add what is found of them."""
-
-        async def expect(seeds: Seeds) -> Expected | None:
-            if not seeds:
-                return expected
-            on_these = replace(case, bound=on_seeds(case.bound, seeds))
-            run_on_these = replace(run, bound=on_seeds(run.bound, seeds))
-            return await self._expect(on_these, run_on_these, keep=False)
-
-        async def compare_on(actual: Actual, other: Expected) -> Compared:
-            unasked: dict[str, ReturnMode] = dict.fromkeys(actual.outputs, "none")
-            return await self._compare(case, run, actual, other, unasked)
-
-        judged = await judge_repeats(
-            result.repeats, expect, compare_on, is_changed=result.keeps_state
-        )
-        add_repeats(result, judged)
-        return judged
-
-    async def _compare(
-        self,
-        case: Case,
-        run: PreparedRun,
-        actual: Actual,
-        expected: Expected | None,
-        returned: dict[str, ReturnMode],
-        ir: bytes = b"",
-    ) -> Compared:
-        pool = self._context.children.kernels
-        return await compare(pool, run, actual, expected, case.reference, returned, ir)
-
-    def _evidence(
-        self, result: RunResult, expected: Expected | None, matches: list[bool]
-    ) -> Evidence:
-        return Evidence(
-            ending=result.ending,
-            findings=frozenset(finding.kind for finding in result.findings),
-            matches=tuple(matches),
-            deterministic=result.deterministic,
-            checks=frozenset(self._request.checks),
-            reference_failed=expected is not None and expected.failure is not None,
-        )
-
-
-def _without_verdict(
-    case: Case, problem: Problem, compilation_key: str | None = None
-) -> CaseResult:
-    return CaseResult(
-        index=case.index,
-        name=case.name,
-        compilation_key=compilation_key,
-        seeds=seeds_of(case.bound),
-        problem=problem,
-    )
 
 
 async def _together(

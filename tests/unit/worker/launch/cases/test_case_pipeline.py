@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from worker.launch.case_order import CaseOrder, InOrder
-from worker.launch.case_pipeline import run_cases
+from worker.launch.cases.case_order import CaseOrder, InOrder
+from worker.launch.cases.case_pipeline import run_cases
 
 
 class Cases:

@@ -1,0 +1,188 @@
+"""Judges a case from its run: outputs against what was expected, findings, and the verdict.
+
+What belongs in the order of the cases, such as what is stored of them, is done in it.
+"""
+
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import Protocol
+
+from compiler.compilation import amended
+from compiler.problem import Problem
+from launch.request.case import Case, seeds_of
+from launch.request.launch_record import CaseResult, Output
+from launch.request.launch_request import LaunchRequest, ReturnMode
+from launch.request.verdict import Evidence, Verdict, verdict_of
+from worker.launch.cases.case_context import CaseContext
+from worker.launch.cases.case_order import CaseOrder
+from worker.launch.comparison import Actual, Compared, compare, not_checked
+from worker.launch.gpu.profile_lines import add_lines
+from worker.launch.gpu.timed_repeats import (
+    JudgedRepeats,
+    Seeds,
+    add_repeats,
+    judge_repeats,
+    on_seeds,
+)
+from worker.launch.launch_files import LaunchFiles
+from worker.launch.mismatch_explanation import explain
+from worker.launch.reference import Expected
+from worker.launch.run import PreparedRun, RunResult
+
+
+class Expect(Protocol):
+    """Asks what the outputs of a run should be; None without a reference."""
+
+    def __call__(
+        self, case: Case, run: PreparedRun, *, keep: bool = True
+    ) -> Awaitable[Expected | None]:
+        """Return it, and keep it for others unless told not to. Raises DeadlinePassed."""
+        ...
+
+
+class Judgement:
+    """Judges the cases of one launch."""
+
+    def __init__(
+        self,
+        request: LaunchRequest,
+        context: CaseContext,
+        files: LaunchFiles,
+        order: CaseOrder,
+        expect: Expect,
+    ) -> None:
+        self._request = request
+        self._context = context
+        self._files = files
+        self._order = order
+        self._expect = expect
+
+    async def judge(
+        self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None
+    ) -> CaseResult:
+        """Return what a run of a case amounts to, against what was `expected`.
+
+        Raises DeadlinePassed, NotCompared.
+        """
+        if result.problem is not None:
+            return await self._not_judged(case, result, result.problem)
+        await add_lines(result, result.compilation, self._context.compiling)
+        outputs, files, matches = await self._outputs(case, run, result, expected)
+        repeats = JudgedRepeats()
+        if all(matches):
+            repeats = await self._judge_repeats(case, run, result, expected)
+            matches += repeats.matches
+        await self._order.stored.reach(case.index)
+        self._files.add_stdout(result.stdout)
+        outputs = await self._files.add_outputs(case.index, outputs, files)
+        if result.trace is not None:
+            await self._files.add_trace(case.index, result.trace)
+        evidence = self._evidence(result, expected, matches)
+        verdict = verdict_of(
+            replace(
+                evidence, reference_failed=evidence.reference_failed or repeats.reference_failed
+            )
+        )
+        failure = expected.failure if expected is not None else None
+        if expected is not None and verdict is Verdict.NOT_CHECKED and not matches:
+            failure = not_checked(outputs, run)
+        findings = [*result.findings, *([failure] if failure else [])]
+        return CaseResult(
+            index=case.index,
+            name=case.name,
+            verdict=verdict,
+            compilation_key=self._key_of(result),
+            outputs=outputs,
+            deterministic=result.deterministic,
+            timing=result.timing,
+            profile=self._files.bound_profile(result.profile),
+            findings=self._files.bound_findings(findings),
+            seeds=seeds_of(case.bound),
+        )
+
+    async def _not_judged(self, case: Case, result: RunResult, problem: Problem) -> CaseResult:
+        await self._order.stored.reach(case.index)
+        self._files.add_stdout(result.stdout)
+        found = self._files.bound_findings(result.findings)
+        return amended(without_verdict(case, problem, self._key_of(result)), findings=found)
+
+    async def _outputs(
+        self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None
+    ) -> tuple[dict[str, Output], dict[str, bytes], list[bool]]:
+        """Return the outputs, their files, and which match; those of the last timed run too."""
+        outputs: dict[str, Output] = {}
+        files: dict[str, bytes] = {}
+        matches: list[bool] = []
+        if result.outputs:
+            await self._order.returned.reach(case.index)
+            returned = self._files.choose_returned(self._request.return_, run)
+            self._order.returned.leave(case.index)
+            actual = Actual(result.outputs, result.unwritten)
+            compared = await self._compare(case, run, actual, expected, returned, result.ir)
+            files, matches = compared.files, compared.matches
+            outputs = explain(compared.outputs, run, compared.downgrades)
+            result.findings += compared.downgrades.values()
+        return outputs, files, matches
+
+    async def _judge_repeats(
+        self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None
+    ) -> JudgedRepeats:
+        """Compare the timed runs that were sent, on their own inputs; add what is found of them."""
+
+        async def expect(seeds: Seeds) -> Expected | None:
+            if not seeds:
+                return expected
+            on_these = replace(case, bound=on_seeds(case.bound, seeds))
+            run_on_these = replace(run, bound=on_seeds(run.bound, seeds))
+            return await self._expect(on_these, run_on_these, keep=False)
+
+        async def compare_on(actual: Actual, other: Expected) -> Compared:
+            unasked: dict[str, ReturnMode] = dict.fromkeys(actual.outputs, "none")
+            return await self._compare(case, run, actual, other, unasked)
+
+        judged = await judge_repeats(
+            result.repeats, expect, compare_on, is_changed=result.keeps_state
+        )
+        add_repeats(result, judged)
+        return judged
+
+    async def _compare(
+        self,
+        case: Case,
+        run: PreparedRun,
+        actual: Actual,
+        expected: Expected | None,
+        returned: dict[str, ReturnMode],
+        ir: bytes = b"",
+    ) -> Compared:
+        pool = self._context.children.kernels
+        return await compare(pool, run, actual, expected, case.reference, returned, ir)
+
+    def _evidence(
+        self, result: RunResult, expected: Expected | None, matches: list[bool]
+    ) -> Evidence:
+        return Evidence(
+            ending=result.ending,
+            findings=frozenset(finding.kind for finding in result.findings),
+            matches=tuple(matches),
+            deterministic=result.deterministic,
+            checks=frozenset(self._request.checks),
+            reference_failed=expected is not None and expected.failure is not None,
+        )
+
+    def _key_of(self, result: RunResult) -> str | None:
+        """Return that of what ran; what the CPU device compiles is not kept under any."""
+        if result.compilation is None or self._context.gpu is None:
+            return None
+        return result.compilation.key
+
+
+def without_verdict(case: Case, problem: Problem, compilation_key: str | None = None) -> CaseResult:
+    """Return the result of a case that could not be judged."""
+    return CaseResult(
+        index=case.index,
+        name=case.name,
+        compilation_key=compilation_key,
+        seeds=seeds_of(case.bound),
+        problem=problem,
+    )
