@@ -22,7 +22,8 @@ from worker.gpu.launcher.launcher_order import LauncherOrder, TimingOrder
 from worker.gpu.launcher.loaded_kernel import LoadedKernel
 from worker.gpu.launcher.timing import Work
 
-MOST_IN_A_ROUND = 50
+MOST_IN_A_ROUND = 16
+"""As many as a stopwatch queues at a time."""
 MOST_ROUND_BYTES = 2 << 30
 """Of the inputs and outputs that are kept of a round; one repeat always has room."""
 _FEWEST_REPEATS = 3
