@@ -103,9 +103,9 @@ class Deployment:
         if service is not None:
             service.stop()
 
-    def start_worker(self) -> Process:
+    def start_worker(self, module: str = "worker") -> Process:
         """Start a worker; `wait_for_workers` says when it is there."""
-        worker = self._start("worker", TRITOND_SLOTS="2")
+        worker = self._start(module, TRITOND_SLOTS="2")
         self.workers.append(worker)
         return worker
 
