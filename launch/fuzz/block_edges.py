@@ -14,7 +14,7 @@ _PROMISE = re.compile("even|divis|multiple|align|mask|bound|tail|full|exact|pad"
 """In names of boolean constexprs that may say that an extent is a multiple of a block."""
 _BLOCK = re.compile("block|tile", re.IGNORECASE)
 """In names of constexprs that are lengths of blocks, and not extents."""
-_MOST_BLOCKS = 3
+_MOST_BLOCKS, _LONGEST_BLOCK = 3, 1 << 16
 _PRIMES = (7, 17, 31, 61, 127, 251, 509, 1021, 2039)
 
 
@@ -169,4 +169,6 @@ def _blocks(subject: Subject, links: Links, extent: int) -> list[int]:
     if scalars & subject.grid.names:
         beside = set(subject.grid.names)
     named = sorted(subject.blocks.items(), key=lambda item: (item[0] not in beside, item[1]))
-    return list(dict.fromkeys(value for _, value in named if value <= 1 << 16))[:_MOST_BLOCKS]
+    written = sorted(subject.grid_literals) if beside else []
+    lengths = dict.fromkeys([*written, *(value for _, value in named)])
+    return [length for length in lengths if length <= _LONGEST_BLOCK][:_MOST_BLOCKS]

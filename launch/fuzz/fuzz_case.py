@@ -14,7 +14,7 @@ from launch.fuzz.layouts import (
     strides_of,
 )
 from launch.fuzz.links import Links, Moved
-from launch.fuzz.special_values import MOST_LISTED, Pattern, initializer
+from launch.fuzz.special_values import LISTED, MOST_IN_ALL, MOST_LISTED, Pattern, initializer
 from launch.fuzz.subject import FuzzedBuffer, Subject
 
 _OF_LAYOUTS: Mapping[LayoutKind, str] = {
@@ -168,12 +168,8 @@ def _described(
 def is_written_small(case: FuzzCase, subject: Subject, links: Links) -> bool:
     """Whether the patterns that list their values do so for few. Raises NotCertain."""
     shapes = shapes_of(case, subject, links)
-    listed = {"special", "one_hot", "extreme", "not_finite"}
-    return all(
-        0 < prod(shapes[each.buffer]) <= MOST_LISTED
-        for each in case.values
-        if each.pattern in listed
-    )
+    listed = [prod(shapes[each.buffer]) for each in case.values if each.pattern in LISTED]
+    return all(0 < elements <= MOST_LISTED for elements in listed) and sum(listed) <= MOST_IN_ALL
 
 
 def _wrapped(raw: Any, described: dict[str, Any]) -> dict[str, Any]:

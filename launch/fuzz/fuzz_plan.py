@@ -29,6 +29,8 @@ _ORDINARY, _SHORT = 1100, 20
 """Lengths for cases that are about something else, and for those whose values are listed."""
 _SHARE_OF_VALUES, _SHARE_OF_LAYOUTS = 0.6, 0.25
 """How often a case that changes several things changes the values of a buffer, or a layout."""
+MOST_ARGUMENTS = 64
+"""Of a launch whose numbers are all compared with each other."""
 _MOST_TRIED = 400
 """Cases that are looked at until there are enough: most are refused where hints forbid much."""
 
@@ -181,8 +183,11 @@ def _rank(pattern: Pattern) -> int:
 def plan_of(subject: Subject, seed: int) -> FuzzPlan:
     """Return what may be varied in a subject."""
     links = Links(subject)
-    extents, kept_extents = movable_extents(subject, links)
     buffers, kept_buffers = varied_buffers(subject)
+    if len(subject.arguments) > MOST_ARGUMENTS:
+        why = f"shapes and layouts: there are more than {MOST_ARGUMENTS} arguments"
+        return FuzzPlan(subject, links, [], buffers, [], [why, *kept_buffers], seed)
+    extents, kept_extents = movable_extents(subject, links)
     layouts, kept_layouts = possible_layouts(subject)
     not_varied = [*kept_extents, *kept_buffers, *kept_layouts, *_free_scalars(subject, links)]
     return FuzzPlan(subject, links, extents, buffers, layouts, not_varied, seed)

@@ -4,9 +4,11 @@ Equal extents are one; a scalar that equals one, or a product of those of a buff
 Where a number may be explained in two ways, both must come to the same, or nothing moves.
 """
 
+from __future__ import annotations
+
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -78,28 +80,38 @@ class Links:
 
     def is_explained(self, number: int) -> bool:
         """Whether a number is known to be an extent, a product of some, or a stride."""
-        known = self.extents | self._products.keys() | self._kept_strides
-        return number <= 1 or number in known or bool(self._quotients(number))
+        is_known = number in self.extents or number in self._products
+        return number <= 1 or is_known or number in self._kept_strides or number in self._counts
 
     def is_linked(self, name: str) -> bool:
         """Whether a float is known to be a length, its root, or one divided by those."""
-        number = self._subject.floats[name]
-        known = self.extents | self._products.keys()
-        return any(math.isclose(number, form(n), rel_tol=1e-6) for n in known for form in _FORMS)
+        return bool(self._forms[name])
 
     def unexplained(self, extent: int) -> str | None:
         """Return a number that may have to do with `extent`, and how is not known; None: none."""
-        blocks, literals = set(self._subject.blocks.values()), self._subject.grid_literals
+        blocks = set(self._subject.blocks.values())
         for name, value in self._subject.integers.items():
             known = self.is_explained(value) or value in blocks or _SEED.search(name)
             if not known and value > _LARGEST_PARAMETER and _are_related(value, extent, blocks):
                 return f"{name} = {value} may come from it"
-        for buffer in self._subject.buffers.values():
-            for other in buffer.shape:
-                free = other not in blocks | literals and not self.scalars_of(other)
-                if free and not self.is_derived(other) and _are_related(other, extent, blocks):
-                    return f"{buffer.name} has an extent of {other}, which may come from it"
+        for other, name in self._free.items():
+            if _are_related(other, extent, blocks):
+                return f"{name} has an extent of {other}, which may come from it"
         return None
+
+    @cached_property
+    def _free(self) -> dict[int, str]:
+        """The extents that nothing explains, each with a buffer that has it."""
+        known = {*self._subject.blocks.values(), *self._subject.grid_literals}
+        for value in self._subject.integers.values():
+            known |= self._closure(value)
+        buffers = self._subject.buffers.values()
+        return {
+            extent: buffer.name
+            for buffer in buffers
+            for extent in buffer.shape
+            if extent > 1 and extent not in known and not self.is_derived(extent)
+        }
 
     def divisor(self, extent: int) -> int:
         """Return what an extent has to stay a multiple of: small integers that divide it."""
@@ -109,21 +121,31 @@ class Links:
 
     def follow(self, extents: Extents) -> Moved:
         """Return what all numbers come to. Raises NotCertain."""
+        key = tuple(sorted(extents.items()))
+        if key not in self._followed:
+            try:
+                self._followed[key] = self._follow(_Moving(extents))
+            except NotCertain as error:
+                self._followed[key] = error
+        found = self._followed[key]
+        if isinstance(found, NotCertain):
+            raise NotCertain(str(found))
+        return found
+
+    @cached_property
+    def _followed(self) -> dict[tuple[tuple[int, int], ...], Moved | NotCertain]:
+        return {}
+
+    def _follow(self, moving: _Moving) -> Moved:
         subject = self._subject
-        integers = {
-            name: self._moved(value, extents, name) for name, value in subject.integers.items()
-        }
-        floats = {
-            name: self._moved_float(value, extents, name) for name, value in subject.floats.items()
-        }
-        shapes = {
-            buffer.name: tuple(self._moved(extent, extents, buffer.name) for extent in buffer.shape)
-            for buffer in subject.buffers.values()
-        }
+        buffers = subject.buffers.values()
+        integers = {name: self._moved(n, moving) for name, n in subject.integers.items()}
+        floats = {name: self._moved_float(name, moving) for name in subject.floats}
+        shapes = {each.name: tuple(self._moved(n, moving) for n in each.shape) for each in buffers}
         ends = {
-            buffer.name: self._moved(buffer.init["high"], extents, buffer.name)
-            for buffer in subject.buffers.values()
-            if buffer.is_index_like and buffer.init and buffer.init["kind"] == "randint"
+            each.name: self._moved(each.init["high"], moving)
+            for each in buffers
+            if each.is_index_like and each.init and each.init["kind"] == "randint"
         }
         return Moved(
             {name: value for name, value in integers.items() if value != subject.integers[name]},
@@ -132,89 +154,104 @@ class Links:
             ends,
         )
 
-    def _moved(self, number: int, extents: Extents, name: str) -> int:
+    def _moved(self, number: int, moving: _Moving) -> int:
         """Return what a number comes to: however it is explained, it must be the same."""
         if number <= 1:
             return number
+        if number not in moving.known:
+            found = self._ends(number, moving)
+            if len(found) > 1:
+                raise NotCertain(f"{number} could be several things")
+            moving.known[number] = found.pop() if found else number
+        return moving.known[number]
+
+    def _ends(self, number: int, moving: _Moving) -> set[int]:
+        """Return what a number may come to."""
         found = {
-            math.prod(self._moved(factor, extents, name) for factor in factors)
+            math.prod(self._moved(factor, moving) for factor in factors)
             for factors in self._products.get(number, ())
         }
-        if number in extents:
-            found.add(extents[number])
-        elif number in self.extents and not found:
-            found |= {
-                -(-self._moved(whole, extents, name) // block)
-                for whole, block in self._quotients(number)
+        if number in moving.extents:
+            found.add(moving.extents[number])
+        elif not found and number not in self._kept_strides:
+            found = {
+                -(-self._moved(whole, moving) // block) for whole, block in self._quotients(number)
             }
-        elif not found:
-            found = self._of_blocks(number, extents, name)
+            if found and number not in self.extents and number <= _LARGEST_PARAMETER:
+                found.add(number)  # a small scalar need not count blocks
         if number in self._kept_strides:
             found.add(number)
-        if len(found) > 1:
-            raise NotCertain(f"{name} = {number} could be several things")
-        return found.pop() if found else number
+        return found
 
-    def _of_blocks(self, number: int, extents: Extents, name: str) -> set[int]:
-        """Return what a scalar comes to that may count blocks; a small one need not do so."""
-        if number in self._kept_strides:
-            return set()
-        found = {
-            -(-self._moved(whole, extents, name) // block)
-            for whole, block in self._quotients(number)
+    def _moved_float(self, name: str, moving: _Moving) -> float:
+        found = sorted({form(self._moved(whole, moving)) for whole, form in self._forms[name]})
+        if any(not math.isclose(one, other) for one, other in pairwise(found)):
+            raise NotCertain(f"{name} could be several things")
+        return found[0] if found else self._subject.floats[name]
+
+    @cached_property
+    def _forms(self) -> dict[str, list[tuple[int, Callable[[int], float]]]]:
+        """What each float may be of which length: that itself, its root, or one divided by it."""
+        lengths = sorted(self.extents | self._products.keys())
+        return {
+            name: [
+                (whole, form)
+                for whole in lengths
+                for form in _FORMS
+                if math.isclose(number, form(whole), rel_tol=1e-6)
+            ]
+            for name, number in self._subject.floats.items()
         }
-        return found | {number} if found and number <= _LARGEST_PARAMETER else found
-
-    def _moved_float(self, number: float, extents: Extents, name: str) -> float:
-        """Return what a float comes to: it may be a length, its root, or one divided by those."""
-        found = set()
-        for whole in sorted(self.extents | self._products.keys()):
-            for form in _FORMS:
-                if math.isclose(number, form(whole), rel_tol=1e-6):
-                    found.add(form(self._moved(whole, extents, name)))
-        if len(found) > 1 and any(
-            not math.isclose(one, other) for one, other in pairwise(sorted(found))
-        ):
-            raise NotCertain(f"{name} = {number:g} could be several things")
-        return found.pop() if found else number
 
     def _quotients(self, number: int) -> list[tuple[int, int]]:
         """Return the extents that have `number` blocks, each with the length of a block.
 
         Not of an extent that a scalar says: that is one of its own.
         """
-        if number <= 1:
+        if number in self.extents and number in self._said:
             return []
-        if number in self.extents and number in self._subject.integers.values():
-            return []
-        return self._quotients_of.setdefault(number, self._find_quotients(number))
+        return self._counts.get(number, [])
 
     @cached_property
-    def _quotients_of(self) -> dict[int, list[tuple[int, int]]]:
-        return {}
+    def _said(self) -> frozenset[int]:
+        return frozenset(self._subject.integers.values())
 
-    def _find_quotients(self, number: int) -> list[tuple[int, int]]:
+    @cached_property
+    def _counts(self) -> dict[int, list[tuple[int, int]]]:
+        """How many blocks extents have that scalars say: by the count, extents and blocks."""
+        found: dict[int, list[tuple[int, int]]] = {}
         blocks = sorted(set(self._subject.blocks.values()))
-        said = set(self._subject.integers.values())
-        if number in blocks:
-            return []
-        return [
-            (whole, block)
-            for whole in sorted(self.extents)
-            for block in blocks
-            if whole in said and whole > block and -(-whole // block) == number
-        ]
+        for whole in sorted(self.extents & self._said):
+            for block in blocks:
+                count = -(-whole // block)
+                if whole > block and count > 1 and count not in blocks:
+                    found.setdefault(count, []).append((whole, block))
+        return found
 
     def _closure(self, number: int) -> set[int]:
         """Return the extents that a number is made of."""
-        found = {number} & self.extents
-        for factors in self._products.get(number, ()):
-            for factor in factors:
-                found |= self._closure(factor) | {factor}
-        return found
+        if number not in self._closures:
+            found = {number} & self.extents
+            for factors in self._products.get(number, ()):
+                for factor in factors:
+                    found |= self._closure(factor) | {factor}
+            self._closures[number] = found
+        return self._closures[number]
+
+    @cached_property
+    def _closures(self) -> dict[int, set[int]]:
+        return {}
 
 
-_FORMS = (
+@dataclass(frozen=True, slots=True)
+class _Moving:
+    """Extents that move, and what other numbers come to as far as is known."""
+
+    extents: Extents
+    known: dict[int, int] = field(default_factory=dict)
+
+
+_FORMS: tuple[Callable[[int], float], ...] = (
     float,
     math.sqrt,
     lambda whole: 1.0 / whole if whole else math.inf,

@@ -21,6 +21,8 @@ Pattern = Literal[
 """What the values of a buffer are like; the order is that in which they are tried."""
 MOST_LISTED = 512
 """Elements of a buffer whose values are listed."""
+MOST_IN_ALL = 8 * MOST_LISTED
+"""The same of all buffers of a case."""
 
 LARGEST: Mapping[str, float] = {
     "fp64": 1.7976931348623157e308,
@@ -38,7 +40,7 @@ _TINY: Mapping[str, float] = {"fp64": 1e-310, "fp32": 1e-39, "bf16": 1e-39, "fp1
 _HUGE = 2.0**40
 """Its cube is still finite in fp32, as is the sum of a million squares."""
 _WIDE = frozenset({"fp64", "fp32", "bf16"})
-_LISTED = frozenset({"special", "one_hot", "extreme", "not_finite"})
+LISTED = frozenset({"special", "one_hot", "extreme", "not_finite"})
 _OF_INTEGERS = frozenset({"other_seed", "lowest", "highest"})
 _ONLY_FLOATS = frozenset(get_args(Pattern)) - _OF_INTEGERS
 _CONSTANT = frozenset({"zeros", "ones", "full"})
@@ -76,7 +78,7 @@ def patterns_of(buffer: FuzzedBuffer, subject: Subject, elements: int) -> list[P
 
 
 def _suits(pattern: Pattern, buffer: FuzzedBuffer, subject: Subject, elements: int) -> bool:
-    if pattern in _LISTED and not 0 < elements <= MOST_LISTED:
+    if pattern in LISTED and not 0 < elements <= MOST_LISTED:
         return False
     kind = buffer.init["kind"] if buffer.init else ""
     if not is_floating(buffer.dtype):

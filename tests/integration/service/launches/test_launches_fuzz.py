@@ -20,6 +20,7 @@ from tests.integration.service.launches.fuzzed import (
     rows,
 )
 from tests.integration.service.launches.fuzzed_right import RIGHT
+from tests.integration.service.launches.test_launches_compiled import TTIR, ir_launch
 from tests.integration.service.launches.test_launches_puzzles import matmul
 
 RIGHT_HERE = (
@@ -114,6 +115,36 @@ def test_a_promise_of_whole_blocks_of_16_hides_what_is_between(launch: Launch) -
 
     assert answer["verdict"] == "passed"
     assert "alignment" not in answer["fuzz"]["kinds"]
+
+
+def test_what_a_finished_compilation_was_promised_is_kept(
+    http: httpx.Client, launch: Launch
+) -> None:
+    body = dict(WRONG["one size"][0])
+    signature = {"x_ptr": "*fp32:16", "z_ptr": "*fp32:16", "n": "i32:16"}
+    source = body["compilation"] | {"signature": signature}
+    compiled = http.post("/v1/compilations", params={"wait": 60}, json=source).json()
+    del body["compilation"]
+
+    answer = launch(fuzzed(body | {"compilation_key": compiled["key"]}))
+
+    assert answer["verdict"] == "mismatch"
+    assert answer["findings"][0]["case"]["arguments"]["n"] % 16 == 0
+
+
+def test_posted_ir_is_fuzzed_by_position(launch: Launch) -> None:
+    right = ir_launch()
+    wrong = ir_launch(TTIR.replace("arith.addf", "arith.maximumf"))
+    largest = "import numpy as np\n\ndef reference(arg0, arg1, **_):\n"
+    wrong["reference"] = {"source": largest + "    return np.maximum(arg0, np.abs(arg1))\n"}
+
+    passed, failed = launch(fuzzed(right)), launch(fuzzed(wrong))
+
+    assert (passed["verdict"], passed["fuzz"]["cases"]) == ("passed", 24)
+    assert failed["verdict"] == "mismatch"
+    changed = failed["findings"][0]["case"]
+    assert "arg1" in changed["arguments"]
+    assert launch(wrong | {"cases": [changed]})["verdict"] == "mismatch"
 
 
 def test_arguments_that_are_fixed_stay(launch: Launch) -> None:

@@ -23,6 +23,10 @@ def test_lengths_lie_around_the_edges_of_a_block():
     assert 1000 not in tried
 
 
+def test_a_block_may_be_written_into_the_grid():
+    assert {63, 64, 65} <= lengths(plan(ADD, ["cdiv(n, 64)"]))[1000]
+
+
 def test_a_grid_of_numbers_keeps_all_shapes():
     made = plan(ADD, [8], BLOCK=128)
 
@@ -101,3 +105,13 @@ def test_equal_extents_are_one():
     made = plan(arguments, ["cdiv(M, B)", "cdiv(N, B)"], B=32)
 
     assert [(each.extent, each.called) for each in made.extents] == [(96, "M, N")]
+
+
+def test_a_launch_of_many_arguments_keeps_its_shapes():
+    many = {f"x{number}_ptr": given(1000) for number in range(64)}
+
+    made = plan({**many, "z_ptr": out(1000), "n": 1000}, BLOCKS, BLOCK=128)
+
+    assert not made.extents
+    assert made.not_varied[0] == "shapes and layouts: there are more than 64 arguments"
+    assert len(made.buffers) == 64
