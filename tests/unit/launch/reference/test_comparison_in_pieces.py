@@ -29,6 +29,11 @@ tolerances = st.builds(
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     monkeypatch.setattr(difference, "PIECE", PIECE)
+
+
+@pytest.fixture
+def small_stretches(monkeypatch):
+    """For comparisons alone: the mean of a summary depends on where it is cut."""
     monkeypatch.setattr(comparing, "STRETCH", 2 * PIECE)
 
 
@@ -64,6 +69,7 @@ def unwritten(draw, count):
     return np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count)), np.bool_)
 
 
+@pytest.mark.usefixtures("small_stretches")
 @settings(
     max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
