@@ -16,6 +16,7 @@ import numpy as np
 from compiler.json_number import written_number
 from launch.buffers.element_types import Array
 from launch.messages import Tolerance
+from launch.reference.mismatch_map import MismatchMap
 
 PIECE = 1 << 14
 """Elements looked at a time: some numbers of each in float64 fit into a cache of 1 MiB."""
@@ -67,6 +68,7 @@ class Comparer:
         self._absolute: Any = 0
         self._relative: Any = 0
         self._first: dict[str, Any] | None = None
+        self._map = MismatchMap(shape)
         self._distance, self._size = np.empty(PIECE), np.empty(PIECE)
         self._was_equal = True
         """Whether what came last was the same bit by bit: then it is looked for again."""
@@ -105,6 +107,7 @@ class Comparer:
             "nonfinite_mismatched": self._nonfinite,
             "unwritten": self._unwritten,
             "first_mismatch": self._first,
+            "mismatch_map": self._map.result(),
         }
 
     def _take_ordinary(self, start: int, left: Array, right: Array) -> bool:
@@ -136,6 +139,8 @@ class Comparer:
         if mismatched and self._first is None:
             place = int(close.argmin())
             self._first = self._shown(start + place, left[place], right[place])
+        if mismatched:
+            self._map.note(start, ~close)
         self._mismatched += mismatched
         return True
 
@@ -147,6 +152,8 @@ class Comparer:
         found = (_integers if exact else _floats)(left, right, self._tolerance)
         one, known = _written_once(missing, left.size)
         wrong = (found.mismatched | one) & known
+        if wrong.any():
+            self._map.note(start, wrong)
         if self._first is None and wrong.any():
             place = int(wrong.argmax())
             # a boolean that nobody wrote is shown as the byte it is, not as true

@@ -66,6 +66,16 @@ class Mismatch(Record):
     expected: Number
 
 
+class MismatchMap(Record):
+    """Where elements do not match: the last axis by all others together, in cells."""
+
+    rows: int = Field(description="of the output, all axes but the last together")
+    columns: int = Field(description="of the output, its last axis")
+    mismatched: list[Annotated[list[int], Field(max_length=32)]] = Field(
+        max_length=32, description="in each cell; at most 32 by 32, row by row"
+    )
+
+
 class Comparison(Record):
     """One output against its reference."""
 
@@ -81,6 +91,7 @@ class Comparison(Record):
         default=0, description="mismatched, as nobody wrote them; no tolerance covers these"
     )
     first_mismatch: Mismatch | None = None
+    mismatch_map: MismatchMap | None = Field(default=None, description="null: all match")
     rtol: float | None = None
     atol: float | None = None
     note: str | None = Field(

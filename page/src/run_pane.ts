@@ -11,6 +11,7 @@ import { DTYPES, INITS, launchBody } from "./launch";
 import type { ArgumentText, LaunchText } from "./page_state";
 import type { Content } from "./panes";
 import type { RequestBody } from "./request";
+import { heatMap, type MismatchMap } from "./heat_map";
 import { wordsOf } from "./text_pane";
 
 export interface RunContext {
@@ -35,7 +36,7 @@ interface Finding {
 
 interface Output {
   summary: Record<string, unknown> | null;
-  comparison: { matches: boolean; mismatched: number; max_abs_error: unknown; first_mismatch: { index: number[]; actual: unknown; expected: unknown } | null } | null;
+  comparison: { matches: boolean; mismatched: number; max_abs_error: unknown; first_mismatch: { index: number[]; actual: unknown; expected: unknown } | null; mismatch_map: MismatchMap | null } | null;
 }
 
 interface Launch {
@@ -193,6 +194,7 @@ function outputShown(name: string, { summary, comparison }: Output): HTMLElement
     const where = first ? `, the first at [${first.index.join(", ")}]: ${String(first.actual)} where ${String(first.expected)} is expected` : "";
     const words = comparison.matches ? "as the reference" : `${comparison.mismatched} differ from the reference${where}`;
     shown.append(element("p", { className: comparison.matches ? "good" : "bad" }, words));
+    if (comparison.mismatch_map) shown.append(heatMap(name, comparison.mismatch_map));
   }
   return shown;
 }

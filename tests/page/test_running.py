@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import expect
 
 from tests.page.conftest import Visit
@@ -24,6 +26,8 @@ def test_puzzle_1_is_solved_wrong_and_then_right(visit: Visit) -> None:
     run.get_by_role("button", name="Run", exact=True).click()
     expect(run.get_by_role("status")).to_have_text("mismatch")
     expect(run).to_contain_text("32 differ from the reference, the first at [0]")
+    run.get_by_role("img", name="Where z_ptr differs: 1 rows by 32 columns").hover()
+    expect(run.locator("figcaption")).to_have_text(re.compile("Row 0, column 1[56]: 1 differ"))
 
     write(page, puzzle.replace("    pass  # your turn; then “Run”", SOLVED))
     run.get_by_role("button", name="Run", exact=True).click()

@@ -18,7 +18,7 @@ def compared(actual, expected, dtype=np.float64, **tolerance):
 def test_equal_arrays_match_without_any_tolerance():
     assert compared([1, 2], [1, 2]) == {
         "matches": True, "max_abs_error": 0.0, "max_rel_error": 0.0, "compared": 2, "mismatched": 0,
-        "nonfinite_mismatched": 0, "unwritten": 0, "first_mismatch": None,
+        "nonfinite_mismatched": 0, "unwritten": 0, "first_mismatch": None, "mismatch_map": None,
     }  # fmt: skip
 
 

@@ -70,7 +70,19 @@ def comparison(actual, expected, tolerance, dtype, expected_dtype, missing):
         "nonfinite_mismatched": nonfinite,
         "unwritten": int(one.sum()),
         "first_mismatch": first,
+        "mismatch_map": mismatch_map(wrong, actual.shape) if wrong.any() else None,
     }
+
+
+def mismatch_map(wrong, shape):
+    columns = shape[-1] if shape else 1
+    rows = wrong.size // columns
+    down, across = min(rows, 32), min(columns, 32)
+    counts = np.zeros((down, across), int)
+    places = np.flatnonzero(wrong)
+    at = places // columns * down // rows, places % columns * across // columns
+    np.add.at(counts, at, 1)
+    return {"rows": rows, "columns": columns, "mismatched": counts.tolist()}
 
 
 def _floats(actual, expected, tolerance):

@@ -1,0 +1,44 @@
+// A picture of where an output differs from its reference.
+
+import { element } from "./dom";
+
+/** Counts of mismatched elements, by cells of the output seen as a matrix. */
+export interface MismatchMap {
+  rows: number;
+  columns: number;
+  mismatched: number[][];
+}
+
+const CELL_PX = 8;
+
+/** Return the map drawn, with what it shows in words; the cell under the pointer is told. */
+export function heatMap(name: string, map: MismatchMap): HTMLElement {
+  const [down, across] = [map.mismatched.length, map.mismatched[0]?.length ?? 0];
+  const label = `Where ${name} differs: ${map.rows} rows by ${map.columns} columns, in ${down} by ${across} cells`;
+  const canvas = element("canvas", { width: across * CELL_PX, height: down * CELL_PX, className: "heat", role: "img", "aria-label": label });
+  const painter = canvas.getContext("2d");
+  const most = Math.max(...map.mismatched.flat(), 1);
+  const style = getComputedStyle(document.body);
+  if (painter) {
+    map.mismatched.forEach((row, y) =>
+      row.forEach((count, x) => {
+        painter.globalAlpha = count ? 0.25 + (0.75 * count) / most : 0.08;
+        painter.fillStyle = count ? "#d32f2f" : style.color;
+        painter.fillRect(x * CELL_PX, y * CELL_PX, CELL_PX - 1, CELL_PX - 1);
+      }),
+    );
+  }
+  const caption = element("figcaption", {}, label);
+  canvas.addEventListener("pointermove", (event) => {
+    const x = Math.min(Math.floor((event.offsetX / canvas.clientWidth) * across), across - 1);
+    const y = Math.min(Math.floor((event.offsetY / canvas.clientHeight) * down), down - 1);
+    const from = (cell: number, cells: number, size: number): number => Math.ceil((cell * size) / cells);
+    const range = (cell: number, cells: number, size: number): string => {
+      const [first, last] = [from(cell, cells, size), from(cell + 1, cells, size) - 1];
+      return first === last ? `${first}` : `${first} to ${last}`;
+    };
+    caption.textContent = `Row ${range(y, down, map.rows)}, column ${range(x, across, map.columns)}: ${map.mismatched[y]?.[x] ?? 0} differ`;
+  });
+  canvas.addEventListener("pointerleave", () => (caption.textContent = label));
+  return element("figure", {}, canvas, caption);
+}
