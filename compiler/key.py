@@ -265,9 +265,13 @@ def _exact_json(part: Any) -> bytes:
     return _ENCODER.encode(part).encode("utf-8", "surrogatepass")
 
 
+_NO_FLOATS = frozenset({str, int, bool, type(None)})
+"""Types that a look settles; every key looks at all its parts."""
+
+
 def _has_float(part: Any) -> bool:
     if isinstance(part, dict):
         part = part.values()
     elif not isinstance(part, list | tuple):
         return isinstance(part, float)
-    return any(not isinstance(item, str) and _has_float(item) for item in part)
+    return any(type(item) not in _NO_FLOATS and _has_float(item) for item in part)

@@ -5,7 +5,6 @@ It stands beside the compile worker of the same process and uses its children to
 
 import asyncio
 from dataclasses import replace
-from functools import partial
 
 from compiler.toolchain import Toolchain
 from store import workers
@@ -44,53 +43,46 @@ class LaunchWorker:
         limits = QueueLimits(lease_ms=int(lease_s * 1000))
         attempts = JobConsumer(redis, blocking, worker.id, limits)
         self._slots = Slots(attempts, lanes, self._do, worker.slots, lease_s, has_reserve=True)
-        self._redis = redis
         self._blocking = blocking
         self._children = children
-        self._compiling = compiling
-        self._sources = KernelMemory[KernelSource]()
-        self._irs = KernelMemory[KernelIr]()
-        self._expected = expected
-        self._remembered = remembered
+        self._registry = workers.Workers(redis)
+        self._context = LaunchContext(
+            attempts,
+            Launches(redis),
+            Events(redis),
+            compiling.blobs,
+            compiling,
+            children,
+            self._registry,
+            expected,
+            known_sources=KernelMemory[KernelSource](),
+            known_irs=KernelMemory[KernelIr](),
+            remembered=remembered,
+        )
 
     async def run(self) -> None:
         """Do launches until cancelled."""
-        registry = workers.Workers(self._redis)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._slots.run())
                 group.create_task(Revocations(self._blocking, self._slots.revoke).run())
-                group.create_task(every(HEARTBEAT_S, partial(self._beat, registry)))
+                group.create_task(every(HEARTBEAT_S, self._beat))
         finally:
-            await leave(registry, self._worker.id)
+            await leave(self._registry, self._worker.id)
 
     async def drain(self) -> None:
         """Take no further launch, and return when those that run have ended."""
         await self._slots.drain()
 
-    async def _beat(self, registry: workers.Workers) -> None:
+    async def _beat(self) -> None:
         languages = self._children.languages
-        await registry.beat(replace(self._worker, busy=self._slots.busy, references=languages))
+        await self._registry.beat(
+            replace(self._worker, busy=self._slots.busy, references=languages)
+        )
 
     async def _do(self, claim: Claim, attempts: JobConsumer) -> None:
-        launches = Launches(self._redis)
-        events = Events(self._redis)
-        compiling = self._compiling
-        registry = workers.Workers(self._redis)
-        context = LaunchContext(
-            attempts,
-            launches,
-            events,
-            compiling.blobs,
-            compiling,
-            self._children,
-            registry,
-            self._expected,
-            known_sources=self._sources,
-            known_irs=self._irs,
-            remembered=self._remembered,
-        )
-        await do_launch(claim, context)
+        del attempts  # they are the context's
+        await do_launch(claim, self._context)
 
 
 def launch_worker_of(
