@@ -97,6 +97,7 @@ class DeviceRun:
             self._buffers.fill(self._firsts)
             self._watched = self._digests_before()
         with self._stage("run"), _faults():
+            self._context.checks.forget()
             kernel.launch(self._buffers.parameters)
             self._memory.wait()
         with self._stage("read"), _faults():

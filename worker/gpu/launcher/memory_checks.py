@@ -88,21 +88,21 @@ class MemoryChecks:
         self._memory.fill(start, size_bytes, 0)
         for first in range(0, len(checks), _MOST_ENTRIES):
             self._launch(checks[first : first + _MOST_ENTRIES], start + first * _WORD)
-        self._forget(start)
+        self.forget()
         raw = self._memory.read(start, size_bytes).tobytes()
         return [
             int.from_bytes(raw[place : place + _WORD], "little")
             for place in range(0, size_bytes, _WORD)
         ]
 
-    def _forget(self, answers: int) -> None:
+    def forget(self) -> None:
         """Launch once with a table of zeros, which asks for nothing.
 
         Parameters stay where they were until others are written over them, and a kernel can read
         behind its own: addresses, and the key of digests. The first words are always overwritten.
         """
         ctypes.memset(self._table, 0, ctypes.sizeof(self._table))
-        self._launch([MemoryCheck(0, 0, _DIGEST, 0)], answers)
+        self._launch([MemoryCheck(0, 0, _DIGEST, 0)], self._answers.value)
 
     def _launch(self, checks: Sequence[MemoryCheck], answers: int) -> None:
         for place, one in enumerate(checks):
