@@ -2,7 +2,8 @@
 
 Every candidate is a new source of one exercise, with seeds, shapes and the reference (NumPy) of all
 others. Other work on the machine changes the time and not the CPU time, so what two cores could
-do by that is printed too: of service and worker, not of the clients.
+do by that is printed too: of service and worker, not of the clients. With `--wrong-every` some
+compute something else, which must be found in each of their cases.
 """
 
 import argparse
@@ -69,12 +70,13 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=500)
     parser.add_argument("--crowd", type=int, default=8, help="requests under way")
     parser.add_argument("--warm", type=int, default=10, help="candidates that are not counted")
+    parser.add_argument("--wrong-every", type=int, default=0, help="0: all are right")
     arguments = parser.parse_args()
     with Deployment() as deployment:
         service = deployment.serve()
-        judge(deployment, service, range(arguments.warm), arguments.crowd)
+        judge(deployment, service, range(arguments.warm), arguments.crowd, 0)
         numbers = range(arguments.warm, arguments.warm + arguments.candidates)
-        judged = judge(deployment, service, numbers, arguments.crowd)
+        judged = judge(deployment, service, numbers, arguments.crowd, arguments.wrong_every)
     cores = len(os.sched_getaffinity(0))
     told = f"{judged.cpu_s / judged.count * 1000:.0f} ms of CPU each"
     measured = [
@@ -86,29 +88,35 @@ def main() -> None:
     )
 
 
-def judge(deployment: Deployment, service: Server, numbers: range, crowd: int) -> Judged:
+def judge(
+    deployment: Deployment, service: Server, numbers: range, crowd: int, wrong_every: int
+) -> Judged:
     """Return what it took to launch the candidates of these `numbers`, `crowd` at a time."""
     processes = (deployment.worker.pid, service.pid)
     before_s = sum(map(tree_cpu_s, processes))
     started = time.perf_counter()
     with ThreadPoolExecutor(crowd) as clients:
-        list(clients.map(partial(launch, service), numbers))
+        list(clients.map(partial(launch, service, wrong_every), numbers))
     seconds = time.perf_counter() - started
     return Judged(len(numbers), seconds, sum(map(tree_cpu_s, processes)) - before_s)
 
 
-def launch(service: Server, number: int) -> None:
-    """Launch one candidate. Raises RuntimeError when it does not pass."""
-    answer = asked(service, "POST", "/v1/launches?wait=60", json.dumps(request(number)))
-    if answer["verdict"] != "passed":
-        raise RuntimeError(f"a candidate that passes was expected: {answer}")
+def launch(service: Server, wrong_every: int, number: int) -> None:
+    """Launch one candidate. Raises RuntimeError for another verdict than it earns."""
+    is_wrong = bool(wrong_every) and number % wrong_every == 0
+    body = json.dumps(request(number, is_wrong=is_wrong))
+    answer = asked(service, "POST", "/v1/launches?wait=60", body)
+    expected = "mismatch" if is_wrong else "passed"
+    if {case["verdict"] for case in answer["cases"] or [answer]} != {expected}:
+        raise RuntimeError(f"candidate {number} should have been {expected}: {answer}")
 
 
-def request(number: int) -> dict[str, Any]:
+def request(number: int, *, is_wrong: bool = False) -> dict[str, Any]:
     """Return the launch of one candidate, whose source no other has."""
+    source = KERNEL.replace("NUMBER", str(number))
     return {
         "compilation": {
-            "source": KERNEL.replace("NUMBER", str(number)),
+            "source": source.replace("* y", "* y + 1.0") if is_wrong else source,
             "kernel": "candidate",
             "constexprs": {"BLOCK": 1024},
             "target": "cuda:90",
