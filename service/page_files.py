@@ -1,4 +1,4 @@
-"""The files of the web page and of the documentation: read, and compressed, once.
+"""The files of the web page and of the documentation: read once, compressed when asked for.
 
 The page is what `make page` built of `page/`; where nobody built it, a plainer one of the same
 requests stands in. Nothing here looks at what is in a file.
@@ -7,6 +7,7 @@ requests stands in. Nothing here looks at what is in a file.
 import gzip
 import re
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -25,10 +26,9 @@ _LEAST_COMPRESSED_BYTES = 1000
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """A file as it is served; `gzipped` is None where that would save nothing."""
+    """A file as it is served; where `is_immutable`, its name holds a digest of it."""
 
     data: bytes
-    gzipped: bytes | None
     media_type: str
     is_immutable: bool
 
@@ -51,17 +51,17 @@ def docs_files() -> dict[str, PageFile]:
     return {entry.name: _read(entry) for entry in (*own, *shipped)}
 
 
+@cache
+def gzipped(file: PageFile) -> bytes | None:
+    """Return the file's bytes compressed, once; None where that would save nothing."""
+    if len(file.data) < _LEAST_COMPRESSED_BYTES:
+        return None
+    return gzip.compress(file.data, 9, mtime=0)
+
+
 def _read(entry: Traversable) -> PageFile:
-    data = entry.read_bytes().replace(_FOREIGN_PICTURE, b"data:,")
-    is_text = entry.name != INDEX  # which is another one in every answer
-    gzipped = (
-        gzip.compress(data, 9, mtime=0)
-        if is_text and len(data) >= _LEAST_COMPRESSED_BYTES
-        else None
-    )
     return PageFile(
-        data=data,
-        gzipped=gzipped,
+        data=entry.read_bytes().replace(_FOREIGN_PICTURE, b"data:,"),
         media_type=_MEDIA_TYPES[entry.name.rpartition(".")[2]],
         is_immutable=_HASHED.fullmatch(entry.name) is not None,
     )

@@ -6,6 +6,7 @@ import type { Kernel } from "./wire";
 
 export const DTYPES = ["fp32", "fp16", "bf16", "fp64", "i32", "i64", "i16", "i8", "u8", "u32", "i1"];
 export const INITS = ["uniform", "normal", "arange", "zeros", "ones", "randint", "none"];
+const TIMING = { min_repeats: 20, max_ms: 200 };
 const RANDINT = { low: 0, high: 10 };
 
 /** Return what the form holds for a kernel, keeping what was typed before. */
@@ -42,6 +43,7 @@ export function launchBody(launch: LaunchText, compilation: RequestBody, device:
     arguments: Object.fromEntries(given),
     return: Object.fromEntries(Object.entries(launch.arguments).filter(([, { output }]) => output).map(([name]) => [name, "summary"])),
   };
+  if (device !== "interpreter") body.timing = TIMING; // which a CPU answers with null
   if (launch.reference.trim()) body.reference = { source: launch.reference, language: "numpy" };
   return body;
 }

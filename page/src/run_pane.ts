@@ -168,6 +168,10 @@ function argumentRow(name: string, text: ArgumentText, context: RunContext): HTM
 function outcome(launch: Launch, context: RunContext): HTMLElement[] {
   const shown: HTMLElement[] = [];
   if (launch.problem) shown.push(element("p", { className: "error" }, `${launch.problem.title}: ${launch.problem.detail}`));
+  if (launch.device && launch.timings_ms) {
+    const where = launch.device.interpreter ? "the CPU device" : (launch.device.model ?? "a GPU");
+    shown.push(element("p", { className: "faint" }, `On ${where}, ${Math.round(launch.timings_ms.total ?? 0)} ms from queue to verdict.`));
+  }
   const findings = launch.findings ?? [];
   if (findings.length) shown.push(element("ul", { className: "diagnostics" }, ...findings.map((each) => finding(each, context))));
   for (const [name, output] of Object.entries(launch.outputs ?? {})) shown.push(outputShown(name, output));

@@ -5,13 +5,14 @@ load or run anything that its policy does not name. All addresses in them are re
 they work under whatever path a proxy serves them.
 """
 
+import asyncio
 import secrets
 
 from fastapi import APIRouter, Request, Response
 
 from service.http.content_coding import accepts
 from service.http.problems import ProblemRaised
-from service.page_files import INDEX, PageFile, docs_files, page_files
+from service.page_files import INDEX, PageFile, docs_files, gzipped, page_files
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -58,19 +59,19 @@ async def get_page_file(request: Request, name: str) -> Response:
     file = _PAGE.get(name)
     if file is None or name == INDEX:
         raise ProblemRaised("not_found", f"There is no file {name!r} of the page")
-    return _answer(request, file, _FILE_POLICY)
+    return await _answer(request, file, _FILE_POLICY)
 
 
 @router.get("/docs")
 async def get_docs(request: Request) -> Response:
     """Answer Swagger UI, in which requests can be tried."""
-    return _answer(request, _DOCS["docs.html"], _DOCS_POLICY)
+    return await _answer(request, _DOCS["docs.html"], _DOCS_POLICY)
 
 
 @router.get("/redoc")
 async def get_redoc(request: Request) -> Response:
     """Answer ReDoc, to read."""
-    return _answer(request, _DOCS["redoc.html"], _DOCS_POLICY)
+    return await _answer(request, _DOCS["redoc.html"], _DOCS_POLICY)
 
 
 @router.get("/docs/{name}")
@@ -79,16 +80,18 @@ async def get_docs_file(request: Request, name: str) -> Response:
     file = _DOCS.get(name)
     if file is None or name.endswith(".html"):
         raise ProblemRaised("not_found", f"There is no file {name!r} of the documentation")
-    return _answer(request, file, _DOCS_POLICY)
+    return await _answer(request, file, _DOCS_POLICY)
 
 
-def _answer(request: Request, file: PageFile, policy: str) -> Response:
+async def _answer(request: Request, file: PageFile, policy: str) -> Response:
     """Answer a file, compressed where that is smaller and the client takes it."""
     headers = (KEPT if file.is_immutable else HEADERS) | {"Content-Security-Policy": policy}
-    if file.gzipped is None:
+    # a tenth of a second for the largest, in which others are served
+    small = await asyncio.to_thread(gzipped, file)
+    if small is None:
         return Response(file.data, headers=headers, media_type=file.media_type)
     headers |= {"Vary": "Accept-Encoding"}
     if not accepts(request.headers.get("accept-encoding", ""), "gzip"):
         return Response(file.data, headers=headers, media_type=file.media_type)
     headers |= {"Content-Encoding": "gzip"}
-    return Response(file.gzipped, headers=headers, media_type=file.media_type)
+    return Response(small, headers=headers, media_type=file.media_type)
