@@ -30,8 +30,8 @@ from worker.gpu.launcher.fault import (
     leaves_context,
 )
 from worker.gpu.launcher.guarded_buffers import (
+    BufferReport,
     Buffers,
-    Inspection,
     Pristine,
     fresh_sets,
 )
@@ -131,7 +131,7 @@ class DeviceRun:
         measured = self._buffers.inspect(unknown).inputs if unknown else {}
         return {index: one if one is not None else measured[index] for index, one in known.items()}
 
-    def _inspect(self, buffers: Buffers, but: Collection[int] = ()) -> Inspection:
+    def _inspect(self, buffers: Buffers, but: Collection[int] = ()) -> BufferReport:
         """Look at buffers after a run; note what was written that was not to be.
 
         Allocations of `but` hold other values than at first.
@@ -149,7 +149,7 @@ class DeviceRun:
         assert self._outputs is not None
         return self._outputs.elements
 
-    def _find_missing(self, kernel: LoadedKernel, inspection: Inspection) -> dict[str, Flags]:
+    def _find_missing(self, kernel: LoadedKernel, inspection: BufferReport) -> dict[str, Flags]:
         """Find out and send what the kernel did not write, if need be by another run."""
         if not inspection.may_be_unwritten:
             return {}

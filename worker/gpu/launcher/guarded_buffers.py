@@ -84,7 +84,7 @@ class Buffers:
         for block, source in zip(self.blocks, other.blocks, strict=True):
             self._memory.copy(block.address, source.address, block.size_bytes)
 
-    def inspect(self, inputs: Sequence[int]) -> "Inspection":
+    def inspect(self, inputs: Sequence[int]) -> "BufferReport":
         """Look at what the runs so far have left; `inputs` are the allocations to take digests of.
 
         Raises CudaError.
@@ -97,7 +97,7 @@ class Buffers:
         ]
         answers = self._checks.ask([*zones, *poisons, *digests])
         marks, found = answers[: len(zones) + len(poisons)], answers[len(zones) + len(poisons) :]
-        return Inspection(
+        return BufferReport(
             is_damaged=any(marks[: len(zones)]),
             may_be_unwritten=any(marks[len(zones) :]),
             inputs=dict(zip(inputs, found, strict=False)),
@@ -153,7 +153,7 @@ def read_output(
 
 
 @dataclass(frozen=True, slots=True)
-class Inspection:
+class BufferReport:
     """What the GPU says of the buffers of a job, none of it read back."""
 
     is_damaged: bool

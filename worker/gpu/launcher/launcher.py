@@ -80,10 +80,10 @@ def _open(ordinal: int, kept_bytes: tuple[int, int]) -> LauncherContext:
 
 
 def _serve(channel: ResultChannel, context: LauncherContext) -> int:
-    from worker.gpu.launcher.orders import Orders
+    from worker.gpu.launcher.coming_orders import ComingOrders
 
     sys.setswitchinterval(_SWITCH_S)
-    orders = Orders(0, context.inputs)
+    orders = ComingOrders(0, context.inputs)
     orders.start()
     while (order := orders.next()) is not None:
         last = _perform(channel, context, order)

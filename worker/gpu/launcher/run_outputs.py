@@ -11,7 +11,7 @@ import numpy as np
 
 from launch.buffers.allocation import Leaf
 from worker.gpu.launcher.contents import Contents, Flags, Outputs
-from worker.gpu.launcher.guarded_buffers import Buffers, Inspection
+from worker.gpu.launcher.guarded_buffers import BufferReport, Buffers
 from worker.gpu.launcher.output_memory import SharedOutput
 from worker.gpu.launcher.result_channel import CHUNK_BYTES
 
@@ -43,7 +43,7 @@ class RunOutputs:
             for name, one in self._held.items()
         }
 
-    def digests(self, inspection: Inspection) -> Digests:
+    def digests(self, inspection: BufferReport) -> Digests:
         """Return the GPU's digests, and those of outputs with gaps, which it does not take."""
         gapped = {
             name: hashlib.sha256(one).hexdigest()

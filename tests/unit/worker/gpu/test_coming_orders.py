@@ -23,11 +23,11 @@ class Inputs:
 def orders(monkeypatch):
     """Return orders, what they prepare, and where they are written to."""
     fake_cuda.install(monkeypatch, {})
-    from worker.gpu.launcher.orders import Orders
+    from worker.gpu.launcher.coming_orders import ComingOrders
 
     reading, writing = os.pipe()
     inputs = Inputs()
-    thread = Orders(reading, inputs)
+    thread = ComingOrders(reading, inputs)
     thread.start()
     yield thread, inputs, writing
     with pytest.raises(OSError, match="Bad file"):

@@ -18,7 +18,7 @@ from worker.pool import frame
 _READ_BYTES = 1 << 20
 
 
-class Orders(threading.Thread):
+class ComingOrders(threading.Thread):
     """Reads frames from a descriptor; `next` gives one after the other."""
 
     def __init__(self, descriptor: int, inputs: KeptInputs) -> None:
