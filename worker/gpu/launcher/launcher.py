@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the worker reads this file, too, and has no use for what th
     from worker.gpu.launcher.launcher_context import LauncherContext
     from worker.gpu.launcher.output_memory import SharedOutput
     from worker.gpu.launcher.result_channel import ResultChannel
+    from worker.gpu.launcher.run_outputs import Send
 
 BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
@@ -99,33 +100,18 @@ def _perform(
     channel: ResultChannel, context: LauncherContext, order: frame.Frame
 ) -> dict[str, Any]:
     """Return the last frame's header. `clean` says whether another job may follow."""
-    from worker.gpu.evidence.ceilings import measure_ceilings
     from worker.gpu.launcher.device import CudaError
-    from worker.gpu.launcher.device_run import DeviceRun, leaves_clean
+    from worker.gpu.launcher.device_run import leaves_clean
     from worker.gpu.launcher.fault import JobFailed, KernelFault
-    from worker.gpu.launcher.health import examine
-    from worker.gpu.launcher.launcher_order import LauncherOrder
 
     def send(header: dict[str, Any], body: bytes | SharedOutput) -> None:
         channel.send(order.nonce, header, body)
 
     try:
-        if order.header.get("task") == "health":
-            examine(context.device, context.memory)
-            return {"kind": "result", "fault": None, "clean": True}
-        if order.header.get("task") == "ceilings":
-            ceilings = measure_ceilings(context).to_json()
-            return {"kind": "result", "fault": None, "clean": True, "ceilings": ceilings}
-        job = LauncherOrder.from_frame(order.header, order.body)
-        return {
-            "kind": "result",
-            "fault": None,
-            "clean": True,
-            **DeviceRun(context, job, send).perform(),
-        }
+        return {"kind": "result", "fault": None, "clean": True, **_do(context, order, send)}
     except KernelFault as fault:
-        found = {"kind": fault.fault.value, "error": fault.error, "message": str(fault)}
-        return {"kind": "result", "fault": found, "clean": leaves_clean(fault)}
+        named = {"kind": fault.fault.value, "error": fault.error, "message": str(fault)}
+        return {"kind": "result", "fault": named, "clean": leaves_clean(fault)}
     except JobFailed as failed:
         return _failure(failed.slug, str(failed), clean=leaves_clean(failed))
     except CudaError as error:
@@ -134,6 +120,23 @@ def _perform(
         return _failure(
             "malformed_job", "the arguments need more memory than there is", clean=False
         )
+
+
+def _do(context: LauncherContext, order: frame.Frame, send: Send) -> dict[str, Any]:
+    """Do what an order asks for. Raises KernelFault, JobFailed, CudaError, MemoryError."""
+    from worker.gpu.evidence.ceilings import measure_ceilings
+    from worker.gpu.launcher.device_run import DeviceRun
+    from worker.gpu.launcher.health import examine
+    from worker.gpu.launcher.launcher_order import LauncherOrder
+
+    match order.header.get("task"):
+        case "health":
+            examine(context.device, context.memory)
+            return {}
+        case "ceilings":
+            return {"ceilings": measure_ceilings(context).to_json()}
+    job = LauncherOrder.from_frame(order.header, order.body)
+    return DeviceRun(context, job, send).perform()
 
 
 def _failure(slug: str, message: str, *, clean: bool) -> dict[str, Any]:
