@@ -2,8 +2,6 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 
 class BytesInFlight:
@@ -14,17 +12,9 @@ class BytesInFlight:
         self._used_bytes = 0
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
-    @asynccontextmanager
-    async def room_for(self, size_bytes: int) -> AsyncIterator[None]:
-        """Have room for `size_bytes` for as long as the block runs."""
+    async def take(self, size_bytes: int) -> None:
+        """Return when there is room for `size_bytes`, which must be given back."""
         size_bytes = min(size_bytes, self._limit_bytes)
-        await self._take(size_bytes)
-        try:
-            yield
-        finally:
-            self._give_back(size_bytes)
-
-    async def _take(self, size_bytes: int) -> None:
         if not self._waiting and self._used_bytes + size_bytes <= self._limit_bytes:
             self._used_bytes += size_bytes
             return
@@ -34,13 +24,14 @@ class BytesInFlight:
             await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled():
-                self._give_back(size_bytes)
+                self.give_back(size_bytes)
             else:
                 self._admit()  # whoever stood behind may fit
             raise
 
-    def _give_back(self, size_bytes: int) -> None:
-        self._used_bytes -= size_bytes
+    def give_back(self, size_bytes: int) -> None:
+        """Make room for others, as much as was taken."""
+        self._used_bytes -= min(size_bytes, self._limit_bytes)
         self._admit()
 
     def _admit(self) -> None:

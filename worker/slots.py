@@ -97,8 +97,8 @@ class Slots:
 
     @property
     def busy(self) -> int:
-        """How many slots have a job now."""
-        return len(self._running)
+        """How many jobs are in a slot now: of those aside none, and that in reserve too."""
+        return len(self._running) - self._aside
 
     @contextmanager
     def aside(self) -> Iterator[None]:

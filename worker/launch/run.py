@@ -1,7 +1,9 @@
 """One run of a kernel, whatever runs it: what is to be run, by when, and what came out of it."""
 
+import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -42,6 +44,16 @@ class Deadline:
         """Return what a step may take that is allowed `timeout_s`. Raises DeadlinePassed."""
         self.check()
         return min(timeout_s, self._end - time.monotonic())
+
+    @asynccontextmanager
+    async def bounding(self) -> AsyncIterator[None]:
+        """Raise DeadlinePassed when the block is not over by then: it waits for others."""
+        self.check()
+        try:
+            async with asyncio.timeout(self._end - time.monotonic()):
+                yield
+        except TimeoutError:
+            raise self.passed from None
 
     def check(self) -> None:
         """Raise DeadlinePassed when it has."""

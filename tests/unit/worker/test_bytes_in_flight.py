@@ -6,9 +6,10 @@ from worker.bytes_in_flight import BytesInFlight
 
 
 async def bring(room, size_bytes, log, leave):
-    async with room.room_for(size_bytes):
-        log.append(size_bytes)
-        await leave.wait()
+    await room.take(size_bytes)
+    log.append(size_bytes)
+    await leave.wait()
+    room.give_back(size_bytes)
 
 
 async def started(room, *sizes):

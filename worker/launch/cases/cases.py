@@ -146,13 +146,18 @@ class Cases:
             size_bytes += PLACES * run.output_bytes
         if size_bytes > MUCH_BYTES:
             await self._runs.prepare(self._job.compile_job, run)
-        await self._order.memory.reach(case.index)
-        if self._context.in_flight is None:
+        in_flight = self._context.in_flight
+        if in_flight is None:
             yield
             return
-        async with self._context.in_flight.room_for(size_bytes):
-            self._order.memory.leave(case.index)
+        async with self._deadline.bounding():
+            await self._order.memory.reach(case.index)
+            await in_flight.take(size_bytes)
+        self._order.memory.leave(case.index)
+        try:
             yield
+        finally:
+            in_flight.give_back(size_bytes)
 
     async def _bind(self, job: CompileJob, case: Case) -> PreparedRun:
         num_sms = self._context.num_sms

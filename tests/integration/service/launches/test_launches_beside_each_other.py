@@ -19,13 +19,22 @@ from tests.waiting import wait_until
 
 SUBTRACTED = "def reference(x_ptr, y_ptr, **_):\n    return x_ptr - y_ptr\n"
 SIZE = 1000
-NEVER_READ = "while True:\n    pass\n"
+ENDLESS = """def never():
+    while True:
+        pass
+
+
+ZERO = tl.constexpr(never())
+
+
+@triton.jit
+def add_kernel("""
 
 
 @pytest.fixture(scope="module")
 def gpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """A client of a deployment whose only worker believes to have a GPU."""
-    deployment = Deployment(tmp_path_factory.mktemp("gpu"))
+    deployment = Deployment(tmp_path_factory.mktemp("gpu"), TRITOND_DRAIN_S="0")
     deployment.start_store()
     deployment.start_service()
     deployment.start_worker("benchmarks.stand_in_gpu")
@@ -52,8 +61,10 @@ def states(gpu: httpx.Client, launches: list[dict]) -> set[str]:
 
 def uncompiled(number: int) -> dict:
     """A launch of a kernel whose source takes all the time that its compilation may have."""
-    body = add(f"{ADD}\n{NEVER_READ}# {number}\n", SIZE) | {"priority": "batch"}
-    body["compilation"]["timeout_s"] = 5
+    source = ADD.replace("@triton.jit\ndef add_kernel(", ENDLESS)
+    source = source.replace("< n_elements", f"< n_elements + ZERO + {number}")
+    body = add(source, SIZE) | {"priority": "batch"}
+    body["compilation"]["timeout_s"] = 60
     return body
 
 

@@ -1,5 +1,7 @@
 """How much time a launch has left for what it still has to do."""
 
+import asyncio
+
 import pytest
 
 from worker.launch.run import Deadline, DeadlinePassed
@@ -17,3 +19,26 @@ def test_a_step_may_take_what_is_left_at_most() -> None:
 def test_without_time_left_no_step_begins(spent_s: float) -> None:
     with pytest.raises(DeadlinePassed, match="deadline_s = 5 s"):
         Deadline(5, spent_s).limit_s(30)
+
+
+async def test_waiting_for_others_ends_with_the_deadline() -> None:
+    with pytest.raises(DeadlinePassed, match="deadline_s = 5 s"):
+        async with Deadline(5, spent_s=4.95).bounding():
+            await asyncio.Event().wait()
+
+
+async def test_what_is_over_in_time_is_not_bounded() -> None:
+    async with Deadline(5).bounding():
+        await asyncio.sleep(0)
+
+
+async def test_without_time_left_nothing_is_waited_for() -> None:
+    with pytest.raises(DeadlinePassed):
+        async with Deadline(5, spent_s=5).bounding():
+            raise AssertionError("it has begun")
+
+
+async def test_an_error_while_waiting_is_its_own() -> None:
+    with pytest.raises(ValueError, match="of its own"):
+        async with Deadline(5).bounding():
+            raise ValueError("of its own")
