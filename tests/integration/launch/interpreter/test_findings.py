@@ -48,6 +48,7 @@ async def test_a_load_without_mask_reads_past_the_end(pool):
         "diagnostics": None,
         "measure": None,
         "seeds": None,
+        "case": None,
     }
     assert message.startswith(
         "program (3, 0, 0) reads y_ptr[100], 1 element past its end: it has 100 elements. "

@@ -21,7 +21,7 @@ async def test_one_array_is_what_the_only_output_should_be(pool):
     text = "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr"
     run = await refer(pool, text, ADD, constexprs={"BLOCK": 4})
     assert run.result["outputs"] == {
-        "z_ptr": {"dtype": "float32", "shape": [3, 4], "unchanged": False}
+        "z_ptr": {"dtype": "float32", "shape": [3, 4], "unchanged": False, "scale": None}
     }
     made = [np.random.Generator(np.random.Philox(seed)).uniform(0, 1, 12) for seed in (1, 2)]
     x, y = (array.astype(np.float32) for array in made)
