@@ -17,12 +17,13 @@ export function heatMap(name: string, map: MismatchMap): HTMLElement {
   const label = `Where ${name} differs: ${map.rows} rows by ${map.columns} columns, in ${down} by ${across} cells`;
   const canvas = element("canvas", { width: across * CELL_PX, height: down * CELL_PX, className: "heat", role: "img", "aria-label": label });
   const painter = canvas.getContext("2d");
-  const most = Math.max(...map.mismatched.flat(), 1);
   const style = getComputedStyle(document.body);
   if (painter) {
     map.mismatched.forEach((row, y) =>
       row.forEach((count, x) => {
-        painter.globalAlpha = count ? 0.25 + (0.75 * count) / most : 0.08;
+        const [top, left] = [span(y, down, map.rows), span(x, across, map.columns)];
+        const size = (top[1] - top[0]) * (left[1] - left[0]);
+        painter.globalAlpha = count ? 0.25 + (0.75 * count) / size : 0.08;
         painter.fillStyle = count ? "#d32f2f" : style.color;
         painter.fillRect(x * CELL_PX, y * CELL_PX, CELL_PX - 1, CELL_PX - 1);
       }),
@@ -32,13 +33,17 @@ export function heatMap(name: string, map: MismatchMap): HTMLElement {
   canvas.addEventListener("pointermove", (event) => {
     const x = Math.min(Math.floor((event.offsetX / canvas.clientWidth) * across), across - 1);
     const y = Math.min(Math.floor((event.offsetY / canvas.clientHeight) * down), down - 1);
-    const from = (cell: number, cells: number, size: number): number => Math.ceil((cell * size) / cells);
     const range = (cell: number, cells: number, size: number): string => {
-      const [first, last] = [from(cell, cells, size), from(cell + 1, cells, size) - 1];
-      return first === last ? `${first}` : `${first} to ${last}`;
+      const [first, end] = span(cell, cells, size);
+      return first === end - 1 ? `${first}` : `${first} to ${end - 1}`;
     };
     caption.textContent = `Row ${range(y, down, map.rows)}, column ${range(x, across, map.columns)}: ${map.mismatched[y]?.[x] ?? 0} differ`;
   });
   canvas.addEventListener("pointerleave", () => (caption.textContent = label));
   return element("figure", {}, canvas, caption);
+}
+
+/** The first position in a cell, and the first one behind it. */
+function span(cell: number, cells: number, size: number): [number, number] {
+  return [Math.ceil((cell * size) / cells), Math.ceil(((cell + 1) * size) / cells)];
 }

@@ -2,13 +2,14 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 import pytest
 
 from service.application import create_app
 from service.page_files import FOLDER, page_files
+from service.page_state import ArgumentText, LaunchText, PageState, PaneKind, RequestText
 from service.routes import pages
 from service.settings import ServiceSettings
 
@@ -117,6 +118,22 @@ async def test_the_sources_of_the_page_never_make_markup_of_text():
             source.read_text(),
         )
         assert not found, source.name
+
+
+def test_every_pane_can_be_stored_in_a_state():
+    source = (Path(__file__).parents[3] / "page/src/panes.ts").read_text()
+    listed = source[source.index("KINDS") : source.index("];")]
+
+    assert re.findall(r'\["(\w+)", "', listed) == list(get_args(PaneKind))
+
+
+def test_the_page_and_the_service_have_one_shape_of_a_state():
+    sources = Path(__file__).parents[3] / "page/src"
+    example = (sources / "page_state.ts").read_text()
+
+    for part in (PageState, RequestText, LaunchText, ArgumentText):
+        for name in part.model_fields:
+            assert re.search(rf"\b{name}\??:", example), f"{part.__name__}.{name}"
 
 
 @pytest.mark.usefixtures("built")
