@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import resource
 import signal
 import sys
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from worker.sandbox.profile import PROFILES
 from worker.settings import WorkerSettings, wrong_settings
 
 _CHILDRENS_SHARE = 0.8
+_MOST_FILES = 1 << 16
 _PROCESSES, _PROCESSES_PER_SLOT = 256, 64
 """Far above what zygotes, waiting children and programs of all slots come to."""
 logger = logging.getLogger("worker")
@@ -142,9 +144,21 @@ def check_sandbox(report: SandboxReport, *, unsafe: bool) -> None:
         logger.info("sandbox: %s, %d attempts to get out failed", report.level, report.passed)
 
 
+def _allow_files() -> None:
+    """Let this process have as many descriptors as it may: each child has five, outputs one each.
+
+    Children and launchers have limits of their own.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def main() -> None:
     """Run until told to stop; exit status 1 when it cannot begin."""
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    _allow_files()
     try:
         asyncio.run(serve(WorkerSettings()))
     except ValidationError as error:

@@ -150,3 +150,12 @@ async def test_a_descriptor_after_all_frames_is_surplus(channel):
 
     with pytest.raises(frame.FrameError, match="that no frame announced"):
         await heard(channel)
+
+
+async def test_who_waits_when_the_channel_is_closed_is_told_its_end(channel):
+    waiting = asyncio.create_task(heard(channel))
+    await asyncio.sleep(0)
+    channel.close()
+
+    with pytest.raises(EOFError):
+        await waiting

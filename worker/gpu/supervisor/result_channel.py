@@ -42,6 +42,7 @@ class ResultChannel:
         self._decoder = frame.Decoder()
         self._received: deque[Received] = deque()
         self._descriptors: deque[int] = deque()
+        self._awaited: asyncio.Event | None = None
 
     async def next(self) -> Received:
         """Return the next frame. Raises EOFError, FrameError."""
@@ -58,6 +59,9 @@ class ResultChannel:
     def close(self) -> None:
         """Close both ends, and all that was sent and not taken."""
         self.theirs.close()
+        if self._awaited is not None:  # whoever waits finds the end
+            self._awaited.set()
+            asyncio.get_running_loop().remove_reader(self._ours)
         self._ours.close()
         self._received.clear()
         self._close_descriptors()
@@ -69,7 +73,7 @@ class ResultChannel:
                 return self._receive()
             except BlockingIOError:
                 await self._readable()
-            except ConnectionResetError:
+            except OSError:  # the launcher is gone, or this end is closed
                 return b""
 
     def _receive(self) -> bytes:
@@ -86,12 +90,14 @@ class ResultChannel:
 
     async def _readable(self) -> None:
         loop = asyncio.get_running_loop()
-        ready = asyncio.Event()
-        loop.add_reader(self._ours, ready.set)
+        self._awaited = asyncio.Event()
+        loop.add_reader(self._ours, self._awaited.set)
         try:
-            await ready.wait()
+            await self._awaited.wait()
         finally:
-            loop.remove_reader(self._ours)
+            self._awaited = None
+            if self._ours.fileno() >= 0:
+                loop.remove_reader(self._ours)
 
     def _body_of(self, received: frame.Frame) -> Body:
         size_bytes = received.header.get("shared")
