@@ -52,6 +52,7 @@ coverage: $(STAMP) ## which branches all of these tests run, in every process (9
 page: $(PAGE) ## build the web page (Node 20, or its wheel from PyPI)
 
 test-page: $(VENV)/.page $(PAGE) ## the web page in a real browser (Debian's chromium)
+	@test -n "$(CHROMIUM)" || { echo "no Chromium is installed here: apt-get install chromium"; exit 1; }
 	TRITOND_TEST_CHROMIUM=$(CHROMIUM) $(PYTHON) -m pytest tests/page
 
 dist: $(STAMP) $(PAGE) ## sdists and wheels, installed into an empty environment and tried there

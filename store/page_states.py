@@ -14,6 +14,8 @@ from store.blobs import LEVEL, digest_of, unpack_frame
 
 LIFE_S: Final = 366 * 24 * 3600
 """Of a state that nobody stores again or looks at."""
+KEYS_BYTES: Final = 1024
+"""What the names and books of a state take beside it, so that small ones are no way round."""
 
 
 class PageStates:
@@ -31,7 +33,7 @@ class PageStates:
         """
         digest = digest_of(data)
         frame = zstandard.ZstdCompressor(level=LEVEL).compress(data)
-        bounds = (self._limit_bytes, LIFE_S)
+        bounds = (self._limit_bytes, LIFE_S, KEYS_BYTES)
         is_new = await self._keep(args=[namespace, caller, digest, frame, *bounds])
         return digest, bool(is_new)
 

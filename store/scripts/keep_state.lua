@@ -1,10 +1,11 @@
 #!lua
 -- Keeps a state of the page for the callers who stored it, each within a budget: a caller's oldest give way.
 -- KEYS none. ARGV 1 namespace, 2 caller, 3 digest, 4 the state as it is kept, 5 the caller's budget
--- in bytes, 6 life in seconds. Returns 1 when the namespace did not have the state, 0 when it did.
+-- in bytes, 6 life in seconds, 7 bytes that the keys of any state take. Returns 1 when the namespace did not have the state, 0 when it did.
 
 local namespace, caller, digest, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local budget, life = tonumber(ARGV[5]), tonumber(ARGV[6])
+local size_bytes = #value + tonumber(ARGV[7])
 local stored, sizes = K.STATES_STORED .. caller, K.STATES_SIZES .. caller
 
 local function release(name)
@@ -24,8 +25,8 @@ redis.call("SET", K.STATE .. name, value, "EX", life)
 redis.call("SADD", K.STATE_HOLDERS .. name, caller)
 redis.call("EXPIRE", K.STATE_HOLDERS .. name, life)
 local before = tonumber(redis.call("HGET", sizes, name) or "0")
-redis.call("HSET", sizes, name, #value)
-redis.call("HINCRBY", sizes, "", #value - before)
+redis.call("HSET", sizes, name, size_bytes)
+redis.call("HINCRBY", sizes, "", size_bytes - before)
 local now = redis.call("TIME")
 redis.call("ZADD", stored, now[1] * 1000 + math.floor(now[2] / 1000), name)
 while tonumber(redis.call("HGET", sizes, "")) > budget do
