@@ -22,7 +22,7 @@ from table import Row, show
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.integration.service.launches.test_launches_puzzles import PUZZLES, puzzle
+from tests.integration.service.launches.puzzles import PUZZLES, puzzle
 
 BAR_MS = 50.0
 IDLE_S = 0.3

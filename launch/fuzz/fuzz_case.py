@@ -14,7 +14,14 @@ from launch.fuzz.layouts import (
     strides_of,
 )
 from launch.fuzz.links import Links, Moved
-from launch.fuzz.special_values import LISTED, MOST_IN_ALL, MOST_LISTED, Pattern, initializer
+from launch.fuzz.special_values import (
+    LISTED,
+    MOST_IN_ALL,
+    MOST_LISTED,
+    OVERFLOWING,
+    Pattern,
+    initializer,
+)
 from launch.fuzz.subject import FuzzedBuffer, Subject
 
 _OF_LAYOUTS: Mapping[LayoutKind, str] = {
@@ -79,7 +86,7 @@ class FuzzCase:
     @property
     def only_copies(self) -> bool:
         """Whether only what comes out as it went in says something: all else may overflow."""
-        return any(each.pattern in {"extreme", "huge"} for each in self.values)
+        return any(each.pattern in OVERFLOWING for each in self.values)
 
 
 def shapes_of(case: FuzzCase, subject: Subject, links: Links) -> dict[str, tuple[int, ...]]:

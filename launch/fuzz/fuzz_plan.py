@@ -20,9 +20,10 @@ from launch.fuzz.fuzz_case import (
 )
 from launch.fuzz.layouts import Layout, LayoutKind, possible_layouts
 from launch.fuzz.links import Links, NotCertain
-from launch.fuzz.special_values import Pattern, patterns_of, varied_buffers
+from launch.fuzz.special_values import OVERFLOWING, Pattern, patterns_of, varied_buffers
 from launch.fuzz.subject import FuzzedBuffer, Subject
 from launch.request.buffer import may_overlap
+from launch.request.element import is_floating
 
 _SEED_BITS = 48
 _ORDINARY, _SHORT = 1100, 20
@@ -116,7 +117,9 @@ class FuzzPlan:
         patterns = dict.fromkeys(chain.from_iterable(known for _, known in possible))
         for pattern in sorted(patterns, key=_rank):
             having = [buffer for buffer, known in possible if pattern in known]
-            for chosen in self._choices(having, source):
+            if pattern in OVERFLOWING and len(having) < len(self._floats()):
+                continue  # beside infinities, other numbers are not what they seem
+            for chosen in [having] if pattern in OVERFLOWING else self._choices(having, source):
                 values = tuple(_new(buffer, pattern, source) for buffer in chosen)
                 case = FuzzCase(extents=extents, values=values)
                 yield case if self.fits(case) else FuzzCase(extents=short, values=values)
@@ -133,6 +136,14 @@ class FuzzPlan:
         """Return the patterns that a buffer can have at some length."""
         elements = min(prod(buffer.shape), 1) if self.extents else prod(buffer.shape)
         return patterns_of(buffer, self.subject, elements)
+
+    def _ordinary_patterns(self, buffer: FuzzedBuffer) -> list[Pattern]:
+        return [each for each in self._patterns(buffer) if each not in OVERFLOWING]
+
+    def _floats(self) -> list[FuzzedBuffer]:
+        """Return the inputs of floats, those whose values stay included."""
+        inputs = (each for each in self.subject.buffers.values() if each.is_input)
+        return [each for each in inputs if is_floating(each.dtype)]
 
     def _ordinary(self) -> tuple[tuple[int, int], ...]:
         """Return lengths of some blocks at most, where the launch has more."""
@@ -166,7 +177,8 @@ class FuzzPlan:
             values = tuple(
                 _new(buffer, source.choice(patterns), source)
                 for buffer in self.buffers
-                if (patterns := self._patterns(buffer)) and source.random() < _SHARE_OF_VALUES
+                if (patterns := self._ordinary_patterns(buffer))
+                and source.random() < _SHARE_OF_VALUES
             )
             chosen = [every for _, every in self._kinds() if source.random() < _SHARE_OF_LAYOUTS]
             yield FuzzCase(extents, values, tuple(chain.from_iterable(chosen)))

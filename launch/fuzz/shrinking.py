@@ -21,6 +21,8 @@ def smaller(case: FuzzCase, plan: FuzzPlan) -> Iterator[FuzzCase]:
     for simpler in (*_fewer_changes(case), *_shorter(case, plan), *_simpler_values(case)):
         if simpler in seen or simpler.is_plain or not plan.fits(simpler):
             continue
+        if simpler.only_copies and simpler.values != case.values:
+            continue  # beside infinities, other numbers are not what they seem
         seen.add(simpler)
         if _size(simpler, plan) < present:
             yield simpler

@@ -24,6 +24,9 @@ Answer = dict[str, Array]
 """What a reference answers, by output."""
 Ask = Callable[[Given | None], Answer]
 """Asks a reference; without a `Given` it gets its inputs as ever."""
+_NUDGES = 4
+_SHARE = 0.25
+"""Of the tolerance: how far a nudge may move an answer, as the root of the mean square of all."""
 _NEAR = 0.02
 """Of the largest finite number: so close to it, one is rounded to infinity and another is not."""
 _BEND, _BEND_OF_FP64 = 5e-7, 1e-15
@@ -50,9 +53,11 @@ def doubted(
     """
     wide = ask(widened if order.wide else None)
     source = np.random.Generator(np.random.Philox(order.seed))
-    nudged = [_tried(ask, _nudging(order, source)) for _ in range(2)]
+    nudged = [_tried(ask, _nudging(order, source)) for _ in range(_NUDGES)]
     are_exact = any(not is_float(leaf.dtype) for leaf in outputs)
     alike = [_tried(ask, None), _tried(ask, _bent)] if are_exact else []
+    if order.only_copies:
+        nudged.append(_tried(ask, None))  # what overflows on the way there does so in kernels
     copies = _magnitudes(inputs) if order.only_copies else None
     expected, doubtful, scales = {}, {}, {}
     for leaf in outputs:
@@ -130,27 +135,37 @@ def _in_doubt(
         doubt &= (size < (1 + _NEAR) * largest) & (size != largest)
     if not tolerance.equal_nan:
         doubt |= np.isnan(numbers)
-    for other in nudged:
-        doubt |= _is_off(numbers, np.asarray(other, np.float64), tolerance)
+    doubt |= _are_off(numbers, [np.asarray(other, np.float64) for other in nudged], tolerance)
     if copies is not None:
         doubt |= ~np.isin(size, copies)
     return doubt
 
 
-def _is_off(numbers: Array, other: Array, tolerance: Tolerance) -> Array:
-    """Return where two answers are more than half of the tolerance apart."""
-    if other.shape != numbers.shape:
-        return np.ones(numbers.shape, np.bool_)
+def _are_off(numbers: Array, others: Sequence[Array], tolerance: Tolerance) -> Array:
+    """Return where answers to nudged inputs are too far from those to the inputs themselves."""
+    off = np.zeros(numbers.shape, np.bool_)
+    squares = np.zeros(numbers.shape)
+    for other in others:
+        if other.shape != numbers.shape:
+            return np.ones(numbers.shape, np.bool_)
+        finite = np.isfinite(numbers) & np.isfinite(other)
+        same = (numbers == other) | (np.isnan(numbers) & np.isnan(other))
+        off |= ~finite & ~same
+        with np.errstate(all="ignore"):
+            squares += np.where(finite, (numbers - other) ** 2, 0.0)
     with np.errstate(all="ignore"):
-        allowed = (tolerance.atol + tolerance.rtol * np.abs(numbers)) / 2
-        near = np.abs(numbers - other) <= allowed
-    same = (numbers == other) | (np.isnan(numbers) & np.isnan(other))
-    return ~np.where(np.isfinite(numbers) & np.isfinite(other), near, same)
+        allowed = _SHARE * (tolerance.atol + tolerance.rtol * np.abs(numbers))
+        is_far = np.sqrt(squares / max(1, len(others))) > allowed
+    off |= is_far & np.isfinite(numbers)
+    return off
 
 
 def _magnitudes(inputs: Sequence[Array]) -> Array:
-    """Return the magnitudes of all inputs of floats: what comes out as it went in has one."""
-    found = [np.abs(each).reshape(-1) for each in inputs if each.dtype.kind == "f"]
+    """Return the magnitudes of all inputs of floats: what comes out as it went in has one.
+
+    But for 0, which many things come to.
+    """
+    found = [np.abs(each[each != 0]).reshape(-1) for each in inputs if each.dtype.kind == "f"]
     return np.concatenate(found) if found else np.empty(0)
 
 

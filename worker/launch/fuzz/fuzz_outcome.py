@@ -5,13 +5,16 @@ from enum import Enum
 from typing import Any
 
 from launch.messages import Finding
-from launch.request.launch_record import CaseResult, Output
+from launch.request.launch_record import CaseResult, Comparison, Output
 from launch.request.verdict import GOOD, Verdict
 from worker.launch.cpu_device import DOES_NOT_COMPILE
 
 _TIME_IS_UP = frozenset({"deadline_exceeded", "worker_lost"})
 _DOES_NOT_COMPILE = frozenset({"compile_error", "lowering_failed", "compiler_crashed"})
 REFUSED = "the reference refuses it"
+ON_ROUNDING = "its answers hang on rounding"
+_ROUNDED_SHARE, _ROUNDED_ERROR = 0.02, 16.0
+"""Of the elements, and of the tolerance: as few as that, off by as little, may be rounding."""
 _OF_RESOURCES = frozenset({Verdict.DOES_NOT_FIT, Verdict.OUT_OF_MEMORY, Verdict.TIMEOUT})
 
 
@@ -40,11 +43,30 @@ def outcome_of(result: CaseResult) -> tuple[Outcome, str]:
     if result.verdict is Verdict.INVALID_REFERENCE:
         return Outcome.SKIPPED, REFUSED
     if result.verdict is Verdict.NOT_CHECKED:
-        return Outcome.SKIPPED, "its answers hang on rounding"
+        return Outcome.SKIPPED, ON_ROUNDING
     if result.verdict is None or result.verdict in _OF_RESOURCES:
         return Outcome.SKIPPED, str(result.verdict)
     assert result.verdict not in GOOD
+    if result.verdict is Verdict.MISMATCH and _is_rounding(result):
+        return Outcome.SKIPPED, ON_ROUNDING
     return Outcome.FAILED, result.verdict
+
+
+def _is_rounding(result: CaseResult) -> bool:
+    """Whether all that is wrong are a few elements, which are off by a little."""
+    found = [output.comparison for output in result.outputs.values() if output.comparison]
+    wrong = [comparison for comparison in found if not comparison.matches]
+    return bool(wrong) and all(map(_are_few_and_near, wrong))
+
+
+def _are_few_and_near(comparison: Comparison) -> bool:
+    first = comparison.first_mismatch
+    if comparison.nonfinite_mismatched or comparison.unwritten or first is None:
+        return False
+    actual, expected = float(first.actual), float(first.expected)
+    allowed = (comparison.atol or 0.0) + (comparison.rtol or 0.0) * abs(expected)
+    are_few = comparison.mismatched <= _ROUNDED_SHARE * (comparison.compared or 0)
+    return are_few and abs(actual - expected) <= _ROUNDED_ERROR * allowed
 
 
 def verdict_after(word: str) -> Verdict:

@@ -10,10 +10,10 @@ from worker.launch.comparison import tolerance_of
 from worker.launch.reference import Expected, References
 from worker.launch.run import Deadline, PreparedRun
 
-_PART = 1 / 16
+_PART = 1 / 8
 """Of the tolerance: how far off inputs are made to see what hangs on rounding."""
 _MOST = 2.0**-8
-MOST_CALLS = 5
+MOST_CALLS = 7
 """Of the reference for one case, each of which may take as long as one call may."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.integration.service.launches import bodies
 from tests.integration.service.launches.bodies import output, uniform
-from tests.integration.service.launches.test_launches_puzzles import PUZZLES, puzzle
+from tests.integration.service.launches.puzzles import PUZZLES, puzzle
 
 KERNELS = Path(__file__).parents[4] / "benchmarks" / "kernels"
 NUMPY = "import numpy as np\n\n"

@@ -20,8 +20,8 @@ from tests.integration.service.launches.fuzzed import (
     rows,
 )
 from tests.integration.service.launches.fuzzed_right import RIGHT
+from tests.integration.service.launches.puzzles import matmul
 from tests.integration.service.launches.test_launches_compiled import TTIR, ir_launch
-from tests.integration.service.launches.test_launches_puzzles import matmul
 
 RIGHT_HERE = (
     "puzzle 7 long softmax", "layer norm fp16", "matmul fp16", "top k",
