@@ -81,7 +81,8 @@ def show_first_compilation() -> None:
     for stage in ("ttir", "ptx"):
         lines = compilation.included[stage].splitlines()
         print(f"\n--- {stage}, the first lines of {len(lines)} ---", *lines[:12], sep="\n")
-    print(f"\nAPI docs: {URL}/docs")
+    print(f"\nThe explorer: {URL}/")
+    print(f"API docs: {URL}/docs")
     print(f"A launch: TRITOND_URL={URL} {sys.executable} {HERE / 'run_vector_add.py'}")
     print("Now try this in another shell; it compiles a kernel and answers with its PTX:\n")
     print(curl(), flush=True)
