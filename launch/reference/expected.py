@@ -114,7 +114,9 @@ def _check(value: Any, output: Leaf) -> Array:
                 f"{description}, which is {output.dtype}: return integers, as by .astype(int)"
             )
         return array.astype(np.int64)
-    return array.astype(np.float64) if array.dtype.itemsize > 8 else array
+    if array.dtype.itemsize > 8:
+        return array.astype(np.float64)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)  # its bytes are handed on
 
 
 def _is_whole(array: Array) -> bool:

@@ -55,6 +55,11 @@ class Deadline:
         except TimeoutError:
             raise self.passed from None
 
+    @property
+    def left_s(self) -> float:
+        """What is left of it, 0 where it has passed."""
+        return max(0.0, self._end - time.monotonic())
+
     def check(self) -> None:
         """Raise DeadlinePassed when it has."""
         if time.monotonic() >= self._end:

@@ -88,7 +88,8 @@ class FreshValues:
         self._turn = 0
         self._slot: int | None = None
         self._repeats = self._differing = 0
-        self._making_s = 0.0
+        self._spent_s = 0.0
+        """On values and on reruns, which a launch has so much time for."""
 
     @property
     def work(self) -> Work:
@@ -158,11 +159,11 @@ class FreshValues:
         made = 0
         for slot in self._slots[:count]:
             repeat = self._repeats + made
-            if repeat >= _FEWEST_REPEATS and self._making_s * 1000 > self._order.values_ms:
+            if repeat >= _FEWEST_REPEATS and self._spent_s * 1000 > self._order.values_ms:
                 break
             self._make_values(slot, repeat)
             made += 1
-            self._making_s += time.monotonic() - started
+            self._spent_s += time.monotonic() - started
             started = time.monotonic()
         self._watch_inputs(made)
         return made
@@ -218,6 +219,7 @@ class FreshValues:
 
     def _done(self, count: int) -> None:
         """Look at the repeats of a round: run each again, in an order drawn by chance."""
+        started = time.monotonic()
         self._note_changed_inputs(count)
         order = list(range(count))
         SystemRandom().shuffle(order)
@@ -230,6 +232,7 @@ class FreshValues:
         self._memory.wait()
         self._repeats += count
         self._slot = None
+        self._spent_s += time.monotonic() - started
 
     def _note_changed_inputs(self, count: int) -> None:
         if self._watched:

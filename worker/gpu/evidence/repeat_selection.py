@@ -1,9 +1,10 @@
-"""Which timed runs are compared with the reference: some by chance, and those that differ most.
+"""Which timed runs are compared with the reference: some by chance, and the worst in each way.
 
 All of many runs cannot be sent. Chance is asked when a run is over, so nothing that a kernel does
 can depend on it. Pure.
 """
 
+from collections.abc import Callable
 from random import Random
 
 from worker.gpu.evidence.timed_repeat import TimedRepeat
@@ -49,15 +50,28 @@ class RepeatSelection:
         return [place] if place < DRAWN else []
 
     def _among_farthest(self, repeat: TimedRepeat) -> list[int]:
-        if not _weight(repeat):
-            return []
-        places = range(DRAWN, PLACES)
-        nearest = min(places, key=lambda place: _weight(self._places[place]))
-        return [nearest] if _weight(repeat) > _weight(self._places[nearest]) else []
+        for place, weight in zip(range(DRAWN, PLACES), _WEIGHTS, strict=True):
+            holder = self._places[place]
+            if weight(repeat) > (weight(holder) if holder is not None else _NOTHING):
+                return [place]
+        return []
 
 
-def _weight(repeat: TimedRepeat | None) -> tuple[int, ...]:
-    """Return what says that a run differs, empty for one that does not: what it left out first."""
-    if repeat is None or not (repeat.left_bytes or repeat.equals_first or repeat.differing_bytes):
-        return ()
-    return (repeat.left_bytes, int(repeat.equals_first), repeat.differing_bytes)
+_Weight = tuple[int, int, int]
+_NOTHING: _Weight = (0, 0, 0)
+
+
+def _left(repeat: TimedRepeat) -> _Weight:
+    return repeat.left_bytes, int(repeat.equals_first), repeat.differing_bytes
+
+
+def _repeating(repeat: TimedRepeat) -> _Weight:
+    return int(repeat.equals_first), repeat.left_bytes, repeat.differing_bytes
+
+
+def _differing(repeat: TimedRepeat) -> _Weight:
+    return repeat.differing_bytes, repeat.left_bytes, int(repeat.equals_first)
+
+
+_WEIGHTS: tuple[Callable[[TimedRepeat], _Weight], ...] = (_left, _repeating, _differing)
+"""By which a run takes each of the places: many of one kind must not keep another kind out."""

@@ -30,7 +30,8 @@ class TimingOrder:
     seed: int = 0
     """Of the values of repeats, where each has values of its own: see `repeat_seeds`."""
     values_ms: float = 5000.0
-    """What making these values may take, beside `max_ms`; three repeats are always made."""
+    """What making these values, and reruns on them, may take beside `max_ms`; three repeats are
+    always made."""
     samples: bool = False
 
 

@@ -33,6 +33,7 @@ from worker.launch.run import Deadline, DeadlinePassed
 
 MOST_S = 60.0
 """What fuzzing takes of a launch's time, and no more than half of what is left of it."""
+NO_TIME = "there was no time for it: give the launch a longer `deadline_s`, or fewer elements"
 MOST_SHRINKING = 32
 """Cases that are run to make one smaller."""
 TRIED_FOR_EACH = 3
@@ -70,26 +71,32 @@ class Fuzzing:
         """
         if result.verdict is not Verdict.PASSED:
             return amended(result, fuzz=self._nothing("the launch has not passed as it is"))
-        outputs = list(first.bound.outputs)
-        context = self._context
-        gpu = replace(context.gpu, faults=None) if context.gpu is not None else None
-        cases = Cases(
-            self._job,
-            plain_request(self._request, outputs),
-            replace(context, references=self._references, gpu=gpu),
-            self._deadline,
-            LaunchFiles(self._job.id, context.blobs, has_cases=True),
-            plain=True,
-        )
+        limit_s = min(MOST_S, self._deadline.left_s / 2)
+        self._until = time.monotonic() + limit_s
+        cases = self._cases(first, limit_s)
         try:
-            self._until = time.monotonic() + min(MOST_S, self._deadline.limit_s(2 * MOST_S) / 2)
             plan = await self._plan(cases, first)
             return await self._tried(CaseRunner(cases, self._references, first, plan), plan, result)
-        except (BindingFailed, RequestRejected, CompilationFailed, DeadlinePassed) as error:
+        except (BindingFailed, RequestRejected, CompilationFailed) as error:
             return self._incomplete(result, self._nothing(str(error)), str(error))
+        except DeadlinePassed:
+            return self._incomplete(result, self._nothing(NO_TIME), NO_TIME)
         finally:
             self.compile_ms = cases.compile_ms
             cases.close()
+
+    def _cases(self, first: Case, limit_s: float) -> Cases:
+        """Return what runs cases for so long at most, each reference included."""
+        context = self._context
+        gpu = replace(context.gpu, faults=None) if context.gpu is not None else None
+        return Cases(
+            self._job,
+            plain_request(self._request, list(first.bound.outputs)),
+            replace(context, references=self._references, gpu=gpu),
+            Deadline(limit_s),
+            LaunchFiles(self._job.id, context.blobs, has_cases=True),
+            plain=True,
+        )
 
     async def _plan(self, cases: Cases, first: Case) -> FuzzPlan:
         """Return what may be varied. Raises what `Cases.bound` does."""
@@ -121,6 +128,8 @@ class Fuzzing:
         more: str | None = None
         if base.outcome is Outcome.PASSED:
             failed, more = await self._searched(runner, plan, tally)
+        elif base.outcome is Outcome.ENDED:
+            return self._incomplete(result, self._nothing(NO_TIME), NO_TIME)
         elif base.case.is_plain:
             why = f"the launch itself cannot be compared so: {base.word}"
             return self._incomplete(result, self._nothing(why), why)

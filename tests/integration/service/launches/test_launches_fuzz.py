@@ -198,6 +198,18 @@ def test_a_reference_that_refuses_a_case_says_nothing_of_the_kernel(launch: Laun
     assert answer["fuzz"]["skipped"]["the reference refuses it"] > 0
 
 
+def test_a_reference_that_takes_its_time_takes_half_of_the_launchs_at_most(launch: Launch) -> None:
+    slow = "import time\n\ndef reference(x_ptr, **_):\n    end = time.monotonic() + 1.5\n"
+    slow += "    while x_ptr.dtype.itemsize == 8 and time.monotonic() < end:\n        pass\n"
+    body = elements("no_mask_at_the_tail", slow + "    return 2 * x_ptr\n", deadline_s=6)
+
+    answer = launch(fuzzed(body))
+
+    [finding] = answer["findings"]
+    assert (answer["verdict"], finding["kind"]) == ("not_checked", "check_incomplete")
+    assert "there was no time for it" in finding["message"]
+
+
 def test_with_cases_the_first_one_is_fuzzed(launch: Launch) -> None:
     body, _ = WRONG["one size"]
     cases = [

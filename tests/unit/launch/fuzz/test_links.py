@@ -106,3 +106,17 @@ def test_a_small_number_that_divides_an_extent_goes_on_dividing_it():
     made = plan(ADD | {"groups": 8}, ["cdiv(n, BLOCK)"], BLOCK=32)
 
     assert all(length % 8 == 0 for length in lengths(made)[1000])
+
+
+def test_numbers_that_are_products_in_many_ways_are_worked_out_once(monkeypatch):
+    exponents = [(one, total - one) for total in range(2, 15) for one in range(1, total // 2 + 1)]
+    shapes = [(0, 2**one, 2**other) for one, other in exponents]
+    arguments = {f"x{number}_ptr": given(*shape) for number, shape in enumerate(shapes)}
+    links = Links(subject({**arguments, "n": 2**14}, ["n // n"]))
+    asked, ask = [], Links._moved
+    monkeypatch.setattr(Links, "_moved", lambda *given: asked.append(given) or ask(*given))
+
+    links.follow({})
+
+    assert len(asked) < 10 * len(shapes)
+    assert links.scalars_of(2) == ["n"]

@@ -4,6 +4,7 @@ State lives in Python here; what a real kernel keeps it in is tried on GPUs.
 """
 
 import ctypes
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -274,3 +275,16 @@ def test_making_values_ends_when_it_takes_too_long(run):
     found = run("double", fresh_inputs="values", values_ms=0.0)
 
     assert found.timing["repeats"] == found.checked_repeats == 3
+
+
+def test_running_repeats_again_ends_when_it_takes_too_long(run, gpu):
+    load = gpu.cuModuleLoadData
+
+    def load_slowly(cubin):
+        time.sleep(0.01)
+        return load(cubin)
+
+    gpu.cuModuleLoadData = load_slowly
+    found = run("double", fresh_inputs="values", values_ms=100.0, min_repeats=200)
+
+    assert 3 <= found.checked_repeats < 100

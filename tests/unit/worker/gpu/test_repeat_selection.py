@@ -42,6 +42,20 @@ def test_a_run_that_repeats_the_first_ones_outputs_is_always_chosen():
     assert 30 in chosen_of(runs)
 
 
+def test_runs_that_all_come_out_as_the_first_hide_none_that_does_not():
+    runs = [TimedRepeat(at, equals_first=True) for at in range(200)]
+    runs[120] = TimedRepeat(120, differing_bytes=1)
+
+    assert all(120 in chosen_of(runs, seed) for seed in range(20))
+
+
+def test_runs_that_leave_something_out_hide_none_that_repeats_the_first():
+    runs = [TimedRepeat(at, differing_bytes=9, left_bytes=9) for at in range(200)]
+    runs[120] = TimedRepeat(120, equals_first=True)
+
+    assert all(120 in chosen_of(runs, seed) for seed in range(20))
+
+
 def test_a_run_is_chosen_once():
     runs = [TimedRepeat(at, differing_bytes=at + 1) for at in range(3)]
 
