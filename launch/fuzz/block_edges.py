@@ -40,6 +40,9 @@ def movable_extents(subject: Subject, links: Links) -> tuple[list[MovableExtent]
     """Return the extents that may change, and why others may not."""
     if not links.extents:
         return [], []
+    if subject.tuples:
+        said = f"the tuple {subject.tuples[0]}"
+        return [], [f"shapes: it is not known what {said} has to do with them"]
     if subject.is_grid_literal:
         literal = (
             "shapes: the grid is written as numbers, so it would not follow; write an expression"

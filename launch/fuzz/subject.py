@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.constexpr import plain_value
-from launch.request.bound_arguments import BoundArguments, Buffer, Descriptor, Scalar
+from launch.request.bound_arguments import BoundArguments, Buffer, Descriptor, Scalar, TupleArgument
 from launch.request.buffer import contiguous_strides
 from launch.request.element import is_floating
 from launch.request.grid import Grid
@@ -68,6 +68,8 @@ class Subject:
     grid: Grid
     fixed: frozenset[str] = frozenset()
     equal_nan: bool = False
+    tuples: tuple[str, ...] = ()
+    """Arguments that are tuples: what their items say is not known here."""
 
     @property
     def blocks(self) -> dict[str, int]:
@@ -123,7 +125,14 @@ def subject_of(
         grid=grid,
         fixed=fixed,
         equal_nan=equal_nan,
+        tuples=tuple(_tuples(bound)),
     )
+
+
+def _tuples(bound: BoundArguments) -> Iterator[str]:
+    for name, argument in bound.arguments.items():
+        if isinstance(argument, TupleArgument) and argument.items:
+            yield name
 
 
 def _is_float(scalar: Scalar) -> bool:

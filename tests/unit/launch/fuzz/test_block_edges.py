@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from tests.unit.launch.fuzz.subjects import (
     ADD,
     BLOCKS,
@@ -115,3 +119,12 @@ def test_a_launch_of_many_arguments_keeps_its_shapes():
     assert not made.extents
     assert made.not_varied[0] == "shapes and layouts: there are more than 64 arguments"
     assert len(made.buffers) == 64
+
+
+@pytest.mark.parametrize("tuple_", [[60, 1], [given(20, 60)]])
+def test_shapes_stay_where_a_tuple_may_have_to_do_with_them(tuple_: list[Any]):
+    arguments = {"x_ptr": given(20, 60), "z_ptr": out(20, 60), "n": 60, "more": {"tuple": tuple_}}
+    made = plan(arguments, ["n // n"], BLOCK=64)
+
+    assert not made.extents
+    assert made.not_varied[0] == "shapes: it is not known what the tuple more has to do with them"
