@@ -1,25 +1,29 @@
 """How many bytes may be in a worker at once: who would bring more waits until there is room."""
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 
 
 class BytesInFlight:
-    """At most `limit_bytes`, handed out in the order of asking; more than that goes alone."""
+    """At most `limit_bytes`; more than that goes alone.
+
+    Callers take turns, each in the order of asking; nobody overtakes the one whose turn it is.
+    """
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._used_bytes = 0
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._waiting: OrderedDict[str, deque[tuple[int, asyncio.Future[None]]]] = OrderedDict()
+        """By caller: whose turn is next is first."""
 
-    async def take(self, size_bytes: int) -> None:
+    async def take(self, size_bytes: int, caller: str = "") -> None:
         """Return when there is room for `size_bytes`, which must be given back."""
         size_bytes = min(size_bytes, self._limit_bytes)
         if not self._waiting and self._used_bytes + size_bytes <= self._limit_bytes:
             self._used_bytes += size_bytes
             return
         waiter = asyncio.get_running_loop().create_future()
-        self._waiting.append((size_bytes, waiter))
+        self._waiting.setdefault(caller, deque()).append((size_bytes, waiter))
         try:
             await waiter
         except asyncio.CancelledError:
@@ -36,10 +40,14 @@ class BytesInFlight:
 
     def _admit(self) -> None:
         while self._waiting:
-            size_bytes, waiter = self._waiting[0]
+            caller, waiters = next(iter(self._waiting.items()))
+            size_bytes, waiter = waiters[0]
             if not waiter.done():
                 if self._used_bytes + size_bytes > self._limit_bytes:
                     return
                 self._used_bytes += size_bytes
                 waiter.set_result(None)
-            self._waiting.popleft()
+                self._waiting.move_to_end(caller)
+            waiters.popleft()
+            if not waiters:
+                del self._waiting[caller]

@@ -55,3 +55,19 @@ async def test_one_who_is_cancelled_keeps_no_room_and_holds_nobody_up():
     leave[2].set()
     await settle()
     assert all(task.done() for task in tasks)
+
+
+async def test_one_callers_many_keep_no_other_caller_waiting():
+    room, order = BytesInFlight(10), []
+
+    async def bring_for(caller):
+        await room.take(6, caller)
+        order.append(caller)
+        await asyncio.sleep(0)
+        room.give_back(6)
+
+    async with asyncio.TaskGroup() as group:
+        for caller in ("one", "one", "one", "one", "one", "other"):
+            group.create_task(bring_for(caller))
+
+    assert order == ["one", "one", "other", "one", "one", "one"]

@@ -152,7 +152,7 @@ class Cases:
             return
         async with self._deadline.bounding():
             await self._order.memory.reach(case.index)
-            await in_flight.take(size_bytes)
+            await in_flight.take(size_bytes, self._job.caller)
         self._order.memory.leave(case.index)
         try:
             yield
