@@ -75,10 +75,12 @@ class KeptInputs:
         Valid until the next call. Raises CudaError, JobFailed.
         """
         self._used = {key for key in contents.keys if key is not None}
-        found = [self._content_of(contents, index) for index in range(len(contents.keys))]
+        try:
+            found = [self._content_of(contents, index) for index in range(len(contents.keys))]
+        finally:
+            for key in self._used:  # what was prepared may have come to be kept by another job
+                self._prepared.pop(key, None)
         self._shrink(self._budget.gpu_bytes)
-        for key in self._used:  # it may have been prepared, and then come to be kept by another job
-            self._prepared.pop(key, None)
         return found
 
     def prepare(self, contents: Contents) -> None:

@@ -211,6 +211,23 @@ def test_what_was_prepared_and_came_to_be_kept_is_let_go(launcher):
     assert inputs._prepared == {}
 
 
+def test_what_was_prepared_for_a_job_that_cannot_be_made_is_let_go(launcher):
+    from worker.gpu.launcher.contents import Contents
+    from worker.gpu.launcher.fault import JobFailed
+
+    inputs, wrong = launcher.context.inputs, job(y={"kind": "of no such kind"})
+    with pytest.raises(JobFailed):
+        inputs.prepare(Contents(wrong))
+    prepared, inputs._prepared = inputs._prepared, {}
+    launcher(job())
+    inputs._prepared = prepared
+
+    with pytest.raises(JobFailed):
+        launcher(wrong)
+
+    assert prepared == {}
+
+
 def test_an_input_that_is_too_large_to_keep_is_written_each_time(launcher, gpu):
     launcher.context.inputs._budget = type(launcher.context.inputs._budget)(1000, 1 << 20)
     launcher(job())
