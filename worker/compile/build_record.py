@@ -62,15 +62,20 @@ def _with_metadata(
     record: Compilation, job: CompileJob, progress: Progress, metadata: dict[str, Any]
 ) -> Compilation:
     record = amended(record, metadata=_metadata(job, metadata))
-    # the name and the shared memory are settled with the LLVM IR: before it nothing can launch
+    # shared memory is settled with the LLVM IR
     if metadata.get("shared") is None:
         return record
     resources = progress.resources or {}
     needs = _needs(job, metadata, resources)
     asked = CompiledWith(job.options, progress.parameters)
+    # and the name with the assembly: what has none cannot be launched
+    is_named = metadata.get("name") is not None
+    listed = job.ir is not None
     return amended(
         record,
-        abi=abi_of(job.target, progress.parameters, metadata, extents_listed=job.ir is not None),
+        abi=abi_of(job.target, progress.parameters, metadata, extents_listed=listed)
+        if is_named
+        else None,
         resources=_resources(job, needs, resources),
         diagnostics=[*record.diagnostics, *warnings(job.target, needs, asked)],
     )

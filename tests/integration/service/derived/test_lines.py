@@ -34,6 +34,19 @@ def words_of(matmul: dict[str, Any], words: str, stage: str) -> str:
     return "\n".join(matmul["texts"][stage][number - 1] for number in row[stage])
 
 
+@pytest.mark.parametrize("stage", ["ttir", "ttgir", "llir"])
+def test_a_kernel_that_is_not_compiled_to_the_end_has_lines_too(
+    http: httpx.Client, post: Post, stage: str
+) -> None:
+    compilation = post(bodies.good("vector_add", stop_after=stage)).json()
+
+    answer = http.get(f"{compilation['url']}/lines", params={"wait": 60})
+
+    assert answer.status_code == 200, answer.text
+    assert any(row[stage] for row in answer.json()["lines"])
+    assert compilation["abi"] is None  # nothing can launch it
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_stage_is_mapped(matmul: dict[str, Any], stage: str) -> None:
     assert sum(len(row[stage]) for row in matmul["lines"].values()) > 50
