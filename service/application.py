@@ -9,6 +9,7 @@ from compiler.request import CompileRequest
 from launch.request.launch_request import LaunchRequest
 from service import VERSION
 from service.batches.batch import BatchRequest
+from service.compiler_explorer.compiling import ExplorerCompileRequest
 from service.http.browser import BrowserMiddleware
 from service.http.middleware import HeadMiddleware, RequestIdMiddleware
 from service.http.openapi import describe_bodies
@@ -22,6 +23,7 @@ from service.routes import (
     compilations,
     derived,
     events,
+    explorer_api,
     inspect,
     launches,
     pages,
@@ -46,6 +48,7 @@ TAGS = [
     {"name": "launches", "description": "Kernels run, compared and timed; each its caller's own."},
     {"name": "batches", "description": "Up to 1,000 compilations or launches in one request."},
     {"name": "page", "description": "What permalinks of the web page lead to."},
+    {"name": "compiler explorer", "description": "Its API's shape, for plug-ins of editors."},
     {"name": "system", "description": "What the deployment has, and how it is."},
 ]
 
@@ -60,6 +63,7 @@ ROUTES = (
     batches,
     states,
     system,
+    explorer_api,
 )
 BODIES: tuple[type[BaseModel], ...] = (
     CompileRequest,
@@ -68,6 +72,7 @@ BODIES: tuple[type[BaseModel], ...] = (
     launches.LaunchQuery,
     BatchRequest,
     PageState,
+    ExplorerCompileRequest,
 )
 
 

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
@@ -48,6 +49,7 @@ RETRY_AFTER_S = {
     "stopping": 2,
     "derivation_failed": 5,
 }
+EXPLORER_API = "/api/"
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _SLUG_OF_STATUS = {404: "not_found", 405: "method_not_allowed"}
 
@@ -85,8 +87,11 @@ def problem_response(request: Request, raised: ProblemRaised) -> Response:
     headers = raised.headers
     if raised.slug in RETRY_AFTER_S:
         headers.setdefault("Retry-After", str(RETRY_AFTER_S[raised.slug]))
+    body = problem.model_dump(mode="json", exclude_none=True)
+    if request.url.path.startswith(EXPLORER_API):
+        body["error"] = problem.detail  # the member that plug-ins of Compiler Explorer show
     return Response(
-        problem.model_dump_json(exclude_none=True),
+        orjson.dumps(body),
         status_code=problem.status or 500,
         headers=headers,
         media_type="application/problem+json",

@@ -1,0 +1,161 @@
+"""The answer to a compile request in Compiler Explorer's shape: lines of text with their places."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from compiler.diagnostic import USER_FILE, Diagnostic
+
+FAILED = "<Compilation failed>"
+_SEVERITY = {"note": 1, "warning": 2, "error": 3}
+_COMMENTS = {"ptx": "//", "sass": "//", "ttir": "//", "ttgir": "//", "llir": ";", "amdgcn": ";"}
+_DEBUG_DIRECTIVE = {
+    "ptx": re.compile(r"\s*\.(?:loc|file)\b"),
+    "amdgcn": re.compile(r"\s*\.(?:loc|file|cfi_\w+|ident|addrsig)\b"),
+    "ttir": re.compile(r"#loc\d*(?:\b|\()"),
+    "ttgir": re.compile(r"#loc\d*(?:\b|\()"),
+    "llir": re.compile(r"!\d+ = "),
+}
+
+
+class SourcePlace(BaseModel):
+    """Where a line of the output stems from; `file` is null for the source that was posted."""
+
+    file: str | None
+    line: int
+
+
+class AssemblyLine(BaseModel):
+    """One line of the stage that was asked for."""
+
+    text: str
+    source: SourcePlace | None = None
+
+
+class Tag(BaseModel):
+    """What one line of `stderr` says of a place; `severity` is 3 of an error, 2 of a warning."""
+
+    line: int
+    column: int
+    text: str
+    severity: int
+    file: str | None = None
+    endline: int | None = None
+    endcolumn: int | None = None
+
+
+class OutputLine(BaseModel):
+    """One line of `stdout` or `stderr`."""
+
+    text: str
+    tag: Tag | None = None
+
+
+class CompileResult(BaseModel):
+    """What became of one compilation; `code` is 0 where there is assembly, -1 when it takes on."""
+
+    code: int
+    okToCache: bool = True  # noqa: N815 - Compiler Explorer's names
+    timedOut: bool = False  # noqa: N815
+    truncated: bool = False
+    stdout: list[OutputLine] = Field(default_factory=list)
+    stderr: list[OutputLine] = Field(default_factory=list)
+    asm: list[AssemblyLine] = Field(default_factory=lambda: [AssemblyLine(text=FAILED)])
+    labelDefinitions: dict[str, int] = Field(default_factory=dict)  # noqa: N815
+    tools: list[Any] = Field(default_factory=list)
+    compilation: str | None = Field(default=None, description="its path in this service's own API")
+
+    @property
+    def as_text(self) -> str:
+        """The answer to who asks for text: the assembly, or what went wrong as comments."""
+        said = [f"# {line.text}" for line in (*self.stdout, *self.stderr)]
+        return "\n".join([*said, *(line.text for line in self.asm)]) + "\n"
+
+
+def failed(*messages: str, line: int | None = None) -> CompileResult:
+    """Return the result of what could not be compiled as it was asked for."""
+    return CompileResult(code=1, stderr=[_error(message, line) for message in messages])
+
+
+def plain_lines(text: str) -> list[OutputLine]:
+    """Return `text` as lines without places."""
+    return [OutputLine(text=line) for line in text.splitlines()]
+
+
+def told(diagnostics: Iterable[Diagnostic]) -> list[OutputLine]:
+    """Return diagnostics as a compiler prints them: place and message, excerpt, hint."""
+    lines = []
+    for item in diagnostics:
+        lines.append(_told(item))
+        lines += plain_lines(item.excerpt or "")
+        lines += plain_lines(f"hint: {item.hint}" if item.hint else "")
+    return lines
+
+
+def assembly(
+    text: str, stage: str, sources: Mapping[int, SourcePlace], filters: Mapping[str, Any]
+) -> list[AssemblyLine]:
+    """Return the lines of `text` that `filters` leave, each with its place.
+
+    `sources` are by line, from 1. `commentOnly` leaves out comments, `directives`
+    what is there for debuggers.
+    """
+    kept: list[AssemblyLine] = []
+    for number, line in enumerate(_code(text, stage, filters), start=1):
+        if line is not None:
+            kept.append(AssemblyLine(text=line, source=sources.get(number)))
+    return kept
+
+
+def sources_of(rows: Sequence[Mapping[str, Any]], stage: str) -> dict[int, SourcePlace]:
+    """Return the place of each line of `stage`, from the table of `GET .../lines`.
+
+    A line that stems from several of the source's is given to that which fewest lines stem from,
+    which is the innermost.
+    """
+    found: dict[int, SourcePlace] = {}
+    for row in sorted(rows, key=lambda row: len(row.get(stage, ()))):
+        file = None if row["file"] == USER_FILE else row["file"]
+        for number in row.get(stage, ()):
+            found.setdefault(number, SourcePlace(file=file, line=row["line"]))
+    return found
+
+
+def _code(text: str, stage: str, filters: Mapping[str, Any]) -> Iterable[str | None]:
+    """Yield each line, None for one that is left out."""
+    comment = _COMMENTS.get(stage) if filters.get("commentOnly") else None
+    debug = _DEBUG_DIRECTIVE.get(stage) if filters.get("directives") else None
+    in_debug_section = False
+    for line in text.splitlines():
+        if debug and stage == "ptx" and line.lstrip().startswith(".section"):
+            in_debug_section = True
+        is_out = in_debug_section or bool(
+            (comment and line.lstrip().startswith(comment)) or (debug and debug.match(line))
+        )
+        if in_debug_section and line.strip() == "}":
+            in_debug_section = False
+        yield None if is_out else line
+
+
+def _told(item: Diagnostic) -> OutputLine:
+    message = f"{item.severity}: {item.message}"
+    if item.line is None:
+        return OutputLine(text=message)
+    file = "<source>" if item.file in {None, USER_FILE} else item.file
+    column = item.column or 1
+    tag = Tag(
+        line=item.line,
+        column=column,
+        text=message,
+        severity=_SEVERITY[item.severity],
+        file=None if file == "<source>" else file,
+        endline=item.end_line,
+        endcolumn=item.end_column,
+    )
+    return OutputLine(text=f"{file}:{item.line}:{column}: {message}", tag=tag)
+
+
+def _error(message: str, line: int | None) -> OutputLine:
+    return _told(Diagnostic(severity="error", stage="request", message=message, line=line))

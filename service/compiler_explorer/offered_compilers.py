@@ -1,0 +1,90 @@
+"""The compilers of Compiler Explorer's API: a target of a Triton that the deployment has."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.target import parse_target
+from service.toolchains import ToolchainSet
+
+LANGUAGE = "triton"
+LANGUAGES: Sequence[dict[str, Any]] = (
+    {
+        "id": LANGUAGE,
+        "name": "Triton",
+        "extensions": [".py"],
+        "monaco": "python",
+        "logoUrl": None,
+        "logoUrlDark": None,
+        "formatter": None,
+    },
+)
+_FIRST_FIELDS = ("id", "name", "lang", "compilerType", "semver", "extensions", "monaco")
+_INSTRUCTIONS = {"cuda": "ptx", "hip": "amdgpu"}
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedCompiler:
+    """One target of one Triton."""
+
+    id: str
+    triton: str
+    target: str
+    is_default: bool
+
+    def described(self, fields: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the `fields` that are asked for, `("all",)` for all; by default the usual ones."""
+        backend = parse_target(self.target).backend
+        every = {
+            "id": self.id,
+            "name": f"Triton {self.triton} {self.target}",
+            "lang": LANGUAGE,
+            "compilerType": "triton",
+            "semver": self.triton,
+            "extensions": [".py"],
+            "monaco": "python",
+            "instructionSet": _INSTRUCTIONS[backend],
+            "group": backend,
+            "supportsBinary": backend == "cuda",
+            "supportsExecute": False,
+            "libs": {},
+            "tools": {},
+            "options": "",
+            "alias": [],
+            "isDefault": self.is_default,
+        }
+        if "all" in fields:
+            return every
+        # the plug-ins read the instruction set without asking for it
+        wanted = fields or (*_FIRST_FIELDS, "instructionSet")
+        return {name: every[name] for name in wanted if name in every}
+
+
+def offered_compilers(toolchains: ToolchainSet) -> list[OfferedCompiler]:
+    """Return all compilers, those of the default Triton first; one version is one toolchain."""
+    default = toolchains.default
+    by_version = {toolchain.triton: toolchain for toolchain in toolchains.known}
+    if default is not None:
+        by_version = {default.triton: default} | by_version | {default.triton: default}
+    return [
+        OfferedCompiler(
+            id=compiler_id(toolchain.triton, target),
+            triton=toolchain.triton,
+            target=target,
+            is_default=toolchain is default and target == toolchain.default_target,
+        )
+        for toolchain in by_version.values()
+        for target in toolchain.targets
+    ]
+
+
+def compiler_id(triton: str, target: str) -> str:
+    """Return the id of a compiler, which stands in paths: `triton3.9.0-cuda90`."""
+    return f"triton{triton}-{target.replace('hip:', '').replace(':', '')}"
+
+
+def as_text(compilers: Sequence[OfferedCompiler]) -> str:
+    """Return one line for each compiler, and one above them."""
+    rows = [(compiler.id, compiler.described()["name"]) for compiler in compilers]
+    width = max((len(row[0]) for row in rows), default=0)
+    return "".join(f"{row[0]:<{width}} | {row[1]}\n" for row in [("Compiler Name", "Name"), *rows])
