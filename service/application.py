@@ -16,6 +16,7 @@ from service.http.openapi import describe_bodies
 from service.http.problems import install_handlers
 from service.http.query import refuse_unknown
 from service.lifespan import lifespan
+from service.mcp.endpoint import McpEndpoint, mcp_route
 from service.page_state import PageState
 from service.routes import (
     artifacts,
@@ -79,12 +80,13 @@ BODIES: tuple[type[BaseModel], ...] = (
 def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     """Return the application; without `settings` they are read from the environment."""
     settings = settings or ServiceSettings()
+    mcp = McpEndpoint(settings)
     app = FastAPI(
         title="tritond",
         version=VERSION,
         description=DESCRIPTION,
         openapi_tags=TAGS,
-        lifespan=lifespan(settings),
+        lifespan=lifespan(settings, mcp.running),
         docs_url=None,  # both come from elsewhere on the net; `routes.pages` does not
         redoc_url=None,
         # each would be looked up for every request; GET /metrics is ours
@@ -97,6 +99,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     app.add_middleware(RequestIdMiddleware)
     install_handlers(app)
     app.router.routes.append(compilations.plain_route)
+    app.router.routes.append(mcp_route(mcp))
     for routes in ROUTES:
         app.include_router(routes.router, dependencies=[Depends(refuse_unknown)])
     app.include_router(pages.router)

@@ -47,8 +47,9 @@ logger = logging.getLogger(__name__)
 
 def lifespan(
     settings: ServiceSettings,
+    serving: Callable[[], AbstractAsyncContextManager[None]],
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """Return what an application with `settings` begins and ends with."""
+    """Return what an application with `settings` begins and ends with; it serves in `serving`."""
 
     @asynccontextmanager
     async def serve(app: FastAPI) -> AsyncIterator[None]:
@@ -73,7 +74,8 @@ def lifespan(
             parts.append(partial(_flush_regularly, budget.flush))
         tasks = [asyncio.create_task(_run(part, app)) for part in parts]
         try:
-            yield
+            async with serving():
+                yield
         finally:
             for task in tasks:
                 task.cancel()

@@ -4,6 +4,7 @@ What a plug-in's user wrote wrong is told as a compiler does, on `stderr`; only 
 the operator has to mend is a problem.
 """
 
+import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -229,7 +230,8 @@ async def _assembly(
     """Return the lines with their places; without them where the map is not there in time."""
     lines = await ask_itself(request, "GET", f"{url}/lines", query={"wait": wait_s})
     rows = lines.json["lines"] if lines.status == HTTPStatus.OK else []
-    return assembly(text, stage, sources_of(rows, stage), filters)
+    sources = await asyncio.to_thread(sources_of, rows, stage)
+    return await asyncio.to_thread(assembly, text, stage, sources, filters)
 
 
 def _notes(inferred: Inferred, asked: ExplorerCompileRequest) -> list[str]:

@@ -51,7 +51,11 @@ async def ask_itself(
     sent = b"" if body is None else _as_json(body)
     answer = _Answering(request, sent)
     scope = _scope(request, method, path, urlencode(query or {}), sent)
-    await request.app(scope, answer.receive, answer.send)
+    try:
+        await request.app(scope, answer.receive, answer.send)
+    except Exception:
+        if not answer.status:  # else it is a bug of ours that was logged and answered
+            raise
     return InnerAnswer(answer.status, b"".join(answer.chunks), answer.headers)
 
 

@@ -1,0 +1,266 @@
+"""The tools on sources and compilations: targets, inspect, compile, compare and explain."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Request
+
+from compiler.target import BINARY_STAGES, parse_target
+from service.http.inner_request import ask_itself
+from service.mcp.launch_tool import told_launch
+from service.mcp.short_answer import ToolAnswer, answer, diagnosed, numbered, refused
+from service.mcp.tool_arguments import (
+    CompareArguments,
+    CompileArguments,
+    ExplainArguments,
+    InspectArguments,
+    TargetsArguments,
+)
+from service.state import state_of
+
+COMPILATIONS = "/v1/compilations"
+_OPCODE = re.compile(r"\s*(?:@!?%\w+\s+)?([a-z][\w.]*|%\w+ = [\w.]+)")
+_MOST_OPCODES = 40
+_KEY_CHARS = 64
+_NUMBERS = ("registers", "vgpr", "sgpr", "spill_store_bytes", "spill_load_bytes", "shared_bytes")
+_PATH_PART = re.compile(r"[0-9a-zA-Z-]{1,100}")
+
+
+async def targets(request: Request, _arguments: TargetsArguments) -> ToolAnswer:
+    """Say which targets, versions of Triton and devices there are."""
+    there = await ask_itself(request, "GET", "/v1/targets")
+    if there.is_problem:
+        return refused(there.json)
+    devices = await ask_itself(request, "GET", "/v1/devices")
+    lines = [
+        f"Triton {item['triton']}{' (default)' if item['default'] else ''}: "
+        + ", ".join(item["targets"])
+        for item in there.json["toolchains"]
+    ]
+    found = [] if devices.is_problem else devices.json["devices"]
+    named = [f"{item['count']} x {item['model']} ({item['target']})" for item in found]
+    lines.append(f"GPUs to launch on: {', '.join(named) or 'none; a CPU device runs kernels'}")
+    return answer(*lines, next_step="inspect a source, or compile it for one of the targets")
+
+
+async def inspect(request: Request, arguments: InspectArguments) -> ToolAnswer:
+    """Say which kernels a source has, and what they need."""
+    body = {"source": arguments.source}
+    found = await ask_itself(request, "POST", "/v1/inspect", body, {"wait": _wait_s(request)})
+    if found.is_problem:
+        return refused(found.json)
+    inspection = found.json
+    if found.status == HTTPStatus.ACCEPTED:
+        return answer("Not yet inspected.", next_step="ask again")
+    if inspection["problem"] is not None:
+        said = diagnosed(inspection["diagnostics"]) or [inspection["problem"]["detail"]]
+        return answer("Cannot be read.", *said, next_step="mend the line, and inspect again")
+    kernels = [_described(kernel) for kernel in inspection["kernels"]]
+    if not kernels:
+        return answer("There is no kernel.", next_step="decorate a function with @triton.jit")
+    step = "compile with a type for each parameter in `signature`, a value for each constexpr"
+    return answer(*kernels, next_step=step)
+
+
+def _described(kernel: Mapping[str, Any]) -> str:
+    parameters = ", ".join(
+        item["name"]
+        + (
+            f": {'constexpr' if item['constexpr'] else item['annotation']}"
+            if _is_typed(item)
+            else ""
+        )
+        + (f" = {_default(item['default'])}" if item["default"] else "")
+        for item in kernel["parameters"]
+    )
+    lines = [f"line {kernel['line']}: {kernel['name']}({parameters})"]
+    if kernel["calls"]:
+        lines.append(f"  calls {', '.join(kernel['calls'])}")
+    for config in kernel["configs"][:4]:
+        values = {**config.get("constexprs", {}), **config.get("options", {})}
+        shown = ", ".join(f"{name}={_default(value)}" for name, value in values.items())
+        lines.append(f"  autotune configuration: {shown}")
+    if len(kernel["configs"]) > 4:
+        lines.append(f"  … and {len(kernel['configs']) - 4} more")
+    return "\n".join(lines)
+
+
+def _is_typed(parameter: Mapping[str, Any]) -> bool:
+    return bool(parameter["constexpr"] or parameter["annotation"])
+
+
+def _default(value: Mapping[str, Any]) -> Any:
+    return value.get("literal", value.get("expression"))
+
+
+async def compile_kernel(request: Request, arguments: CompileArguments) -> ToolAnswer:
+    """Compile, and say what came of it."""
+    asked = arguments.model_dump(exclude={"stage", "first_line"}, exclude_none=True)
+    if arguments.stage is not None:
+        asked["include"] = [arguments.stage]
+    made = await ask_itself(request, "POST", COMPILATIONS, asked, {"wait": _wait_s(request)})
+    if made.is_problem:
+        return refused(made.json)
+    compilation = made.json
+    head = _head(compilation)
+    if made.status == HTTPStatus.ACCEPTED:
+        return answer(head, next_step="compile the same again; it goes on meanwhile")
+    said = diagnosed(compilation["diagnostics"])
+    if compilation["problem"] is not None:
+        return answer(
+            head, *said or [compilation["problem"]["detail"]], next_step=_mend(compilation)
+        )
+    text = compilation["included"].get(arguments.stage or "", "")
+    shown = numbered(text, arguments.first_line)
+    step = f"explain with key and line, or compare with another key ({compilation['key']})"
+    return answer(head, _resources(compilation), *said, shown, next_step=step)
+
+
+def _head(compilation: Mapping[str, Any]) -> str:
+    problem = compilation["problem"]
+    failed = f": {problem['slug']}" if problem else ""
+    return (
+        f"{compilation['state']}{failed}: {compilation['kernel']} for {compilation['target']}, "
+        f"Triton {compilation['toolchain']['triton']}\nkey {compilation['key']}"
+    )
+
+
+def _mend(compilation: Mapping[str, Any]) -> str:
+    error = next((item for item in compilation["diagnostics"] if item["line"]), None)
+    if compilation["problem"].get("retryable"):
+        return "compile again; it may be no fault of the source"
+    if error is None:
+        return "mend what is said above, and compile again"
+    return f"{error['hint'] or 'mend it'} (line {error['line']}), and compile again"
+
+
+def _resources(compilation: Mapping[str, Any]) -> str:
+    resources = compilation["resources"] or {}
+    numbers = [f"{name} {resources[name]}" for name in _NUMBERS if resources.get(name) is not None]
+    occupancy = resources.get("occupancy")
+    if occupancy:
+        numbers.append(f"occupancy {occupancy['ratio']:.0%}, limited by {occupancy['limited_by']}")
+    return ", ".join(numbers)
+
+
+async def compare(request: Request, arguments: CompareArguments) -> ToolAnswer:
+    """Say in what two compilations differ: request, resources, instructions."""
+    sides: list[dict[str, Any]] = []
+    counts: list[Counter[str]] = []
+    for key in (arguments.first, arguments.second):
+        found = await _compilation(request, key)
+        if isinstance(found, ToolAnswer):
+            return found
+        stage = arguments.stage or _assembly_stage(found)
+        path = f"{COMPILATIONS}/{key}/artifacts/{stage}"
+        text = await ask_itself(request, "GET", path)
+        if text.is_problem:
+            return refused(text.json)
+        sides.append(found)
+        counts.append(await asyncio.to_thread(_opcodes, text.body.decode(errors="replace")))
+    lines = [*_differing(*(_numbers(side) for side in sides))]
+    opcodes = _differing(*counts)
+    lines += [f"instructions: {sum(counts[0].values())} -> {sum(counts[1].values())}"]
+    lines += opcodes[:_MOST_OPCODES]
+    if len(opcodes) > _MOST_OPCODES:
+        lines.append(f"… and {len(opcodes) - _MOST_OPCODES} more kinds of instructions")
+    step = "explain a line of either; launch both with timing to see which is faster"
+    return answer("first -> second, where they differ:", *lines, next_step=step)
+
+
+def _numbers(compilation: Mapping[str, Any]) -> dict[str, Any]:
+    resources = compilation["resources"] or {}
+    constants = {
+        item["name"]: item["value"]
+        for item in compilation["parameters"]
+        if item["role"] == "constexpr"
+    }
+    occupancy = (resources.get("occupancy") or {}).get("ratio")
+    named = {"target": compilation["target"], "triton": compilation["toolchain"]["triton"]}
+    numbers = {name: resources.get(name) for name in _NUMBERS}
+    return {**named, **compilation["options"], **constants, **numbers, "occupancy": occupancy}
+
+
+def _differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+    """Return what is not the same in both, the most different numbers first."""
+    names = dict.fromkeys([*first, *second])
+    differing = [name for name in names if first.get(name) != second.get(name)]
+    if isinstance(first, Counter) and isinstance(second, Counter):
+        differing.sort(key=lambda name: -abs(first[name] - second[name]))
+        return [f"  {name}: {first[name]} -> {second[name]}" for name in differing]
+    return [f"{name}: {first.get(name)} -> {second.get(name)}" for name in differing]
+
+
+def _opcodes(text: str) -> Counter[str]:
+    found = (_OPCODE.match(line[:400]) for line in text.splitlines())
+    return Counter(match[1].rpartition(" ")[2] for match in found if match)
+
+
+async def explain(request: Request, arguments: ExplainArguments) -> ToolAnswer:
+    """Say what a line of the source became, how a compilation failed, or what a launch found."""
+    if len(arguments.key) != _KEY_CHARS:
+        return await told_launch(request, arguments.key)
+    found = await _compilation(request, arguments.key)
+    if isinstance(found, ToolAnswer):
+        return found
+    head = _head(found)
+    if found["problem"] is not None:
+        said = diagnosed(found["diagnostics"]) or [found["problem"]["detail"]]
+        return answer(head, *said, next_step=_mend(found))
+    if arguments.line is None:
+        said = diagnosed(found["diagnostics"])
+        step = "name a line of the source to see what became of it"
+        return answer(head, _resources(found), *said, next_step=step)
+    stage = arguments.stage or _assembly_stage(found)
+    return await _explain_line(request, arguments.key, arguments.line, stage)
+
+
+async def _explain_line(request: Request, key: str, line: int, stage: str) -> ToolAnswer:
+    path = f"{COMPILATIONS}/{key}"
+    lines = await ask_itself(request, "GET", f"{path}/lines", query={"wait": _wait_s(request)})
+    text = await ask_itself(request, "GET", f"{path}/artifacts/{stage}")
+    for made in (lines, text):
+        if made.is_problem:
+            return refused(made.json)
+    if lines.status == HTTPStatus.ACCEPTED:
+        return answer("The line map is being made.", next_step="ask again")
+    rows = {row["line"]: row for row in lines.json["lines"] if row["file"] == "user.py"}
+    numbers = rows.get(line, {}).get(stage, [])
+    if not numbers:
+        there = ", ".join(str(number) for number, row in rows.items() if row[stage])
+        return answer(
+            f"Nothing of line {line} is left in {stage}.", next_step=f"try one of {there}"
+        )
+    written = text.body.decode(errors="replace").splitlines()
+    shown = [f"{n}: {written[n - 1]}" for n in numbers if n <= len(written)]
+    title = f"line {line} became {len(numbers)} lines of {stage}:"
+    return answer(title, *shown, next_step="compare with another compilation, or mend the line")
+
+
+async def _compilation(request: Request, key: str) -> dict[str, Any] | ToolAnswer:
+    """Return a compilation that is over, or what to say instead."""
+    if not _PATH_PART.fullmatch(key):
+        return answer(f"{key[:80]!r} is no key.", next_step="use a key that compile answered")
+    found = await ask_itself(
+        request, "GET", f"{COMPILATIONS}/{key}", query={"wait": _wait_s(request)}
+    )
+    if found.is_problem:
+        return refused(found.json)
+    compilation: dict[str, Any] = found.json
+    if compilation["state"] in {"queued", "running"}:
+        return answer(_head(compilation), next_step="ask again; it goes on meanwhile")
+    return compilation
+
+
+def _assembly_stage(compilation: Mapping[str, Any]) -> str:
+    stages = parse_target(compilation["target"]).stages
+    texts = [s for s in stages if s not in BINARY_STAGES and s in compilation["artifacts"]]
+    return texts[-1] if texts else stages[0]
+
+
+def _wait_s(request: Request) -> float:
+    return state_of(request).settings.max_wait_s

@@ -1,0 +1,224 @@
+"""The MCP endpoint, asked with the official client."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.integration.service.bodies import good
+from tests.integration.service.running import Deployment
+
+VECTOR_ADD = good("vector_add")["source"]
+SIGNATURE = {
+    "x_ptr": "*fp32:16",
+    "y_ptr": "*fp32:16",
+    "output_ptr": "*fp32:16",
+    "n_elements": "i32",
+}
+COMPILED = {
+    "source": VECTOR_ADD,
+    "signature": SIGNATURE,
+    "constexprs": {"BLOCK_SIZE": 1024},
+    "target": "cuda:90",
+}
+BUFFER = {"shape": [1000], "dtype": "fp32"}
+LAUNCHED = {
+    "source": VECTOR_ADD,
+    "constexprs": {"BLOCK_SIZE": 256},
+    "arguments": {
+        "x_ptr": BUFFER | {"init": {"kind": "uniform", "seed": 1}},
+        "y_ptr": BUFFER | {"init": {"kind": "uniform", "seed": 2}},
+        "output_ptr": BUFFER | {"output": True},
+        "n_elements": 1000,
+    },
+    "grid": ["cdiv(n_elements, BLOCK_SIZE)"],
+    "reference": "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr\n",
+}
+MAX_BYTES = 4000
+
+
+@asynccontextmanager
+async def connected(
+    deployment: Deployment, mode: str = "auto", **headers: str
+) -> AsyncIterator[Client]:
+    async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+        transport = streamable_http_client(f"{deployment.url}/mcp", http_client=http)
+        async with Client(transport, mode=mode) as client:
+            yield client
+
+
+async def said(deployment: Deployment, tool: str, **arguments: Any) -> str:
+    async with connected(deployment) as client:
+        result = await client.call_tool(tool, arguments)
+    [content] = result.content
+    text: str = content.text
+    assert len(text.encode()) <= MAX_BYTES
+    assert text.splitlines()[-1].startswith("Next: ")
+    return text
+
+
+def key_in(text: str) -> str:
+    return re.findall(r"key ([0-9a-f]{64})", text)[0]
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_both_generations_of_clients_find_the_tools(system: Deployment, mode: str) -> None:
+    async with connected(system, mode) as client:
+        tools = (await client.list_tools()).tools
+        answered = await client.call_tool("targets", {})
+
+    assert [tool.name for tool in tools] == [
+        "targets",
+        "inspect",
+        "compile",
+        "launch",
+        "compare",
+        "explain",
+    ]
+    assert all(tool.description and tool.input_schema["type"] == "object" for tool in tools)
+    assert "cuda:90" in answered.content[0].text
+
+
+async def test_inspect_tells_the_parameters(system: Deployment) -> None:
+    text = await said(system, "inspect", source=VECTOR_ADD)
+
+    assert "add_kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK_SIZE: constexpr)" in text
+
+
+async def test_compile_tells_resources_and_shows_a_stage(system: Deployment) -> None:
+    text = await said(system, "compile", **COMPILED, stage="ptx")
+
+    assert text.startswith("succeeded: add_kernel for cuda:90")
+    assert "registers " in text
+    assert ".visible .entry add_kernel" in text
+    assert "more bytes]" in text  # PTX is longer than an answer
+
+
+async def test_a_failure_tells_line_and_next_step(system: Deployment) -> None:
+    broken = VECTOR_ADD.replace("tl.load(x_ptr", "tl.laod(x_ptr")
+    line = 1 + next(i for i, text in enumerate(broken.split("\n")) if "tl.laod" in text)
+
+    text = await said(system, "compile", **COMPILED | {"source": broken})
+
+    assert text.startswith("failed: compile_error")
+    assert f"user.py:{line}:" in text
+    assert f"(line {line}), and compile again" in text.splitlines()[-1]
+    again = await said(system, "explain", key=key_in(text))
+    assert f"user.py:{line}:" in again
+
+
+async def test_what_is_wrong_in_a_request_is_named(system: Deployment) -> None:
+    unknown = await said(system, "compile", **COMPILED | {"options": {"num_wraps": 4}})
+    missing = await said(system, "compile", source=VECTOR_ADD)
+    misspelt = await said(system, "compiel", source=VECTOR_ADD)
+
+    assert "/options/num_wraps" in unknown
+    assert "/target" in missing
+    assert "There is no tool 'compiel'. Did you mean `compile`?" in misspelt
+
+
+async def test_explain_shows_what_a_line_became(system: Deployment) -> None:
+    key = key_in(await said(system, "compile", **COMPILED))
+    lines = VECTOR_ADD.split("\n")
+    line = 1 + next(i for i, text in enumerate(lines) if "tl.load(x_ptr" in text)
+
+    text = await said(system, "explain", key=key, line=line)
+    nothing = await said(system, "explain", key=key, line=1)
+
+    assert "ld.global" in text
+    assert str(line) in nothing.splitlines()[-1]
+
+
+async def test_compare_tells_what_differs(system: Deployment) -> None:
+    first = key_in(await said(system, "compile", **COMPILED, options={"num_warps": 4}))
+    second = key_in(await said(system, "compile", **COMPILED, options={"num_warps": 8}))
+
+    text = await said(system, "compare", first=first, second=second)
+
+    assert "num_warps: 4 -> 8" in text
+    assert re.search(r"  ld\.global[.\w]*: \d+ -> \d+", text)
+    assert "BLOCK_SIZE" not in text
+
+
+async def test_a_right_kernel_passes_and_a_wrong_one_says_where(system: Deployment) -> None:
+    right = await said(system, "launch", **LAUNCHED)
+    wrong = await said(
+        system, "launch", **LAUNCHED | {"source": VECTOR_ADD.replace("x + y", "x - y")}
+    )
+    unmasked = VECTOR_ADD.replace("mask = offsets < n_elements", "mask = offsets < n_elements + 9")
+    outside = await said(system, "launch", **LAUNCHED | {"source": unmasked})
+
+    assert re.match(r"launch [0-9a-f]+: passed\n", right)
+    assert "output_ptr: matches the reference" in right
+    assert ": mismatch\n" in wrong
+    assert re.search(
+        r"output_ptr: 1000 elements do not match, first at \[0\]: .* instead of", wrong
+    )
+    assert ": out_of_bounds\n" in outside
+    line = re.findall(r"user\.py:(\d+): out_of_bounds", outside)[0]
+    assert outside.splitlines()[-1] == f"Next: mend line {line}, and launch again"
+    launched = re.findall(r"launch ([0-9a-f]+)", outside)[0]
+    assert await said(system, "explain", key=launched) == outside
+
+
+async def test_a_kernel_that_cannot_be_launched_says_where(system: Deployment) -> None:
+    broken = VECTOR_ADD.replace("tl.load(x_ptr", "tl.laod(x_ptr")
+    line = 1 + next(i for i, text in enumerate(broken.split("\n")) if "tl.laod" in text)
+
+    text = await said(system, "launch", **LAUNCHED | {"source": broken})
+
+    assert f"user.py:{line}:" in text
+    assert f"line {line}" in text.splitlines()[-1]
+
+
+async def test_a_long_answer_is_cut_and_says_so(system: Deployment) -> None:
+    kernels = "".join(
+        f"@triton.jit\ndef kernel_{number}(a, b, c):\n    pass\n\n" for number in range(400)
+    )
+
+    text = await said(system, "inspect", source=f"import triton\n\n{kernels}")
+
+    assert "kernel_0(a, b, c)" in text
+    assert "more bytes]" in text
+
+
+def posted(client: httpx.Client, **headers: str) -> httpx.Response:
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "targets", "arguments": {}},
+    }
+    usual = {"accept": "application/json, text/event-stream"}
+    return client.post("/mcp", json=body, headers=usual | headers)
+
+
+def test_a_key_is_needed_and_its_scopes_hold(callers: dict[str, httpx.Client]) -> None:
+    unknown = posted(callers["alice"], authorization="Bearer nothing")
+    allowed = posted(callers["alice"])
+    without_compile = posted(callers["runner"])
+
+    assert (unknown.status_code, unknown.json()["slug"]) == (401, "unauthorized")
+    assert allowed.status_code == 200
+    assert allowed.json()["result"].get("isError") is not True
+    assert "lacks the scope 'compile'" in without_compile.json()["result"]["content"][0]["text"]
+
+
+def test_pages_of_others_and_other_bodies_are_refused(http: httpx.Client) -> None:
+    assert posted(http, origin="https://elsewhere.example").status_code == 403
+    assert posted(http, host="elsewhere.example").status_code == 421
+    text = http.post("/mcp", content=b"{}", headers={"content-type": "text/plain"})
+    assert (text.status_code, text.json()["slug"]) == (415, "unsupported_media_type")
+    assert http.get("/mcp").status_code == 405
+    large = http.post(
+        "/mcp", content=b" " * (9 << 20), headers={"content-type": "application/json"}
+    )
+    assert (large.status_code, large.json()["slug"]) == (413, "too_large")
