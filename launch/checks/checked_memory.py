@@ -135,7 +135,7 @@ class Watch:
         live = None if whole or mask is None else np.broadcast_to(mask, pointers.shape)
         active = pointers.reshape(-1) if live is None else pointers[live]
         if not active.size:
-            self._trace_idle(touch, live)
+            self._trace_untouched(touch, live, int(pointers.flat[0]) if pointers.size else 0)
             return pointers
         low, high = int(active.min()), int(active.max())
         slot = self._space.slot_of(low)
@@ -163,14 +163,20 @@ class Watch:
             if not bad[own].any():
                 self._record(Lanes(touch, slot, own))
         if bad.any():
+            wrong = int(pointers[bad][0])
+            own = live & (numbers == wrong >> SLOT_BITS)
+            self._trace_untouched(touch, own, wrong)
             raise Stopped(self._fault(touch, pointers[bad]))
         return pointers + distances
 
-    def _trace_idle(self, touch: Touch, live: Array | None) -> None:
-        """Keep an access none of whose lanes does anything, where its pointers say whose it is."""
+    def _trace_untouched(self, touch: Touch, live: Array | None, address: int) -> None:
+        """Keep an access that touches nothing, as all lanes are masked or one is wrong.
+
+        It is one of the argument that `address` belongs to, if any.
+        """
         if self._trace is None or not touch.pointers.size:
             return
-        slot, place = self._space.slot_of(int(touch.pointers.flat[0])), self.place()
+        slot, place = self._space.slot_of(address), self.place()
         if slot is not None and self._trace.wants(place.program):
             self._trace.add(Lanes(touch, slot, live), place)
 
