@@ -13,7 +13,7 @@ _Text = Annotated[str, Field(max_length=10_000)]
 _Texts = Annotated[dict[_Name, _Text], Field(max_length=256)]
 PaneKind = Literal[
     "source", "ttir", "ttgir", "llir", "ptx", "sass", "amdgcn", "numpy", "passes", "resources",
-    "comparison", "matrix", "run",
+    "comparison", "matrix", "run", "see",
 ]  # fmt: skip
 
 EXAMPLE: dict[str, Any] = {

@@ -40,11 +40,11 @@ export function menu(
 
 let named = 0;
 
-/** Return a field beneath its label. */
+/** Return a field beneath its label; "beside" it, or, as boxes to tick are, "inline" before it. */
 export function field(label: string, control: HTMLElement, className = "field"): HTMLDivElement {
   control.id ||= `field-${(named += 1)}`;
   const text = element("label", { htmlFor: control.id }, label);
-  return element("div", { className }, ...(className === "field" ? [text, control] : [control, text]));
+  return element("div", { className }, ...(className === "inline" ? [control, text] : [text, control]));
 }
 
 /** Return `act` such that it runs once, `delay_ms` after its last call. */

@@ -5,9 +5,11 @@ import { constexprOf, type RequestBody } from "./request";
 import type { Kernel } from "./wire";
 
 export const DTYPES = ["fp32", "fp16", "bf16", "fp64", "i32", "i64", "i16", "i8", "u8", "u32", "i1"];
-export const INITS = ["uniform", "normal", "arange", "zeros", "ones", "randint", "none"];
+export const INITS = ["uniform", "normal", "arange", "zeros", "ones", "randint", "bits", "none"];
 const TIMING = { min_repeats: 20, max_ms: 200 };
 const RANDINT = { low: 0, high: 10 };
+/** Any 32 bits. */
+const BITS = { kind: "randint", low: -(2 ** 31), high: 2 ** 31 };
 
 /** Return what the form holds for a kernel, keeping what was typed before. */
 export function launchOf(kernel: Kernel | null, signature: Record<string, string>, before: LaunchText | null): LaunchText {
@@ -57,9 +59,10 @@ function argumentOf(text: ArgumentText, index: number): unknown {
   const shape = text.shape.split(/[,x×\s]+/).filter(Boolean).map(Number);
   const buffer: Record<string, unknown> = { shape, dtype: text.dtype };
   if (text.init !== "none") {
-    const isRandom = ["uniform", "normal", "randint"].includes(text.init);
+    const isRandom = ["uniform", "normal", "randint", "bits"].includes(text.init);
     const seed = isRandom ? { seed: index + 1 } : {};
-    buffer.init = { kind: text.init, ...seed, ...(text.init === "randint" ? RANDINT : {}) };
+    const range = { randint: RANDINT, bits: BITS }[text.init] ?? {};
+    buffer.init = { kind: text.init, ...seed, ...range };
   }
   if (text.output) buffer.output = true;
   return buffer;

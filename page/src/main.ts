@@ -6,6 +6,7 @@ import { listed, showInEditor } from "./diagnostics";
 import { button, element, menu, settled } from "./dom";
 import { EXAMPLES, type Example } from "./examples";
 import { launchOf } from "./launch";
+import { IS_LEARNING, LessonPanel } from "./lesson_panel";
 import { Selection } from "./line_links";
 import { initialState, keepDraft, openState, type LaunchText, type PageState, type RequestText } from "./page_state";
 import { KINDS, Panes } from "./panes";
@@ -24,11 +25,13 @@ class Page {
   private kept: Compiled | null = null;
   private running: AbortController | null = null;
   private readonly followers = new Set<() => void>();
+  private readonly runs = new Set<() => void>();
   private readonly selection = new Selection();
   private readonly status = element("p", { id: "state", role: "status" }, "Nothing compiled yet.");
   private readonly said = element("ul", { className: "diagnostics", "aria-label": "Diagnostics" });
   private readonly keepButton = button("Keep for comparison", () => this.keepCompiled(), { disabled: true });
   private inspected = "";
+  private readonly lessons = IS_LEARNING ? new LessonPanel((request, launch) => this.openLesson(request, launch)) : null;
   private readonly form: RequestForm;
   private readonly editor: SourceEditor;
   private readonly panes: Panes;
@@ -53,6 +56,11 @@ class Page {
         body: () => this.body(),
         keep: () => this.draft(),
         goTo: (line) => this.goTo(line),
+        ran: (verdict) => this.ran(verdict),
+        afterRun: (act) => {
+          this.runs.add(act);
+          return () => this.runs.delete(act);
+        },
         follow: (act) => {
           this.followers.add(act);
           return () => this.followers.delete(act);
@@ -61,7 +69,7 @@ class Page {
       () => this.draft(),
     );
     const share = shareDialog(() => this.shared(), () => this.body());
-    const left = element("div", { className: "left" }, editorBox, this.status, this.said, this.form.element);
+    const left = element("div", { className: "left" }, this.lessons?.element, editorBox, this.status, this.said, this.form.element);
     document.body.replaceChildren(this.header(share.open), element("main", {}, left, this.panes.element), share.element);
     document.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.defaultPrevented) void this.compile();
@@ -72,6 +80,7 @@ class Page {
   /** Show the state that was asked for, and compile it. */
   async start(): Promise<void> {
     void this.loadTargets();
+    if (this.lessons && location.hash.length < 2) return this.lessons.start();
     try {
       await this.open(await openState());
     } catch (error) {
@@ -135,9 +144,23 @@ class Page {
     void this.open({ ...this.state, request, launch: launch ?? null, panes });
   }
 
+  private openLesson(request: RequestText, launch: LaunchText): void {
+    this.say("Write the kernel, and run it.", "");
+    this.said.replaceChildren();
+    void this.open({ version: 1, request, launch, kept: null, panes: ["run", "see"] }, false);
+  }
+
+  /** A kernel was run; one that got no verdict is compiled, which says what is wrong at its line. */
+  private ran(verdict: string | null): void {
+    if (verdict === null) void this.compile();
+    this.lessons?.ran(verdict, this.launch.reference);
+    for (const act of this.runs) act();
+  }
+
   private sourceChanged(text: string): void {
     if (text === this.state.request.source) return;
     this.state.request.source = text;
+    this.lessons?.wrote(text);
     this.inspect();
     this.draft();
   }
@@ -254,7 +277,7 @@ class Page {
 }
 
 function links(): HTMLElement[] {
-  const named = { API: "docs", System: "v1/system" };
+  const named = { ...(IS_LEARNING ? { Explorer: "." } : { Learn: "learn" }), API: "docs", System: "v1/system" };
   return Object.entries(named).map(([name, href]) => element("a", { href }, name));
 }
 

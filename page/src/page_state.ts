@@ -43,7 +43,7 @@ export interface PageState {
   launch: LaunchText | null;
 }
 
-const DRAFT = "tritond-draft";
+const DRAFT = location.pathname.endsWith("/learn") ? "tritond-lesson" : "tritond-draft";
 /** What the address names, as JSON. */
 let named = "";
 const DIGEST = /^#(sha256:[0-9a-f]{64})$/;

@@ -8,6 +8,7 @@ import { matrix } from "./matrix_pane";
 import { passes } from "./passes_pane";
 import { resources } from "./resources_pane";
 import { run, type RunContext } from "./run_pane";
+import { see, type SeeContext } from "./see_pane";
 import { text } from "./text_pane";
 
 export const KINDS: readonly (readonly [string, string])[] = [
@@ -24,6 +25,7 @@ export const KINDS: readonly (readonly [string, string])[] = [
   ["comparison", "Comparison"],
   ["matrix", "Matrix"],
   ["run", "Run"],
+  ["see", "See"],
 ];
 const TITLES = new Map(KINDS);
 
@@ -40,7 +42,7 @@ export interface Content {
   end(): void;
 }
 
-export interface PaneContext extends RunContext {
+export interface PaneContext extends RunContext, SeeContext {
   selection: Selection;
 }
 
@@ -108,6 +110,8 @@ export class Panes {
         return matrix(this.context);
       case "run":
         return run(this.context);
+      case "see":
+        return see(this.context);
       default:
         return text(kind, title, this.context.selection);
     }

@@ -2,12 +2,15 @@
 
 import type { ArgumentText, LaunchText, RequestText } from "./page_state";
 
-interface Puzzle {
+/** A kernel to write, and the launch that tries it. */
+export interface Exercise {
   title: string;
   task: string;
   kernel: string;
   /** Shapes of buffers (z_ptr and dx_ptr are written), numbers for the rest. */
   arguments: Record<string, number[] | number>;
+  /** Buffers of 32-bit integers, which hold any bits. */
+  packed?: readonly string[];
   constexprs: Record<string, number>;
   grid: string;
   reference: string;
@@ -18,7 +21,7 @@ const SIZES = { N0: 100, N1: 90 };
 const BLOCKS = "cdiv(N0, B0), cdiv(N1, B1)";
 const NUMPY = "import numpy as np\n\n\n";
 
-const PUZZLES: readonly Puzzle[] = [
+export const PUZZLES: readonly Exercise[] = [
   {
     title: "Puzzle 1: constant add",
     task: "z[i] = x[i] + 10, by one program; B0 is as large as the vector.",
@@ -105,44 +108,68 @@ const PUZZLES: readonly Puzzle[] = [
     grid: "cdiv(N0, B0), cdiv(N1, B1), N2",
     reference: "def reference(x_ptr, y_ptr, **_):\n    return x_ptr @ y_ptr\n",
   },
+  {
+    title: "Puzzle 10: quantized matrix multiplication",
+    task: "z[n] = w @ y[n], where w[r, m] = scale[r, m // 16] * (weight - offset); both are 4-bit numbers, 8 in an i32, the lowest bits first.",
+    kernel: "quantized_dot",
+    arguments: { scale_ptr: [64, 4], offset_ptr: [64], weight_ptr: [64, 8], y_ptr: [4, 64, 32], z_ptr: [4, 64, 32], N0: 64, N1: 32, MID: 64 },
+    packed: ["offset_ptr", "weight_ptr"],
+    constexprs: { B0: 16, B1: 16, B_MID: 64 },
+    grid: "cdiv(N0, B0), cdiv(N1, B1), 4",
+    reference:
+      NUMPY +
+      "def nibbles(packed):\n" +
+      "    return (packed[..., None] >> 4 * np.arange(8)) & 15\n\n\n" +
+      "def reference(scale_ptr, offset_ptr, weight_ptr, y_ptr, **_):\n" +
+      "    weight = nibbles(weight_ptr).reshape(64, 64)\n" +
+      "    offset = nibbles(offset_ptr)[:, :4]  # one of each group of 16\n" +
+      "    w = scale_ptr.repeat(16, 1) * (weight - offset.repeat(16, 1))\n" +
+      "    return w @ y_ptr\n",
+  },
 ];
 
 /** The puzzles as examples, each with the launch that tries it. */
-export const PUZZLE_EXAMPLES = PUZZLES.map((puzzle) => ({
-  title: puzzle.title,
-  request: requestOf(puzzle),
-  launch: launchOf(puzzle),
-}));
+export const PUZZLE_EXAMPLES = PUZZLES.map((each) => exampleOf(each));
 
-function requestOf(puzzle: Puzzle): RequestText {
-  const constexprs = Object.keys(puzzle.constexprs).map((name) => `${name}: tl.constexpr`);
-  const parameters = [...Object.keys(puzzle.arguments), ...constexprs].join(", ");
+/** Return what the page opens of an exercise: a kernel that is still empty. */
+export function exampleOf(exercise: Exercise): { title: string; request: RequestText; launch: LaunchText } {
+  return { title: exercise.title, request: requestOf(exercise), launch: launchOf(exercise) };
+}
+
+function requestOf(exercise: Exercise): RequestText {
+  const constexprs = Object.keys(exercise.constexprs).map((name) => `${name}: tl.constexpr`);
+  const parameters = [...Object.keys(exercise.arguments), ...constexprs].join(", ");
   const source =
     `import triton\nimport triton.language as tl\n\n\n@triton.jit\n` +
-    `def ${puzzle.kernel}(${parameters}):\n    # ${puzzle.task}\n    pass  # your turn; then “Run”\n`;
-  const types = Object.entries(puzzle.arguments).map(([name, value]) => [name, Array.isArray(value) ? "*fp32:16" : "i32"]);
+    `def ${exercise.kernel}(${parameters}):\n    # ${exercise.task}\n    pass  # your turn; then “Run”\n`;
+  const types = Object.entries(exercise.arguments).map(([name, value]) => [name, Array.isArray(value) ? `*${dtypeOf(exercise, name)}:16` : "i32"]);
   return {
     language: "python",
     source,
     kernel: null,
     signature: Object.fromEntries(types) as Record<string, string>,
-    constexprs: texts(puzzle.constexprs),
+    constexprs: texts(exercise.constexprs),
     options: {},
     target: "cuda:90",
     triton: null,
   };
 }
 
-function launchOf(puzzle: Puzzle): LaunchText {
-  const given = Object.entries(puzzle.arguments).map(([name, value]): [string, ArgumentText] => {
+function launchOf(exercise: Exercise): LaunchText {
+  const given = Object.entries(exercise.arguments).map(([name, value]): [string, ArgumentText] => {
     const isOutput = name === "z_ptr" || name === "dx_ptr";
     const shape = Array.isArray(value) ? value.join(", ") : "";
-    const dtype = shape ? "fp32" : "i32";
-    return [name, { shape, dtype, init: isOutput ? "none" : "normal", value: shape ? "" : String(value), output: isOutput }];
+    const dtype = shape ? dtypeOf(exercise, name) : "i32";
+    const init = isOutput ? "none" : dtype === "i32" ? "bits" : "normal";
+    return [name, { shape, dtype, init, value: shape ? "" : String(value), output: isOutput }];
   });
-  return { grid: puzzle.grid, arguments: Object.fromEntries(given), reference: puzzle.reference };
+  return { grid: exercise.grid, arguments: Object.fromEntries(given), reference: exercise.reference };
 }
 
 function texts(values: Record<string, number>): Record<string, string> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]));
+}
+
+function dtypeOf(exercise: Exercise, name: string): string {
+  return exercise.packed?.includes(name) ? "i32" : "fp32";
 }

@@ -23,11 +23,13 @@ export interface RunContext {
   keep(): void;
   /** Show a line of the source. */
   goTo(line: number): void;
+  /** Tell that the kernel was run, and how that ended. */
+  ran(verdict: string | null): void;
   /** Call `act` when the kernel or its signature may be another; return what ends that. */
   follow(act: () => void): () => void;
 }
 
-interface Finding {
+export interface Finding {
   kind: string;
   message: string;
   line: number | null;
@@ -88,6 +90,7 @@ export function run(context: RunContext): Content {
       status.textContent = launch.verdict ? `${launch.verdict.replaceAll("_", " ")}` : launch.state;
       status.className = TONES[launch.verdict ?? ""] ?? "bad";
       said.replaceChildren(...outcome(launch, context));
+      context.ran(launch.verdict);
     } catch (error) {
       status.textContent = wordsOf(error);
       status.className = "bad";

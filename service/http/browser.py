@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from service.http.problems import ProblemRaised, as_raised, problem_response
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
-PAGES = frozenset({"/", "/docs", "/redoc"})
+PAGES = frozenset({"/", "/learn", "/docs", "/redoc"})
 """What a link on another page may lead to: no data in them, and no frame may hold them."""
 _OWN_SITES = frozenset({b"same-origin", b"none"})
 _LINK = {b"sec-fetch-mode": [b"navigate"], b"sec-fetch-dest": [b"document"]}

@@ -43,8 +43,9 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/")
+@router.get("/learn")
 async def get_page() -> Response:
-    """Answer the page, with which a kernel can be compiled and looked at."""
+    """Answer the page, where a kernel is compiled and looked at; under `/learn` with lessons."""
     nonce = secrets.token_urlsafe(16)
     policy = _PAGE_POLICY.format(nonce=nonce)
     html = _PAGE[INDEX].data.replace(_NONCE, nonce.encode())

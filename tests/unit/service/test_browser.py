@@ -118,7 +118,7 @@ async def test_the_service_s_own_origin_is_answered():
 LINK = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
 
 
-@pytest.mark.parametrize("path", ["/", "/docs", "/redoc"])
+@pytest.mark.parametrize("path", ["/", "/learn", "/docs", "/redoc"])
 async def test_a_link_on_another_page_may_lead_to_the_pages(path: str):
     assert (await ask(LINK, path=path)).status_code == 204
     assert (await ask(LINK, "POST", path=path)).status_code == 403

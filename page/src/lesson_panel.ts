@@ -1,0 +1,99 @@
+// The lesson beside the editor: its task, its specification, hints, and what was solved in this browser.
+
+import { button, element, field, menu } from "./dom";
+import { LESSONS, type Lesson } from "./lessons";
+import type { LaunchText, RequestText } from "./page_state";
+import { exampleOf } from "./puzzles";
+
+const ENTRY = "tritond-lessons";
+
+/** Whether the page was asked for with its lessons. */
+export const IS_LEARNING = location.pathname.endsWith("/learn");
+
+interface Progress {
+  solved: string[];
+  /** What was written, by lesson. */
+  sources: Record<string, string>;
+  last: string;
+}
+
+export class LessonPanel {
+  readonly element = element("section", { className: "lesson", "aria-label": "The lesson" });
+  private readonly progress = progressKept();
+  private readonly count = element("p", { className: "faint", role: "status" });
+  private lesson = LESSONS.find(({ title }) => title === this.progress.last) ?? LESSONS[0]!;
+
+  constructor(private readonly open: (request: RequestText, launch: LaunchText) => void) {}
+
+  /** Open the lesson that is chosen, with what was written of it. */
+  start(): void {
+    const { request, launch } = exampleOf(this.lesson);
+    this.progress.last = this.lesson.title;
+    this.draw();
+    this.open({ ...request, source: this.progress.sources[this.lesson.title] ?? request.source }, launch);
+  }
+
+  /** Keep what was written. */
+  wrote(source: string): void {
+    this.progress.sources[this.lesson.title] = source;
+    this.keep();
+  }
+
+  /** Hear how a run ended, and against which reference; solved is what passed the lesson's own. */
+  ran(verdict: string | null, reference: string): void {
+    if (verdict !== "passed" || reference !== this.lesson.reference) return;
+    if (!this.progress.solved.includes(this.lesson.title)) this.progress.solved.push(this.lesson.title);
+    this.keep();
+    this.draw();
+  }
+
+  private draw(): void {
+    const { lesson } = this;
+    const { solved } = this.progress;
+    const lessons = menu(LESSONS.map(({ title }) => [title, solved.includes(title) ? `✓ ${title}` : title] as const), lesson.title);
+    lessons.addEventListener("change", () => this.choose(lessons.value));
+    const next = LESSONS[LESSONS.indexOf(lesson) + 1];
+    this.count.textContent = `${solved.includes(lesson.title) ? "Solved. " : ""}${solved.length} of ${LESSONS.length} solved in this browser.`;
+    const hints = lesson.hints.map((hint, index) => element("details", {}, element("summary", {}, `Hint ${index + 1}`), element("p", {}, hint)));
+    const controls = element("div", { className: "controls" }, field("Lesson", lessons, "beside"), next ? button("Next", () => this.choose(next.title)) : null, button("Start over", () => this.startOver()));
+    this.element.replaceChildren(controls, element("p", {}, lesson.task), specification(lesson), ...hints, this.count);
+  }
+
+  private choose(title: string): void {
+    this.lesson = LESSONS.find((each) => each.title === title) ?? this.lesson;
+    this.start();
+    this.keep();
+    this.element.querySelector("select")?.focus();
+  }
+
+  private startOver(): void {
+    delete this.progress.sources[this.lesson.title];
+    this.keep();
+    this.start();
+  }
+
+  private keep(): void {
+    try {
+      localStorage.setItem(ENTRY, JSON.stringify(this.progress));
+    } catch {
+      // a browser that keeps nothing: then it is kept until the page is left
+    }
+  }
+}
+
+function specification({ reference, stub }: Lesson): HTMLElement {
+  const right = element("pre", { tabIndex: 0 }, reference.trim());
+  const shown = element("details", { open: true }, element("summary", {}, "Specification"), right);
+  if (stub) shown.append(element("p", {}, `The notebook that this puzzle stems from specifies something else: ${stub.fault}.`), element("pre", { tabIndex: 0 }, stub.text));
+  return shown;
+}
+
+function progressKept(): Progress {
+  const none: Progress = { solved: [], sources: {}, last: "" };
+  try {
+    const kept = { ...none, ...(JSON.parse(localStorage.getItem(ENTRY) ?? "{}") as Partial<Progress>) };
+    return Array.isArray(kept.solved) && typeof kept.sources === "object" && kept.sources ? kept : none;
+  } catch {
+    return none;
+  }
+}

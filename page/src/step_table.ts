@@ -1,0 +1,60 @@
+// One access in words: a table of its lanes, and what its program computed before it.
+
+import { element } from "./dom";
+import { computedBefore, isInside, loadedBy, type Step, type Traced } from "./trace";
+
+const MOST_LANES = 64;
+const MOST_VALUES = 8;
+
+/** Return the table of an access' lanes. */
+export function stepTable(trace: Traced, number: number): HTMLElement {
+  const access = trace.accesses[number]!;
+  const shape = trace.shapes.get(access.argument) ?? [];
+  const values = loadedBy(trace, number);
+  const rows = access.indices.slice(0, MOST_LANES).map((index, lane) => {
+    const isWrong = index !== null && !isInside(index, shape);
+    const where = index === null ? "masked" : isWrong ? `[${index.join(", ")}] out of bounds` : `[${index.join(", ")}]`;
+    const value = values && lane < values.length ? written(values[lane]) : "";
+    return element("tr", { className: isWrong ? "bad" : index === null ? "faint" : "" }, element("td", {}, laneOf(lane, access.shape)), element("td", {}, where), element("td", {}, value));
+  });
+  const [live, wrong] = [access.indices.filter((index) => index !== null), access.indices.filter((index) => index && !isInside(index, shape))];
+  const counts = [`${access.indices.length} lanes`, `${access.indices.length - live.length} masked`];
+  if (wrong.length) counts.push(`${wrong.length} out of bounds`);
+  if (access.indices.length > MOST_LANES) counts.push(`the first ${MOST_LANES} are listed`);
+  const heads = ["lane", access.argument, values ? "value" : ""].map((head) => (head ? element("th", { scope: "col" }, head) : element("td", {})));
+  const table = element("table", { className: "numbers" }, element("caption", {}, counts.join(", ")), element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows));
+  return element("div", { className: "lanes", tabIndex: 0, role: "group", "aria-label": "Lanes of this step" }, table);
+}
+
+/** Return what the access' program computed since the one before. */
+export function valuesBefore(trace: Traced, number: number): HTMLElement {
+  const steps = computedBefore(trace, number);
+  const items = steps.map((step) => element("li", {}, element("b", {}, step.name ?? step.op), ` = ${typeOf(step)} ${shown(step)} (line ${step.line})`));
+  const list = items.length ? element("ul", { className: "computed" }, ...items) : element("p", { className: "faint" }, "Nothing that was kept.");
+  return element("details", {}, element("summary", {}, "Computed before this access"), list);
+}
+
+function typeOf({ dtype, shape }: Step): string {
+  return shape.length ? `${dtype}[${shape.join(", ")}]` : dtype;
+}
+
+function shown({ values }: Step): string {
+  return values.slice(0, MOST_VALUES).map(written).join(" ") + (values.length > MOST_VALUES ? " …" : "");
+}
+
+/** A value as it is read: of a pointer where it points to. */
+function written(value: unknown): string {
+  if (value === null || typeof value !== "object") return typeof value === "number" ? String(Number(value.toPrecision(6))) : String(value);
+  const { argument, index } = value as { argument: string; index: number[] };
+  return `${argument}[${index.join(", ")}]`;
+}
+
+function laneOf(number: number, shape: readonly number[]): string {
+  const index: number[] = [];
+  let left = number;
+  for (const extent of [...shape].reverse()) {
+    index.unshift(left % extent);
+    left = Math.floor(left / extent);
+  }
+  return index.join(", ") || "0";
+}

@@ -1,0 +1,115 @@
+"""See a launch drawn, step by step."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.page.conftest import Visit
+from tests.page.pages import SOURCE, add_pane, source_of, write
+from tests.page.test_everywhere import PHONE, violations
+
+
+def small_vector_add(page: Page, elements: int = 100) -> Locator:
+    """Open the pane with a launch of the first example: blocks of 32 elements."""
+    run = add_pane(page, "Run")
+    for name in ("x_ptr", "y_ptr", "output_ptr"):
+        run.get_by_role("group", name=name).get_by_label("shape").fill(str(elements))
+    run.get_by_role("group", name="n_elements").get_by_label("value").fill(str(elements))
+    run.get_by_label("Grid").fill("cdiv(n_elements, BLOCK_SIZE)")
+    page.get_by_label("BLOCK_SIZE", exact=True).fill("32")
+    see = add_pane(page, "See")
+    see.get_by_role("button", name="See", exact=True).click()
+    return see
+
+
+def test_a_launch_is_stepped_through_with_buttons_and_keys(visit: Visit) -> None:
+    page = visit()
+    see = small_vector_add(page)
+
+    expect(see.get_by_role("status")).to_have_text("12 accesses.")
+    expect(see).to_contain_text("Step 1 of 12: program (0, 0, 0), load of x_ptr")
+    expect(
+        see.get_by_role("img", name="x_ptr, shape 100, 32 elements are touched now")
+    ).to_be_visible()
+    see.get_by_role("button", name="Step forward").click()
+    expect(see).to_contain_text("Step 2 of 12: program (0, 0, 0), load of y_ptr")
+    page.keyboard.press("ArrowRight")
+    expect(see).to_contain_text("Step 3 of 12: program (0, 0, 0), store of output_ptr")
+    page.keyboard.press("ArrowLeft")
+    see.get_by_role("button", name="Step back").click()
+    expect(see).to_contain_text("Step 1 of 12")
+
+    see.get_by_label("Program").select_option("(3, 0, 0)")
+    expect(see).to_contain_text("Step 1 of 3: program (3, 0, 0), load of x_ptr")
+    expect(see.get_by_role("caption")).to_have_text("32 lanes, 28 masked")
+    expect(see.get_by_role("row", name="3 [99]")).to_be_visible()
+    expect(see.get_by_role("row", name="4 masked 0", exact=True)).to_be_attached()
+    block = see.get_by_role("img", name="The block's lanes: 4 live, 28 masked, 0 out of bounds")
+    block.hover(position={"x": 60, "y": 3})
+    expect(see.locator(".told")).to_have_text("lane 4: masked")
+    see.get_by_role("button", name="line 10").click()
+    expect(page.locator(f"{SOURCE} .cm-activeLine")).to_contain_text("tl.load(x_ptr")
+    see.get_by_text("Computed before this access").click()
+    expect(see.get_by_role("listitem").filter(has_text="mask = i1[32] true true")).to_be_visible()
+
+
+def test_values_are_told_under_the_pointer_and_by_keyboard(visit: Visit) -> None:
+    page = visit()
+    see = small_vector_add(page)
+    see.get_by_label("Step", exact=True).fill("3")
+    x, output = see.get_by_role("img", name="x_ptr"), see.get_by_role("img", name="output_ptr")
+    x.hover(position={"x": 3, "y": 3})
+    told = see.locator(".told")
+    expect(told).to_contain_text("x_ptr[0]: load by program (0, 0, 0): 0.")
+    output.focus()
+    page.keyboard.press("ArrowRight")
+    expect(told).to_contain_text("output_ptr[1]: store by program (0, 0, 0); ")
+    expect(told).to_contain_text("at the end")
+    page.keyboard.press("ArrowDown")
+    expect(told).to_contain_text("output_ptr[33]: not touched so far")
+
+
+def test_what_is_out_of_bounds_is_red_and_said(visit: Visit) -> None:
+    page = visit()
+    write(page, source_of(page).replace(", mask=mask)", ")"))
+    see = small_vector_add(page)
+
+    expect(see.get_by_role("status")).to_contain_text(
+        "Out of bounds: program (3, 0, 0) reads x_ptr[100]"
+    )
+    expect(see).to_contain_text("Step 10 of 10: program (3, 0, 0), load of x_ptr")
+    expect(see.get_by_role("caption")).to_have_text("32 lanes, 0 masked, 28 out of bounds")
+    expect(see.get_by_role("row", name="[100] out of bounds")).to_have_class("bad")
+    red = "c => [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data]"
+    pixels = see.get_by_role("img", name="x_ptr").evaluate(red)
+    points = list(zip(pixels[0::4], pixels[1::4], pixels[2::4], strict=True))
+    assert points.count((211, 47, 47)) == 28 * 13 * 13
+
+
+def test_what_is_wrong_far_behind_is_found(visit: Visit) -> None:
+    page = visit()
+    write(page, source_of(page).replace(", mask=mask)", ")"))
+    see = small_vector_add(page, 10_000)
+
+    said = see.get_by_role("status")
+    expect(said).to_contain_text("program (312, 0, 0) reads x_ptr[10000]")
+    expect(said).to_contain_text("1 of 313 programs is drawn.")
+    expect(see).to_contain_text("Step 1 of 1: program (312, 0, 0), load of x_ptr")
+    expect(see.get_by_role("caption")).to_have_text("32 lanes, 0 masked, 16 out of bounds")
+
+
+def test_big_arrays_are_cut_with_a_word_about_it(visit: Visit) -> None:
+    page = visit()
+    see = small_vector_add(page, 10_000)
+
+    expect(see.get_by_role("status")).to_contain_text("64 of 313 programs are drawn.")
+    expect(see.locator("figcaption").first).to_contain_text("cut: the first 128 of 313 rows")
+
+
+def test_the_picture_is_for_everybody(visit: Visit) -> None:
+    for context in ({"color_scheme": "dark"}, PHONE):
+        page = visit(**context)
+        see = small_vector_add(page)
+        expect(see.get_by_role("status")).to_have_text("12 accesses.")
+        assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+        assert violations(page) == []
