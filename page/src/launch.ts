@@ -41,13 +41,25 @@ export function launchBody(launch: LaunchText, compilation: RequestBody, device:
   const body: RequestBody = {
     compilation: inferred,
     device,
-    grid: launch.grid.split(/,(?![^(]*\))/).map((text) => gridOf(text.trim())),
+    grid: extentsIn(launch.grid).map((text) => gridOf(text.trim())),
     arguments: Object.fromEntries(given),
     return: Object.fromEntries(Object.entries(launch.arguments).filter(([, { output }]) => output).map(([name]) => [name, "summary"])),
   };
   if (device !== "interpreter") body.timing = TIMING; // which a CPU answers with null
   if (launch.reference.trim()) body.reference = { source: launch.reference, language: "numpy" };
   return body;
+}
+
+/** Split at the commas that are in no parentheses. */
+function extentsIn(grid: string): string[] {
+  const extents = [""];
+  let depth = 0;
+  for (const character of grid) {
+    depth += character === "(" ? 1 : character === ")" ? -1 : 0;
+    if (character === "," && depth <= 0) extents.push("");
+    else extents[extents.length - 1] += character;
+  }
+  return extents;
 }
 
 function gridOf(text: string): number | string {

@@ -90,7 +90,8 @@ class SeePane {
     const wrong = outOfBounds(trace);
     const count = trace.accesses.length;
     const cut = trace.truncated ? " It goes on: only its beginning is kept." : "";
-    const some = (trace.programs ?? 1) > trace.chosen ? ` ${trace.chosen} of ${trace.programs} programs ${trace.chosen === 1 ? "is" : "are"} drawn.` : "";
+    const unknown = trace.programs === null ? " Program (0, 0, 0) is drawn: what the grid says is not known here." : "";
+    const some = (trace.programs ?? 1) > trace.chosen ? ` ${trace.chosen} of ${trace.programs} programs ${trace.chosen === 1 ? "is" : "are"} drawn.` : unknown;
     const went = count ? `${count} accesses.${some}${cut}` : "The kernel reads and writes nothing yet.";
     this.say(trace.problem ?? (wrong ? `Out of bounds: ${wrong.message}${some}` : went), trace.problem || wrong ? "bad" : "faint");
     this.stage.hidden = !count;

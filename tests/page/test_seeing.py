@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Locator, Page, expect
 
 from tests.page.conftest import Visit
-from tests.page.pages import SOURCE, add_pane, source_of, write
+from tests.page.pages import SOURCE, add_pane, pane, source_of, write
 from tests.page.test_everywhere import PHONE, violations
 
 
@@ -84,6 +84,18 @@ def test_what_is_out_of_bounds_is_red_and_said(visit: Visit) -> None:
     pixels = see.get_by_role("img", name="x_ptr").evaluate(red)
     points = list(zip(pixels[0::4], pixels[1::4], pixels[2::4], strict=True))
     assert points.count((211, 47, 47)) == 28 * 13 * 13
+
+
+def test_a_grid_may_call_functions_within_functions(visit: Visit) -> None:
+    page = visit()
+    see = small_vector_add(page)
+    expect(see.get_by_role("status")).to_have_text("12 accesses.")
+    grid = "max(1, cdiv(n_elements, min(BLOCK_SIZE, 1024))), 1"
+    pane(page, "Run").get_by_label("Grid").fill(grid)
+    with page.expect_response("**/v1/launches*") as launched:
+        see.get_by_role("button", name="See", exact=True).click()
+    assert launched.value.ok, launched.value.text()
+    expect(see.get_by_role("status")).to_have_text("12 accesses.")
 
 
 def test_what_is_wrong_far_behind_is_found(visit: Visit) -> None:
