@@ -24,7 +24,7 @@ def run(given: Namespace, client: Client) -> None:
         stop_after=given.stop_after,
         wait_s=given.wait_s,
         **kernel_members(given),
-        **_rare_members(given),
+        **rare_members(given),
     )
     if not compilation.finished:
         raise WaitExpired(compilation.key, f"it is {compilation.state}", given.wait_s)
@@ -57,7 +57,8 @@ def kernel_members(given: Namespace) -> dict[str, Any]:
     return {name: member for name, member in members.items() if member is not None}
 
 
-def _rare_members(given: Namespace) -> dict[str, Any]:
+def rare_members(given: Namespace) -> dict[str, Any]:
+    """Return what the rarer flags say."""
     rare = {
         "priority": given.priority,
         "timeout_s": given.timeout_s,

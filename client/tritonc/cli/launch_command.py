@@ -22,8 +22,10 @@ def run(given: Namespace, client: Client) -> bool:
     Raises ArgumentTypeError for what the flags or the request file do not say, WaitExpired.
     """
     request = read_request(given.request)
-    source, saved = _source(given, request), dict(given.save)
-    launch = client.launch(source, wait_s=given.wait_s, check=False, **_members(given, request))
+    source, saved = launch_source(given, request), dict(given.save)
+    launch = client.launch(
+        source, wait_s=given.wait_s, check=False, **launch_members(given, request)
+    )
     if not launch.finished:
         raise WaitExpired(launch.id, f"it is {launch.state}", given.wait_s)
     sys.stderr.write(printable(launch.stdout))
@@ -41,7 +43,7 @@ def run(given: Namespace, client: Client) -> bool:
     return launch.good
 
 
-def _source(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
+def launch_source(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
     """Take what is compiled out of `request` and return it, with what the flags add."""
     key, compilation = request.pop("compilation_key", None), request.pop("compilation", {})
     beside = KernelMembers.__annotations__.keys() & request.keys()
@@ -58,7 +60,7 @@ def _source(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
     return _merged(compilation, kernel_members(given))
 
 
-def _members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
+def launch_members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
     """Return the other members of the launch: those of the request file, and what flags add."""
     flags = {
         "arguments": {name: launch_argument(text) for name, text in given.argument},

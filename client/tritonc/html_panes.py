@@ -1,0 +1,85 @@
+"""What a notebook shows of a compilation or a launch: HTML in which all text is only text.
+
+Nothing here runs in a browser: no script, no address, and every text of user and service escaped.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+MOST_LINES = 2000
+MOST_ACCESSES = 200
+_MOST_CHARS = 60
+_PRE = "margin:0;max-height:24em;overflow:auto;line-height:1.3"
+_GUTTER = "display:inline-block;min-width:4em;opacity:0.6;user-select:none"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a cell shows: `html` in a notebook, `text` elsewhere."""
+
+    text: str
+    html: str
+
+    def _repr_html_(self) -> str:
+        return f'<div class="tritonc">{self.html}</div>'
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def plain(text: str, *, is_good: bool) -> str:
+    """Return a text as it is, marked as good or not."""
+    color = "seagreen" if is_good else "crimson"
+    return (
+        f'<pre style="{_PRE};border-left:3px solid {color};padding-left:0.6em">{escape(text)}</pre>'
+    )
+
+
+def pane(title: str, text: str, sources: Mapping[int, Sequence[int]], *, is_open: bool) -> str:
+    """Return the text of a stage, folded away or not.
+
+    Before each line stand those of the cell that it stems from, where `sources` has them.
+    """
+    lines = text.splitlines()
+    rows = [
+        f'<span style="{_GUTTER}">{_numbers(sources.get(number, ()))}</span>{escape(line)}'
+        for number, line in enumerate(lines[:MOST_LINES], start=1)
+    ]
+    if len(lines) > MOST_LINES:
+        rows.append(f"… {len(lines) - MOST_LINES} more lines")
+    body = f'<pre style="{_PRE}">' + "\n".join(rows) + "</pre>"
+    return _folded(f"{title} ({len(lines)} lines)", body, is_open=is_open)
+
+
+def accesses(trace: Mapping[str, Any]) -> str:
+    """Return the loads and stores of a trace, in order, as a table."""
+    columns = ("step", "program", "line", "op", "argument", "indices", "mask")
+    found = trace.get("accesses") or []
+    head = "".join(f'<th scope="col">{column}</th>' for column in columns)
+    rows = "".join(
+        _row(access.get(column) for column in columns) for access in found[:MOST_ACCESSES]
+    )
+    body = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    if len(found) > MOST_ACCESSES or trace.get("truncated"):
+        body += f"<p>Only the first {min(len(found), MOST_ACCESSES)} are shown.</p>"
+    return _folded(f"trace ({len(found)} accesses)", body, is_open=True)
+
+
+def _row(values: Iterable[Any]) -> str:
+    return "<tr>" + "".join(f"<td>{escape(_short(value))}</td>" for value in values) + "</tr>"
+
+
+def _short(value: Any) -> str:
+    text = "" if value is None else str(value)
+    return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
+
+
+def _numbers(lines: Sequence[int]) -> str:
+    return ",".join(str(int(line)) for line in lines[:3])
+
+
+def _folded(title: str, body: str, *, is_open: bool) -> str:
+    opened = " open" if is_open else ""
+    return f"<details{opened}><summary>{escape(title)}</summary>{body}</details>"

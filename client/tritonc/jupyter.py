@@ -1,0 +1,154 @@
+"""`%%tritonc compile ...` and `%%tritonc launch ...`: a cell's kernel in a Jupyter notebook.
+
+`%load_ext tritonc.jupyter` registers the magic. The words behind it are those of the command line,
+without the file: the cell is the source. IPython is not imported, it imports this.
+"""
+
+import io
+import os
+import shlex
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr
+from typing import Any, Protocol
+
+from httpx import InvalidURL
+
+from tritonc._sync.client import Client
+from tritonc.cli.compile_command import kernel_members, rare_members
+from tritonc.cli.launch_command import launch_members, launch_source
+from tritonc.cli.parser import command_parser
+from tritonc.cli.request_file import read_request
+from tritonc.compilation import Compilation, CompileFailed
+from tritonc.diagnostic import POSTED_SOURCE, printable, render_all
+from tritonc.errors import TritoncError
+from tritonc.exchange import DEFAULT_URL
+from tritonc.html_panes import Shown, accesses, pane, plain
+from tritonc.launch import Launch
+from tritonc.service_errors import WaitExpired
+
+CELL = "<cell>"
+_USAGE = (
+    "write %%tritonc compile --target cuda:90 --signature x=*fp32 ... --emit ptx ttir, or "
+    "%%tritonc launch --grid 4 --argument x=fp32[64]:ones ..., and the kernel below it"
+)
+_TEXTS = ("ptx", "amdgcn", "llir", "ttgir", "ttir")
+
+
+class Shell(Protocol):
+    """What is asked of IPython's shell."""
+
+    def register_magic_function(
+        self, func: Callable[..., Any], magic_kind: str, magic_name: str
+    ) -> None:
+        """Make `func` a magic of cells."""
+
+
+def load_ipython_extension(shell: Shell) -> None:
+    """Register the magic; `%load_ext tritonc.jupyter` calls this."""
+    shell.register_magic_function(tritonc, magic_kind="cell", magic_name="tritonc")
+
+
+def tritonc(line: str, cell: str) -> Shown:
+    """Compile or launch the kernel in `cell`, as the words in `line` say."""
+    try:
+        given = _parse(line)
+        url = given.url or os.environ.get("TRITOND_URL") or DEFAULT_URL
+        with Client(url, api_key=os.environ.get("TRITOND_API_KEY")) as client:
+            run = _compile if given.command == "compile" else _launch
+            return run(given, cell, client)
+    except CompileFailed as error:
+        return _said(error.render(CELL), is_good=False)
+    except (TritoncError, ArgumentTypeError, InvalidURL, OSError, ValueError) as error:
+        return _said(f"tritonc: {error}", is_good=False)
+
+
+def _parse(line: str) -> Namespace:
+    """Return the flags. Raises ArgumentTypeError for what they are not."""
+    words = shlex.split(line)
+    if not words or words[0] not in {"compile", "launch"}:
+        raise ArgumentTypeError(_USAGE)
+    if words[0] == "compile":
+        words.insert(1, "-")  # the file, which is the cell
+    words = [_with_path(before, word) for before, word in zip(["", *words], words, strict=False)]
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            given = command_parser().parse_args(words)
+    except SystemExit:
+        raise ArgumentTypeError(said.getvalue().strip() or _USAGE) from None
+    if given.command == "launch" and (given.source or given.save):
+        raise ArgumentTypeError(
+            "the cell is the source, and nothing is saved: leave FILE and --save"
+        )
+    return given
+
+
+def _with_path(before: str, word: str) -> str:
+    """Return the program that `--step` names with a path, which a cell has no use for."""
+    return f"{word}=-" if before == "--step" and "=" not in word else word
+
+
+def _compile(given: Namespace, cell: str, client: Client) -> Shown:
+    stages = [word.partition("=")[0] for word in given.emit]
+    compilation = client.compile(
+        cell,
+        stop_after=given.stop_after,
+        wait_s=given.wait_s,
+        **kernel_members(given),
+        **rare_members(given),
+    )
+    shown = stages or [stage for stage in _TEXTS if stage in compilation.artifacts][:1]
+    summary = _summary(compilation)
+    lines = client.lines(compilation.key, wait_s=given.wait_s)["lines"]
+    panes = [plain(summary, is_good=True)]
+    for index, stage in enumerate(shown):
+        text = client.artifact(compilation.key, stage, wait_s=given.wait_s).decode(errors="replace")
+        panes.append(pane(stage, text, _sources(lines, stage), is_open=index == 0))
+    return Shown(summary, "".join(panes))
+
+
+def _summary(compilation: Compilation) -> str:
+    numbers = ("registers", "vgpr", "spill_store_bytes", "spill_load_bytes", "shared_bytes")
+    resources = compilation.resources
+    known = [f"{name} {resources[name]}" for name in numbers if resources.get(name) is not None]
+    lines = [
+        compilation.stdout.rstrip("\n"),
+        render_all(compilation.diagnostics, CELL),
+        f"{compilation.kernel} for {compilation.target}: {', '.join(known)}",
+        f"key {compilation.key}",
+    ]
+    return printable("\n".join(filter(None, lines)))
+
+
+def _sources(lines: Sequence[Mapping[str, Any]], stage: str) -> dict[int, list[int]]:
+    """Return the lines of the cell by the line of `stage` that stems from them."""
+    found: dict[int, list[int]] = {}
+    for row in lines:
+        for number in row.get(stage, ()) if row["file"] == POSTED_SOURCE else ():
+            found.setdefault(number, []).append(row["line"])
+    return found
+
+
+def _launch(given: Namespace, cell: str, client: Client) -> Shown:
+    request = read_request(given.request)
+    if "compilation_key" not in request:
+        request["compilation"] = {**request.get("compilation", {}), "source": cell}
+    source = launch_source(given, request)
+    members = launch_members(given, request)
+    launch = client.launch(source, wait_s=given.wait_s, check=False, **members)
+    if not launch.finished:
+        raise WaitExpired(launch.id, f"it is {launch.state}", given.wait_s)
+    text = printable(launch.stdout) + launch.render(CELL)
+    panes = [plain(text, is_good=launch.good)]
+    if given.step and launch.verdict is not None:
+        panes.append(_traced(launch, client))
+    return Shown(text, "".join(panes))
+
+
+def _traced(launch: Launch, client: Client) -> str:
+    return accesses(client.launches.trace(launch.id))
+
+
+def _said(text: str, *, is_good: bool) -> Shown:
+    return Shown(printable(text), plain(printable(text), is_good=is_good))

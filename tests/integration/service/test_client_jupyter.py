@@ -1,0 +1,151 @@
+"""`%%tritonc` in a real IPython, asking a real service."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from tests.integration.service.bodies import good
+from tests.integration.service.running import Deployment
+
+VECTOR_ADD = good("vector_add")["source"]
+COMPILE = (
+    "compile --target cuda:90 --signature x_ptr=*fp32 y_ptr=*fp32 output_ptr=*fp32 "
+    "n_elements=i32 --constexpr BLOCK_SIZE=256"
+)
+LAUNCH = (
+    "launch --device interpreter --constexpr BLOCK_SIZE=256 --grid 'cdiv(n_elements, BLOCK_SIZE)' "
+    "--argument 'x_ptr=fp32[1000]:uniform(seed=1)' 'y_ptr=fp32[1000]:ones' "
+    "'output_ptr=fp32[1000]:output' n_elements=1000"
+)
+
+
+class Tags(HTMLParser):
+    """The tags of an HTML text, and what stands between them."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def ipython() -> Iterator[InteractiveShell]:
+    """A shell without a history, which leaves this process as it found it."""
+    quiet = Config()
+    quiet.HistoryManager.enabled = False
+    main = sys.modules["__main__"]
+    shell = InteractiveShell(config=quiet)
+    sys.modules["__main__"] = main
+    shell.run_line_magic("load_ext", "tritonc.jupyter")
+    yield shell
+    shell.atexit_operations()
+    atexit.unregister(shell.atexit_operations)
+
+
+@pytest.fixture
+def shell(
+    ipython: InteractiveShell, system: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> InteractiveShell:
+    monkeypatch.setenv("TRITOND_URL", system.url)
+    return ipython
+
+
+def test_a_cell_is_compiled_and_its_stages_stand_in_panes(shell: InteractiveShell) -> None:
+    shown = shell.run_cell_magic("tritonc", f"{COMPILE} --emit ptx ttir sass", VECTOR_ADD)
+
+    html = Tags(shown._repr_html_())
+    assert html.tags.count("details") == 3
+    assert "add_kernel for cuda:90: registers" in repr(shown)
+    assert ".visible .entry add_kernel(" in html.text
+    assert "LDG" in html.text
+    line = 1 + next(i for i, text in enumerate(VECTOR_ADD.split("\n")) if "tl.store" in text)
+    stores = [row for row in html.text.splitlines() if "st.global" in row]
+    assert stores
+    assert all(row.startswith(str(line)) for row in stores)
+
+
+def test_an_error_stands_at_its_line(shell: InteractiveShell) -> None:
+    broken = VECTOR_ADD.replace("tl.load(x_ptr", "tl.laod(x_ptr")
+    line = 1 + next(i for i, text in enumerate(broken.split("\n")) if "tl.laod" in text)
+
+    shown = shell.run_cell_magic("tritonc", COMPILE, broken)
+
+    assert f"<cell>:{line}:" in repr(shown)
+    assert f"&lt;cell&gt;:{line}:" in shown._repr_html_()
+
+
+def test_a_launch_has_its_verdict_and_trace(shell: InteractiveShell) -> None:
+    shown = shell.run_cell_magic("tritonc", f"{LAUNCH} --step 0,0,0", VECTOR_ADD)
+
+    html = Tags(shown._repr_html_())
+    assert "verdict: not_checked" in repr(shown)
+    assert "load" in html.text
+    assert "store" in html.text
+    assert html.tags.count("tr") == 4  # the head, two loads, a store
+
+
+def test_a_fault_is_told_at_its_line(shell: InteractiveShell) -> None:
+    unmasked = VECTOR_ADD.replace("offsets < n_elements", "offsets < n_elements + 9")
+
+    shown = shell.run_cell_magic("tritonc", LAUNCH, unmasked)
+
+    assert "verdict: out_of_bounds" in repr(shown)
+    assert "<cell>:" in repr(shown)
+
+
+def test_no_text_of_the_cell_is_markup(shell: InteractiveShell) -> None:
+    hostile = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+    cell = VECTOR_ADD.replace(
+        "pid = tl.program_id", f'tl.static_print("{hostile}")\n    pid = tl.program_id'
+    )
+    cell = (
+        cell
+        if hostile in cell
+        else cell.replace("    offsets", f'    tl.static_print("{hostile}")\n    offsets', 1)
+    )
+
+    shown = shell.run_cell_magic("tritonc", COMPILE, cell)
+
+    assert hostile in repr(shown)
+    assert not {"script", "img"} & set(Tags(shown._repr_html_()).tags)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "write %%tritonc compile"),
+        ("sass KEY", "write %%tritonc compile"),
+        ("compile", "--target"),
+        ("compile --target cuda:90 --nonsense", "unrecognized arguments: --nonsense"),
+        ("compile --target cuda:91", "cuda:91"),
+        ("compile --target 'cuda:90", "No closing quotation"),
+        ("launch", "--grid"),
+        ("launch other.py --grid 1", "the cell is the source"),
+    ],
+)
+def test_wrong_words_are_told_and_nothing_is_raised(
+    shell: InteractiveShell, line: str, message: str
+) -> None:
+    assert message in repr(shell.run_cell_magic("tritonc", line, VECTOR_ADD))
+
+
+def test_a_service_that_is_not_there_is_told(
+    shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITOND_URL", "http://127.0.0.1:9")
+
+    assert "127.0.0.1:9" in repr(shell.run_cell_magic("tritonc", COMPILE, VECTOR_ADD))
