@@ -134,7 +134,7 @@ def _code(text: str, stage: str, filters: Mapping[str, Any]) -> Iterable[str | N
         is_out = in_debug_section or bool(
             (comment and line.lstrip().startswith(comment)) or (debug and debug.match(line))
         )
-        if in_debug_section and line.strip() == "}":
+        if in_debug_section and line.rstrip().endswith("}"):
             in_debug_section = False
         yield None if is_out else line
 
