@@ -5,7 +5,7 @@ and no oftener.
 """
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -87,3 +87,30 @@ class Turns:
             return waiter
         self._passed = 0
         return self._behind.next()
+
+
+class Places:
+    """Turns of which no caller has all: one whose work hangs leaves a place for the others."""
+
+    def __init__(self, count: int) -> None:
+        """`count` can be at it at once: two at least."""
+        self._all = Turns(max(2, count))
+        self._most_of_one = max(2, count) - 1
+        self._of_callers: dict[str, Turns] = {}
+        self._present: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def turn(self, caller: str, *, is_batch: bool = False) -> AsyncIterator[None]:
+        """Have a place for as long as the block runs."""
+        own = self._of_callers.setdefault(caller, Turns(self._most_of_one))
+        self._present[caller] += 1
+        try:
+            async with (
+                own.turn(caller, is_batch=is_batch),
+                self._all.turn(caller, is_batch=is_batch),
+            ):
+                yield
+        finally:
+            self._present[caller] -= 1
+            if not self._present[caller]:
+                del self._present[caller], self._of_callers[caller]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from worker.turns import MOST_PASSED, Turns
+from worker.turns import MOST_PASSED, Places, Turns
 
 
 class Line:
@@ -97,3 +97,36 @@ async def test_a_turn_ends_with_its_block_also_when_that_fails():
             raise ValueError("wrong")
 
     assert not turns.all_taken
+
+
+async def hold(places, caller, held):
+    async with places.turn(caller):
+        held.append(caller)
+        await asyncio.Event().wait()
+
+
+async def test_one_whose_work_hangs_leaves_a_place_for_the_others():
+    places, held = Places(3), []
+    hanging = [asyncio.create_task(hold(places, "ada", held)) for _ in range(9)]
+    await asyncio.sleep(0.01)
+
+    async with asyncio.timeout(5), places.turn("bob"):
+        assert held == ["ada", "ada"]
+
+    for task in hanging:
+        task.cancel()
+    await asyncio.gather(*hanging, return_exceptions=True)
+
+
+async def test_places_forget_callers_who_are_gone():
+    places, held = Places(2), []
+    hanging = asyncio.create_task(hold(places, "ada", held))
+    waiting = asyncio.create_task(hold(places, "ada", held))
+    await asyncio.sleep(0.01)
+    for task in (hanging, waiting):
+        task.cancel()
+    await asyncio.gather(hanging, waiting, return_exceptions=True)
+
+    assert not places._of_callers
+    async with asyncio.timeout(5), places.turn("ada"):
+        assert held == ["ada"]

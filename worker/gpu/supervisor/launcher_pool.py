@@ -172,7 +172,7 @@ class LauncherPool:
         self._living.add(launcher)
         try:
             self.facts = await launcher.start()
-        except LauncherError:
+        except (LauncherError, asyncio.CancelledError):
             self._living.discard(launcher)
             raise
         return launcher

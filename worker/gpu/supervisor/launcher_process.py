@@ -125,7 +125,7 @@ class LauncherProcess:
             await self._spawn()
             async with asyncio.timeout(self._command.start_s):
                 self.facts = _facts((await self._channel.next()).frame)
-        except (TimeoutError, EOFError, OSError, frame.FrameError, KeyError) as error:
+        except (TimeoutError, EOFError, OSError, frame.FrameError, KeyError, TypeError) as error:
             words = os.pread(self._output, _LAST_WORDS_BYTES, 0).decode(errors="replace")
             await self.close()
             raise LauncherError(f"the launcher did not start ({error!r}):\n{words}") from error

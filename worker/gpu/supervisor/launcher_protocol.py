@@ -77,7 +77,7 @@ class LauncherFacts:
 
     @classmethod
     def from_json(cls, facts: dict[str, Any]) -> "LauncherFacts":
-        """Return the facts of a `ready` frame. Raises KeyError for what is missing."""
+        """Return the facts of a `ready` frame. Raises KeyError for what is missing, TypeError."""
         values = {name: facts[name] for name in cls.__slots__}
         return cls(**values | {"sandbox": tuple(facts["sandbox"])})
 

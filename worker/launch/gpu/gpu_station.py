@@ -42,7 +42,7 @@ from worker.launch.gpu.tool_reruns import (
 from worker.launch.kernel_source import KernelMemory, KernelSource
 from worker.launch.launch_children import ChildPlace, Children
 from worker.slots import HEARTBEAT_S, Slots, every, leave
-from worker.turns import Turns
+from worker.turns import Places
 
 SLOTS_PER_GPU = 16
 """Launches that need nobody else: they wait for the GPU, are on it, or are being compared."""
@@ -68,7 +68,7 @@ class StationContext:
     expected: ExpectedOutputs
     remembered: ExpectedMemory
     in_flight: BytesInFlight
-    places: Turns
+    places: Places
     """Of the children that launches wait for: about as many as there are processors."""
     sources: KernelMemory[KernelSource] = field(default_factory=KernelMemory)
 
@@ -247,7 +247,7 @@ class _Aside:
 
 
 def _child_place(
-    places: Turns, aside: _Aside, job: LaunchJob, request: LaunchRequest
+    places: Places, aside: _Aside, job: LaunchJob, request: LaunchRequest
 ) -> ChildPlace:
     @asynccontextmanager
     async def place() -> AsyncIterator[None]:

@@ -22,7 +22,7 @@ from worker.launch.gpu.compiled_kernels import CompiledKernels
 from worker.launch.gpu.gpu_run import GpuContext
 from worker.launch.gpu.gpu_station import GpuStation, StationContext
 from worker.launch.launch_children import Children
-from worker.turns import Turns
+from worker.turns import Places
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class GpuWorker:
             expected,
             remembered=memory.references,
             in_flight=BytesInFlight(memory.in_flight_bytes),
-            places=Turns(len(os.sched_getaffinity(0))),
+            places=Places(len(os.sched_getaffinity(0))),
         )
         self._kernels = CompiledKernels(compilations, compiling.blobs, blocking)
         self._stations: list[GpuStation] = []
