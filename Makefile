@@ -6,7 +6,7 @@ DIST := .cache/dist
 COVERAGE := .cache/coverage
 EXPORTS := .cache/exports
 TORCH := .cache/torch
-SWEEP := .cache/sweep/venv
+CORPUS := .cache/corpus/venv
 MODULES := 5000
 SEED := 1
 TRITON_3.6 := 3.6.0
@@ -107,11 +107,11 @@ bench: $(STAMP) ## the benchmarks of benchmarks/README.md
 soak: $(STAMP) ## nine minutes of kills, refusals and floods under load (SOAK_ARGS="--minutes 2")
 	$(PYTHON) -m tests.soak $(SOAK_ARGS)
 
-sweep: $(STAMP) $(SWEEP)/.installed ## kernels of PyPI packages beside triton.compile (hours; SWEEP_ARGS="--most 20")
-	PYTHONPATH=benchmarks $(PYTHON) -m sweep $(SWEEP_ARGS)
+corpus: $(STAMP) $(CORPUS)/.installed ## kernels of PyPI packages beside triton.compile (hours; CORPUS_ARGS="--most 20")
+	PYTHONPATH=benchmarks $(PYTHON) -m corpus $(CORPUS_ARGS)
 
-sweep-numpy: $(STAMP) $(SWEEP)/.installed ## kernels of PyPI packages told in NumPy (SWEEP_ARGS="--most 20")
-	PYTHONPATH=benchmarks $(PYTHON) -m sweep.numpy_coverage $(SWEEP_ARGS)
+corpus-numpy: $(STAMP) $(CORPUS)/.installed ## kernels of PyPI packages told in NumPy (CORPUS_ARGS="--most 20")
+	PYTHONPATH=benchmarks $(PYTHON) -m corpus.numpy_coverage $(CORPUS_ARGS)
 
 lock: ## write requirements.lock from a new environment
 	rm -rf .cache/lock && python3 -m venv .cache/lock
@@ -150,9 +150,9 @@ $(TORCH)/.installed: pyproject.toml client/pyproject.toml requirements.lock
 		-e '.[worker,dev]' -e client torch==2.13.0
 	@touch $@
 
-$(SWEEP)/.installed: benchmarks/sweep/requirements.txt
-	python3 -m venv $(SWEEP)
-	$(SWEEP)/bin/pip install --quiet --no-cache-dir --no-deps -r benchmarks/sweep/requirements.txt
+$(CORPUS)/.installed: benchmarks/corpus/requirements.txt
+	python3 -m venv $(CORPUS)
+	$(CORPUS)/bin/pip install --quiet --no-cache-dir --no-deps -r benchmarks/corpus/requirements.txt
 	@touch $@
 
 .cache/toolchains/%/bin/python:
@@ -160,4 +160,4 @@ $(SWEEP)/.installed: benchmarks/sweep/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help page test-page run test coverage dist fuzz test-torch test-toolchains test-exports test-gpu gpu lint format client bench soak sweep sweep-numpy lock clean
+.PHONY: help page test-page run test coverage dist fuzz test-torch test-toolchains test-exports test-gpu gpu lint format client bench soak corpus corpus-numpy lock clean

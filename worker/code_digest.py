@@ -14,8 +14,8 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 """The folder that holds our packages: a checkout, or an environment's site-packages."""
 PACKAGES = ("compiler", "launch", "worker")
-LAUNCHES_ONLY = ("launch", "worker/launch", "worker/gpu")
-"""What runs kernels that are compiled already: no artifact or record of a compilation passes it."""
+BESIDE_COMPILING = ("launch", "worker/launch", "worker/gpu", "worker/sweeps")
+"""What runs kernels or sweeps over them: no artifact or record of a compilation passes it."""
 
 
 def pipeline_digest(root: Path = ROOT) -> str:
@@ -70,4 +70,6 @@ def _counts(relative: Path) -> bool:
     """Return whether Python can import the file, and a compilation can come past it."""
     names = relative.with_suffix("").parts
     importable = relative.suffix == ".py" and all(name.isidentifier() for name in names)
-    return importable and not relative.as_posix().startswith(tuple(f"{f}/" for f in LAUNCHES_ONLY))
+    return importable and not relative.as_posix().startswith(
+        tuple(f"{f}/" for f in BESIDE_COMPILING)
+    )

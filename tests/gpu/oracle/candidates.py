@@ -1,7 +1,7 @@
 """Kernels to be launched on both: those of the benchmarks, of our tests, and of packages on PyPI.
 
 A candidate has no launch yet; it says with which specializations it may be compiled. Packages are
-unpacked by the sweep of `benchmarks/sweep` and are not kept in the repository.
+unpacked for the corpus of `benchmarks/corpus` and are not kept in the repository.
 """
 
 import ast
@@ -17,13 +17,13 @@ from typing import Any
 ROOT = Path(__file__).parents[3]
 sys.path.append(str(ROOT / "benchmarks"))
 
-from mix import Mix  # noqa: E402 - a program's module, as the sweep's are
-from sweep.guesses import guesses  # noqa: E402
-from sweep.imports import needed_files  # noqa: E402
-from sweep.kernels import Kernel as PackageKernel  # noqa: E402
-from sweep.packages import PACKAGES as SWEPT  # noqa: E402
-from sweep.packages import Package, unpacked  # noqa: E402
-from sweep.plans import drawn  # noqa: E402
+from corpus.guesses import guesses  # noqa: E402
+from corpus.imports import needed_files  # noqa: E402
+from corpus.kernels import Kernel as PackageKernel  # noqa: E402
+from corpus.packages import PACKAGES as SWEPT  # noqa: E402
+from corpus.packages import Package, unpacked  # noqa: E402
+from corpus.plans import drawn  # noqa: E402
+from mix import Mix  # noqa: E402 - a program's module, as the corpus's are
 
 from tests.gpu.oracle.guessed_launches import GuessedLaunch  # noqa: E402
 from tests.integration.compiler.kernels import KERNELS, read  # noqa: E402
@@ -39,7 +39,7 @@ PACKAGES = (
     Package("jvp-flash-attention", "0.14.0", ("jvp_flash_attention",)),
 )
 _COMMON = 5
-"""The first guesses of the sweep, of the usual element types: which comes first, varies."""
+"""The first guesses of the corpus, of the usual element types: which comes first, varies."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def _ordered(signature: dict[str, str], source: str, kernel: str) -> dict[str, s
 
 
 def _guessed(origin: str, path: Path) -> Iterator[Candidate]:
-    from sweep.kernels import _kernels_of
+    from corpus.kernels import _kernels_of
 
     text = path.read_text()
     for kernel in _kernels_of(origin, path.name, text):

@@ -33,7 +33,7 @@ from tests.gpu.oracle.candidates import (
 from tests.gpu.oracle.number_kernels import of_numbers
 
 FOLDER = Path(os.environ.get("TRITOND_ORACLE", ROOT / ".artifacts/oracle"))
-CACHE = Path(os.environ.get("TRITOND_SWEEP", ROOT / ".cache/sweep"))
+CACHE = Path(os.environ.get("TRITOND_CORPUS", ROOT / ".cache/corpus"))
 MEMORY_BYTES = 5 << 30
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.compiler.imports import reached
-from worker.code_digest import LAUNCHES_ONLY, PACKAGES, ROOT, pipeline_digest
+from worker.code_digest import BESIDE_COMPILING, PACKAGES, ROOT, pipeline_digest
 
 MAKES_COMPILATIONS = [
     "compiler.front.tasks",
@@ -55,7 +55,7 @@ def leave_an_editor_s_file(root: Path) -> None:
 
 
 def change_what_only_launches_run(root: Path) -> None:
-    for folder in LAUNCHES_ONLY:
+    for folder in BESIDE_COMPILING:
         with next((root / folder).rglob("*.py")).open("a") as file:
             file.write("x = 1\n")
 
@@ -134,7 +134,7 @@ def test_without_sources_there_is_no_digest(tmp_path: Path) -> None:
 
 def test_all_that_makes_compilations_is_covered() -> None:
     """What it imports, directly or not; the store only keeps what it is given."""
-    left_out = tuple(folder.replace("/", ".") for folder in LAUNCHES_ONLY)
+    left_out = tuple(folder.replace("/", ".") for folder in BESIDE_COMPILING)
     found = reached(MAKES_COMPILATIONS)
 
     assert {

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sweep.posts import Outcome
+from corpus.posts import Outcome
 
 
 class Outcomes:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sweep import roles
-from sweep.kernels import Kernel
-from sweep.values import constexpr_value, flags
+from corpus import roles
+from corpus.kernels import Kernel
+from corpus.values import constexpr_value, flags
 
 _DTYPES = {
     "int1": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8",

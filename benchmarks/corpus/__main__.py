@@ -1,8 +1,8 @@
-"""Sweeps over the kernels of packages on PyPI: compiled directly, then over HTTP, and compared.
+"""Goes over the kernels of packages on PyPI: compiled directly, then over HTTP, and compared.
 
-`make sweep` (hours for all; `--most 20` takes a part of each package, `--minutes` ends it early).
-Kept in `.cache/sweep`: what was compiled directly, and the outcomes of each commit, which a second
-call continues. Prints the tables of docs/sweep.md.
+`make corpus` (hours for all; `--most 20` takes a part of each package, `--minutes` ends it early).
+Kept in `.cache/corpus`: what was compiled directly, and the outcomes of each commit, which a second
+call continues. Prints the tables of docs/corpus.md.
 """
 
 import argparse
@@ -15,15 +15,15 @@ from dataclasses import dataclass
 import httpx
 from deployment import ROOT, Deployment
 
-from sweep.direct import DirectCompiler
-from sweep.kernels import Kernel
-from sweep.outcomes import Outcomes
-from sweep.packages import PACKAGES, Package, unpacked
-from sweep.plans import drawn, plan_of
-from sweep.posts import outcome_of
-from sweep.report import Row, show
+from corpus.direct import DirectCompiler
+from corpus.kernels import Kernel
+from corpus.outcomes import Outcomes
+from corpus.packages import PACKAGES, Package, unpacked
+from corpus.plans import drawn, plan_of
+from corpus.posts import outcome_of
+from corpus.report import Row, show
 
-CACHE = ROOT / ".cache/sweep"
+CACHE = ROOT / ".cache/corpus"
 ANSWER_S = 400
 ROUND = 10
 AT_ONCE = 3
@@ -38,7 +38,7 @@ class _Turn:
 
 
 def main() -> None:
-    """Sweep over every package and print the tables."""
+    """Go over every package and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most", type=int, default=100, help="kernels of each package")
     parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing new after these")

@@ -7,8 +7,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Self
 
-from sweep.packages import Package
-from sweep.plans import Plan
+from corpus.packages import Package
+from corpus.plans import Plan
 
 Direct = tuple[dict[str, Any], str]
 

@@ -5,9 +5,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sweep.guesses import guesses
-from sweep.kernels import Kernel, kernels_in
-from sweep.packages import Package
+from corpus.guesses import guesses
+from corpus.kernels import Kernel, kernels_in
+from corpus.packages import Package
 
 Plan = dict[str, Any]
 

@@ -1,9 +1,9 @@
-"""The tables of a sweep: what was equal, by package, and why the rest was not."""
+"""The tables of a run: what was equal, by package, and why the rest was not."""
 
 from dataclasses import dataclass
 
-from sweep.packages import Package
-from sweep.posts import Outcome
+from corpus.packages import Package
+from corpus.posts import Outcome
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from sweep.imports import needed_files
+from corpus.imports import needed_files
 
 TARGET = "cuda:90"
 TIMEOUT_S = 120

@@ -1,8 +1,8 @@
 """How many kernels of packages on PyPI can be told in NumPy, from which stage, and in what time.
 
-`make sweep-numpy` takes every kernel of the sweep's packages that Triton brings to its IR.
+`make corpus-numpy` takes every kernel of the corpus's packages that Triton brings to its IR.
 `--also NAME=FOLDER` takes those of another package too, by its newest wheel. What is refused is
-listed with its reason. Kept in `.cache/sweep`: the IR, which a second call translates again.
+listed with its reason. Kept in `.cache/corpus`: the IR, which a second call translates again.
 """
 
 import argparse
@@ -19,11 +19,11 @@ from compiler.diagnostic import Failure
 from compiler.messages.orders import NumpyOrder
 from compiler.numpy_module.task import numpy
 from compiler.target import Target
-from sweep.direct import DirectCompiler
-from sweep.packages import PACKAGES, Package, unpacked
-from sweep.plans import drawn, plan_of
+from corpus.direct import DirectCompiler
+from corpus.packages import PACKAGES, Package, unpacked
+from corpus.plans import drawn, plan_of
 
-CACHE = ROOT / ".cache/sweep"
+CACHE = ROOT / ".cache/corpus"
 STAGES = ("source", "ttir")
 TARGET = Target("cuda", 90, 32)
 NEEDS_A_GPU = "inline assembly"

@@ -1,6 +1,6 @@
-"""The packages of the sweep: downloaded by pip as wheels, unpacked, never installed, never kept.
+"""The packages of the corpus: downloaded by pip as wheels, unpacked, never installed, never kept.
 
-Only their Python files are looked at. What is made here is under `.cache/sweep`.
+Only their Python files are looked at. What is made here is under `.cache/corpus`.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ class Package:
     name: str
     version: str
     folders: tuple[str, ...]
-    held_out: bool = False  # nobody had looked at its kernels before the run in docs/sweep.md
+    held_out: bool = False  # nobody had looked at its kernels before the run in docs/corpus.md
 
 
 PACKAGES = (

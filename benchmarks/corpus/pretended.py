@@ -1,4 +1,4 @@
-"""The machine that packages find when they are imported for the sweep: one with an H200.
+"""The machine that packages find when they are imported for the corpus: one with an H200.
 
 Nothing is launched. Many packages define their kernels only where they find a GPU.
 """

@@ -1,0 +1,1 @@
+"""The driver of sweeps: submits their compilations and launches, and writes what came of them."""
