@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from httpx import InvalidURL
 
 from tritonc._sync.client import Client
-from tritonc.cli.compile_command import kernel_members, rare_members
+from tritonc.cli.kernel_flags import kernel_members, rare_members
 from tritonc.cli.launch_command import launch_members, launch_source
 from tritonc.cli.parser import command_parser
 from tritonc.cli.request_file import read_request

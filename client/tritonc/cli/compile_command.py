@@ -5,8 +5,16 @@ from argparse import Namespace
 from typing import Any
 
 from tritonc._sync.client import Client
-from tritonc.cli.argument_syntax import signature, value
+from tritonc.cli.kernel_flags import (
+    WORDS,
+    add_json,
+    add_kernel,
+    add_wait,
+    kernel_members,
+    rare_members,
+)
 from tritonc.cli.streams import emit_paths, name_of, read, write, write_json
+from tritonc.cli.terminal import Terminal
 from tritonc.compilation import Compilation
 from tritonc.diagnostic import printable, render_all
 from tritonc.service_errors import WaitExpired
@@ -14,8 +22,25 @@ from tritonc.service_errors import WaitExpired
 ON_DEMAND = frozenset({"sass", "numpy"})  # made when first asked for, so never part of the answer
 
 
-def run(given: Namespace, client: Client) -> None:
-    """Compile. Raises CompileFailed after what was reached is written."""
+def add_command(commands: Any) -> None:
+    """Add `compile` to the parser's commands."""
+    parser = commands.add_parser("compile", help="compile a kernel")
+    parser.set_defaults(run=run)
+    add = parser.add_argument
+    add("source", metavar="FILE", help="Python file with the kernel, or - for standard input")
+    add("--target", required=True, help="cuda:90, ...; `tritonc targets` lists them")
+    add_kernel(parser)
+    add("--emit", **WORDS, metavar="STAGE[=PATH]", help="write a stage to PATH, - is stdout")
+    add("--stop-after", metavar="STAGE", help="default: the target's last stage")
+    add("--priority", choices=["interactive", "batch"])
+    add("--timeout-s", type=float, metavar="S", help="bound of the compile itself")
+    add("--refresh", action="store_true", help="compile again, and replace what was cached")
+    add_json(parser)
+    add_wait(parser, default=60)
+
+
+def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
+    """Compile; return True. Raises CompileFailed after what was reached is written."""
     emissions = emit_paths(given.emit, given.source)
     compilation = client.compile(
         read(given.source),
@@ -39,32 +64,8 @@ def run(given: Namespace, client: Client) -> None:
     for stage, path in emissions.items():
         if stage not in compilation.included:
             write(client.artifact(compilation.key, stage, wait_s=given.wait_s), path)
-    sys.stderr.write(_summary(compilation, name_of(given.source)))
-
-
-def kernel_members(given: Namespace) -> dict[str, Any]:
-    """Return how the kernel is compiled, as the flags say; what they do not say is left out."""
-    members = {
-        "target": given.target,
-        "kernel": given.kernel,
-        "signature": signature(given.signature),
-        "constexprs": {name: value(text) for name, text in given.constexpr} or None,
-        "hints": {name: text.split(",") for name, text in given.hint} or None,
-        "options": {name: value(text) for name, text in given.option} or None,
-        "files": {name: read(path) for name, path in given.file} or None,
-        "triton": given.triton,
-    }
-    return {name: member for name, member in members.items() if member is not None}
-
-
-def rare_members(given: Namespace) -> dict[str, Any]:
-    """Return what the rarer flags say."""
-    rare = {
-        "priority": given.priority,
-        "timeout_s": given.timeout_s,
-        "refresh": given.refresh or None,
-    }
-    return {name: member for name, member in rare.items() if member is not None}
+    terminal.say(_summary(compilation, name_of(given.source)))
+    return True
 
 
 def _summary(compilation: Compilation, source_name: str) -> str:
@@ -79,7 +80,7 @@ def _summary(compilation: Compilation, source_name: str) -> str:
         ", ".join(sizes),
         ", ".join(numbers),
     ]
-    return "\n".join(filter(None, lines)) + "\n"
+    return "\n".join(filter(None, lines))
 
 
 def _assumed(compilation: Compilation) -> str:

@@ -2,21 +2,73 @@
 
 import json
 import sys
-from argparse import ArgumentTypeError, Namespace
+from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping
 from typing import Any
 
 from tritonc._sync.client import Client
-from tritonc.cli.argument_syntax import launch_argument
-from tritonc.cli.compile_command import kernel_members
+from tritonc.cli.argument_syntax import assignment, launch_argument
+from tritonc.cli.kernel_flags import PAIRS, WORDS, add_json, add_kernel, add_wait, kernel_members
 from tritonc.cli.request_file import read_request
 from tritonc.cli.streams import name_of, read, write, write_json
+from tritonc.cli.terminal import Terminal
 from tritonc.diagnostic import POSTED_SOURCE, printable
 from tritonc.launch_body import KernelMembers
 from tritonc.service_errors import WaitExpired
 
+LAUNCH = """\
+arguments, with --argument NAME=VALUE:
+  n=98432  scale=0.5  flag=true        a scalar
+  x=fp32[98432]:uniform                a buffer: dtype, shape, and how it is filled
+  x=fp32[64,64]:normal(seed=2,std=3)   zeros ones full(value) arange(start,step)
+                                       uniform(low,high) normal(mean,std) randint(low,high)
+  z=fp32[98432]:output                 an output; zeros:output is filled first, worked on in place
+  x=@data.npy                          a .npy file; @data.npy:output is worked on in place
+  x={"view": {"of": "y"}}              as the HTTP API writes it
+Quote what a shell would read in its own way, such as 'x=fp32[98432]:uniform'.
 
-def run(given: Namespace, client: Client) -> bool:
+A file given with --request (TOML or JSON) has the members of a launch request; flags add to it.
+"""
+
+
+def add_command(commands: Any) -> None:
+    """Add `launch` to the parser's commands."""
+    parser = commands.add_parser(
+        "launch",
+        help="run a kernel and say whether it is right",
+        epilog=LAUNCH,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    add = parser.add_argument
+    add("source", metavar="FILE", nargs="?", help="Python file with the kernel, or -")
+    add("--request", metavar="PATH", help="a launch request as TOML or JSON; see below")
+    add("--target", help="cuda:90, ...; not needed on the CPU, nor where --device says it")
+    add("--device", help="auto (default), interpreter (a CPU), or a target of `tritonc devices`")
+    text = "on a CPU: run in Triton's interpreter what does not compile, which is a finding then"
+    add("--interpret", action="store_true", help=text)
+    add_kernel(parser)
+    add("--argument", "--arg", **PAIRS, help="what is passed; see below")
+    add("--grid", nargs="+", metavar="N", help='97, or "cdiv(n_elements, BLOCK_SIZE)"')
+    add("--reference", metavar="PATH", help="Python file that defines reference(**arguments)")
+    add("--rtol", type=float, help="tolerance of the comparison, relative")
+    add("--atol", type=float, help="and absolute; defaults depend on the dtype")
+    add("--return", **PAIRS, dest="returns", help="OUTPUT=values, summary, tensor or none")
+    add("--save", **PAIRS, help="OUTPUT=PATH: write an output to a .npy file")
+    checks = "memcheck racecheck initcheck determinism differential fuzz"
+    add("--check", **WORDS, metavar="CHECK", help=checks)
+    add("--fuzz-seed", type=int, metavar="SEED", help="fuzz with the cases of this seed again")
+    text = "on a CPU: write accesses and values of a program, such as 0,0,0, to PATH as JSON"
+    add("--step", type=assignment, metavar="PROGRAM=PATH", help=text)
+    add("--time", action="store_true", help="measure how long the kernel takes; on a GPU only")
+    text = "show which lines of the kernel take its time; on a GPU only"
+    add("--hot-lines", action="store_true", help=text)
+    add("--timeout-s", type=float, metavar="S", help="bound of the execution itself")
+    add_json(parser)
+    add_wait(parser, default=60)
+
+
+def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     """Launch and report; return whether the verdict is good.
 
     Raises ArgumentTypeError for what the flags or the request file do not say, WaitExpired.
@@ -39,7 +91,7 @@ def run(given: Namespace, client: Client) -> bool:
         write_json(launch.raw)
     else:
         name = name_of(given.source or POSTED_SOURCE)
-        sys.stdout.write(launch.render(name) + "\n")
+        terminal.text(launch.render(name))
     return launch.good
 
 

@@ -5,16 +5,16 @@ Results go to standard output, everything about them to standard error.
 
 import os
 import sys
-from argparse import ArgumentTypeError, Namespace
+from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 from httpx import BaseTransport, InvalidURL
 
 from tritonc._sync.client import Client
-from tritonc.cli import compile_command, launch_command, lookup_commands
 from tritonc.cli.parser import command_parser
 from tritonc.cli.streams import name_of
+from tritonc.cli.terminal import Terminal
 from tritonc.errors import (
     CompileFailed,
     ProblemError,
@@ -43,46 +43,30 @@ def main(
     transport: BaseTransport | None = None,
 ) -> int:
     """Run one command and return its exit code; `transport` is the client's, for tests."""
-    parser = command_parser()
+    parser, terminal = command_parser(), Terminal(environment)
     given = parser.parse_args(argv)
     if given.command is None:
-        return _end(Exit.WRONG_REQUEST, parser.format_help())
+        return _end(terminal, Exit.WRONG_REQUEST, parser.format_help())
     url = given.url or environment.get("TRITOND_URL") or DEFAULT_URL
     try:
         with Client(url, api_key=environment.get("TRITOND_API_KEY"), transport=transport) as client:
-            return Exit.DONE if _run(given, client) else Exit.NOT_GOOD
+            return Exit.DONE if given.run(given, client, terminal) else Exit.NOT_GOOD
     except CompileFailed as error:
-        return _end(Exit.NOT_GOOD, error.render(name_of(given.source)))
+        return _end(terminal, Exit.NOT_GOOD, error.render(name_of(given.source)))
     except WaitExpired as error:
-        return _end(Exit.NOT_FINISHED, f"tritonc: {error}")
+        return _end(terminal, Exit.NOT_FINISHED, f"tritonc: {error}")
     except (ServerUnavailable, UnexpectedAnswer) as error:
-        return _end(Exit.NOT_SERVED, f"tritonc: {error}")
+        return _end(terminal, Exit.NOT_SERVED, f"tritonc: {error}")
     except BrokenPipeError:
         # whoever reads has seen enough, as in `tritonc targets | head`; nothing more is flushed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.DONE
     except (ProblemError, ArgumentTypeError, InvalidURL, OSError, UnicodeDecodeError) as error:
-        return _end(Exit.WRONG_REQUEST, f"tritonc: {error}")
+        return _end(terminal, Exit.WRONG_REQUEST, f"tritonc: {error}")
     except KeyboardInterrupt:
-        return _end(Exit.INTERRUPTED, "tritonc: interrupted; what was submitted goes on")
+        return _end(terminal, Exit.INTERRUPTED, "tritonc: interrupted; what was submitted goes on")
 
 
-def _run(given: Namespace, client: Client) -> bool:
-    """Run the command; return False for a verdict or a source that is not good."""
-    match given.command:
-        case "compile":
-            compile_command.run(given, client)
-        case "launch":
-            return launch_command.run(given, client)
-        case "inspect":
-            return lookup_commands.inspect(given, client)
-        case "targets" | "devices" | "system":
-            lookup_commands.show_deployment(given, client)
-        case _:
-            lookup_commands.run_on_key(given, client)
-    return True
-
-
-def _end(code: Exit, message: str) -> Exit:
-    sys.stderr.write(message.rstrip("\n") + "\n")
+def _end(terminal: Terminal, code: Exit, message: str) -> Exit:
+    terminal.say(message)
     return code

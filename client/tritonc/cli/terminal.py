@@ -1,0 +1,157 @@
+"""Where a command writes, and how: colour, tables and progress, decided once for all commands.
+
+Results go to standard output, everything about them to standard error. What is no terminal gets
+plain text, each line whole, and nothing that moves a cursor. No stranger's text drives a terminal.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Timer
+from typing import TYPE_CHECKING, TextIO
+
+from tritonc.diagnostic import printable
+
+if TYPE_CHECKING:  # rich is imported by what draws: most commands draw nothing
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+SHOW_AFTER_S = 1.0  # what is over sooner needs no progress
+_WIDEST = 10_000  # columns of what is no terminal: nothing is wrapped or cut there
+_STYLES = (  # `word` is what gets the style
+    (r"(?m)^(?:\S[^\n]*?: )?(?P<word>error): ", "bold red"),
+    (r"(?m)^(?:\S[^\n]*?: )?(?P<word>warning|incomplete): ", "bold yellow"),
+    (r"(?m)^ *(?P<word>hint|note): ", "cyan"),
+    (r"(?m)^ *(?P<word>\^+)$", "bold red"),
+    (r"(?m)^(?P<word>verdict: (?:passed|not_checked))\b", "bold green"),
+    (r"(?m)^(?P<word>verdict: (?!passed|not_checked)\w+)", "bold red"),
+)
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """The two streams of a command; `environment` is asked for their colour.
+
+    NO_COLOR (not empty) means none, else FORCE_COLOR (not empty, not 0) some, else terminals get
+    colours, but for TERM=dumb. Only a terminal gets what is drawn again and again.
+    """
+
+    environment: Mapping[str, str]
+
+    def text(self, text: str) -> None:
+        """Write a result to standard output: a text of whole lines, as it is but for colours."""
+        self._write(text, sys.stdout)
+
+    def say(self, text: str) -> None:
+        """Write something about a result to standard error."""
+        self._write(text, sys.stderr)
+
+    def draw(self, drawn: "RenderableType") -> None:
+        """Write what rich draws, such as a `table`, as a result."""
+        self.console(sys.stdout).print(drawn)
+        sys.stdout.flush()
+
+    def console(self, stream: TextIO) -> "Console":
+        """Return rich's console of a stream; it takes no text for markup."""
+        from rich.console import Console
+
+        is_drawn = is_terminal(stream, self.environment)
+        return Console(
+            file=stream,
+            force_terminal=is_drawn,
+            force_jupyter=False,
+            color_system="standard" if has_colour(stream, self.environment) else None,
+            width=None if is_drawn else _WIDEST,
+            markup=False,
+            highlight=False,
+            emoji=False,
+            _environ=self.environment,
+        )
+
+    @property
+    def is_live(self) -> bool:
+        """Whether progress can be drawn: standard error is a terminal."""
+        return is_terminal(sys.stderr, self.environment)
+
+    @contextmanager
+    def progress(self, text: str) -> Iterator[Say]:
+        """Show what goes on once it took SHOW_AFTER_S, on a terminal only.
+
+        What it gives says what is waited for from then on.
+        """
+        if not self.is_live:
+            yield _say_nothing
+            return
+        status = self.console(sys.stderr).status(_cell(text))
+        timer = Timer(SHOW_AFTER_S, status.start)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield lambda text: status.update(_cell(text))
+        finally:
+            timer.cancel()
+            timer.join()  # it may be about to start what is stopped here
+            status.stop()
+
+    def _write(self, text: str, stream: TextIO) -> None:
+        text = printable(text.rstrip("\n"))
+        if text and has_colour(stream, self.environment):
+            self.console(stream).print(_coloured(text), soft_wrap=True)
+        elif text:
+            stream.write(text + "\n")
+        stream.flush()
+
+
+def is_terminal(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Return whether a person looks at `stream`, on something that can move its cursor."""
+    return stream.isatty() and environment.get("TERM") != "dumb"
+
+
+def has_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Return whether colours are written to `stream`: see no-color.org and force-color.org."""
+    if environment.get("NO_COLOR"):
+        return False
+    forced = environment.get("FORCE_COLOR")
+    return forced != "0" if forced else is_terminal(stream, environment)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> "Table":
+    """Return a table of texts for `Terminal.draw`; columns of numbers are aligned to the right."""
+    from rich import box
+    from rich.table import Table
+
+    cells = [list(row) for row in rows]
+    drawn = Table(box=box.SIMPLE_HEAD, title=_cell(title) if title else None, title_justify="left")
+    for index, column in enumerate(columns):
+        is_number = all(_NUMBER.fullmatch(row[index]) for row in cells)
+        drawn.add_column(_cell(column), justify="right" if cells and is_number else "left")
+    for row in cells:
+        drawn.add_row(*map(_cell, row))
+    return drawn
+
+
+_NUMBER = re.compile(r"[-+±\d.,e %x→]*")
+
+
+def _cell(text: str) -> "Text":
+    from rich.text import Text
+
+    return Text(printable(text))
+
+
+def _coloured(text: str) -> "Text":
+    """Return what a compiler or a launch says, with colours where the eye looks first."""
+    styled = _cell(text)
+    for pattern, style in _STYLES:
+        for match in re.finditer(pattern, text):
+            styled.stylize(style, *match.span("word"))
+    return styled
+
+
+def _say_nothing(_: str) -> None:
+    pass
