@@ -1,0 +1,123 @@
+"""Which of the user's own modules a file imports, so that they travel with it.
+
+Import statements are read on the user's machine; nothing is imported or executed. What is not
+found beside the file is left alone: the service knows Triton, and says what it lacks.
+"""
+
+import ast
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from tritonc.service_errors import TritoncError
+
+MAX_FILES = 64  # of one request, for the service
+MAX_BYTES = 4 << 20  # of all of them together
+_NEVER_LOCAL = sys.stdlib_module_names | {"triton"}
+
+
+class ImportsTooLarge(TritoncError):
+    """A file imports, directly or not, more modules than one request may have."""
+
+
+def local_imports(path: Path, text: str | None = None) -> dict[str, str]:
+    """Return the texts of the local modules that a file imports, and that they import in turn.
+
+    They are named as the service looks for them: `helpers.py` for `from .helpers import f` and
+    `pkg/helpers.py` for `from pkg.helpers import f`. Looked for is where Python would: in the
+    file's folder, in that of its outermost package, and in the working directory when the file is
+    below it. A package's `__init__.py` comes along when it is itself what is imported from.
+
+    `text` is what the file says, where that is known. Raises ImportsTooLarge, OSError, and
+    UnicodeDecodeError for a module that is not UTF-8.
+    """
+    roots = _roots(path)
+    files: dict[str, str] = {}
+    said = path.read_text(encoding="utf-8") if text is None else text
+    waiting = [(PurePosixPath(), path.parent, said)]
+    while waiting:
+        at, folder, said = waiting.pop()
+        for imported_at, module in _imported(said, at, folder, roots):
+            if str(imported_at) not in files:
+                inner = module.read_text(encoding="utf-8")
+                files[str(imported_at)] = inner
+                waiting.append((imported_at.parent, module.parent, inner))
+                _check_size(path, files)
+    return dict(sorted(files.items()))
+
+
+def _roots(path: Path) -> list[Path]:
+    """Return the folders that absolute imports are looked for in."""
+    folder = path.parent.resolve()
+    outermost = folder
+    while (outermost / "__init__.py").is_file() and outermost.parent != outermost:
+        outermost = outermost.parent
+    working = Path.cwd()
+    further = [outermost, working] if folder.is_relative_to(working) else [outermost]
+    return list(dict.fromkeys([folder, *further]))
+
+
+def _check_size(path: Path, files: dict[str, str]) -> None:
+    size_bytes = sum(len(text.encode()) for text in files.values())
+    if len(files) > MAX_FILES or size_bytes > MAX_BYTES:
+        raise ImportsTooLarge(
+            f"{path} imports, directly or not, more than {MAX_FILES} local modules, or more than "
+            f"{MAX_BYTES >> 20} MiB of them; name those that the kernel needs with --file, "
+            "and leave the others with --no-local-imports"
+        )
+
+
+def _imported(
+    text: str, at: PurePosixPath, folder: Path, roots: list[Path]
+) -> Iterator[tuple[PurePosixPath, Path]]:
+    """Yield the local modules that `text` imports, with the path where the service looks.
+
+    `at` is where the text itself is for the service, and `folder` where it is here.
+    """
+    for node in ast.walk(_parsed(text)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _absolute(alias.name.split("."), roots)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            base = (node.module or "").split(".")
+            yield from _absolute(base, roots)
+            for alias in node.names:
+                yield from _absolute([*base, alias.name], roots)
+        elif isinstance(node, ast.ImportFrom) and node.level - 1 <= len(at.parts):
+            above = node.level - 1
+            inside = at.parts[: len(at.parts) - above]
+            root = folder.joinpath(*[".."] * above)
+            base = node.module.split(".") if node.module else []
+            for words in (base, *([*base, alias.name] for alias in node.names)):
+                for found_at, module in _found(words, root):
+                    yield PurePosixPath(*inside) / found_at, module
+
+
+def _absolute(words: list[str], roots: list[Path]) -> Iterator[tuple[PurePosixPath, Path]]:
+    if words[0] in _NEVER_LOCAL:
+        return
+    for root in roots:
+        if found := list(_found(words, root)):
+            yield from found
+            return
+
+
+def _found(words: list[str], root: Path) -> Iterator[tuple[PurePosixPath, Path]]:
+    """Yield the module `words` below `root`, if there is one; a package is its `__init__.py`."""
+    if not words or "*" in words:
+        return
+    at = PurePosixPath(*words)
+    for written in (at / "__init__.py", at.with_name(f"{at.name}.py")):
+        if (root / written).is_file():
+            yield written, root / written
+            return
+
+
+def _parsed(text: str) -> ast.AST:
+    """Return the tree of a text; what is no Python imports nothing, and the service says why."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of strings that are the user's own
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
