@@ -1,0 +1,101 @@
+"""Types by example: what the service infers from launch arguments is what the client says."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tritonc.signature_example import annotated, signature_of
+
+from compiler.signature import parse_specialization
+from launch.request.inference import annotated_type
+from tests.unit.launch.request.test_inference_rules import ANNOTATED, fact, inferred
+
+FACTS: dict[str, dict[str, Any]] = {
+    "nothing said": {},
+    "not specialized": {"do_not_specialize": True},
+    "not on alignment": {"do_not_specialize_on_alignment": True},
+    "a constexpr": {"annotation": "tl.constexpr"},
+    "int64": {"annotation": "tl.int64"},
+    "float": {"annotation": "float"},
+    "bool": {"annotation": "bool"},
+    "const": {"const": True},
+    "a pointer": {"annotation": "*fp16"},
+    "a const pointer": {"annotation": "const float*"},
+}
+NUMBERS = [True, False, 0, 1, 7, 16, 98432, 2**31, 2**63, 0.5, -16, {"value": 32, "dtype": "i64"}]
+BUFFERS = [
+    {"shape": [4096, 4096], "dtype": "fp32", "output": True},
+    {"shape": [0], "dtype": "bf16", "offset": 4, "output": True},
+    {"shape": [64], "dtype": "float16", "offset": 8, "output": True},
+    {"shape": [64], "dtype": "i1", "align_bytes": 4, "output": True},
+    {"shape": [3], "dtype": "fp8e4nv", "init": {"kind": "ones"}, "output": True},
+]
+
+
+def both(argument: Any, target: str = "cuda", **facts: Any) -> tuple[Any, Any]:
+    """What the client says of an argument, and what the service infers: types, hints, values."""
+    known = fact("x", **facts)
+    told = signature_of({"x": argument}, {"x": known}, target=target)
+    said = parse_specialization(told.signature, told.hints, told.constexprs).named
+    expected = inferred([known], x=argument).specialization.named
+    # a request says i1 where the JIT says u1: to Triton both are a bool
+    return said, {n: replace(p, type=_bool(p.type)) for n, p in expected.items()}
+
+
+def _bool(kind: Any) -> Any:
+    return kind.replace("u1", "i1") if isinstance(kind, str) else kind
+
+
+@pytest.mark.parametrize("known", FACTS)
+@pytest.mark.parametrize("number", NUMBERS, ids=str)
+def test_a_number_gives_the_type_that_a_launch_would_infer(known: str, number: Any):
+    if known in {"a pointer", "a const pointer"}:
+        with pytest.raises(ValueError, match=r"x: it is annotated .*, and .* is no buffer"):
+            signature_of({"x": number}, {"x": fact("x", **FACTS[known])})
+        return
+    if known == "int64" and number in [0.5, 2**63]:
+        with pytest.raises(ValueError, match=r"x: .* is no i64, which is the type of this"):
+            signature_of({"x": number}, {"x": fact("x", **FACTS[known])})
+        return
+    said, expected = both(number, **FACTS[known])
+
+    assert said == expected
+
+
+@pytest.mark.parametrize("known", ["nothing said", "not specialized", "not on alignment", "const"])
+@pytest.mark.parametrize("buffer", BUFFERS, ids=str)
+def test_a_buffer_gives_the_type_that_a_launch_would_infer(known: str, buffer: Any):
+    said, expected = both(buffer, **FACTS[known])
+
+    assert said == expected
+
+
+def test_none_is_a_constant():
+    assert signature_of({"x": None}).constexprs == {"x": None}
+
+
+def test_a_small_buffer_has_a_hint_of_its_own_on_amd():
+    large = {"shape": [2**30], "dtype": "fp32"}
+
+    told = signature_of({"x": BUFFERS[0], "y": large}, target="hip:gfx942")
+
+    assert told.signature == {"x": "*fp32", "y": "*fp32:16"}
+    assert told.hints == {"x": ["divisible_by_16", "pointer_range_32"]}
+
+
+@pytest.mark.parametrize("text", ANNOTATED)
+def test_annotations_are_read_as_the_service_reads_them(text: str | None):
+    assert annotated(text) == annotated_type(text)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("fp32", "x: 'fp32' is no example of a type; write 4.0, 16 or fp32"),
+        ({"view": {"of": "y"}}, "x: "),
+        ({"shape": [4], "dtype": "fp33"}, "x: 'fp33' is no dtype; write fp32"),
+    ],
+)
+def test_what_is_no_example_is_named(argument: Any, message: str):
+    with pytest.raises(ValueError, match=message):
+        signature_of({"x": argument})
