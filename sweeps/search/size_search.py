@@ -1,0 +1,174 @@
+"""The search among the variants of one problem size: what to run next, from what is known.
+
+Deterministic: a driver that takes over from another, and is told the same, asks for the same runs.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from sweeps.search.candidate import Build, Candidate, TimedRun
+from sweeps.search.halving import MOST_REPEATS, final_cut, next_round
+from sweeps.search.measurement import MeasuredTime, Measurement
+from sweeps.search.pruned import Pruned, Reason, equal_cubin, unfit
+from sweeps.search.search_request import SearchRequest
+
+ROUND, FINAL = "round", "final"
+_FEWEST_REPEATS = 3
+_MOST_MS = 60_000.0
+_PART_THAT_FITS = 0.7
+"""Of the repeats that should fit into `max_ms`: what is asked for must be done in time."""
+
+
+class SizeSearch:
+    """Rounds among rivals until the finalists are known; then these side by side.
+
+    `pruned` says who is out and why, `measured` holds launches by variant and stage.
+    """
+
+    def __init__(
+        self, candidates: Sequence[Candidate], asked: SearchRequest, *, has_reference: bool
+    ) -> None:
+        self.candidates = {one.index: one for one in candidates}
+        self.pruned: dict[int, Pruned] = {}
+        self.measured: dict[int, dict[str, Measurement]] = {index: {} for index in self.candidates}
+        self.finalists: tuple[int, ...] | None = None
+        """Fastest first; None while it is not known who they are."""
+        self._asked = asked
+        self._has_reference = has_reference
+        self._unbuilt = set(self.candidates)
+        self._launched: dict[str, int] = {}
+        self._live: list[int] = []
+        self._round = 1
+        self._last_run: dict[int, TimedRun] = {}
+        self._coming: list[TimedRun] = []
+
+    def built(self, index: int, build: Build) -> None:
+        """Take note of what compiling made: it is run, unless that is not worth while."""
+        self._unbuilt.discard(index)
+        why_not = unfit(build.resources, run_spilling=self._asked.spills == "run")
+        if why_not is None and (same := self._launched.get(build.launched_as)) is not None:
+            why_not = equal_cubin(same)
+        if why_not is None:
+            self._launched[build.launched_as] = index
+            self._live.append(index)
+            self._ask(index, f"{ROUND} 1", 1.0)
+        else:
+            self.pruned[index] = why_not
+        self._advance()
+
+    def failed(self, index: int) -> None:
+        """Take note that a variant cannot be run, as it does not compile."""
+        self._unbuilt.discard(index)
+        self._advance()
+
+    def told(self, run: TimedRun, measurement: Measurement) -> None:
+        """Take note of what a run came to."""
+        self.measured[run.index][run.stage] = measurement
+        if (why_out := self._why_out(measurement)) is not None and run.index not in self.pruned:
+            self.pruned[run.index] = why_out
+        self._advance()
+
+    def coming(self) -> list[TimedRun]:
+        """Return the runs that are wanted from now on, in their order; each is returned once."""
+        coming, self._coming = self._coming, []
+        return coming
+
+    def ask_for_finals(self) -> None:
+        """Ask for the finalists in turn, every other pass in the opposite order.
+
+        So a clock that falls or rises all the while favours nobody.
+        """
+        finalists = [index for index in self.finalists or () if index not in self.pruned]
+        growth = self._growth(self._round + 1)
+        for number in range(1, self._asked.passes + 1):
+            for index in finalists if number % 2 else reversed(finalists):
+                self._ask(index, f"{FINAL} {number}", growth)
+
+    def in_rounds(self, index: int) -> list[Measurement]:
+        """Return the launches of a variant in the rounds."""
+        stages = self.measured[index].items()
+        return [one for stage, one in stages if stage.startswith(ROUND)]
+
+    def in_passes(self, index: int) -> dict[int, Measurement]:
+        """Return the launches of a variant side by side, by pass."""
+        stages = self.measured[index].items()
+        return {int(stage.split()[1]): one for stage, one in stages if stage.startswith(FINAL)}
+
+    def _why_out(self, measurement: Measurement) -> Pruned | None:
+        verdict = measurement.verdict
+        if measurement.is_wrong or (self._has_reference and verdict == "not_checked"):
+            found = "it could not be launched" if verdict is None else f"the verdict is {verdict}"
+            detail = f"{found}; launch {measurement.launch_id} says more"
+            return Pruned(reason=Reason.VERDICT, detail=detail)
+        if measurement.doubt is not None:
+            detail = f"finding {measurement.doubt} of launch {measurement.launch_id}"
+            return Pruned(reason=Reason.UNRELIABLE_TIME, detail=detail)
+        if measurement.time is None:
+            detail = f"launch {measurement.launch_id} has no time"
+            return Pruned(reason=Reason.UNRELIABLE_TIME, detail=detail)
+        return None
+
+    def _advance(self) -> None:
+        """Begin the next round, or name the finalists, once this round is over."""
+        stage = f"{ROUND} {self._round}"
+        if self.finalists is not None or self._unbuilt:
+            return
+        if any(stage not in self.measured[index] for index in self._live):
+            return
+        times = self._times(stage, (one for one in self._live if one not in self.pruned))
+        self._live = list(times)
+        if not times:
+            self.finalists = ()
+            return
+        asked = self._asked
+        if asked.kind == "halving" and len(times) > asked.finalists:
+            is_last = self._growth(self._round + 1) == self._growth(self._round)
+            cut = next_round(times, asked.keep, asked.finalists, stage, is_last=is_last)
+            self.pruned.update(cut.dropped)
+            self._live = list(cut.kept)
+        if asked.kind == "exhaustive" or len(self._live) <= asked.finalists:
+            self._name_finalists(times, stage)
+            return
+        self._round += 1
+        for index in self._live:
+            self._ask(index, f"{ROUND} {self._round}", self._growth(self._round))
+
+    def _name_finalists(self, times: dict[int, MeasuredTime], stage: str) -> None:
+        """Let those who may be as fast as the first come back, though the last cut dropped them."""
+        cut = final_cut(times, self._asked.finalists, stage)
+        self.finalists = cut.kept
+        for index in cut.kept:
+            self.pruned.pop(index, None)
+        self.pruned.update(cut.dropped)
+
+    def _times(self, stage: str, indices: Iterable[int]) -> dict[int, MeasuredTime]:
+        found = {index: self.measured[index][stage].time for index in indices}
+        return {index: time for index, time in found.items() if time is not None}
+
+    def _growth(self, number: int) -> float:
+        """Return how many times the first round's repeats the round `number` has."""
+        growth = self._asked.keep ** (1 - number)
+        return max(1.0, min(growth, MOST_REPEATS / self._asked.repeats))
+
+    def _ask(self, index: int, stage: str, growth: float) -> None:
+        max_ms = min(_MOST_MS, self._asked.max_ms * growth)
+        repeats = round(self._asked.repeats * growth)
+        if (fitting := self._fitting(index, max_ms)) is not None:
+            repeats = min(repeats, max(_FEWEST_REPEATS, fitting))
+        run = TimedRun(index, stage, repeats, max_ms)
+        if stage.startswith(ROUND):
+            self._last_run[index] = run
+        self._coming.append(run)
+
+    def _fitting(self, index: int, max_ms: float) -> int | None:
+        """Return how many repeats there is time for; None where it has been enough for all."""
+        before = self._last_run.get(index)
+        if before is None:
+            return None
+        time = self.measured[index][before.stage].time
+        if time is None:
+            return None
+        more = max_ms / before.max_ms
+        if time.repeats < before.repeats:
+            return int(time.repeats * more * _PART_THAT_FITS)
+        was_cut = before.repeats * self._asked.max_ms < self._asked.repeats * before.max_ms * 0.99
+        return int(time.repeats * more) if was_cut else None

@@ -1,0 +1,55 @@
+"""What a search may say, and what it may not, at which pointer."""
+
+import pytest
+
+from compiler.rejection import RequestRejected
+from sweeps.search.search_request import read_search
+
+
+def faults(raw, kind="launches"):
+    with pytest.raises(RequestRejected) as rejected:
+        read_search(raw, kind=kind)
+    return {fault.pointer: fault.message for fault in rejected.value.faults}
+
+
+def test_an_empty_search_is_by_halving():
+    assert read_search({}, kind="launches").kind == "halving"
+
+
+def test_no_search_is_none():
+    assert read_search(None, kind="compilations") is None
+
+
+def test_compilations_have_no_times_to_search_by():
+    assert faults({}, kind="compilations") == {
+        "/search": "there is nothing to time: `base` is a compilation. Make it a launch (a "
+        "compilation with arguments and a grid), or leave `search` out"
+    }
+
+
+@pytest.mark.parametrize(
+    ("raw", "at"),
+    [
+        ("halving", "/search"),
+        ({"kind": "genetic"}, "/search/kind"),
+        ({"repeats": 0}, "/search/repeats"),
+        ({"repeats": 10.5}, "/search/repeats"),
+        ({"repeats": True}, "/search/repeats"),
+        ({"repeats": 10**30}, "/search/repeats"),
+        ({"max_ms": 0}, "/search/max_ms"),
+        ({"max_ms": "10"}, "/search/max_ms"),
+        ({"keep": 1}, "/search/keep"),
+        ({"keep": 0}, "/search/keep"),
+        ({"keep": float("nan")}, "/search/keep"),
+        ({"finalists": 0}, "/search/finalists"),
+        ({"finalists": 65}, "/search/finalists"),
+        ({"passes": 1}, "/search/passes"),
+        ({"spills": False}, "/search/spills"),
+    ],
+)
+def test_nonsense_is_refused_at_its_pointer(raw, at):
+    assert list(faults(raw)) == [at]
+
+
+def test_a_slip_of_the_fingers_is_told():
+    assert "Did you mean `repeats`?" in faults({"repeat": 3})["/search/repeat"]

@@ -1,0 +1,229 @@
+"""Who wins a search: the fastest that was right at every size, by times taken side by side."""
+
+import pytest
+
+from launch.request.verdict import Verdict
+from sweeps.search.search import Search
+from sweeps.search.search_request import SearchRequest
+from tests.unit.sweeps.search.made_up import MadeUpGpu, built, drive, searched, variants
+
+
+def only(search):
+    [winner] = search.winners()
+    return winner
+
+
+@pytest.mark.parametrize("kind", ["halving", "exhaustive"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_known_best_wins_among_noise(kind, seed):
+    times = {index: 30.0 + (index * 37) % 64 for index in range(64)} | {41: 27.0}
+    gpu = MadeUpGpu(times, noise=0.01, seed=seed)
+
+    winner = only(searched(variants(64), gpu, kind=kind))
+
+    assert winner.variant == 41
+    assert winner.verified
+    assert winner.lead.clear
+    low, high = winner.lead.interval_percent
+    assert low <= 100 * (30 / 27 - 1) <= high
+    assert winner.note is None
+
+
+def test_the_winner_carries_the_numbers_of_the_launch_that_it_names():
+    gpu = MadeUpGpu({0: 10.0, 1: 20.0}, noise=0.01)
+    search = searched(variants(2), gpu)
+    winner = only(search)
+
+    standing = search.standing(0)
+    assert winner.launch_id == standing.launch.launch_id
+    assert winner.launch_url == f"/v1/launches/{winner.launch_id}"
+    assert winner.median_us == standing.launch.time.median_us
+    assert winner.launch_id.startswith("0/final")
+    assert winner.compilation_key == "key-0"
+    assert winner.values == {"constexprs.BLOCK": 0}
+
+
+def test_a_lead_within_the_intervals_says_that_it_is_none():
+    gpu = MadeUpGpu({0: 10.0, 1: 10.01}, noise=0.03)
+    winner = only(searched(variants(2), gpu))
+
+    assert not winner.lead.clear
+    assert "no clear lead: variant" in winner.note
+
+
+def test_a_clock_that_falls_all_the_while_favours_nobody():
+    def throttling(launches):
+        return 1 + 0.02 * launches  # each launch takes 2 % of the first's time longer
+
+    gpu = MadeUpGpu({0: 10.1, 1: 10.0, 2: 10.2}, clock=throttling)
+    winner = only(searched(variants(3), gpu, passes=6))
+
+    assert gpu.ran[0].index == 0  # the first to be timed met the fastest clock
+    assert winner.variant == 1
+
+
+def test_finalists_are_timed_in_turn_and_every_other_pass_backwards():
+    gpu = MadeUpGpu({0: 10.0, 1: 11.0, 2: 12.0})
+    searched(variants(3), gpu, passes=2)
+    finals = [run.index for run in gpu.ran if run.stage.startswith("final")]
+
+    assert finals == [0, 1, 2, 2, 1, 0]
+
+
+def test_a_wrong_kernel_that_is_faster_does_not_win_and_is_not_timed_again():
+    gpu = MadeUpGpu({0: 1.0, 1: 2.0, 2: 10.0, 3: 20.0})
+    gpu.verdicts = {0: Verdict.MISMATCH, 1: Verdict.ILLEGAL_ACCESS}
+    search = searched(variants(4), gpu)
+
+    assert only(search).variant == 2
+    assert gpu.stages(0) == gpu.stages(1) == ["round 1"]
+    assert search.standing(0).pruned.reason == "verdict"
+    assert search.standing(0).launch.verdict is Verdict.MISMATCH
+    assert search.standing(1).pruned.detail == (
+        "the verdict is illegal_access; launch 1/round 1 says more"
+    )
+
+
+def test_a_kernel_that_turns_out_wrong_in_the_finals_does_not_win():
+    class LateFault(MadeUpGpu):
+        def run(self, run):
+            if run.index == 0 and run.stage == "final 3":
+                self.verdicts[0] = Verdict.MISMATCH
+            return super().run(run)
+
+    gpu = LateFault({0: 10.0, 1: 20.0})
+    search = searched(variants(2), gpu)
+
+    assert only(search).variant == 1
+    assert search.standing(0).launch.verdict is Verdict.MISMATCH
+    assert gpu.stages(0)[-1] == "final 3"
+
+
+def test_a_kernel_that_is_wrong_at_another_size_wins_at_none():
+    small_and_large = variants(2, sizes=("small", "large"))
+    gpu = MadeUpGpu({0: 10.0, 1: 1000.0, 2: 20.0, 3: 2000.0})
+    gpu.verdicts = {1: Verdict.MISMATCH}
+    small, large = searched(small_and_large, gpu).winners()
+
+    assert (small.problem_size, small.variant) == ("small", 2)
+    assert (large.problem_size, large.variant) == ("large", 3)
+    assert small.note == (
+        "variant 0 was faster, and may not win: its verdict is mismatch with large on cuda:90 "
+        "(variant 1)"
+    )
+
+
+def test_each_size_has_a_winner_of_its_own():
+    gpu = MadeUpGpu({0: 10.0, 1: 2000.0, 2: 20.0, 3: 1000.0})
+    small, large = searched(variants(2, sizes=("small", "large")), gpu).winners()
+
+    assert (small.variant, large.variant) == (0, 3)
+
+
+@pytest.mark.parametrize("doubt", ["impossible_time", "state_kept"])
+def test_a_time_that_cannot_be_does_not_win(doubt):
+    gpu = MadeUpGpu({0: 0.1, 1: 10.0}, doubts={0: doubt})
+    search = searched(variants(2), gpu)
+
+    assert only(search).variant == 1
+    assert search.standing(0).pruned.reason == "unreliable_time"
+    assert doubt in search.standing(0).pruned.detail
+
+
+def test_a_noisy_time_does_not_win_and_the_answer_says_so():
+    gpu = MadeUpGpu({0: 9.0, 1: 10.0}, noisy={0})
+    winner = only(searched(variants(2), gpu))
+
+    assert winner.variant == 1
+    assert winner.note == "variant 0 was faster, and may not win: its times are noisy"
+
+
+def test_where_all_are_noisy_nobody_wins():
+    gpu = MadeUpGpu({0: 9.0, 1: 10.0}, noisy={0, 1})
+    winner = only(searched(variants(2), gpu))
+
+    assert winner.variant is None
+    assert winner.note == (
+        "none of the 2 variants that were timed may win; variant 0 was the fastest: its times are "
+        "noisy"
+    )
+
+
+def test_without_a_reference_the_fastest_wins_unverified():
+    gpu = MadeUpGpu({0: 9.0, 1: 10.0})
+    gpu.verdicts = dict.fromkeys(range(2), Verdict.NOT_CHECKED)
+    winner = only(searched(variants(2), gpu, has_reference=False))
+
+    assert (winner.variant, winner.verified) == (0, False)
+
+
+def test_with_a_reference_what_was_not_checked_does_not_win():
+    gpu = MadeUpGpu({0: 9.0, 1: 10.0}, verdicts={0: Verdict.NOT_CHECKED})
+    winner = only(searched(variants(2), gpu))
+
+    assert winner.variant == 1
+
+
+def test_alone_a_variant_wins_without_a_lead():
+    winner = only(searched(variants(1), MadeUpGpu({0: 9.0})))
+
+    assert (winner.variant, winner.lead, winner.note) == (0, None, None)
+
+
+def test_where_nothing_could_be_run_the_winner_says_why():
+    builds = dict.fromkeys(range(3), "failed")
+    winner = only(searched(variants(3), MadeUpGpu({}), builds=builds))
+
+    assert winner.variant is None
+    assert winner.note == "no variant was timed to the end: 3 failed"
+
+
+def test_a_budget_that_ends_in_the_first_round_names_the_best_of_those_that_were_checked():
+    gpu = MadeUpGpu({index: 100.0 - index for index in range(50)})
+    search = searched(variants(50), gpu, most_runs=10)
+    winner = only(search)
+
+    assert winner.variant == 9
+    assert winner.lead.passes == 0
+    assert search.standing(10).pruned.reason == "budget"
+    assert search.standing(10).pruned.detail == "budget_s = 1.5 had ended before it was run"
+    assert search.standing(9).pruned is None
+
+
+def test_a_budget_that_ends_before_all_sizes_were_checked_names_no_winner():
+    gpu = MadeUpGpu({0: 10.0, 1: 1000.0})
+    small, large = searched(variants(1, ("small", "large")), gpu, most_runs=1).winners()
+
+    assert small.variant is None
+    assert "it was not checked with large on cuda:90" in small.note
+    assert large.variant is None
+
+
+def test_a_budget_that_ends_in_the_finals_compares_the_passes_that_were_whole():
+    gpu = MadeUpGpu({0: 10.0, 1: 11.0})
+    winner = only(searched(variants(2), gpu, most_runs=2 + 5))
+
+    assert winner.variant == 0
+    assert winner.lead.passes == 2
+
+
+def test_a_driver_that_takes_over_comes_to_the_same_end():
+    gpu = MadeUpGpu({k: 30.0 + k % 11 for k in range(30)}, noise=0.02)
+    whole = searched(variants(30), gpu)
+
+    class Kept(MadeUpGpu):
+        """Answers what was measured before, and nothing else."""
+
+        def run(self, run):
+            self.ran.append(run)
+            return self.kept[run]
+
+    kept = Kept({})
+    repeated = MadeUpGpu({k: 30.0 + k % 11 for k in range(30)}, noise=0.02)
+    kept.kept = {run: repeated.run(run) for run in gpu.ran}
+    again = Search(variants(30), SearchRequest(), has_reference=True)
+    for one in reversed(variants(30)):  # compilations that are there come back in another order
+        again.built(one.index, built(one.index))
+    drive(again, kept)
+
+    assert again.winners() == whole.winners()
