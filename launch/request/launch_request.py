@@ -77,6 +77,10 @@ class TimingRequest(RequestPart):
 
     warmup_repeats: Annotated[int, Field(ge=0, le=10_000, description="runs before the clock")] = 10
     min_repeats: Annotated[int, Field(ge=1, le=100_000, description="timed runs at least")] = 20
+    max_repeats: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
+        default=None,
+        description="timed runs at most, however well the median is known, but three",
+    )
     max_ms: Annotated[float, Field(gt=0, le=60_000, description="of all timed runs")] = 500
     flush_l2: bool = Field(default=True, description="overwrite the L2 cache before each run")
     fresh_inputs: Literal[False, True, "values"] = Field(

@@ -111,6 +111,11 @@ def _contradictions(request: LaunchRequest) -> Iterator[Fault]:
         yield Fault("", "give either `compilation`, or the `compilation_key` of a finished one")
     if isinstance(request.arguments, list) and request.compilation and request.compilation.source:
         yield Fault("/arguments", "must be an object by name; by position is for IR")
+    timing = request.timing
+    if timing is not None and timing.max_repeats is not None:
+        least = timing.min_repeats if "min_repeats" in timing.model_fields_set else 1
+        if timing.max_repeats < least:
+            yield Fault("/timing/max_repeats", f"is less than min_repeats, {least}")
 
 
 def _device_faults(request: LaunchRequest, device: str | DeviceClass) -> Iterator[Fault]:

@@ -23,6 +23,7 @@ class TimingOrder:
 
     warmup_repeats: int = 10
     min_repeats: int = 20
+    max_repeats: int | None = None
     max_ms: float = 500.0
     flush_l2: bool = True
     fresh_inputs: bool | Literal["values"] = False

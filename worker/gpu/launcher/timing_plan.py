@@ -55,7 +55,8 @@ class Plan:
         """Return how many runs to queue now; 0 where those that are under way may be enough."""
         if self.is_warming_up:
             return min(self._left_to_warm_up, self._most)
-        wanted = max(self.order.min_repeats, self._needed, _FEWEST_SAMPLES)
+        wanted = max(self.order.min_repeats, self._needed)
+        wanted = max(min(wanted, self.order.max_repeats or wanted), _FEWEST_SAMPLES)
         under_way_ms = (self._queued - len(self.samples_us)) * self._repeat_ms
         left_ms = self.order.max_ms - self._spent_ms - under_way_ms
         affordable = max(int(left_ms / self._repeat_ms), _FEWEST_SAMPLES - self._queued)

@@ -54,7 +54,8 @@ def _timing_order(request: LaunchRequest) -> launcher.TimingOrder:
     asked = request.timing or TimingRequest()
     return launcher.TimingOrder(
         warmup_repeats=asked.warmup_repeats,
-        min_repeats=asked.min_repeats,
+        min_repeats=min(asked.min_repeats, asked.max_repeats or asked.min_repeats),
+        max_repeats=asked.max_repeats,
         max_ms=asked.max_ms,
         flush_l2=asked.flush_l2,
         fresh_inputs=asked.fresh_inputs,

@@ -151,6 +151,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "grid that is too large": ({"grid": ["n_elements * 2**31"]}, "/grid/0", "does not belong"),
     "grid of zero": ({"grid": ["n_elements // 1000"]}, "/grid/0", "is 0"),
     "grid of a case": ({"cases": [{"grid": ["1/2"]}]}, "/cases/0/grid/0", "write //"),
+    "fewer repeats at most than at least": (
+        {"timing": {"min_repeats": 9, "max_repeats": 8}},
+        "/timing/max_repeats",
+        "less than min_repeats, 9",
+    ),
     "no output": ({"return": {"x_ptr": "values"}}, "/return/x_ptr", "outputs are output_ptr"),
     "trace of a GPU": (
         {"device": {"target": "cuda:90"}, "trace": {}},

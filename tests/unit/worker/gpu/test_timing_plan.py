@@ -35,6 +35,13 @@ def test_times_that_are_spread_take_more():
     assert sum(wide) > 200
 
 
+def test_no_more_are_taken_than_there_may_be():
+    order = TimingOrder(min_repeats=20, max_repeats=50, max_ms=LONG_MS)
+
+    assert sum(counts(order, lambda i: 100 + 37 * i % 40)) == 50
+    assert sum(counts(TimingOrder(max_repeats=1, max_ms=LONG_MS), lambda _: 5.0)) == 3
+
+
 def test_a_spread_within_what_events_tell_takes_no_more():
     assert (
         sum(counts(TimingOrder(min_repeats=50, max_ms=LONG_MS), lambda i: 4 + 0.1 * (i % 3))) == 50
