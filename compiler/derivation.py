@@ -36,6 +36,7 @@ class DerivationKind:
 KINDS: Mapping[str, DerivationKind] = {
     "sass": DerivationKind("text/x-sass", "sass", ("cubin",)),
     "lines": DerivationKind("application/json", "lines.json", ("source", "ttir", "ttgir")),
+    "instructions": DerivationKind("application/json", "instructions.json", ("cubin", "amdgcn")),
     "passes": DerivationKind(
         "application/json", "passes.json", ("source", "ttir", "ttgir"), needs_request=True
     ),

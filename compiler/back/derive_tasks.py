@@ -17,10 +17,17 @@ from compiler.export.cuda_inline import cuda_inline_header
 from compiler.export.exported_kernel import ExportedKernel, NotExportable, kernel_of
 from compiler.export.python import python_module
 from compiler.export.rust import rust_module
+from compiler.instructions.instruction_mix import ASSEMBLIES, instruction_mix
 from compiler.lines.hot_lines import hot_lines as hot_lines_of
 from compiler.lines.hot_lines import read_counters
 from compiler.lines.line_map import MAPS, line_maps, table
-from compiler.messages.orders import ExportOrder, HotLinesOrder, LinesOrder, LogOrder
+from compiler.messages.orders import (
+    ExportOrder,
+    HotLinesOrder,
+    InstructionsOrder,
+    LinesOrder,
+    LogOrder,
+)
 from compiler.messages.reports import LogReport
 from compiler.messages.wire import Send
 
@@ -44,6 +51,24 @@ def lines(order: LinesOrder, body: bytes, send: Send) -> None:
         maps = line_maps(texts)
     data = json.dumps({"lines": table(maps)}, separators=(",", ":")).encode()
     send({"kind": "stage", "stage": "lines", "ms": 0.0}, data)
+
+
+def instructions(order: InstructionsOrder, body: bytes, send: Send) -> None:
+    """Send how many instructions of each kind an assembly has, as JSON.
+
+    Of a `cubin` its `sass` is made first, and sent as a stage of its own. Raises `Failure`.
+    """
+    given = nvdisasm.split(body, order.sizes)
+    if "cubin" in given:
+        with disassembly(given) as finish:
+            sass = finish()
+        send({"kind": "stage", "stage": "sass", "ms": 0.0}, sass.encode())
+        found = instruction_mix("sass", sass)
+    else:
+        (stage,) = given.keys() & ASSEMBLIES.keys()
+        found = instruction_mix(stage, given[stage].decode(errors="replace"))
+    data = json.dumps(found.as_json(), separators=(",", ":")).encode()
+    send({"kind": "stage", "stage": "instructions", "ms": 0.0}, data)
 
 
 def hot_lines(order: HotLinesOrder, body: bytes, send: Send) -> None:

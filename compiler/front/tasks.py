@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.back.back import back
-from compiler.back.derive_tasks import export, hot_lines, lines, log
+from compiler.back.derive_tasks import export, hot_lines, instructions, lines, log
 from compiler.back.describe import describe
 from compiler.back.nvdisasm import sass
 from compiler.back.passes import passes
@@ -30,6 +30,7 @@ TASKS: dict[str, Task] = dict(
         task_of(orders.DescribeOrder, describe),
         task_of(orders.SassOrder, sass),
         task_of(orders.LinesOrder, lines),
+        task_of(orders.InstructionsOrder, instructions),
         task_of(orders.HotLinesOrder, hot_lines),
         task_of(orders.LogOrder, log),
         task_of(orders.PassesOrder, passes),

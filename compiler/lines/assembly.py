@@ -16,7 +16,7 @@ from compiler.lines.place import Chain, LineMap, Place
 _INSTRUCTION = re.compile(
     r"\s+(?:\{\s*)?(?P<guard>@!?%\w+\s+)?(?P<name>[a-z][\w.:]*)\s*(?P<operands>.*)"
 )
-_COMMENT = re.compile(r"\s*(?://|;).*$")
+_COMMENT = re.compile(r"(?://|;).*$")
 _REGISTER = re.compile(
     r"%[a-z_]+\d+|\b(?P<kind>[vsa])(?:\[(?P<first>\d+):(?P<last>\d+)\]|(?P<only>\d+))(?!\w)"
 )

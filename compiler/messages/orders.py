@@ -192,6 +192,19 @@ class LinesOrder(Order):
 
 
 @dataclass(frozen=True, kw_only=True)
+class InstructionsOrder(Order):
+    """Count the instructions of a kernel; `sizes` are as in a `SassOrder`.
+
+    The part is `amdgcn`, or `sass`, or where that is yet to be made cubin, and ptx if there is one.
+    """
+
+    task = "instructions"
+    profile = "back"
+    stages = frozenset({"instructions", "sass"})
+    sizes: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
 class HotLinesOrder(Order):
     """Say which lines of the source what a profiler counted belongs to; `sizes`: as above.
 

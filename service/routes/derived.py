@@ -1,4 +1,4 @@
-"""What is made from a compilation on demand: SASS, line maps, passes, NumPy, exports.
+"""What is made from a compilation on demand: SASS, line maps, instructions, passes, NumPy, exports.
 
 A worker makes it, so a request waits as a POST of a compilation does: 202 until it is there.
 """
@@ -67,6 +67,17 @@ async def get_numpy(request: Request, key: str) -> Response:
 async def get_lines(request: Request, key: str) -> Response:
     """Answer the lines, 1-based; what was inlined stands under the helper's and the call's line."""
     return await _answer_derived(request, key, "lines")
+
+
+@router.get(
+    "/instructions",
+    summary="How many instructions of each kind the kernel has, by class, opcode and line",
+    responses=_UNFINISHED,
+    openapi_extra=_OPENAPI,
+)
+async def get_instructions(request: Request, key: str) -> Response:
+    """Answer what SASS or AMD assembly is made of; each instruction is counted once."""
+    return await _answer_derived(request, key, "instructions")
 
 
 @router.get(

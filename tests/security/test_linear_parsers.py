@@ -32,6 +32,7 @@ from compiler.export.exported_kernel import NotExportable
 from compiler.export.ptx import read_entry
 from compiler.front.diagnosis import wording
 from compiler.front.stubs import version_stub
+from compiler.instructions import instruction_mix
 from compiler.lines import assembly, hot_lines, llvm_ir, mlir, sass
 from compiler.numpy_module import generic_form
 from compiler.numpy_module.refusal import Untranslatable
@@ -177,6 +178,19 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "the place of a line of MLIR": (
         lambda text: mlir.trailing_location(f"{text}[)"),
         (" loc(", " loc()", '"', "(", "[", "#loc1"),
+    ),
+    "instructions of SASS": (
+        lambda text: instruction_mix.instruction_mix("sass", text),
+        (
+            "  /*0000*/ @P0 A.B R1, -RZ, RZ\n",
+            "  /*0000*/ HFMA2 R1,",
+            "  /*0000*/ NOP\n",
+            ".section",
+        ),
+    ),
+    "instructions of AMD assembly": (
+        lambda text: instruction_mix.instruction_mix("amdgcn", text),
+        ("\tv_add_f32 v1 ; a\n", "\tbuffer_load_b v1 ; Folded", "; codeLenInByte = 1", "\tv_a_"),
     ),
     "lines of SASS": (sass.map_sass, ('\t//## File "a", line 1\n', "  /*0000*/ A\n", '"a", line ')),
     "comments of SASS": (

@@ -15,6 +15,7 @@ from compiler.messages.orders import (
     CacheKeyOrder,
     ExportOrder,
     FrontOrder,
+    InstructionsOrder,
     LinesOrder,
     NumpyOrder,
     Order,
@@ -64,6 +65,8 @@ async def derive(job: DeriveJob, context: CompileContext, kept: Derived) -> byte
             return await work.sass()
         case "lines":
             return await work.lines()
+        case "instructions":
+            return await work.instructions()
         case "passes":
             return await work.passes()
         case "numpy":
@@ -90,15 +93,19 @@ class _Derivation:
 
     async def lines(self) -> bytes:
         parts = await self._artifacts([name for name in _MAPPED if self._has(name)])
+        if self._has("cubin"):
+            sass = await self._kept_sass()
+            parts |= await self._artifacts(["cubin"]) if sass is None else {"sass": sass}
+        return await self._made_and_sass(LinesOrder(sizes=_sizes(parts)), parts)
+
+    async def instructions(self) -> bytes:
         sass = await self._kept_sass() if self._has("cubin") else None
         if sass is not None:
-            parts["sass"] = sass
-        elif self._has("cubin"):
-            parts |= await self._artifacts(["cubin"])
-        made = await self._all_made(LinesOrder(sizes=_sizes(parts)), parts)
-        if "sass" in made:
-            await self._keep_sass(made["sass"])
-        return made["lines"]
+            parts = {"sass": sass}
+        else:
+            needed = ("amdgcn",) if self._has("amdgcn") else ("cubin", "ptx")
+            parts = await self._artifacts([name for name in needed if self._has(name)])
+        return await self._made_and_sass(InstructionsOrder(sizes=_sizes(parts)), parts)
 
     async def passes(self) -> bytes:
         request = self._request()
@@ -190,6 +197,13 @@ class _Derivation:
 
     async def _made(self, order: Order, parts: dict[str, bytes]) -> bytes:
         return (await self._all_made(order, parts))[order.task]
+
+    async def _made_and_sass(self, order: Order, parts: dict[str, bytes]) -> bytes:
+        """Return the body of the task's own name; SASS that it made on the way is kept."""
+        made = await self._all_made(order, parts)
+        if "sass" in made:
+            await self._keep_sass(made["sass"])
+        return made[order.task]
 
     async def _all_made(self, order: Order, parts: dict[str, bytes]) -> dict[str, bytes]:
         """Return the bodies that the task sent, that of its own name among them."""

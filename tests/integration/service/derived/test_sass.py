@@ -85,14 +85,14 @@ def test_a_gpu_that_the_disassembler_has_forgotten(http: httpx.Client, post: Pos
     assert not any(row["sass"] for row in lines)
 
 
-@pytest.mark.parametrize("path", ["artifacts/sass", "lines", "passes", "exports/c"])
+@pytest.mark.parametrize("path", ["artifacts/sass", "lines", "instructions", "passes", "exports/c"])
 def test_of_an_unknown_compilation(http: httpx.Client, path: str) -> None:
     answer = http.get(f"/v1/compilations/{'0' * 64}/{path}")
 
     assert (answer.status_code, answer.json()["slug"]) == (404, "not_found")
 
 
-@pytest.mark.parametrize("path", ["artifacts/sass", "lines", "passes", "exports/c"])
+@pytest.mark.parametrize("path", ["artifacts/sass", "lines", "instructions", "passes", "exports/c"])
 def test_of_a_compilation_that_is_under_way(http: httpx.Client, post: Post, path: str) -> None:
     slow = bodies.running("while True: pass", timeout_s=5)
     slow["source"] += f"\n# {path}\n"
