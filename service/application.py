@@ -29,10 +29,12 @@ from service.routes import (
     launches,
     pages,
     states,
+    sweeps,
     system,
     tensors,
 )
 from service.settings import ServiceSettings
+from sweeps.sweep_request import SweepRequest
 
 DESCRIPTION = """Compile, cache and run Triton GPU kernels over HTTP.
 
@@ -48,6 +50,7 @@ TAGS = [
     {"name": "artifacts", "description": "What compilers made of them, and what is made of that."},
     {"name": "launches", "description": "Kernels run, compared and timed; each its caller's own."},
     {"name": "batches", "description": "Up to 1,000 compilations or launches in one request."},
+    {"name": "sweeps", "description": "One kernel, up to 10,000 variants, one table."},
     {"name": "page", "description": "What permalinks of the web page lead to."},
     {"name": "compiler explorer", "description": "Its API's shape, for plug-ins of editors."},
     {"name": "system", "description": "What the deployment has, and how it is."},
@@ -62,6 +65,7 @@ ROUTES = (
     launches,
     tensors,
     batches,
+    sweeps,
     states,
     system,
     explorer_api,
@@ -72,6 +76,7 @@ BODIES: tuple[type[BaseModel], ...] = (
     LaunchRequest,
     launches.LaunchQuery,
     BatchRequest,
+    SweepRequest,
     PageState,
     ExplorerCompileRequest,
 )

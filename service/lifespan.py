@@ -15,7 +15,7 @@ from functools import partial
 from fastapi import FastAPI
 from redis.asyncio import Redis
 
-from launch.request.dead_letter import EXHAUSTED, dead_letter_record
+from launch.request.dead_letter import EXHAUSTED
 from service.caller import Callers, is_loopback
 from service.compilations.answer_memory import AnswerMemory, RequestAliases, SingleFlight
 from service.settings import ServiceSettings
@@ -37,8 +37,10 @@ from store.jobs.waiting import ResultWaiter
 from store.launches import Idempotency, Launches
 from store.page_states import PageStates
 from store.subscription import Invalidations, Subscription, invalidate
+from store.sweeps import Sweeps
 from store.tensors import Tensors
 from store.workers import Counters
+from sweeps.lapsed import lapsed_record
 
 FLUSH_S = 5.0
 Part = Callable[[], Coroutine[None, None, None]]
@@ -102,7 +104,7 @@ def _reaper(redis: Redis, blocking: Redis) -> JobConsumer:
 
 
 def _dead_letter(claim: Claim) -> bytes:
-    return dead_letter_record(
+    return lapsed_record(
         kind_of(claim.lane), claim.id, claim.payload, claim.dead_letter or EXHAUSTED
     )
 
@@ -132,6 +134,7 @@ def _service_state(
         inspections=Derived(cache, "inspection"),
         derivations=Derived(cache, "derivation"),
         batches=Batches(redis),
+        sweeps=Sweeps(redis),
         blobs=Blobs(cache),
         jobs=JobProducer(redis, limits),
         results=results,

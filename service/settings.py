@@ -43,6 +43,12 @@ class ServiceSettings(BaseSettings):
     """The largest request body of a batch."""
     max_batch_answer_bytes: int = Field(default=32 << 20, ge=1 << 10)
     """Results of one batch that are answered together; the rest is fetched one by one."""
+    max_sweep_variants: int = Field(default=10_000, ge=1, le=100_000)
+    """Variants of one sweep."""
+    max_sweep_bytes: int = Field(default=32 << 20, ge=1 << 10)
+    """What the rows of one sweep may take before anything is known of them: the axes' values."""
+    max_sweeps_per_caller: int = Field(default=16, ge=1)
+    """Sweeps of one caller that are not over; more are refused with `too_many_requests`."""
     max_wait_s: float = Field(default=60, ge=0, le=600)
     """What `wait` is clamped to."""
     max_queue_length: int = Field(default=10_000, ge=1)

@@ -23,6 +23,7 @@ from store.jobs.waiting import ResultWaiter
 from store.launches import Idempotency, Launches
 from store.page_states import PageStates
 from store.subscription import Invalidations
+from store.sweeps import Sweeps
 from store.tensors import Tensors
 from store.workers import Counters, Workers
 
@@ -72,6 +73,7 @@ class ServiceState:
     inspections: Derived
     derivations: Derived
     batches: Batches
+    sweeps: Sweeps
     blobs: Blobs
     jobs: JobProducer
     results: ResultWaiter

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from compiler.toolchain import Toolchain
-from launch.request.dead_letter import EXHAUSTED, dead_letter_record
+from launch.request.dead_letter import EXHAUSTED
 from store import workers
 from store.blobs import Blobs
 from store.budget import Budget
@@ -33,6 +33,7 @@ from store.jobs.types import (
 )
 from store.subscription import invalidate
 from store.workers import Counters
+from sweeps.lapsed import lapsed_record
 from worker.compile.compile import CompileContext
 from worker.compile.compile_job import JobContext, do_job
 from worker.compile.derive_job import do_derivation
@@ -46,6 +47,7 @@ from worker.launch.launch_worker import LaunchWorker, launch_worker_of
 from worker.pool.sandbox_report import ToolchainContext
 from worker.settings import WorkerSettings
 from worker.slots import HEARTBEAT_S, SWEEP_S, Slots, every, leave, once_available
+from worker.sweeps.sweep_worker import SweepWorker
 
 logger = logging.getLogger(__name__)
 
@@ -135,6 +137,13 @@ class CompileWorker:
             self._launch_memory.references,
         )
         gpus = self._gpus(contexts[0])
+        sweeps = SweepWorker(
+            self._name,
+            self._redis,
+            self._blocking,
+            Compilations(self._cache, self._budget),
+            self._lease_s,
+        )
         reaper = self._attempts(f"{self._name}.reaper")
         async with asyncio.TaskGroup() as group:
             tasks = [
@@ -145,11 +154,13 @@ class CompileWorker:
                 group.create_task(every(HEARTBEAT_S, partial(self._beat, toolchains, slots))),
                 group.create_task(reap_for_all(reaper, _lapsed)),
             ]
+            driving = group.create_task(sweeps.run())
             if self._budget is not None:
                 tasks.append(group.create_task(every(SWEEP_S, self._budget.sweep)))
             versions = ", ".join(toolchain.triton for toolchain in toolchains)
             logger.info("ready: Triton %s, %d slots", versions, slots.count)
             await stopped.wait()
+            driving.cancel()  # another worker goes on with what this one waits for
             await self._drain(slots, launches, gpus)
             for task in tasks:
                 task.cancel()
@@ -245,6 +256,6 @@ class CompileWorker:
 
 
 def _lapsed(claim: Claim) -> bytes:
-    return dead_letter_record(
+    return lapsed_record(
         kind_of(claim.lane), claim.id, claim.payload, claim.dead_letter or EXHAUSTED
     )

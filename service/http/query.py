@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from fastapi import Request
 from fastapi.routing import APIRoute
@@ -21,11 +22,25 @@ _VALUE = re.compile(r"""[!#$%&'*+.^_`|~0-9A-Za-z-]+|"[^"]*\"""")
 _SECONDS = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 
 
+ANY_QUERY: dict[str, Any] = {
+    "in": "query",
+    "style": "form",
+    "explode": True,
+    "schema": {"type": "object", "additionalProperties": {"type": "string"}},
+}
+"""The parameter of a route that checks by itself which parameters there are, by what it finds."""
+
+
 async def refuse_unknown(request: Request) -> None:
     """Raise ProblemRaised (422) for a parameter that the route of `request` does not document."""
     query = request.scope["query_string"]
-    if query:
+    if query and not _takes_any(request.scope["route"]):
         check_query(query, known_parameters(request.scope["route"]))
+
+
+def _takes_any(route: APIRoute) -> bool:
+    described = (route.openapi_extra or {}).get("parameters", [])
+    return any(item.get("explode") for item in described)
 
 
 def known_parameters(route: APIRoute) -> frozenset[str]:

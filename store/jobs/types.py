@@ -8,6 +8,8 @@ from typing import Final
 KEPT_S: Final = 600
 LAUNCH_LANES: Final = "launch:"
 """What the names of the lanes of launches begin with."""
+SWEEPS_LANE: Final = "sweeps"
+"""The lane of all sweeps, whatever Triton they are about."""
 
 
 class Priority(StrEnum):
@@ -202,5 +204,5 @@ def derive_lane(toolchain_id: str) -> str:
 
 
 def kind_of(lane: str) -> str:
-    """Return what the jobs of a lane are: compile, inspect, launch or derive."""
+    """Return what the jobs of a lane are: compile, inspect, launch, derive or sweeps."""
     return lane.partition(":")[0]

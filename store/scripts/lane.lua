@@ -34,9 +34,13 @@ local function place(job)
   return job.priority .. ":" .. job.lane
 end
 
+-- Every row of a sweep is an event of it, once; other jobs have a few.
+local MOST_OF_SWEEP = 20000
+
 local function event(id, kind, data, most)
   local json = cjson.encode(data)
-  redis.call("XADD", K.EVENTS .. id, "MAXLEN", "~", most or 200, "*", "type", kind, "data", json)
+  most = most or (redis.call("EXISTS", K.SWEEP .. id) == 1 and MOST_OF_SWEEP or 200)
+  redis.call("XADD", K.EVENTS .. id, "MAXLEN", "~", most, "*", "type", kind, "data", json)
   redis.call("PUBLISH", K.HAPPENED, id)
 end
 
@@ -303,6 +307,10 @@ local function conclude(id, ending, token, record, reusable, keep_ms)
   redis.call("PEXPIRE", K.RESULT .. id, keep_ms)
   event(id, "finished", { ending = ending })
   redis.call("PEXPIRE", K.EVENTS .. id, keep_ms)
+  local sweeper = redis.call("HGET", K.SWEEP .. id, "caller")
+  if sweeper then
+    redis.call("ZREM", K.LIVING_SWEEPS .. sweeper, id)
+  end
   tell_batches(id, record)
   redis.call("PUBLISH", K.FINISHED, id)
 end

@@ -1,0 +1,176 @@
+"""Sweeps: POST, GET, DELETE and their events. A sweep belongs to its caller."""
+
+import time
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from service.caller import Caller, require
+from service.compilations.answer import RETRY_AFTER_S, server_timing
+from service.http.body import parse_body, read_body
+from service.http.openapi import body_of, events_of, wait_parameter
+from service.http.problems import ProblemRaised
+from service.http.query import ANY_QUERY, check_query, known_parameters, requested_wait
+from service.routes.events import RESUMED, event_stream
+from service.state import ServiceState, state_of
+from service.sweeps.find_sweep import FoundSweep, find_sweep
+from service.sweeps.sweep_answer import sweep_csv, sweep_json
+from service.sweeps.sweep_cancelling import cancel_sweep
+from service.sweeps.sweep_submission import submit_sweep
+from sweeps.sweep_job import sweep_url
+from sweeps.sweep_record import Sweep
+from sweeps.sweep_request import (
+    EXAMPLE,
+    LAUNCH_SWEEP_EXAMPLE,
+    TARGETS_EXAMPLE,
+    SweepRequest,
+    kind_of_base,
+)
+from sweeps.table import TableQuery, WrongQuery, check_states
+
+SCOPE_OF_KIND = {"compilations": "compile", "launches": "launch"}
+EXAMPLES = {
+    "block sizes and warps": EXAMPLE,
+    "one kernel, three targets": TARGETS_EXAMPLE,
+    "launches": LAUNCH_SWEEP_EXAMPLE,
+}
+BY_AXIS: dict[str, Any] = ANY_QUERY | {
+    "name": "axes",
+    "description": "any axis by its name, such as `constexprs.BLOCK_SIZE=64`: rows with the value; "
+    "of several values of one axis, any",
+}
+FILTERS = ("state", "verdict")
+
+router = APIRouter(prefix="/v1/sweeps", tags=["sweeps"])
+
+
+@router.post(
+    "",
+    summary="One kernel, many variants, one table",
+    responses={200: {"model": Sweep}, 202: {"model": Sweep}},
+    openapi_extra={
+        "requestBody": body_of(SweepRequest, EXAMPLES),
+        "parameters": [wait_parameter()],
+    },
+)
+async def post_sweep(request: Request) -> Response:
+    """Answer 200 with a sweep that is over, 202 with one under way.
+
+    A variant that is not valid, or fails, is a row; the others go on.
+    """
+    started = time.perf_counter()
+    state = state_of(request)
+    caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
+    wait = requested_wait(request, state.settings.max_wait_s)
+    posted = parse_body(await read_body(request, state.settings.max_batch_bytes), SweepRequest)
+    kind = kind_of_base(posted.base)
+    require(caller, SCOPE_OF_KIND[kind])
+    sweep_id = await submit_sweep(state, posted, kind, caller)
+    sweep = await _found(state, caller, sweep_id, wait.seconds)
+    headers = {"Location": sweep_url(sweep_id), "Server-Timing": server_timing(started)}
+    if not sweep.is_finished:
+        headers["Retry-After"] = str(RETRY_AFTER_S)
+    return Response(
+        await sweep_json(sweep, TableQuery()),
+        status_code=200 if sweep.is_finished else 202,
+        headers=headers | wait.headers,
+        media_type="application/json",
+    )
+
+
+@router.get(
+    "/{sweep_id}",
+    summary="A sweep, by id: rows filtered, sorted and paged",
+    responses={
+        200: {"model": Sweep, "content": {"text/csv": {"schema": {"type": "string"}}}},
+    },
+    openapi_extra={"parameters": [wait_parameter(), BY_AXIS]},
+)
+async def get_sweep(
+    request: Request,
+    sweep_id: str,
+    sort: Annotated[
+        str, Query(max_length=1000, description="columns, `-` before one for the largest first")
+    ] = "",
+    state: Annotated[list[str], Query(description="rows in one of these states")] = [],  # noqa: B006
+    verdict: Annotated[list[str], Query(description="rows with one of these verdicts")] = [],  # noqa: B006
+    offset: Annotated[int, Query(ge=0, description="rows that are left out before")] = 0,
+    limit: Annotated[int | None, Query(ge=0, description="rows at most; default: all")] = None,
+    format: Annotated[Literal["json", "csv"], Query(description="of the answer")] = "json",  # noqa: A002
+) -> Response:
+    """Answer 200 whatever the state."""
+    shared = state_of(request)
+    caller = await shared.callers.identify(request, *SCOPE_OF_KIND.values())
+    wait = requested_wait(request, shared.settings.max_wait_s)
+    sweep = await _found(shared, caller, sweep_id, wait.seconds)
+    named = {"state": state, "verdict": verdict}
+    only = {name: values for name, values in named.items() if values} | _by_axis(request, sweep)
+    _check(state)
+    query = TableQuery(sort, only, offset, limit)
+    if format == "csv":
+        headers = {"Content-Disposition": f'attachment; filename="sweep-{sweep.job.id}.csv"'}
+        body, media_type = await sweep_csv(sweep, query), "text/csv; charset=utf-8"
+    else:
+        headers, body, media_type = {}, await sweep_json(sweep, query), "application/json"
+    return Response(body, headers=headers | wait.headers, media_type=media_type)
+
+
+@router.delete(
+    "/{sweep_id}",
+    summary="Cancel what is left of a sweep",
+    response_model=Sweep,
+    responses={202: {"model": Sweep}},
+)
+async def delete_sweep(request: Request, sweep_id: str) -> Response:
+    """Answer 202, or 200 when all of it was over; the rows that are over stay."""
+    state = state_of(request)
+    caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
+    await _check_owned(state, caller, sweep_id)
+    cancelled = await cancel_sweep(state, caller, sweep_id)
+    sweep = await find_sweep(state, caller, sweep_id)
+    body = await sweep_json(sweep, TableQuery(limit=0))
+    status = 202 if cancelled else 200
+    return Response(body, status_code=status, media_type="application/json")
+
+
+@router.get(
+    "/{sweep_id}/events",
+    summary="queued, started, row and finished, as they happen",
+    response_class=Response,
+    responses=events_of("queued", "started", "row", "finished"),
+    openapi_extra=RESUMED,
+)
+async def get_sweep_events(request: Request, sweep_id: str) -> StreamingResponse:
+    """Stream the events later than `Last-Event-ID`: `row` with a row that is over, `finished`."""
+    state = state_of(request)
+    caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
+    await _check_owned(state, caller, sweep_id)
+    return await event_stream(request, state, sweep_id)
+
+
+async def _found(state: ServiceState, caller: Caller, sweep_id: str, wait_s: float) -> FoundSweep:
+    await _check_owned(state, caller, sweep_id)
+    if wait_s:
+        await state.results.wait(sweep_id, wait_s)
+    return await find_sweep(state, caller, sweep_id)
+
+
+async def _check_owned(state: ServiceState, caller: Caller, sweep_id: str) -> None:
+    if not await state.sweeps.is_of(sweep_id, caller.id):
+        raise ProblemRaised("not_found", f"You have no sweep {sweep_id[:100]}")
+
+
+def _by_axis(request: Request, sweep: FoundSweep) -> dict[str, list[str]]:
+    """Return the parameters that are axes. Raises ProblemRaised (422) for unknown ones."""
+    axes = frozenset(axis.name for axis in sweep.plan.axes)
+    query = request.scope["query_string"]
+    check_query(query, known_parameters(request.scope["route"]) - {"axes"} | axes)
+    return {name: request.query_params.getlist(name) for name in axes & request.query_params.keys()}
+
+
+def _check(states: list[str]) -> None:
+    try:
+        check_states(states)
+    except WrongQuery as wrong:
+        raise ProblemRaised("invalid_request", str(wrong), parameter=wrong.parameter) from None

@@ -1,0 +1,1 @@
+"""Sweeps over HTTP: from a request to its job, and from what is stored to an answer."""

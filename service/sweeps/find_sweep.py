@@ -1,0 +1,79 @@
+"""A sweep of a caller as it is stored: its plan, its rows, and how it is or ended."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from service.caller import Caller
+from service.http.problems import ProblemRaised
+from service.state import ServiceState
+from store.sweeps import StoredRows
+from sweeps.row import Row
+from sweeps.sweep_job import SweepJob
+from sweeps.sweep_plan import SweepPlan
+from sweeps.sweep_record import SweepEnd
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSweep:
+    """A sweep; `rows` has one for each variant, in order, those not over too."""
+
+    job: SweepJob
+    end: SweepEnd
+    rows: Sequence[Mapping[str, Any]]
+
+    @property
+    def plan(self) -> SweepPlan:
+        """Its variants."""
+        return self.job.plan
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.end.state not in ("queued", "running")
+
+
+async def find_sweep(state: ServiceState, caller: Caller, sweep_id: str) -> FoundSweep:
+    """Return the sweep as it is now. Raises ProblemRaised (404): there is none, or not theirs."""
+    if not await state.sweeps.is_of(sweep_id, caller.id):
+        raise _no_sweep(sweep_id)
+    # in this order: a sweep that ends in between has all of its rows by then
+    end = await _end(state, sweep_id)
+    payload = await state.jobs.kept_payload(sweep_id)
+    stored = await state.sweeps.rows(sweep_id)
+    if payload is None:
+        raise _no_sweep(sweep_id)
+    job, rows = await asyncio.to_thread(_rows, payload, stored, end)
+    return FoundSweep(job, end, rows)
+
+
+async def _end(state: ServiceState, sweep_id: str) -> SweepEnd:
+    for _ in range(2):  # it may end between the two looks
+        if result := await state.jobs.result(sweep_id):
+            return SweepEnd.model_validate_json(result.record)
+        if status := await state.jobs.state(sweep_id):
+            return SweepEnd(state="queued" if status.state.value == "queued" else "running")
+    raise _no_sweep(sweep_id)
+
+
+def _no_sweep(sweep_id: str) -> ProblemRaised:
+    return ProblemRaised("not_found", f"You have no sweep {sweep_id[:100]}")
+
+
+def _rows(
+    payload: bytes, stored: StoredRows, end: SweepEnd
+) -> tuple[SweepJob, list[dict[str, Any]]]:
+    job = SweepJob.model_validate_json(payload)
+    rows = []
+    for index in range(len(job.plan)):
+        if written := stored.written.get(index):
+            rows.append(orjson.loads(written))
+            continue
+        left = "running" if index in stored.waiting else "queued"
+        if end.state not in ("queued", "running"):
+            left = "cancelled"
+        rows.append(orjson.loads(Row(index, job.plan.values(index), left).to_json()))
+    return job, rows

@@ -1,0 +1,152 @@
+"""From the body of a sweep to its job: expanded, checked as far as the base goes, and queued.
+
+What is wrong with the request is told at once; what is wrong with one variant is its row, later.
+"""
+
+import asyncio
+import secrets
+
+import orjson
+
+from compiler import limits
+from compiler.rejection import Fault, RequestRejected
+from compiler.request import CompileRequest
+from compiler.resolution import resolve
+from compiler.target import parse_target
+from launch.request.request_part import read
+from service.caller import Caller
+from service.http.problems import ProblemRaised
+from service.state import ServiceState
+from service.toolchains import ToolchainSet
+from store.errors import QueueFull
+from store.jobs.types import SWEEPS_LANE, Priority
+from sweeps.fault_place import BASE, COMPILATION, placed
+from sweeps.space import AT, PlannedSweep, planned, read_space
+from sweeps.sweep_job import SweepJob
+from sweeps.sweep_plan import ABSENT
+from sweeps.sweep_request import SweepRequest, check_included
+from sweeps.variant import Kind
+from sweeps.where import read_where
+
+QUEUED_AT_MOST_MS = 3_600_000
+
+
+async def submit_sweep(
+    state: ServiceState, request: SweepRequest, kind: Kind, caller: Caller
+) -> str:
+    """Queue the sweep and return its id.
+
+    Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
+    """
+    check_included(request.include)
+    # in a thread: ten thousand variants take longer than other requests should wait
+    sweep = await asyncio.to_thread(_planned, state, request, kind)
+    toolchains = await state.toolchains.current()
+    await asyncio.to_thread(_check_first, state, sweep, toolchains, caller)
+    job = SweepJob(
+        id=secrets.token_hex(16),
+        caller=caller.id,
+        namespace=caller.namespace,
+        plan=sweep.plan,
+        toolchains=_toolchains(sweep, toolchains),
+        budget_s=request.budget_s,
+        include=request.include,
+    )
+    await _enqueue(state, job)
+    return job.id
+
+
+def _planned(state: ServiceState, request: SweepRequest, kind: Kind) -> PlannedSweep:
+    space = read_space(request.space, kind)
+    where = read_where(request.where)
+    sweep = planned(request.base, kind, space, where, state.settings.max_sweep_variants)
+    _check_size(sweep, state.settings.max_sweep_bytes)
+    return sweep
+
+
+def _check_size(sweep: PlannedSweep, most_bytes: int) -> None:
+    """Refuse a table that is large by its axes alone. Raises RequestRejected."""
+    sizes = [[len(orjson.dumps(value)) for value in axis.values] for axis in sweep.axes]
+    names = sum(len(axis.name) for axis in sweep.axes)
+    total = names * len(sweep.plan) + sum(
+        of_axis[at]
+        for chosen in sweep.plan.chosen
+        for of_axis, at in zip(sizes, chosen, strict=True)
+        if at != ABSENT
+    )
+    if total > most_bytes:
+        message = f"its rows would have {total} bytes of values alone; {most_bytes} is the most"
+        raise RequestRejected(Fault(AT, message))
+
+
+def _toolchains(sweep: PlannedSweep, offered: ToolchainSet) -> dict[str, str]:
+    """Return the ids of the toolchains that variants name. Raises RequestRejected."""
+    plan = sweep.plan
+    inner = plan.base.get("compilation", {}) if plan.kind == "launches" else plan.base
+    own = inner.get("triton") if isinstance(inner, dict) else None
+    at = BASE + (COMPILATION if plan.kind == "launches" else "") + "/triton"
+    written: dict[str, str] = {own if isinstance(own, str) else "": at}
+    for axis in sweep.axes:
+        if axis.name == "triton":
+            written |= {name: axis.pointer_of(i) for i, name in enumerate(axis.values)}
+    found = {}
+    for name, where in written.items():
+        try:
+            found[name] = offered.choose(name or None).id
+        except RequestRejected as rejected:
+            raise RequestRejected(Fault(where, rejected.faults[0].message)) from None
+    return found
+
+
+def _check_first(
+    state: ServiceState, sweep: PlannedSweep, offered: ToolchainSet, caller: Caller
+) -> None:
+    """Refuse what every variant would be refused for. Raises RequestRejected, ProblemRaised."""
+    _toolchains(sweep, offered)
+    _check_targets(sweep, offered)
+    plan = sweep.plan
+    body = plan.variant(0).body
+    try:
+        request = read(CompileRequest, body, "")
+        limits.check(request, state.settings.request_limits)
+        resolve(request, offered.choose(request.triton), caller.namespace)
+    except RequestRejected as rejected:
+        found = placed(rejected.faults, plan, sweep.axes, 0)
+        if found.of_base:
+            raise type(rejected)(*found.of_base) from None
+
+
+def _check_targets(sweep: PlannedSweep, offered: ToolchainSet) -> None:
+    """Refuse a swept target that no toolchain here knows. Raises RequestRejected."""
+    known = {target for toolchain in offered.known for target in toolchain.targets}
+    faults = []
+    for axis in sweep.axes:
+        for index, written in enumerate(axis.values if axis.name == "target" else ()):
+            try:
+                if str(parse_target(written)) not in known:
+                    message = f"no Triton here compiles for {written}; see GET /v1/targets"
+                    faults.append(Fault(axis.pointer_of(index), message))
+            except RequestRejected as rejected:
+                faults.append(Fault(axis.pointer_of(index), rejected.faults[0].message))
+    if faults:
+        raise RequestRejected(*faults)
+
+
+async def _enqueue(state: ServiceState, job: SweepJob) -> None:
+    most = state.settings.max_sweeps_per_caller
+    if not await state.sweeps.begin(job.id, job.caller, most):
+        detail = f"You have {most} sweeps that are not over; wait for one of them, or DELETE it"
+        raise ProblemRaised("too_many_requests", detail, limit=most)
+    try:
+        await state.jobs.submit(
+            job.id,
+            lane=SWEEPS_LANE,
+            priority=Priority.INTERACTIVE,
+            payload=job.model_dump_json().encode(),
+            caller=job.caller,
+            deadline_ms=QUEUED_AT_MOST_MS,
+            keeps_payload=True,
+        )
+    except QueueFull:
+        await state.sweeps.forget(job.id, job.caller)
+        raise

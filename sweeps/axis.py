@@ -1,0 +1,172 @@
+"""Axes of a space as a request writes them: a name, and the values that it takes.
+
+A value that is long (a source, arguments) goes by a label. Whether a kernel has the parameter that
+an axis names is found out by its compilations.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from compiler.rejection import Fault, RequestRejected, did_you_mean, pointer, shown
+from sweeps.variant import Kind
+
+PLURALS: Final = {"targets": "target", "tritons": "triton", "sources": "source", "grids": "grid"}
+GROUPS: Final = ("constexprs", "options")
+"""Axes of these are their members: `constexprs.BLOCK_SIZE`."""
+ARGUMENTS: Final = "arguments"
+NAMES: Final = {
+    "compilations": (*GROUPS, "target", "triton", "source"),
+    "launches": (*GROUPS, "target", "triton", "source", ARGUMENTS, "grid"),
+}
+MAX_AXES: Final = 64
+MAX_NAME_CHARS: Final = 256
+MAX_VALUE_BYTES: Final = 1024
+MAX_LABEL_CHARS: Final = 128
+MAX_LABELS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis: `values` as the table shows them; `contents`, where that is more than the value.
+
+    `at` is its pointer, `keys` what is appended to it for each value.
+    """
+
+    name: str
+    at: str
+    values: tuple[Any, ...]
+    keys: tuple[str | int, ...]
+    contents: tuple[Any, ...] | None = None
+
+    def content(self, index: int) -> Any:
+        """Return what the value at `index` puts into the request."""
+        return (self.values if self.contents is None else self.contents)[index]
+
+    def pointer_of(self, index: int) -> str:
+        """Return where the request has the value at `index`."""
+        return self.at + pointer(self.keys[index])
+
+
+def read_axes(written: Mapping[str, Any], at: str, kind: Kind) -> Iterator[Axis]:
+    """Yield the axes of an object from names to values. Raises RequestRejected."""
+    for name, values in written.items():
+        own_at = at + pointer(name)
+        group, _, member = PLURALS.get(name, name).partition(".")
+        _check_name(name, group, member, own_at, kind)
+        if group in GROUPS and not member:
+            yield from _members(group, values, own_at)
+        elif group in GROUPS or member:
+            yield _listed(f"{group}.{member}", values, own_at)
+        elif group in ("source", ARGUMENTS):
+            yield _labelled(group, values, own_at)
+        elif group == "grid":
+            yield _grids(values, own_at)
+        else:
+            yield _named(group, values, own_at)
+
+
+def _check_name(name: str, group: str, member: str, at: str, kind: Kind) -> None:
+    known = NAMES[kind]
+    if group in known and (not member or group in (*GROUPS, ARGUMENTS)):
+        if name.endswith("."):
+            raise RequestRejected(Fault(at, f"names no member behind the dot: {group}.NAME"))
+        if len(name) > MAX_NAME_CHARS:
+            raise RequestRejected(Fault(at, f"a name longer than {MAX_NAME_CHARS} characters"))
+        return
+    if group in NAMES["launches"] and not member:
+        message = "a compilation has no such axis; sweep it over a launch (`base` with `grid`)"
+        raise RequestRejected(Fault(at, message))
+    meant = f" Did you mean `constexprs.{name}` or `options.{name}`?" if name.isidentifier() else ""
+    meant = did_you_mean(group, known) or meant
+    message = (
+        f"unknown axis.{meant} There are constexprs.NAME, options.NAME, target, triton, source"
+    )
+    more = ", arguments (by label), arguments.NAME and grid" if kind == "launches" else ""
+    raise RequestRejected(Fault(at, message + more))
+
+
+def _members(group: str, written: Any, at: str) -> Iterator[Axis]:
+    if not isinstance(written, dict) or not written:
+        message = 'must be an object from names to lists of values, such as {"NAME": [1, 2]}'
+        raise RequestRejected(Fault(at, message))
+    for name, values in written.items():
+        yield _listed(f"{group}.{name}", values, at + pointer(name))
+
+
+def _listed(name: str, values: Any, at: str) -> Axis:
+    listed = _list(values, at)
+    for index, value in enumerate(listed):
+        if (
+            len(orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATACLASS, default=str))
+            > MAX_VALUE_BYTES
+        ):
+            message = f"a value of more than {MAX_VALUE_BYTES} bytes as JSON"
+            raise RequestRejected(Fault(f"{at}/{index}", message))
+    return _axis(name, at, listed)
+
+
+def _named(name: str, values: Any, at: str) -> Axis:
+    listed = _list(values, at)
+    for index, value in enumerate(listed):
+        if not isinstance(value, str) or not 0 < len(value) <= MAX_LABEL_CHARS:
+            message = f"{shown(value)} is no {name}; write a text such as {_EXAMPLES[name]!r}"
+            raise RequestRejected(Fault(f"{at}/{index}", message))
+    return _axis(name, at, listed)
+
+
+_EXAMPLES = {"target": "cuda:90", "triton": "3.9.0"}
+
+
+def _grids(values: Any, at: str) -> Axis:
+    for index, value in enumerate(_list(values, at)):
+        if not isinstance(value, list):
+            message = (
+                f'{shown(value)} is no grid; each is a list, such as [128] or ["cdiv(n, BLOCK)"]'
+            )
+            raise RequestRejected(Fault(f"{at}/{index}", message))
+    return _listed("grid", values, at)
+
+
+def _labelled(name: str, written: Any, at: str) -> Axis:
+    """Return an axis whose values go by labels: those of an object, or the indices of a list."""
+    if isinstance(written, list):
+        contents, labels = _list(written, at), tuple(str(i) for i in range(len(written)))
+    elif isinstance(written, dict) and written:
+        contents, labels = list(written.values()), tuple(written)
+    else:
+        raise RequestRejected(Fault(at, f"must be an object from labels to {_CONTENTS[name]}"))
+    if len(labels) > MAX_LABELS:
+        raise RequestRejected(Fault(at, f"{len(labels)} values; {MAX_LABELS} is the most"))
+    for label, content in zip(labels, contents, strict=True):
+        own_at = at + pointer(label)
+        if not 0 < len(label) <= MAX_LABEL_CHARS:
+            message = f"a label has 1 to {MAX_LABEL_CHARS} characters"
+            raise RequestRejected(Fault(own_at, message))
+        if not isinstance(content, str if name == "source" else dict | list) or content == "":
+            raise RequestRejected(Fault(own_at, f"{shown(content)} is not {_CONTENT[name]}"))
+    return Axis(name, at, labels, labels, tuple(contents))
+
+
+_CONTENTS = {"source": "texts of Python", "arguments": 'arguments, such as {"small": {"n": 1024}}'}
+_CONTENT = {"source": "the text of a source", "arguments": "an object of arguments by name"}
+
+
+def _list(values: Any, at: str) -> list[Any]:
+    if not isinstance(values, list):
+        raise RequestRejected(Fault(at, f"must be a list of values, not {shown(values)}"))
+    if not values:
+        raise RequestRejected(Fault(at, "an axis without values leaves no variant"))
+    return values
+
+
+def _axis(name: str, at: str, values: list[Any]) -> Axis:
+    first: dict[bytes, int] = {}
+    for index, value in enumerate(values):
+        known = first.setdefault(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), index)
+        if known != index:
+            message = f"{shown(value)} stands at {known} already; each value once"
+            raise RequestRejected(Fault(f"{at}/{index}", message))
+    return Axis(name, at, tuple(values), tuple(range(len(values))))

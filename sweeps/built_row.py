@@ -1,0 +1,94 @@
+"""Rows from records: what a compilation or a launch says of its variant."""
+
+from dataclasses import replace
+from typing import Any
+
+from compiler.compilation import Compilation, Resources, compilation_url
+from compiler.diagnostic import clipped
+from compiler.problem import Problem, failure_problem
+from compiler.rejection import Fault, RequestRejected
+from launch.request.launch_record import Launch, launch_url
+from sweeps.row import Row
+from sweeps.variant import Variant
+
+BINARIES = ("cubin", "hsaco")
+MAX_DETAIL_CHARS = 500
+
+
+def compiled_row(variant: Variant, made: Compilation, cache: str | None) -> Row:
+    """Return the row of a variant whose compilation is over."""
+    row = Row(variant.index, dict(variant.values), made.state, cache=cache)
+    return with_compilation(row, made)
+
+
+def with_compilation(row: Row, made: Compilation) -> Row:
+    """Return the row with what its kernel takes; its state stays, a failure's problem is added."""
+    binary = next((made.artifacts[name] for name in BINARIES if name in made.artifacts), None)
+    row = replace(
+        row,
+        compilation_key=made.key,
+        compilation_url=compilation_url(made.key),
+        code_bytes=binary.size_bytes if binary else None,
+        compile_ms=(made.timings_ms or {}).get("total"),
+        problem=row.problem if made.problem is None else _short(made.problem),
+    )
+    return row if made.resources is None else _with_resources(row, made.resources)
+
+
+def _with_resources(row: Row, takes: Resources) -> Row:
+    return replace(
+        row,
+        registers=takes.registers,
+        spill_store_bytes=takes.spill_store_bytes,
+        spill_load_bytes=takes.spill_load_bytes,
+        shared_bytes=takes.shared_bytes,
+        occupancy=takes.occupancy.ratio if takes.occupancy else None,
+    )
+
+
+def launched_row(row: Row, launch: Launch) -> Row:
+    """Return the row of a variant whose launch is over."""
+    if launch.compilation is not None:
+        row = with_compilation(row, launch.compilation)
+    if launch.timing is not None:
+        row = replace(
+            row,
+            median_us=launch.timing.median_us,
+            interval_us=launch.timing.interval_us,
+            repeats=launch.timing.repeats,
+        )
+    return replace(
+        row,
+        state=launch.state,
+        launch_id=launch.id,
+        launch_url=launch_url(launch.id),
+        verdict=launch.verdict,
+        problem=row.problem if launch.problem is None else _short(launch.problem),
+    )
+
+
+def refused_row(variant: Variant, rejected: RequestRejected) -> Row:
+    """Return the row of a variant that is no valid request; pointers are into its own."""
+    return Row(variant.index, dict(variant.values), "refused", problem=_refusal(rejected.faults))
+
+
+def budget_row(variant: Variant, budget_s: float) -> Row:
+    """Return the row of a variant that was not begun within the sweep's budget."""
+    detail = f"it was not begun within budget_s = {budget_s:g}"
+    pruned = {"reason": "budget", "detail": detail}
+    return Row(variant.index, dict(variant.values), "pruned", pruned=pruned)
+
+
+def _refusal(faults: tuple[Fault, ...]) -> dict[str, Any]:
+    detail = "; ".join(f"{fault.pointer or 'the body'}: {fault.message}" for fault in faults)
+    problem = _short(failure_problem("invalid_request", detail))
+    return problem | {
+        "status": 422,
+        "errors": [{"pointer": fault.pointer, "message": fault.message} for fault in faults[:3]],
+    }
+
+
+def _short(problem: Problem) -> dict[str, Any]:
+    """Return a problem as rows show it: without what is null, its detail clipped."""
+    whole = problem.model_dump(mode="json", exclude_none=True)
+    return whole | {"detail": clipped(problem.detail, MAX_DETAIL_CHARS)}

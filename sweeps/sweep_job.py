@@ -1,0 +1,45 @@
+"""A sweep's job: its plan, and what only the service could resolve.
+
+Both sides of the queue read it with these classes.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from launch.request.launch_record import Device
+from sweeps.sweep_plan import SweepPlan
+
+
+class LaunchPlace(BaseModel):
+    """Where launches of a target and a Triton run, as variants write them ("" if not)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    target: str
+    triton: str
+    device: Device
+    lane: str
+
+
+class SweepJob(BaseModel):
+    """Everything that a sweep depends on. `toolchains` are ids by the Triton that variants name."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    caller: str
+    namespace: str
+    plan: SweepPlan
+    toolchains: dict[str, str]
+    places: list[LaunchPlace] = Field(default_factory=list)
+    references: dict[str, Any] = Field(default_factory=dict)
+    """The compile jobs of kernels that references name, by their keys."""
+    search: dict[str, Any] | None = None
+    budget_s: float | None = None
+    include: list[str] = Field(default_factory=list)
+
+
+def sweep_url(sweep_id: str) -> str:
+    """Return the path of a sweep."""
+    return f"/v1/sweeps/{sweep_id}"

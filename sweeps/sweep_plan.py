@@ -1,0 +1,64 @@
+"""The plan of a sweep: a base, its axes, and which of their values each variant has.
+
+Made once, by the service, and kept with the sweep's job, so that every attempt at it, whatever its
+version, does the same variants under the same indices.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from sweeps.variant import Kind, Variant, merged_body
+
+ABSENT = -1
+"""In place of a value's index: the variant leaves what the base says."""
+
+
+class SweptAxis(BaseModel):
+    """One axis: `values` as the table shows them, `contents` what these stand for, if more."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    values: list[Any]
+    contents: list[Any] | None = None
+
+    def content(self, index: int) -> Any:
+        """Return what the value at `index` puts into the request."""
+        return (self.values if self.contents is None else self.contents)[index]
+
+
+class SweepPlan(BaseModel):
+    """All variants of a sweep; `chosen` has for each of them a value's index by axis."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Kind
+    base: dict[str, Any]
+    axes: list[SweptAxis]
+    chosen: list[list[int]]
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    def variant(self, index: int) -> Variant:
+        """Return the variant of row `index`."""
+        pairs = [
+            (axis, at)
+            for axis, at in zip(self.axes, self.chosen[index], strict=True)
+            if at != ABSENT
+        ]
+        changes = {axis.name: axis.content(at) for axis, at in pairs}
+        return Variant(index, self.values(index), merged_body(self.base, self.kind, changes))
+
+    def variants(self) -> Iterator[Variant]:
+        """Yield all variants in order."""
+        return (self.variant(index) for index in range(len(self)))
+
+    def values(self, index: int) -> dict[str, Any]:
+        """Return the values of row `index` by axis, null where it leaves what the base says."""
+        return {
+            axis.name: None if at == ABSENT else axis.values[at]
+            for axis, at in zip(self.axes, self.chosen[index], strict=True)
+        }

@@ -1,0 +1,84 @@
+"""What a sweep's job ends with, and the whole of it as it is answered."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from compiler.compilation import Record
+from compiler.problem import Problem
+
+SweepState = Literal["queued", "running", "completed", "failed", "cancelled"]
+
+
+class SweepEnd(Record):
+    """How a sweep ended; its rows are kept beside it."""
+
+    state: SweepState
+    winners: list[dict[str, Any]] = Field(default_factory=list)
+    note: str | None = None
+    problem: Problem | None = None
+
+
+class AxisOfTable(Record):
+    """One axis of the table; `values` are labels where the values themselves are long."""
+
+    name: str
+    values: list[Any]
+
+
+class SweepRow(Record):
+    """One variant. What is not known, or does not apply, is null."""
+
+    index: int
+    values: dict[str, Any] = Field(description="by axis; null where it leaves what the base says")
+    state: Literal[
+        "queued",
+        "running",
+        "succeeded",
+        "completed",
+        "failed",
+        "cancelled",
+        "refused",
+        "pruned",
+    ]
+    compilation_key: str | None = None
+    compilation_url: str | None = None
+    cache: Literal["hit", "miss", "join"] | None = None
+    registers: int | None = None
+    spill_store_bytes: int | None = None
+    spill_load_bytes: int | None = None
+    shared_bytes: int | None = None
+    occupancy: float | None = Field(default=None, description="theoretical, from 0 to 1")
+    code_bytes: int | None = Field(default=None, description="of the machine code's file")
+    instruction_mix: dict[str, Any] | None = Field(
+        default=None, description="where `include` names it"
+    )
+    compile_ms: float | None = None
+    launch_id: str | None = None
+    launch_url: str | None = None
+    verdict: str | None = None
+    median_us: float | None = None
+    interval_us: tuple[float, float] | None = None
+    repeats: int | None = None
+    pruned: dict[str, Any] | None = Field(default=None, description="why it was not run")
+    problem: Problem | None = None
+
+
+class Sweep(Record):
+    """A sweep as it is now."""
+
+    id: str
+    url: str
+    state: SweepState
+    kind: Literal["compilations", "launches"]
+    axes: list[AxisOfTable]
+    counts: dict[str, int] = Field(description="rows by state; they add up to `total`")
+    total: int = Field(description="rows of the sweep, whatever the query leaves out")
+    matched: int = Field(description="rows that the query asks for, on all its pages")
+    rows: list[SweepRow]
+    winners: list[dict[str, Any]] = Field(default_factory=list)
+    pruned: dict[str, int] = Field(
+        default_factory=dict, description="rows that were not run, by reason"
+    )
+    note: str | None = None
+    problem: Problem | None = None

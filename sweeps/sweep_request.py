@@ -1,0 +1,90 @@
+"""The body of POST /v1/sweeps: shape only. What its space means is for `space` to say."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, JsonValue
+
+from compiler.rejection import Fault, RequestRejected
+from compiler.request import EXAMPLE as COMPILATION_EXAMPLE
+from launch.request.launch_request import EXAMPLE as LAUNCH_EXAMPLE
+from launch.request.request_part import RequestPart
+from sweeps.variant import Kind
+
+MAX_CONDITIONS = 16
+MAX_BUDGET_S = 3600
+INCLUDED = ("instruction_mix",)
+OF_LAUNCHES = ("compilation", "compilation_key", "grid", "arguments", "device", "reference")
+"""Members that only a launch has: a base with one of them is one."""
+OF_COMPILATIONS = ("source", "ir", "signature", "target", "constexprs", "specialization_data")
+
+_BASE = {name: COMPILATION_EXAMPLE[name] for name in ("source", "signature", "target")}
+EXAMPLE: dict[str, Any] = {
+    "base": _BASE,
+    "space": {
+        "product": {"constexprs.BLOCK_SIZE": [512, 1024, 2048], "options.num_warps": [2, 4, 8]}
+    },
+    "where": ["BLOCK_SIZE >= 128 * num_warps"],
+}
+TARGETS_EXAMPLE: dict[str, Any] = {
+    "base": _BASE,
+    "space": {"constexprs": {"BLOCK_SIZE": [1024]}, "target": ["cuda:80", "cuda:90", "hip:gfx942"]},
+    "include": ["instruction_mix"],
+}
+LAUNCH_SWEEP_EXAMPLE: dict[str, Any] = {
+    "base": LAUNCH_EXAMPLE | {"device": "interpreter"},
+    "space": [{"constexprs": {"BLOCK_SIZE": 512}}, {"constexprs": {"BLOCK_SIZE": 1024}}],
+}
+
+
+class SweepRequest(RequestPart):
+    """One base, and the space of what its variants change."""
+
+    base: dict[str, JsonValue] = Field(
+        description="a body of POST /v1/compilations, or of POST /v1/launches"
+    )
+    space: JsonValue = Field(
+        description='`{"product": {axis: values}}`, `{axis: values}`, a list of variants, '
+        '`{"variants": [...]}`, or `{"autotune": true}`; axes are constexprs.NAME, options.NAME, '
+        "target, triton, source, and of launches arguments, arguments.NAME and grid"
+    )
+    where: list[str] = Field(
+        default_factory=list,
+        max_length=MAX_CONDITIONS,
+        description="a variant stays when all are true; names are constexprs, options and scalars",
+    )
+    search: JsonValue = Field(default=None, description="of launches on a GPU: how to find winners")
+    budget_s: Annotated[float, Field(gt=0, le=MAX_BUDGET_S)] | None = Field(
+        default=None, description="after so many seconds nothing new is begun"
+    )
+    include: list[str] = Field(
+        default_factory=list, max_length=8, description="`instruction_mix`: in each row"
+    )
+
+
+def kind_of_base(base: dict[str, Any]) -> Kind:
+    """Return what the base is a body of. Raises RequestRejected for one that is of neither."""
+    launch = [name for name in OF_LAUNCHES if name in base]
+    compilation = [name for name in OF_COMPILATIONS if name in base]
+    if launch and compilation:
+        message = (
+            f"has `{launch[0]}` of a launch and `{compilation[0]}` of a compilation; a launch has "
+            "the latter in its `compilation`"
+        )
+        raise RequestRejected(Fault("/base", message))
+    if not launch and not compilation:
+        message = (
+            "is neither a compilation (`source`, `target`) nor a launch (`compilation`, `grid`)"
+        )
+        raise RequestRejected(Fault("/base", message))
+    return "launches" if launch else "compilations"
+
+
+def check_included(include: list[str]) -> None:
+    """Refuse what rows cannot have. Raises RequestRejected."""
+    faults = [
+        Fault(f"/include/{index}", f"{name!r} is nothing that rows have; there is instruction_mix")
+        for index, name in enumerate(include)
+        if name not in INCLUDED
+    ]
+    if faults:
+        raise RequestRejected(*faults)

@@ -1,0 +1,74 @@
+"""Sweeps over compilations: one request, a row for each variant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.integration.service import bodies
+
+SWEEPS = "/v1/sweeps"
+
+
+def base(mark: str, **changes: Any) -> dict[str, Any]:
+    """A kernel that no other test compiles, without what the sweeps give it."""
+    return bodies.vector_add(mark) | changes
+
+
+def post_sweep(http: httpx.Client, wait: float = 60, **body: Any) -> httpx.Response:
+    return http.post(SWEEPS, params={"wait": wait}, json=body)
+
+
+@pytest.fixture(scope="module")
+def swept(http: httpx.Client) -> httpx.Response:
+    """Three block sizes by two numbers of warps, without the largest block on few warps."""
+    space = {"product": {"constexprs.BLOCK_SIZE": [128, 256, 1024], "options.num_warps": [2, 4]}}
+    return post_sweep(
+        http, base=base("swept"), space=space, where=["BLOCK_SIZE <= 256 * num_warps"]
+    )
+
+
+def test_every_variant_that_stays_is_a_row(swept: httpx.Response) -> None:
+    sweep = swept.json()
+
+    assert swept.status_code == 200, sweep
+    assert swept.headers["location"] == sweep["url"] == f"{SWEEPS}/{sweep['id']}"
+    assert (sweep["state"], sweep["kind"]) == ("completed", "compilations")
+    assert sweep["axes"] == [
+        {"name": "constexprs.BLOCK_SIZE", "values": [128, 256, 1024]},
+        {"name": "options.num_warps", "values": [2, 4]},
+    ]
+    assert [tuple(row["values"].values()) for row in sweep["rows"]] == [
+        (128, 2), (128, 4), (256, 2), (256, 4), (1024, 4),
+    ]  # fmt: skip
+    assert sweep["counts"] == {"succeeded": 5}
+    assert (sweep["total"], sweep["matched"]) == (5, 5)
+
+
+def test_a_row_says_what_its_compilation_says(swept: httpx.Response, http: httpx.Client) -> None:
+    row = swept.json()["rows"][-1]
+
+    compilation = http.get(row["compilation_url"]).json()
+
+    assert compilation["key"] == row["compilation_key"]
+    assert compilation["options"]["num_warps"] == 4
+    constexprs = {p["name"]: p["value"] for p in compilation["parameters"] if p["value"]}
+    assert constexprs["BLOCK_SIZE"] == {"int": "1024"} or constexprs["BLOCK_SIZE"] == 1024
+    resources = compilation["resources"]
+    for name in ("registers", "spill_store_bytes", "spill_load_bytes", "shared_bytes"):
+        assert row[name] == resources[name]
+    assert row["occupancy"] == resources["occupancy"]["ratio"]
+    assert row["code_bytes"] == compilation["artifacts"]["cubin"]["size_bytes"]
+    assert row["compile_ms"] == compilation["timings_ms"]["total"]
+
+
+def test_the_same_sweep_again_is_all_hits(swept: httpx.Response, http: httpx.Client) -> None:
+    space = {"constexprs": {"BLOCK_SIZE": [128, 256]}, "options": {"num_warps": [2, 4]}}
+
+    again = post_sweep(http, base=base("swept"), space=space).json()
+
+    assert [row["cache"] for row in again["rows"]] == ["hit"] * 4
+    found = {row["compilation_key"] for row in again["rows"]}
+    assert found < {row["compilation_key"] for row in swept.json()["rows"]}

@@ -1,0 +1,101 @@
+"""The variants of a compile base: hits answered at once, all others compiled, so many at a time."""
+
+import asyncio
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from compiler.compilation import Compilation
+from compiler.job import CompileJob
+from compiler.rejection import RequestRejected
+from compiler.request import CompileRequest
+from compiler.resolution import resolve
+from launch.request.request_part import read
+from sweeps.built_row import budget_row, compiled_row, refused_row
+from sweeps.row import Row
+from sweeps.variant import Variant
+from worker.sweeps.sweep_run import SweepRun
+
+READ_AT_ONCE: Final = 64
+COMPILED_AT_ONCE: Final = 64
+"""Enough that no slot waits for the next one; the rest is not in the queue before it must be."""
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """One compilation, and the variants that are it."""
+
+    job: CompileJob
+    variants: list[Variant]
+
+    @property
+    def rows(self) -> list[int]:
+        """The indices of their rows."""
+        return [variant.index for variant in self.variants]
+
+
+async def compile_variants(run: SweepRun) -> None:
+    """Write a row for each variant. Raises NotOurs, StoreUnavailable, CallerBytesFull."""
+    room = asyncio.Semaphore(COMPILED_AT_ONCE)
+    todo = iter(run.todo)
+    async with asyncio.TaskGroup() as group:
+        while some := list(itertools.islice(todo, READ_AT_ONCE)):
+            if run.is_over_budget:
+                await run.write(_not_begun(run, some))
+                continue
+            # in a thread: a thousand sources take a while to hash
+            wanted, refused = await asyncio.to_thread(_resolved, run, some)
+            hits = await asyncio.gather(*(run.hit(one.job.key) for one in wanted))
+            rows = await asyncio.to_thread(_hit_rows, wanted, hits)
+            await run.write([*refused, *rows])
+            for one, hit in zip(wanted, hits, strict=True):
+                if hit is None:
+                    await room.acquire()
+                    group.create_task(_compile(run, one, room))
+
+
+async def _compile(run: SweepRun, wanted: _Wanted, room: asyncio.Semaphore) -> None:
+    try:
+        if run.is_over_budget:
+            await run.write(_not_begun(run, wanted.rows))
+            return
+        compiled = await run.compiled(wanted.job, wanted.rows)
+        made = Compilation.model_validate_json(compiled.record)
+        await run.write(compiled_row(each, made, compiled.cache) for each in wanted.variants)
+    finally:
+        room.release()
+
+
+def _not_begun(run: SweepRun, rows: Iterable[int]) -> list[Row]:
+    budget_s = run.job.budget_s or 0
+    return [budget_row(run.job.plan.variant(index), budget_s) for index in rows]
+
+
+def _resolved(run: SweepRun, indices: Sequence[int]) -> tuple[list[_Wanted], list[Row]]:
+    wanted: dict[str, _Wanted] = {}
+    refused = []
+    for index in indices:
+        variant = run.job.plan.variant(index)
+        try:
+            job = compile_job_of(run, variant)
+        except RequestRejected as rejected:
+            refused.append(refused_row(variant, rejected))
+            continue
+        wanted.setdefault(job.key, _Wanted(job, [])).variants.append(variant)
+    return list(wanted.values()), refused
+
+
+def compile_job_of(run: SweepRun, variant: Variant) -> CompileJob:
+    """Return the job of a variant of a compile base. Raises RequestRejected."""
+    request = read(CompileRequest, variant.body, "")
+    return resolve(request, run.toolchains[request.triton or ""], run.job.namespace)
+
+
+def _hit_rows(wanted: Sequence[_Wanted], hits: Sequence[bytes | None]) -> list[Row]:
+    rows = []
+    for one, record in zip(wanted, hits, strict=True):
+        if record is not None:
+            made = Compilation.model_validate_json(record)
+            rows += [compiled_row(variant, made, "hit") for variant in one.variants]
+    return rows

@@ -1,0 +1,65 @@
+"""A sweep from its claim to its end. What becomes of a variant is its row, not the sweep's end."""
+
+import asyncio
+import logging
+from typing import Any
+
+from compiler.problem import failure_problem
+from store.errors import CallerBytesFull, StoreUnavailable
+from store.jobs.consumer import JobConsumer
+from store.jobs.types import Claim
+from store.launches import LIFE_S
+from sweeps.sweep_job import SweepJob
+from sweeps.sweep_record import SweepEnd
+from worker.sweeps.compile_variants import compile_variants
+from worker.sweeps.sweep_run import NotOurs, SweepRun, SweepStores
+
+logger = logging.getLogger(__name__)
+
+
+async def do_sweep(claim: Claim, attempts: JobConsumer, stores: SweepStores) -> None:
+    """Drive the sweep of `claim` and finish it. Raises StoreUnavailable."""
+    job = SweepJob.model_validate_json(claim.payload)
+    done = await stores.sweeps.written(job.id)
+    run = SweepRun(claim, job, stores, await _toolchains(job, stores), done)
+    try:
+        end = await _driven(run)
+    except asyncio.CancelledError:
+        await _withdraw(run)
+        raise
+    if end is not None:
+        record = end.model_dump_json().encode()
+        await attempts.finish(claim.id, claim.token, record, reusable=False, keep_s=LIFE_S)
+
+
+async def _driven(run: SweepRun) -> SweepEnd | None:
+    """Do what is left, and return how the sweep ended; None when this attempt does not count."""
+    end = None
+    try:
+        end = SweepEnd(state="completed", winners=await _rows(run))
+    except* NotOurs:
+        logger.info("sweep %s goes on elsewhere, or was cancelled", run.job.id)
+    except* CallerBytesFull as full:
+        detail = f"{full.exceptions[0]} The rows that are not over were not begun."
+        end = SweepEnd(state="failed", problem=failure_problem("too_many_requests", detail))
+    except* StoreUnavailable as away:
+        raise StoreUnavailable(str(away.exceptions[0])) from None
+    return end
+
+
+async def _rows(run: SweepRun) -> list[dict[str, Any]]:
+    """Write the rows that are not over yet, and return the winners."""
+    await compile_variants(run)
+    return []
+
+
+async def _toolchains(job: SweepJob, stores: SweepStores) -> dict[str, Any]:
+    return {name: await stores.toolchain(identity) for name, identity in job.toolchains.items()}
+
+
+async def _withdraw(run: SweepRun) -> None:
+    """Withdraw what is under way where the sweep was cancelled; the store may be away."""
+    try:
+        await asyncio.shield(run.withdraw())
+    except StoreUnavailable as error:
+        logger.warning("jobs of sweep %s not withdrawn: %s", run.job.id, error)

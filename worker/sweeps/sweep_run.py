@@ -1,0 +1,203 @@
+"""One attempt at a sweep: what it submits, waits for and writes. Rows that are over stay.
+
+Jobs are submitted as the caller's, behind everybody's interactive work, and each is noted before,
+so that whoever cancels the sweep finds it. What the rows say is not known here.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from compiler.compilation import cancelled_compilation
+from compiler.job import CompileJob
+from compiler.problem import failure_problem
+from compiler.toolchain import Toolchain
+from launch.request.launch_job import LaunchJob, new_launch
+from store.compilations import Compilations
+from store.errors import CallerBytesFull, JobLost, QueueFull
+from store.jobs.producer import JobProducer
+from store.jobs.types import (
+    Claim,
+    Membership,
+    Priority,
+    SubmitOutcome,
+    Submitted,
+    compile_lane,
+    interest_of_batch,
+)
+from store.jobs.waiting import ResultWaiter
+from store.launches import LIFE_S, Launches
+from store.sweeps import Sweeps
+from sweeps.row import Row
+from sweeps.sweep_job import SweepJob
+from worker.pauses import Pauses
+
+QUEUED_AT_MOST_MS: Final = 3_600_000
+WAIT_S: Final = 600.0
+FIRST_PAUSE_S: Final = 0.2
+LONGEST_PAUSE_S: Final = 5.0
+MOST_ROWS_AT_ONCE: Final = 200
+logger = logging.getLogger(__name__)
+
+
+class NotOurs(Exception):
+    """The attempt does not count any more: another goes on, or the sweep was cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepStores:
+    """What sweeps are driven with."""
+
+    sweeps: Sweeps
+    jobs: JobProducer
+    finished: ResultWaiter
+    compilations: Compilations
+    launches: Launches
+    toolchain: Callable[[str], Awaitable[Toolchain | None]]
+    """The description of a toolchain by its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A compilation that is over: its record, and what the cache did."""
+
+    record: bytes
+    cache: str
+
+
+@dataclass(slots=True)
+class SweepRun:
+    """An attempt; `done` are the rows that were over before it."""
+
+    claim: Claim
+    job: SweepJob
+    stores: SweepStores
+    toolchains: Mapping[str, Toolchain]
+    """By the Triton that variants name, "" for none."""
+    done: frozenset[int]
+    _under_way: dict[str, CompileJob | LaunchJob] = field(default_factory=dict)
+
+    @property
+    def todo(self) -> Iterable[int]:
+        """The indices of the rows that are not over."""
+        return (index for index in range(len(self.job.plan)) if index not in self.done)
+
+    async def write(self, rows: Iterable[Row]) -> None:
+        """Keep rows that are over, and tell of each. Raises NotOurs, StoreUnavailable."""
+        written = {row.index: row.to_json() for row in rows}
+        if written and not await self.stores.sweeps.write_rows(
+            self.job.id, self.claim.token, written
+        ):
+            raise NotOurs
+
+    @property
+    def is_over_budget(self) -> bool:
+        """Whether nothing new is to be begun."""
+        budget_s = self.job.budget_s
+        if budget_s is None:
+            return False
+        return time.time() * 1000 > self.claim.submitted_at_ms + 1000 * budget_s
+
+    async def hit(self, key: str) -> bytes | None:
+        """Return the record of a compilation as the cache has it."""
+        return await self.stores.compilations.read(key)
+
+    async def compiled(self, job: CompileJob, rows: Iterable[int]) -> Compiled:
+        """Return the compilation of `job`, which `rows` wait for, when it is over.
+
+        Raises NotOurs, StoreUnavailable.
+        """
+        await self._note(job.key, job, rows)
+        submitted, record = await self._result(job.key, lambda: self._submit_compilation(job, rows))
+        return Compiled(record, submitted.outcome.value)
+
+    async def launched(self, job: LaunchJob, lane: str, rows: Iterable[int]) -> bytes:
+        """Return the record of a launch, which `rows` wait for, when it is over.
+
+        A launch of the same id that is under way or over is this one. Raises as `compiled`.
+        """
+        await self._note(job.id, job, rows)
+        kept = await self.stores.jobs.result(job.id)
+        if kept is not None:
+            return kept.record
+        _, record = await self._result(job.id, lambda: self._submit_launch(job, lane))
+        return record
+
+    async def withdraw(self) -> None:
+        """Withdraw from what is under way, if the sweep itself is over. Raises StoreUnavailable."""
+        if await self.stores.jobs.state(self.job.id) is not None:
+            return  # another attempt goes on with it
+        for job_id, job in self._under_way.items():
+            if isinstance(job, CompileJob):
+                record = cancelled_compilation(job, None).model_dump_json().encode()
+                interest = interest_of_batch(self.job.id)
+                await self.stores.jobs.withdraw(job_id, interest, record)
+            else:
+                problem = failure_problem("cancelled", "The sweep it belongs to was cancelled.")
+                launch = new_launch(job, "cancelled", problem=problem).model_dump_json().encode()
+                await self.stores.jobs.cancel(job_id, self.job.caller, launch, LIFE_S)
+
+    async def _note(self, job_id: str, job: CompileJob | LaunchJob, rows: Iterable[int]) -> None:
+        noted = dict.fromkeys(rows, job_id)
+        if not await self.stores.sweeps.note_jobs(self.job.id, self.claim.token, noted):
+            raise NotOurs
+        self._under_way[job_id] = job
+
+    async def _result(
+        self, job_id: str, submit: Callable[[], Awaitable[Submitted]]
+    ) -> tuple[Submitted, bytes]:
+        """Submit until there is room, and again when the store lost the job; return its record."""
+        while True:
+            submitted = await _when_there_is_room(submit)
+            if submitted.outcome is SubmitOutcome.HIT:
+                record = submitted.record or b""
+                break
+            try:
+                result = await self.stores.finished.wait(job_id, WAIT_S)
+            except JobLost:
+                continue
+            if result is not None:
+                record = result.record
+                break
+        self._under_way.pop(job_id, None)
+        return submitted, record
+
+    async def _submit_compilation(self, job: CompileJob, rows: Iterable[int]) -> Submitted:
+        return await self.stores.jobs.submit(
+            job.key,
+            lane=compile_lane(job.toolchain_id),
+            priority=Priority.BATCH,
+            payload=job.model_dump_json().encode(),
+            caller=self.job.caller,
+            deadline_ms=QUEUED_AT_MOST_MS,
+            timeout_ms=int(job.timeout_s * 1000),
+            membership=Membership(self.job.id, " ".join(map(str, rows))),
+            keeps_payload=True,
+        )
+
+    async def _submit_launch(self, job: LaunchJob, lane: str) -> Submitted:
+        submitted = await self.stores.jobs.submit(
+            job.id,
+            lane=lane,
+            priority=Priority.BATCH,
+            payload=job.model_dump_json().encode(),
+            caller=self.job.caller,
+            deadline_ms=QUEUED_AT_MOST_MS,
+        )
+        await self.stores.launches.create(job.id, self.job.caller)
+        return submitted
+
+
+async def _when_there_is_room(submit: Callable[[], Awaitable[Submitted]]) -> Submitted:
+    pauses = Pauses(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+    while True:
+        try:
+            return await submit()
+        except CallerBytesFull:
+            raise  # nothing of this sweep's makes room again
+        except QueueFull as error:
+            logger.info("a sweep waits: %s", error)
+            await asyncio.sleep(pauses.next_s())
