@@ -1,0 +1,67 @@
+"""What a kernel's own `@triton.autotune` and `@triton.heuristics` say, as it is exchanged.
+
+It is what executing the file for one target gave: the same file may say otherwise for another.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from compiler.diagnostic import Assumption
+
+
+class TunedConfig(BaseModel):
+    """One `triton.Config`, values as a request may write them, in the order of its mapping.
+
+    `values` are those of its mapping, `options` Triton's own (`num_warps`, ...). `unsaid` are
+    keywords whose values no request can say, `sets_aside` what is not carried out: `pre_hook`,
+    `ir_override`.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    values: dict[str, Any]
+    options: dict[str, Any]
+    unsaid: list[str]
+    sets_aside: list[str]
+
+
+class Heuristic(BaseModel):
+    """One value that `@triton.heuristics` sets: by `expression` over arguments, else `why_not`.
+
+    `outside`: it stands above the autotuner, and does not see what that chooses. `line` is 0 where
+    it is not of the posted files.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    line: int
+    expression: str | None
+    why_not: str | None
+    outside: bool
+
+
+class AutotuneReading(BaseModel):
+    """What the decorators of one kernel try and set at a launch; `line` is that of its `def`.
+
+    `key`, `reset_to_zero` and `restore_value` name arguments; `hooks` are those that user code gave
+    the autotuner, by Triton's names: none of them is called here. `source_hash` is Triton's own of
+    the kernel's text.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    kernel: str
+    line: int
+    target: str
+    parameters: list[str]
+    is_autotuned: bool
+    configs: list[TunedConfig]
+    key: list[str]
+    reset_to_zero: list[str]
+    restore_value: list[str]
+    hooks: list[str]
+    heuristics: list[Heuristic]
+    source_hash: str
+    assumptions: list[Assumption] = Field(default_factory=list)

@@ -1,0 +1,1 @@
+"""A source's own autotuner as the variants of a sweep: its configurations, and its heuristics."""

@@ -1,0 +1,241 @@
+"""The expressions of heuristics: the grid's arithmetic, comparisons, and choices over arguments.
+
+What a child read off a lambda of the user's is evaluated here by walking it node by node, every
+number bounded. Nothing is evaluated as Python, and what is not on the list is refused.
+"""
+
+import ast
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from compiler.rejection import shown
+from launch.request.grid import FormulaFailed
+
+MAX_CHARS: Final = 1000
+MAX_NODES: Final = 400
+MAX_BITS: Final = 256
+
+Value = bool | int | float | str | tuple[Any, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Stands for an argument that is there and is no number: only `is None` may be asked of it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """One expression, read; `names` are those of the arguments that it looks up."""
+
+    text: str
+    names: frozenset[str]
+    _node: ast.expr = field(compare=False, repr=False)
+
+    def value(self, values: Mapping[str, Any]) -> Value:
+        """Return what it is for arguments with these `values`, a Buffer where one is no number.
+
+        Raises FormulaFailed: for a value that is not there, and for what Python would raise.
+        """
+        value: Value | Buffer = _value(self._node, values)
+        if isinstance(value, Buffer):
+            raise FormulaFailed(f"{value.name} is no number, text, truth or None")
+        return value
+
+
+def read_expression(text: str) -> Expression:
+    """Read an expression. Raises FormulaFailed for what is none."""
+    if len(text) > MAX_CHARS:
+        raise FormulaFailed(f"longer than {MAX_CHARS} characters")
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise FormulaFailed("no expression") from None
+    nodes = list(ast.walk(tree))
+    if len(nodes) > MAX_NODES:
+        raise FormulaFailed(f"more than {MAX_NODES} terms and operators")
+    for node in nodes:
+        if not isinstance(node, _NODES):
+            raise FormulaFailed(f"{type(node).__name__} is no part of an expression")
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    names = (node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called)
+    return Expression(text, frozenset(names), tree)
+
+
+_NODES = (
+    ast.Constant, ast.Name, ast.Load, ast.Tuple, ast.Call, ast.IfExp, ast.BoolOp, ast.BinOp,
+    ast.UnaryOp, ast.Compare, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
+)  # fmt: skip
+
+
+def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
+    match node:
+        case ast.Constant(value=bool() | int() | float() | str() | None as value):
+            return value
+        case ast.Name(id=name):
+            if name not in values:
+                raise FormulaFailed(f"needs {name}, whose value the request does not say")
+            return values[name]
+        case ast.Tuple(elts=items):
+            return tuple(_value(item, values) for item in items)
+        case ast.IfExp(test=test, body=body, orelse=otherwise):
+            return _value(body if _truth(test, values) else otherwise, values)
+        case ast.BoolOp(op=op, values=parts):
+            return _joined(isinstance(op, ast.And), parts, values)
+    return _computed(node, values)
+
+
+def _computed(node: ast.expr, values: Mapping[str, Any]) -> Any:
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not _truth(operand, values)
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
+            return _counted(_UNARY[type(op)], _value(operand, values))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            return _counted(_BINARY[type(op)], _value(left, values), _value(right, values))
+        case ast.Compare(left=left, ops=operators, comparators=others):
+            return _compared(_value(left, values), operators, others, values)
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
+            return _called(name, [_value(argument, values) for argument in arguments])
+    raise FormulaFailed(f"{shown(ast.unparse(node))} is no part of an expression")
+
+
+def _truth(node: ast.expr, values: Mapping[str, Any]) -> bool:
+    value = _value(node, values)
+    if isinstance(value, Buffer):
+        raise FormulaFailed(f"asks whether {value.name} is true; write `is not None`")
+    return bool(value)
+
+
+def _joined(every: bool, parts: Sequence[ast.expr], values: Mapping[str, Any]) -> Any:
+    """Return what Python's `and` and `or` do: the operand that settles it, or the last."""
+    for part in parts[:-1]:
+        value = _value(part, values)
+        if isinstance(value, Buffer):
+            raise FormulaFailed(f"asks whether {value.name} is true; write `is not None`")
+        if bool(value) is not every:
+            return value
+    return _value(parts[-1], values)
+
+
+def _compared(
+    left: Any,
+    operators: Sequence[ast.cmpop],
+    others: Sequence[ast.expr],
+    values: Mapping[str, Any],
+) -> bool:
+    for operation, other in zip(operators, others, strict=True):
+        right = _value(other, values)
+        if not _holds(operation, left, right):
+            return False
+        left = right
+    return True
+
+
+def _holds(operation: ast.cmpop, left: Any, right: Any) -> bool:
+    if isinstance(operation, ast.Is | ast.IsNot):
+        if left is not None and right is not None and not isinstance(right, bool):
+            raise FormulaFailed("`is` asks for None, True and False only")
+        return (left is right) is isinstance(operation, ast.Is)
+    for value in (left, right):
+        if isinstance(value, Buffer):
+            raise FormulaFailed(
+                f"compares {value.name}, which is no number; `is None` may be asked"
+            )
+    if isinstance(operation, ast.In | ast.NotIn):
+        if not isinstance(right, tuple):
+            raise FormulaFailed("behind `in` stands a tuple")
+        return (left in right) is isinstance(operation, ast.In)
+    if type(operation) in _EQUAL:
+        return _EQUAL[type(operation)](left, right)
+    for value in (left, right):
+        if not isinstance(value, int | float):
+            raise FormulaFailed(f"{shown(value)} has no order")
+    return _ORDERED[type(operation)](left, right)
+
+
+def _called(name: str, arguments: Sequence[Any]) -> Any:
+    function, least, most = _FUNCTIONS[name]
+    if not least <= len(arguments) <= most:
+        raise FormulaFailed(f"{name} takes {least} to {most} arguments, not {len(arguments)}")
+    return _counted(function, *arguments)
+
+
+def _counted(operation: Callable[..., Any], *operands: Any) -> Any:
+    """Return what `operation` makes of numbers, that being no larger than numbers may be."""
+    for operand in operands:
+        if isinstance(operand, Buffer):
+            raise FormulaFailed(f"counts with {operand.name}, which is no number")
+        if not isinstance(operand, int | float):
+            raise FormulaFailed(f"counts with {shown(operand)}, which is no number")
+    try:
+        value = operation(*operands)
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise FormulaFailed(f"fails: {error}") from None
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        raise FormulaFailed(f"makes a number of more than {MAX_BITS} bits")
+    if isinstance(value, complex):
+        raise FormulaFailed("makes a complex number")
+    return value
+
+
+def _power(a: Any, b: Any) -> Any:
+    if isinstance(a, int) and isinstance(b, int) and b * max(a.bit_length(), 1) > MAX_BITS:
+        raise OverflowError(f"a power of more than {MAX_BITS} bits")
+    return a**b
+
+
+def _shifted_left(a: int, b: int) -> int:
+    if b > MAX_BITS:
+        raise OverflowError(f"a shift by more than {MAX_BITS} bits")
+    return a << b
+
+
+def _cdiv(a: int, b: int) -> int:
+    return (a + b - 1) // b
+
+
+def _next_power_of_2(a: int) -> int:
+    return 1 << (a - 1).bit_length() if a > 0 else 0
+
+
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.UAdd: operator.pos,
+    ast.USub: operator.neg,
+}
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+    ast.LShift: _shifted_left,
+    ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+_EQUAL: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_ORDERED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
+    "cdiv": (_cdiv, 2, 2),
+    "next_power_of_2": (_next_power_of_2, 1, 1),
+    "min": (min, 2, 8),
+    "max": (max, 2, 8),
+    "abs": (abs, 1, 1),
+    "bool": (bool, 1, 1),
+    "int": (int, 1, 1),
+}

@@ -1,0 +1,163 @@
+"""The values that `@triton.heuristics` gives a variant: as at a launch, but by plain expressions.
+
+They come last, after the base, the axes and the configuration, as they do in Triton.
+"""
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from compiler.autotune import AutotuneReading, Heuristic
+from compiler.constexpr import canonical_value, read_constant, written_value
+from compiler.json_number import read_number, tagged_float
+from compiler.rejection import Fault, RequestRejected
+from compiler.signature import positions
+from launch.request.grid import FormulaFailed
+from sweeps.autotune.configurations import AT
+from sweeps.autotune.expression import Buffer, Expression, read_expression
+
+
+@dataclass(frozen=True, slots=True)
+class HeuristicValues:
+    """What is to be merged into a variant last."""
+
+    constexprs: Mapping[str, Any]
+    options: Mapping[str, Any]
+
+
+class Heuristics:
+    """The heuristics of one kernel, each read once, for all variants of a sweep."""
+
+    def __init__(self, reading: AutotuneReading, at: str = AT) -> None:
+        self._reading = reading
+        self._at = at
+        self._expressions: dict[int, Expression] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._reading.heuristics)
+
+    def applied(
+        self, body: Mapping[str, Any], configured: frozenset[str] = frozenset()
+    ) -> HeuristicValues:
+        """Return the values for one variant, `body` being its whole compile or launch request.
+
+        `configured` are the names that its configuration sets. Raises RequestRejected naming the
+        heuristic and its line, where it is not plain, or needs what the request does not say; but
+        where the request itself gives the value, that is taken.
+        """
+        compilation = body.get("compilation", body)
+        given = compilation.get("constexprs") or {}
+        values = known_values(body, self._reading.parameters)
+        found: dict[str, Any] = {}
+        faults = []
+        for index, heuristic in enumerate(self._reading.heuristics):
+            seen = {
+                name: value
+                for name, value in values.items()
+                if not (heuristic.outside and name in configured)
+            }
+            try:
+                value = self._expression(index, heuristic).value(seen)
+                found[heuristic.name] = _written(value)
+                values[heuristic.name] = value
+            except FormulaFailed as failed:
+                if heuristic.name not in given:
+                    faults.append(Fault(self._at, _said(heuristic, failed, self._reading.kernel)))
+        if faults:
+            raise RequestRejected(*faults)
+        own = self._reading.parameters
+        return HeuristicValues(
+            {name: value for name, value in found.items() if name in own},
+            {name: value for name, value in found.items() if name not in own},
+        )
+
+    def _expression(self, index: int, heuristic: Heuristic) -> Expression:
+        if heuristic.expression is None:
+            raise FormulaFailed(heuristic.why_not or "it is no plain expression")
+        if index not in self._expressions:
+            self._expressions[index] = read_expression(heuristic.expression)
+        return self._expressions[index]
+
+
+def _said(heuristic: Heuristic, failed: FormulaFailed, kernel: str) -> str:
+    text = f" (`{heuristic.expression}`)" if heuristic.expression is not None else ""
+    return (
+        f"the heuristic {heuristic.name} of {kernel}, line {heuristic.line}{text}, cannot be "
+        f"evaluated: {failed}. Give `{heuristic.name}` in the base's constexprs"
+    )
+
+
+def _written(value: Any) -> Any:
+    """Return a value as a request writes it. Raises FormulaFailed for what no constexpr can be."""
+    if isinstance(value, tuple):
+        return [_written(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return tagged_float(value)
+    try:
+        return written_value(canonical_value(value, ""))
+    except RequestRejected as error:
+        raise FormulaFailed(error.faults[0].message) from None
+
+
+_TYPE: Final = object()
+_POINTER: Final = "*"
+_DESCRIPTOR: Final = "tensordesc"
+
+
+def known_values(body: Mapping[str, Any], parameters: list[str]) -> dict[str, Any]:
+    """Return what a request says of a launch's arguments: numbers, texts, None, and buffers.
+
+    A type says only that a pointer is there, and `:1` that a number is 1.
+    """
+    compilation = body.get("compilation", body)
+    values: dict[str, Any] = {}
+    for name, kind in _types(compilation.get("signature"), parameters).items():
+        if kind is None:
+            values[name] = None
+        elif isinstance(kind, str) and kind.startswith((_POINTER, _DESCRIPTOR)):
+            values[name] = Buffer(name)
+        elif isinstance(kind, str) and kind.endswith(":1"):
+            values[name] = 1
+        elif isinstance(kind, str) and (constant := _constant(kind)) is not _TYPE:
+            values[name] = constant
+    for group in ("options", "constexprs"):
+        for name, raw in (compilation.get(group) or {}).items():
+            _put(values, name, raw)
+    arguments = body.get("arguments")
+    if isinstance(arguments, list):
+        arguments = dict(zip(parameters, arguments, strict=False))
+    for name, raw in (arguments or {}).items():
+        _put(values, name, raw)
+    return values
+
+
+def _types(signature: Any, parameters: list[str]) -> dict[str, Any]:
+    if isinstance(signature, str):
+        return dict(zip(parameters, positions(signature), strict=False))
+    return signature if isinstance(signature, dict) else {}
+
+
+def _constant(kind: str) -> Any:
+    """Return the constant that stands in the place of a type, _TYPE for a type."""
+    with suppress(ValueError):  # that it is a type
+        return read_constant(kind)
+    return _TYPE
+
+
+def _put(values: dict[str, Any], name: str, raw: Any) -> None:
+    """Note what `raw` is; what is no number, text or None stays unknown, but that it is there."""
+    if isinstance(raw, dict) and "value" in raw:
+        raw = raw["value"]
+    try:
+        value = canonical_value(raw, "")
+    except RequestRejected:
+        values[name] = Buffer(name)
+        return
+    if isinstance(value, dict) and value.keys() <= {"int", "float"}:
+        values[name] = read_number(value)
+    elif isinstance(value, dict):
+        values[name] = Buffer(name)
+    else:
+        values[name] = value

@@ -1,0 +1,98 @@
+"""Expressions of heuristics: what they are for given arguments, and what has no value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import triton
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launch.request.grid import FormulaFailed
+from sweeps.autotune.expression import Buffer, read_expression
+
+VALUES = {"N": 4096, "BLOCK": 128, "h0": None, "x": Buffer("x"), "ACT": "relu", "eps": 0.5}
+
+KNOWN: dict[str, Any] = {
+    "N % BLOCK == 0": True,
+    "N % 100 == 0 and BLOCK < N": False,
+    "not N": False,
+    "max(16, next_power_of_2(BLOCK + 1))": 256,
+    "cdiv(N, 1000)": 5,
+    "4 if N <= 1024 else 8": 8,
+    "h0 is not None": False,
+    "x is not None": True,
+    "x is None or N == 1": False,
+    "1 < BLOCK <= 128": True,
+    "ACT == 'relu'": True,
+    "BLOCK in (64, 128)": True,
+    "BLOCK not in (64, 128)": False,
+    "N / 2": 2048.0,
+    "2 ** 10 - -1": 1025,
+    "h0 or 7": 7,
+    "BLOCK and N": 4096,
+    "eps * 2 >= 1": True,
+    "1 << 4 | 3": 19,
+    "min(N, 7, BLOCK)": 7,
+}
+
+
+@pytest.mark.parametrize(("text", "value"), KNOWN.items())
+def test_an_expression_is_what_python_makes_of_it(text: str, value: Any) -> None:
+    found = read_expression(text).value(VALUES)
+
+    assert (found, type(found)) == (value, type(value))
+
+
+@given(st.integers(-5, 1 << 31), st.integers(1, 1 << 20))
+def test_the_functions_are_tritons_own(n: int, by: int) -> None:
+    expression = read_expression("cdiv(n, by) + next_power_of_2(n)")
+
+    expected = triton.cdiv(n, by) + triton.next_power_of_2(n)
+
+    assert expression.value({"n": n, "by": by}) == expected
+
+
+WITHOUT_VALUE = {
+    "M % 2 == 0": "needs M, whose value the request does not say",
+    "N // 0": "fails: integer",
+    "x + 1": "counts with x, which is no number",
+    "x == 1": "compares x, which is no number",
+    "x and N": "asks whether x is true",
+    "1 if x else 2": "asks whether x is true",
+    "x": "x is no number",
+    "ACT < 'z'": '"relu" has no order',
+    "ACT + 1": 'counts with "relu"',
+    "N ** N ** N": "a power of more than 256 bits",
+    "1 << 99999999999": "a shift by more than 256 bits",
+    "2 ** 120 * 2 ** 120 * 2 ** 120": "makes a number of more than 256 bits",
+    "(0 - 8) ** 0.5": "makes a complex number",
+    "min(1)": "min takes 2 to 8 arguments, not 1",
+    "print(1)": "is no part of an expression",
+    "N is 4096": "`is` asks for None, True and False only",
+}
+
+
+@pytest.mark.parametrize(("text", "why"), WITHOUT_VALUE.items())
+def test_what_has_no_value_says_why(text: str, why: str) -> None:
+    with pytest.raises(FormulaFailed) as caught:
+        read_expression(text).value(VALUES)
+
+    assert why in str(caught.value)
+
+
+NONE = [
+    "N.__class__", "[1, 2]", "lambda: 1", "N[0]", "(yield)", "f'{N}'", "N := 1", "", "1 +",
+    "{1: 2}", "(" * 400, "-" * 900 + "1", "N" * 1001, "*N",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_what_is_no_expression_is_refused_when_it_is_read(text: str) -> None:
+    with pytest.raises(FormulaFailed):
+        read_expression(text)
+
+
+def test_the_names_are_those_of_arguments() -> None:
+    assert read_expression("cdiv(N, BLOCK) == min(M, 1)").names == {"N", "BLOCK", "M"}
