@@ -1,17 +1,22 @@
-"""An inspection: what a source says of its kernels, without compiling or executing anything.
+"""An inspection: what a source says of its kernels, without compiling anything.
 
-Request, job and answer, as service and worker exchange them.
+Its text alone is read; with a target, one kernel's decorators are also executed, as most autotuned
+kernels list their configurations by code. Request, job and answer, as service and worker exchange
+them.
 """
 
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
+from compiler.autotune import AutotuneReading
 from compiler.diagnostic import Diagnostic
 from compiler.key import inspection_key
 from compiler.problem import Problem
-from compiler.request import FILES_SCHEMA
-from compiler.resolution import check_texts
+from compiler.rejection import Fault, RequestRejected
+from compiler.request import FILES_SCHEMA, TARGET_SCHEMA
+from compiler.resolution import check_texts, offered_target
+from compiler.toolchain import Toolchain
 
 EXAMPLE: dict[str, Any] = {
     "source": (
@@ -21,6 +26,23 @@ EXAMPLE: dict[str, Any] = {
         "    tl.store(x_ptr + tl.arange(0, BLOCK_SIZE), value)\n"
     ),
 }
+
+AUTOTUNED_EXAMPLE: dict[str, Any] = {
+    "source": (
+        "import triton\nimport triton.language as tl\n\n\n"
+        "@triton.autotune(\n"
+        "    configs=[triton.Config({'BLOCK': 64 << i}, num_warps=4) for i in range(4)],\n"
+        "    key=['n'],\n"
+        ")\n"
+        "@triton.heuristics({'EVEN': lambda args: args['n'] % args['BLOCK'] == 0})\n"
+        "@triton.jit\n"
+        "def fill(x_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):\n"
+        "    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+        "    tl.store(x_ptr + offsets, 1.0, mask=EVEN or offsets < n)\n"
+    ),
+    "target": "cuda:90",
+}
+"""Its configurations are made by code, so a target has it executed."""
 
 _FILES_OR_NULL = {"anyOf": [FILES_SCHEMA, {"type": "null"}]}
 
@@ -34,16 +56,32 @@ class InspectRequest(BaseModel):
 
     source: str = Field(min_length=1, description="Python text")
     files: Annotated[dict[str, str] | None, WithJsonSchema(_FILES_OR_NULL)] = None
+    kernel: str | None = Field(
+        default=None, min_length=1, max_length=256, description="whose autotuner; with `target`"
+    )
+    target: str | None = Field(
+        default=None,
+        max_length=64,
+        description="have the source executed in the sandbox, as a machine with this target would, "
+        "and tell what the autotuner of `kernel` tries",
+        json_schema_extra=TARGET_SCHEMA,
+    )
+    triton: str | None = Field(default=None, max_length=64, description="a version of Triton")
 
 
 class InspectJob(BaseModel):
-    """An inspection as it is queued; `key` is its id, over all that it depends on."""
+    """An inspection as it is queued; `key` is its id, over all that it depends on.
+
+    With a `target`, the autotuner of `kernel` is read as well.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     key: str
     source: str
     files: dict[str, str]
+    kernel: str | None = None
+    target: str | None = None
     toolchain_id: str
 
 
@@ -81,19 +119,39 @@ class InspectedKernel(BaseModel):
 
 
 class Inspection(BaseModel):
-    """The answer: kernels, or why there are none. A source that cannot be read is `failed`."""
+    """The answer: kernels, or why there are none. A source that cannot be read is `failed`.
+
+    `autotune` is there where a target was named.
+    """
 
     state: Literal["queued", "running", "succeeded", "failed"]
     kernels: list[InspectedKernel] = Field(default_factory=list)
+    autotune: AutotuneReading | None = None
     diagnostics: list[Diagnostic] = Field(default_factory=list)
     problem: Problem | None = None
 
 
-def inspect_job(request: InspectRequest, toolchain_id: str, namespace: str) -> InspectJob:
+def inspect_job(request: InspectRequest, toolchain: Toolchain, namespace: str) -> InspectJob:
     """Return the job that `request` asks for. Raises RequestRejected."""
     files = request.files or {}
     check_texts(request.source, files)
+    if request.kernel is not None and request.target is None:
+        message = "which kernel to ask is of use with a `target` only; name one, or leave it out"
+        raise RequestRejected(Fault("/kernel", message))
+    target = str(offered_target(request.target, toolchain)) if request.target else None
     key = inspection_key(
-        namespace=namespace, source=request.source, files=files, toolchain_id=toolchain_id
+        namespace=namespace,
+        source=request.source,
+        files=files,
+        kernel=request.kernel,
+        target_name=target,
+        toolchain_id=toolchain.id,
     )
-    return InspectJob(key=key, source=request.source, files=files, toolchain_id=toolchain_id)
+    return InspectJob(
+        key=key,
+        source=request.source,
+        files=files,
+        kernel=request.kernel,
+        target=target,
+        toolchain_id=toolchain.id,
+    )

@@ -182,7 +182,13 @@ def posted_ir_key(
 
 
 def inspection_key(
-    *, namespace: str, source: str, files: Mapping[str, str], toolchain_id: str
+    *,
+    namespace: str,
+    source: str,
+    files: Mapping[str, str],
+    kernel: str | None,
+    target_name: str | None,
+    toolchain_id: str,
 ) -> str:
     """Return the key of an inspection: the id of its job."""
     return labelled_digest(
@@ -191,6 +197,8 @@ def inspection_key(
             ("namespace", namespace),
             ("source", source),
             ("files", files),
+            ("kernel", kernel),
+            ("target", target_name),
             ("toolchain", toolchain_id),
         ],
     )

@@ -38,7 +38,7 @@ def resolve(request: CompileRequest, toolchain: Toolchain, namespace: str) -> Co
     with collecting(faults):
         jit_data = read_specialization(request)
     with collecting(faults):
-        target = _offered_target(request.target, toolchain)
+        target = offered_target(request.target, toolchain)
         stop_after = request.stop_after or target.stages[-1]
         with collecting(faults):
             _check_stages(request, target, stop_after)
@@ -102,7 +102,8 @@ def read_specialization(request: CompileRequest) -> JitData:
     return read_jit_data(request.specialization_data)
 
 
-def _offered_target(written: str, toolchain: Toolchain) -> Target:
+def offered_target(written: str, toolchain: Toolchain) -> Target:
+    """Return the target that is written. Raises RequestRejected for one that is not offered."""
     target = parse_target(written)
     if str(target) not in toolchain.targets:
         offered = ", ".join(toolchain.targets)

@@ -79,7 +79,7 @@ def cache_key(order: CacheKeyOrder, body: bytes, send: Send) -> CacheKeyReport:
     function = find(loaded, front.kernel, front.touched)
     check_hashed(function)
     specialization = specialize(function, front, loaded)
-    _give_first_lines(order.sources)
+    give_first_lines(order.sources)
     signature = {
         parameter.name: as_jit_says(
             specialization.signature[parameter.name], parameter.annotation_type
@@ -105,7 +105,7 @@ def _without_some(attrs: dict[_Path, Any], unsure: Sequence[_Path]) -> Iterator[
         yield {path: attribute for path, attribute in attrs.items() if path not in left_out}
 
 
-def _give_first_lines(sources: Mapping[str, str]) -> None:
+def give_first_lines(sources: Mapping[str, str]) -> None:
     """Have every function begin where it does in the text that was posted."""
     lines = {KERNEL_FOLDER + path: _first_lines(text) for path, text in sources.items()}
     for function in triton_api.jit_functions():

@@ -9,6 +9,7 @@ from compiler.back.nvdisasm import sass
 from compiler.back.passes import passes
 from compiler.back.posted_ir import lower_posted_ir
 from compiler.back.triton_cache import triton_cache
+from compiler.front.autotuner import autotune
 from compiler.front.cache_key import cache_key
 from compiler.front.front import front
 from compiler.front.jit_function import parameters
@@ -25,6 +26,7 @@ TASKS: dict[str, Task] = dict(
         task_of(orders.SliceOrder, slice_kernel),
         task_of(orders.FrontOrder, front),
         task_of(orders.ParametersOrder, parameters),
+        task_of(orders.AutotuneOrder, autotune),
         task_of(orders.BackOrder, back),
         task_of(orders.PostedOrder, lower_posted_ir),
         task_of(orders.DescribeOrder, describe),

@@ -39,7 +39,8 @@ class SliceOrder(Order):
     """Find the kernel of a source, and what of the text can matter to it.
 
     `functions` are those that constexprs pass to the kernel. With `inspect` no kernel is chosen and
-    no slice is made: facts only.
+    no slice is made: facts only. With `tuned`, what acts at launch (autotuning, heuristics) and all
+    that it needs stays in the slice.
     """
 
     task = "cut"
@@ -48,6 +49,7 @@ class SliceOrder(Order):
     files: dict[str, str] = field(default_factory=dict)
     functions: list[str] = field(default_factory=list)
     inspect: bool = False
+    tuned: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +87,22 @@ class ParametersOrder(Order):
     kernel: str | None
     files: dict[str, str] = field(default_factory=dict)
     touched: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    target: Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutotuneOrder(Order):
+    """Execute a slice that is `tuned`, and ask the kernel's autotuner what it would try.
+
+    `sources` are posted, by path; the rest is as in a FrontOrder.
+    """
+
+    task = "autotune"
+    profile = "front"
+    kernel: str | None
+    files: dict[str, str] = field(default_factory=dict)
+    touched: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    sources: Mapping[str, str]
     target: Target
 
 

@@ -42,8 +42,13 @@ def left_out(
     lines: Sequence[str],
     aliases: Aliases,
     is_foreign: Callable[[ast.expr], bool],
+    *,
+    tuned: bool = False,
 ) -> list[LeftOut]:
-    """Return the decorators above the jit decorator of `function` that may be left out."""
+    """Return the decorators above the jit decorator of `function` that may be left out.
+
+    With `tuned`, not those that act at launch.
+    """
     jit = aliases.decorator_of(function)
     if jit is None or not isinstance(function, ast.FunctionDef) or not jit.index:
         return []
@@ -52,7 +57,7 @@ def left_out(
     for index, node in enumerate(function.decorator_list[: jit.index]):
         name = aliases.dotted(node.func if isinstance(node, ast.Call) else node)
         foreign = is_foreign(node)
-        if name in _AT_LAUNCH or foreign:
+        if foreign or (name in _AT_LAUNCH and not tuned):
             found.append(LeftOut(node, starts[index], starts[index + 1] - 1, foreign))
     return found
 

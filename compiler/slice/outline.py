@@ -61,17 +61,23 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def outline(
-    tree: ast.Module, lines: Sequence[str], aliases: Aliases, is_foreign: Callable[[ast.expr], bool]
+    tree: ast.Module,
+    lines: Sequence[str],
+    aliases: Aliases,
+    is_foreign: Callable[[ast.expr], bool],
+    *,
+    tuned: bool = False,
 ) -> Outline:
     """Return the units of `tree`, whose text is `lines`.
 
-    `is_foreign` tells decorators of packages that are not here.
+    `is_foreign` tells decorators of packages that are not here; with `tuned`, those that act at
+    launch are read like all else.
     """
     postponed = any(_postpones_annotations(node) for node in tree.body)
     is_main = not any("__name__" in stored([node]) for node in tree.body)
     units: list[Unit] = []
     for node in tree.body:
-        left_out = decorators.left_out(node, lines, aliases, is_foreign)
+        left_out = decorators.left_out(node, lines, aliases, is_foreign, tuned=tuned)
         running = _running(node, left_out, imported=is_main)
         reading = names.read(running, annotations=not postponed)
         end = node.end_lineno or node.lineno

@@ -47,7 +47,7 @@ def slice_kernel(order: SliceOrder, body: bytes, send: object = None) -> SliceRe
     del send
     started = perf_counter()
     files = order.files
-    source = _read(body, files)
+    source = _read(body, files, tuned=order.tuned)
     names = [function.name for function in source.functions]
     if order.inspect:
         names += posted_files.jit_functions(source.tree, files)
@@ -83,7 +83,7 @@ def _left_out(units: list[Unit], *, foreign_only: bool = False) -> list[tuple[in
     ]
 
 
-def _read(body: bytes, files: dict[str, str]) -> _Source:
+def _read(body: bytes, files: dict[str, str], *, tuned: bool) -> _Source:
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -94,7 +94,7 @@ def _read(body: bytes, files: dict[str, str]) -> _Source:
     lines = text.split("\n")
     aliases = Aliases(tree)
     is_foreign = is_foreign_decorator(tree, files)
-    outlined = outline(tree, lines, aliases, is_foreign)
+    outlined = outline(tree, lines, aliases, is_foreign, tuned=tuned)
     effects = Effects(outlined, aliases, files)
     return _Source(tree, lines, outlined, aliases, _jit_functions(tree, aliases), effects)
 

@@ -1,21 +1,17 @@
 """POST of an inspection: what a source says of its kernels, found out by a worker."""
 
 import time
-from functools import partial
 
 from fastapi import APIRouter, Request, Response
 
 from compiler import limits
-from compiler.inspection import EXAMPLE, Inspection, InspectJob, InspectRequest, inspect_job
-from service.caller import Caller
-from service.compilations.answer import CACHE_STATUS, RETRY_AFTER_S, Cache, server_timing
-from service.compilations.submission import MAX_QUEUED_MS
+from compiler.inspection import AUTOTUNED_EXAMPLE, EXAMPLE, Inspection, InspectRequest, inspect_job
+from service.compilations.answer import CACHE_STATUS, RETRY_AFTER_S, server_timing
+from service.compilations.inspection import inspect
 from service.http.body import parse_body, read_body
 from service.http.openapi import body_of, wait_parameter
 from service.http.query import requested_wait
-from service.state import ServiceState, state_of
-from service.submit_and_wait import submit_and_wait
-from store.jobs.types import Priority, inspect_lane
+from service.state import state_of
 
 DEFAULT_WAIT_S = 10.0
 """An inspection takes milliseconds and has no URL to ask again at, so a POST waits for it."""
@@ -28,7 +24,9 @@ router = APIRouter(prefix="/v1", tags=["compilations"])
     response_model=Inspection,
     responses={202: {"model": Inspection}},
     openapi_extra={
-        "requestBody": body_of(InspectRequest, {"one kernel": EXAMPLE}),
+        "requestBody": body_of(
+            InspectRequest, {"one kernel": EXAMPLE, "an autotuner": AUTOTUNED_EXAMPLE}
+        ),
         "parameters": [wait_parameter(DEFAULT_WAIT_S)],
     },
 )
@@ -42,14 +40,11 @@ async def post_inspection(request: Request) -> Response:
     caller = await state.callers.identify(request, "compile")
     wait = requested_wait(request, state.settings.max_wait_s, DEFAULT_WAIT_S)
     body = await read_body(request, state.settings.max_body_bytes)
-    toolchain = await state.toolchains.choose(None)
     asked = parse_body(body, InspectRequest)
+    toolchain = await state.toolchains.choose(asked.triton)
     limits.check(asked, state.settings.request_limits)
-    job = inspect_job(asked, toolchain.id, caller.namespace)
-    record = await state.inspections.read(job.key)
-    cache: Cache = "hit"
-    if record is None:
-        cache, record = await _submit_and_wait(state, job, caller, wait.seconds)
+    job = inspect_job(asked, toolchain, caller.namespace)
+    cache, record = await inspect(state, job, caller, wait.seconds)
     headers = {"Cache-Status": CACHE_STATUS[cache], "Server-Timing": server_timing(started)}
     if record is not None:
         return Response(record, headers=headers | wait.headers, media_type="application/json")
@@ -62,20 +57,3 @@ async def post_inspection(request: Request) -> Response:
         headers=headers | wait.headers | {"Retry-After": str(RETRY_AFTER_S)},
         media_type="application/json",
     )
-
-
-async def _submit_and_wait(
-    state: ServiceState, job: InspectJob, caller: Caller, wait_s: float
-) -> tuple[Cache, bytes | None]:
-    """Return what the cache did, and the record if it is there in time."""
-    submit = partial(
-        state.jobs.submit,
-        job.key,
-        lane=inspect_lane(job.toolchain_id),
-        priority=Priority.INTERACTIVE,
-        payload=job.model_dump_json().encode(),
-        caller=caller.id,
-        deadline_ms=MAX_QUEUED_MS,
-    )
-    submitted, record = await submit_and_wait(state, submit, wait_s)
-    return submitted.outcome.value, record

@@ -1,10 +1,12 @@
 """One claimed inspection: a child reads the syntax of a source and reports what it finds.
 
-No code of the user's runs for it anywhere.
+No code of the user's runs for that; where a target is named, another child executes the source to
+ask one kernel's autotuner.
 """
 
 from typing import Any
 
+from compiler.autotune import AutotuneReading
 from compiler.constexpr import written_value
 from compiler.diagnostic import Diagnostic
 from compiler.inspection import InspectedKernel, Inspection, InspectJob
@@ -12,12 +14,14 @@ from compiler.problem import failure_problem
 from store.compilations import Derived
 from store.jobs.consumer import JobConsumer
 from store.jobs.types import KEPT_S, Claim
+from worker.compile.autotune_reading import UnreadAutotuner, read_autotuner
+from worker.compile.child_failure import violation_of
 from worker.compile.child_run import ChildRun
 from worker.compile.compile_job import SUCCESS_KEPT_S
 from worker.compile.diagnostic_bounds import kept_diagnostics
 from worker.compile.reports import InspectReport, Malformed
 from worker.compile.slicer import inspect_source
-from worker.pool.child_outcome import Ending
+from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.pool import Pool
 
 
@@ -29,6 +33,8 @@ async def do_inspection(claim: Claim, attempts: JobConsumer, pool: Pool, kept: D
     job = InspectJob.model_validate_json(claim.payload)
     try:
         inspection = _inspection(await inspect_source(pool, job.source, job.files))
+        if inspection.state == "succeeded" and job.target is not None:
+            inspection = _with_autotuner(inspection, await read_autotuner(pool, job, job.target))
     except Malformed as error:
         inspection = _failed("compiler_crashed", f"The report is broken: {error}", [])
     record = inspection.model_dump_json().encode()
@@ -46,9 +52,24 @@ def _inspection(run: ChildRun[InspectReport]) -> Inspection:
     if run.failure is not None:
         failure = run.failure
         return _failed(failure.slug, failure.message, failure.diagnostics)
-    outcome = run.outcome
+    return _ended("Reading the source", run.outcome)
+
+
+def _with_autotuner(inspection: Inspection, found: AutotuneReading | UnreadAutotuner) -> Inspection:
+    if isinstance(found, AutotuneReading):
+        return inspection.model_copy(update={"autotune": found})
+    if found.failure is not None:
+        failure = found.failure
+        return _failed(failure.slug, failure.message, failure.diagnostics)
+    violation = violation_of(found.outcome)
+    if violation is not None:
+        return _failed("sandbox_violation", violation, [])
+    return _ended("Executing the source", found.outcome)
+
+
+def _ended(what: str, outcome: ChildOutcome) -> Inspection:
     slug = "compile_timeout" if outcome.ending is Ending.DEADLINE else "compiler_crashed"
-    return _failed(slug, f"Reading the source ended with {outcome.ending}: {outcome.detail}", [])
+    return _failed(slug, f"{what} ended with {outcome.ending}: {outcome.detail}", [])
 
 
 def _failed(slug: str, detail: str, diagnostics: list[Diagnostic]) -> Inspection:

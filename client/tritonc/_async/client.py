@@ -192,13 +192,23 @@ class AsyncClient:
         return _read_compilation(await self._connection.send(request))
 
     async def inspect(
-        self, source: str, *, files: Mapping[str, str] | None = None, wait_s: float = 60
+        self,
+        source: str,
+        *,
+        files: Mapping[str, str] | None = None,
+        kernel: str | None = None,
+        target: str | None = None,
+        triton: str | None = None,
+        wait_s: float = 60,
     ) -> dict[str, Any]:
         """Return the kernels of a source: parameters, configurations, what they call.
 
-        Nothing is executed. A source that cannot be read has a `problem` and no kernels.
+        Nothing is executed, but with a `target`, for what the autotuner of `kernel` tries
+        (`autotune`). A source that cannot be read has a `problem` and no kernels.
         """
-        body = {"source": source} | ({"files": dict(files)} if files else {})
+        asked = {"kernel": kernel, "target": target, "triton": triton}
+        body: dict[str, Any] = {"source": source} | ({"files": dict(files)} if files else {})
+        body |= {name: value for name, value in asked.items() if value is not None}
         post = Request("POST", "/v1/inspect", body, repeatable=True)
         answer = await self._poll_answer(post, wait_s)
         inspection = read(dict[str, Any], answer)

@@ -140,3 +140,98 @@ def test_a_body_that_is_no_json_is_400(http: httpx.Client) -> None:
     headers = {"Content-Type": "application/json"}
 
     assert http.post("/v1/inspect", content=b"{", headers=headers).status_code == 400
+
+
+BY_CODE = """
+import itertools, torch, triton
+import triton.language as tl
+
+WIDEST = 8
+ON_AMD = triton.runtime.driver.active.get_current_target().backend == "hip"
+
+def sizes():
+    return [64] if ON_AMD else [64, 128]
+
+@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK": block, "TYPE": tl.float16}, num_warps=warps)
+        for block, warps in itertools.product(sizes(), [4, WIDEST])
+    ],
+    key=["n"],
+    prune_configs_by={"early_config_prune": lambda configs, *_, **__: configs},
+    restore_value=["x_ptr"],
+)
+@triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0,
+                    "HALF": lambda args: args["x_ptr"].element_size() == 2})
+@triton.jit
+def scale(x_ptr, n, BLOCK: tl.constexpr, TYPE: tl.constexpr, EVEN: tl.constexpr,
+          HALF: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(x_ptr + offsets, tl.load(x_ptr + offsets) * 2)
+
+x = torch.rand(100)
+scale[(1,)](x, 100)
+"""
+
+
+def test_with_a_target_the_autotuner_itself_is_asked(http: httpx.Client) -> None:
+    body = inspect(http, BY_CODE, target="cuda:90").json()
+
+    assert (body["state"], body["problem"]) == ("succeeded", None)
+    assert "expression" in body["kernels"][0]["configs"][0]  # all that the text says
+    told = body["autotune"]
+    assert (told["kernel"], told["target"], told["is_autotuned"]) == ("scale", "cuda:90", True)
+    tried = [(item["values"], item["options"]["num_warps"]) for item in told["configs"]]
+    half = {"dtype": "fp16"}
+    assert tried == [
+        ({"BLOCK": 64, "TYPE": half}, 4),
+        ({"BLOCK": 64, "TYPE": half}, 8),
+        ({"BLOCK": 128, "TYPE": half}, 4),
+        ({"BLOCK": 128, "TYPE": half}, 8),
+    ]
+    assert (told["key"], told["restore_value"]) == (["n"], ["x_ptr"])
+    assert told["hooks"] == ["early_config_prune"]
+    even, half_wide = told["heuristics"]
+    assert (even["name"], even["expression"], even["why_not"]) == ("EVEN", "n % BLOCK == 0", None)
+    assert half_wide["expression"] is None
+    assert half_wide["why_not"].startswith("it calls `args['x_ptr'].element_size`")
+    line = BY_CODE.split("\n").index(
+        '@triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0,'
+    )
+    assert (even["line"], half_wide["line"]) == (line + 1, line + 2)
+    assert told["assumptions"]  # that there is such a GPU
+
+
+def test_another_target_may_have_other_configurations(http: httpx.Client) -> None:
+    told = inspect(http, BY_CODE, target="hip:gfx942").json()["autotune"]
+
+    assert {item["values"]["BLOCK"] for item in told["configs"]} == {64}
+
+
+def test_a_source_that_cannot_be_executed_says_so_with_its_line(http: httpx.Client) -> None:
+    source = BY_CODE.replace("WIDEST = 8", "WIDEST = 8 // 0")
+
+    body = inspect(http, source, target="cuda:90").json()
+
+    assert (body["state"], body["problem"]["slug"]) == ("failed", "compile_error")
+    assert "ZeroDivisionError" in body["problem"]["detail"]
+    assert body["autotune"] is None
+
+
+def test_a_source_that_ends_its_process_is_told_of(http: httpx.Client) -> None:
+    body = inspect(http, AUTOTUNED, kernel="kernel", target="cuda:90").json()
+
+    assert (body["state"], body["problem"]["slug"]) == ("failed", "sandbox_violation")
+    assert "os._exit" in body["problem"]["detail"]
+
+
+def test_a_kernel_is_named_together_with_a_target_only(http: httpx.Client) -> None:
+    answer = inspect(http, BY_CODE, kernel="scale")
+
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/kernel")
+
+
+def test_a_target_that_is_not_offered_is_refused(http: httpx.Client) -> None:
+    answer = inspect(http, BY_CODE, target="cuda:101")
+
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/target")

@@ -148,6 +148,8 @@ INPUTS: dict[Callable[..., str], dict[str, list[Any]]] = {
         "namespace": NAMESPACE,
         "source": TEXT,
         "files": FILES,
+        "kernel": NAME,
+        "target_name": [None, "cuda:90", "cuda:80", "hip:gfx942"],
         "toolchain_id": TOOLCHAIN,
     },
     kernel_source_key: {

@@ -1,0 +1,157 @@
+"""The task that asks a kernel's own autotuner for its configurations, and what heuristics stand by.
+
+Most autotuned kernels make their list of configurations by code, which only executing it tells: so
+this runs the user's Python, as `front` does, but no function that would act at a launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from triton.runtime.autotuner import Autotuner, Config, Heuristics
+
+from compiler.back import triton_api
+from compiler.diagnostic import USER_FILE, Failure
+from compiler.front import ast_source
+from compiler.front.cache_key import give_first_lines
+from compiler.front.heuristic_text import NotPlain, place_of, plain_expression
+from compiler.front.jit_function import find, unwrap
+from compiler.front.module import Loaded, load
+from compiler.front.module_execution import MODULE
+from compiler.front.stubs import driver_stub
+from compiler.messages.orders import AutotuneOrder
+from compiler.messages.reports import AutotuneReport, HeuristicReport, TunedConfig
+from compiler.messages.wire import Send
+
+MOST_CONFIGS = 10_000
+_MOST_LAYERS = 10
+_OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg")
+_SET_ASIDE = ("pre_hook", "ir_override")
+
+
+def autotune(order: AutotuneOrder, body: bytes, send: Send) -> AutotuneReport:
+    """Return what the kernel's decorators would do at a launch.
+
+    Raises `Failure`: as loading the source does, and for two autotuners on one kernel.
+    """
+    del send
+    driver_stub.pretend(triton_api.target_of(order.target))
+    loaded = load(body.decode(), order.files, name=MODULE)
+    function = find(loaded, order.kernel, order.touched)
+    give_first_lines(order.sources)
+    layers = _layers(loaded, function, order.kernel)
+    tuner = _only_tuner(layers, function)
+    found = list(tuner.configs) if tuner is not None else []
+    return AutotuneReport(
+        kernel=function.__name__,
+        line=triton_api.definition_line(function),
+        parameters=list(function.arg_names),
+        is_autotuned=tuner is not None,
+        configs=[_config(config) for config in found[:MOST_CONFIGS]],
+        config_count=len(found),
+        key=_names(tuner, "keys"),
+        reset_to_zero=_names(tuner, "reset_to_zero"),
+        restore_value=_names(tuner, "restore_value"),
+        hooks=list(_hooks(tuner)),
+        heuristics=list(_heuristics(layers, tuner)),
+        source_hash=str(function.cache_key),
+        assumptions=loaded.assumptions.made,
+        conclusive=loaded.is_conclusive,
+    )
+
+
+def _layers(loaded: Loaded, function: Any, name: str | None) -> list[Any]:
+    """Return the autotuners and heuristics around `function`, the outermost first."""
+    namespace = vars(loaded.module)
+    values: Iterable[Any] = [namespace.get(name or ""), *namespace.values()]
+    if name is not None and "." in name:
+        owner, _, attribute = name.partition(".")
+        values = [getattr(namespace.get(owner), attribute, None)]
+    for value in values:
+        if unwrap(value) is function and value is not function:
+            return list(_around(value))
+    return []
+
+
+def _around(value: Any) -> Iterator[Any]:
+    for _ in range(_MOST_LAYERS):
+        if isinstance(value, (Autotuner, Heuristics)):
+            yield value
+        if not hasattr(value, "fn") or isinstance(value, triton_api.JITFunction):
+            return
+        value = value.fn
+
+
+def _only_tuner(layers: Sequence[Any], function: Any) -> Autotuner | None:
+    tuners = [layer for layer in layers if isinstance(layer, Autotuner)]
+    if len(tuners) > 1:
+        message = (
+            f"{function.__name__} has {len(tuners)} @triton.autotune: which of their "
+            "configurations belong together cannot be told; leave one"
+        )
+        raise Failure("compile_error", "frontend", message)
+    return tuners[0] if tuners else None
+
+
+def _config(config: Any) -> TunedConfig:
+    if not isinstance(config, Config):
+        message = f"@triton.autotune is given a {type(config).__name__} among its configurations"
+        raise Failure("compile_error", "frontend", message)
+    given = {str(name): ast_source.encode(value) for name, value in config.kwargs.items()}
+    options = {name: getattr(config, name, None) for name in _OPTIONS}
+    said = {name: value for name, value in given.items() if not _is_object(value)}
+    return TunedConfig(
+        values=said,
+        options={name: ast_source.encode(v) for name, v in options.items() if v is not None},
+        unsaid=[name for name in given if name not in said],
+        sets_aside=[name for name in _SET_ASIDE if getattr(config, name, None) is not None],
+    )
+
+
+def _is_object(value: Any) -> bool:
+    """Return whether tagged JSON is of something that only its `repr` is known of."""
+    if isinstance(value, dict):
+        return "object" in value or any(map(_is_object, value.get("tuple", ())))
+    return False
+
+
+def _names(tuner: Autotuner | None, attribute: str) -> list[str]:
+    return [str(name) for name in getattr(tuner, attribute, None) or []]
+
+
+def _hooks(tuner: Autotuner | None) -> Iterator[str]:
+    """Yield the names of the hooks that user code gave the autotuner."""
+    if tuner is None:
+        return
+    for name in ("pre_hook", "post_hook"):
+        if getattr(tuner, f"user_defined_{name}", False):
+            yield name
+    for name in ("early_config_prune", "perf_model"):
+        if getattr(tuner, name, None) is not None:
+            yield name
+
+
+def _heuristics(layers: Sequence[Any], tuner: Autotuner | None) -> Iterator[HeuristicReport]:
+    """Yield them in the order in which a launch evaluates them."""
+    inside = tuner is None
+    for layer in layers:
+        inside = inside or layer is tuner
+        if not isinstance(layer, Heuristics):
+            continue
+        for name, function in layer.values.items():
+            expression = why_not = None
+            try:
+                expression = plain_expression(function)
+            except NotPlain as refused:
+                why_not = str(refused)
+            file, line = place_of(function)
+            if file != USER_FILE and why_not is not None:
+                why_not = f"{why_not} ({file})"
+            yield HeuristicReport(
+                name=str(name),
+                line=line,
+                expression=expression,
+                why_not=why_not,
+                outside=not inside,
+            )
