@@ -14,6 +14,7 @@ import orjson
 from redis import exceptions
 from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
 from redis.asyncio.client import Pipeline
+from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff, NoBackoff
 
@@ -84,6 +85,19 @@ class _Pipeline(Pipeline):
             return await super().execute(raise_on_error)
 
 
+class _Pool(BlockingConnectionPool):
+    """Connections that are there, made if need be, within the time that an answer may take."""
+
+    async def get_connection(self, *_: object, **__: object) -> AbstractConnection:
+        """Return one, which is the caller's until it is released."""
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                return await super().get_connection()  # type: ignore[no-any-return, no-untyped-call]
+        except TimeoutError as error:
+            message = f"no connection to it within {ANSWER_TIMEOUT_S:g} s"
+            raise exceptions.TimeoutError(message) from error
+
+
 class StoreClient(Redis):
     """A redis-py client whose commands raise `StoreUnavailable` when the server is away."""
 
@@ -101,16 +115,17 @@ def connect(url: str, *, max_connections: int = MAX_CONNECTIONS) -> StoreClient:
     """Return a client for ordinary commands; `url` is redis://, rediss:// or unix://.
 
     It connects at the first command. A command is sent again after a lost connection, so every
-    command and script of the store bears to run twice. The caller closes the client with
-    `aclose()`.
+    command and script of the store bears to run twice; a server that does not answer in time is not
+    asked again. The caller closes the client with `aclose()`.
     """
-    pool: BlockingConnectionPool = BlockingConnectionPool.from_url(
+    retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), RETRIES, (exceptions.ConnectionError,))
+    pool: _Pool = _Pool.from_url(
         url,
         max_connections=max_connections,
-        timeout=ANSWER_TIMEOUT_S,
+        timeout=None,
         socket_timeout=ANSWER_TIMEOUT_S,
         socket_connect_timeout=CONNECT_TIMEOUT_S,
-        retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), RETRIES),
+        retry=retry,
     )
     return _with_own_pool(pool)
 

@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
+import os
+import signal
+import time
 
 import pytest
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 from redis.exceptions import ResponseError
 
-from store import keys
+from store import connection, keys
 from store.connection import connect, connect_blocking
 from store.errors import StoreUnavailable
 from store.jobs.waiting import ResultWaiter
@@ -53,11 +56,65 @@ async def test_many_requests_share_a_bounded_number_of_connections(valkey, redis
     await client.aclose()
 
 
-async def test_a_blocking_read_may_take_long(valkey):
+async def test_a_blocking_read_may_take_long(valkey, monkeypatch):
+    monkeypatch.setattr(connection, "ANSWER_TIMEOUT_S", 0.2)
     client = connect_blocking(valkey.url)
 
-    assert not await client.xread({"stream": "0-0"}, block=5_500)
+    assert not await client.xread({"stream": "0-0"}, block=600)
 
+    await client.aclose()
+
+
+@contextlib.contextmanager
+def hanging(valkey):
+    """The server takes connections and commands, and answers none."""
+    os.kill(valkey.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(valkey.pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("is_connected", [True, False])
+@pytest.mark.parametrize("how", ["command", "pipeline", "script"])
+async def test_a_server_that_hangs_is_waited_for_once(valkey, monkeypatch, how, is_connected):
+    """Not once for each time that a command is sent, and again for each connection."""
+    monkeypatch.setattr(connection, "ANSWER_TIMEOUT_S", 0.5)
+    client = connect(valkey.url)
+    asked = {
+        "command": lambda: client.get("key"),
+        "pipeline": client.pipeline().get("key").execute,
+        "script": client.register_script("return 1"),
+    }[how]
+    if is_connected:
+        await client.get("key")
+
+    with hanging(valkey):
+        started = time.monotonic()
+        with pytest.raises(StoreUnavailable, match="not available"):
+            await asked()
+        waited_s = time.monotonic() - started
+
+    assert 0.5 <= waited_s < 1.0
+    await client.aclose()
+
+
+async def test_who_waits_for_a_connection_to_a_server_that_hangs_waits_no_longer(
+    valkey, monkeypatch
+):
+    monkeypatch.setattr(connection, "ANSWER_TIMEOUT_S", 0.5)
+    client = connect(valkey.url, max_connections=1)
+
+    async def waited_s():
+        started = time.monotonic()
+        with pytest.raises(StoreUnavailable, match="not available"):
+            await client.get("key")
+        return time.monotonic() - started
+
+    with hanging(valkey):
+        begun = [asyncio.create_task(waited_s()) for _ in range(5)]
+
+        assert max(await asyncio.gather(*begun)) < 1.0
     await client.aclose()
 
 
