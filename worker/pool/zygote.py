@@ -7,29 +7,23 @@ module alone.
 
 import contextlib
 import gc
-import importlib
 import itertools
-import json
 import os
-import platform
 import select
 import signal
 import socket
-import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any, NoReturn
 
-from worker.code_digest import pipeline_digest
 from worker.pool import child, zygote_protocol
 from worker.pool.hidden_paths import HiddenPaths
-from worker.sandbox import cgroup, empty_root, landlock, libc, namespaces, optional_layers
-from worker.sandbox.apply import Walls, above, prepare
-from worker.sandbox.profile import PROFILES, policy_digest
-from worker.sandbox.rlimits import ResourceLimits
+from worker.pool.zygote_start import Settings, enter_cgroup, warm_up, with_outer
+from worker.sandbox import libc, namespaces, optional_layers
+from worker.sandbox.apply import Walls
 
 BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
@@ -40,40 +34,6 @@ BOOTSTRAP = (
 Its arguments are the folder of our source, the descriptor of the link to the worker, and the
 settings.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the worker tells its zygote on the command line. Nothing secret may ever be in here."""
-
-    tasks_module: str
-    parent_pid: int
-    unsafe: bool = False
-    limits: dict[str, ResourceLimits] | None = None
-    cgroup: list[str] = field(default_factory=list)
-    """The entrances of the group that children shall be in."""
-
-    def to_json(self) -> str:
-        """Return the command-line form."""
-        limits = {name: value.to_dict() for name, value in (self.limits or {}).items()}
-        return json.dumps(
-            {
-                "tasks_module": self.tasks_module,
-                "parent_pid": self.parent_pid,
-                "unsafe": self.unsafe,
-                "limits": limits,
-                "cgroup": self.cgroup,
-            }
-        )
-
-    @classmethod
-    def from_json(cls, text: str) -> "Settings":
-        """Read the command-line form."""
-        fields = json.loads(text)
-        fields["limits"] = {
-            name: ResourceLimits(**value) for name, value in fields["limits"].items()
-        }
-        return cls(**fields)
 
 
 class ForkServer:
@@ -142,7 +102,7 @@ class ForkServer:
     def _report(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
         try:
             zygote_protocol.send(self._link, message, descriptors)
-        except BrokenPipeError:
+        except ConnectionError:
             self._stopping = True  # nobody is left to serve
 
     def _reap(self) -> None:
@@ -203,64 +163,6 @@ def assert_single_thread() -> None:
         )
 
 
-def _prepare(settings: Settings) -> tuple[ModuleType, dict[str, Walls], dict[str, Any]]:
-    started = time.monotonic()
-    tasks = importlib.import_module(settings.tasks_module)
-    if not hasattr(tasks, "TASKS"):
-        raise AttributeError(f"{settings.tasks_module} has no TASKS; it must name every task there")
-    if hasattr(tasks, "warm_up"):
-        tasks.warm_up()
-    limits = settings.limits or {}
-    profiles = {
-        name: replace(profile, limits=limits.get(name, profile.limits))
-        for name, profile in PROFILES.items()
-    }
-    walls = {name: prepare(profile, unsafe=settings.unsafe) for name, profile in profiles.items()}
-    facts = {
-        "python": platform.python_version(),
-        "policy": policy_digest(profiles),
-        "pipeline": pipeline_digest(),  # last: all that children will run is loaded by now
-        "landlock_abi": None if settings.unsafe else landlock.abi(),
-        "unsafe": settings.unsafe,
-        "libraries": tasks.libraries() if hasattr(tasks, "libraries") else {},
-        "warm_ms": round((time.monotonic() - started) * 1000, 1),
-    }
-    return tasks, walls, facts
-
-
-def _enter_cgroup(entrances: list[str]) -> dict[str, str]:
-    """Enter the children's group; return why that could not be, as what is absent."""
-    try:
-        cgroup.enter(entrances)
-    except OSError as error:
-        return {"cgroup": str(error)}
-    return {}
-
-
-def _with_outer(
-    walls: dict[str, Walls], own_pid: int, *, isolated: bool
-) -> tuple[dict[str, Walls], dict[str, list[str]], dict[str, str]]:
-    """Return `walls` with those that only some machines give.
-
-    Also which profiles have each, and why others do not.
-    """
-    root, why = None, "this machine gives no namespaces"
-    if isolated:
-        try:
-            root = above(empty_root.make())
-        except OSError as error:
-            why = str(error)
-    profiles = {name: one.profile for name, one in walls.items()}
-    made, absent = optional_layers.found(profiles, own_pid, root, why)
-    layers = {
-        optional_layers.SCORE: [name for name, one in made.items() if one.score],
-        optional_layers.ROOT: [name for name, one in made.items() if one.root is not None],
-        optional_layers.USER: [name for name, one in made.items() if one.user is not None],
-    }
-    with_outer = {name: replace(one, outer=made[name]) for name, one in walls.items()}
-    return with_outer, layers, absent
-
-
 def _tell(link: socket.socket, message: dict[str, Any]) -> None:
     """Tell the worker, or end where it ended meanwhile: there is nobody to have children for."""
     try:
@@ -276,14 +178,14 @@ def main(arguments: list[str]) -> NoReturn:
     libc.die_with_parent(settings.parent_pid, signal.SIGTERM)
     own_pid = os.getpid()
     try:
-        absent = _enter_cgroup(settings.cgroup)
+        absent = enter_cgroup(settings.cgroup)
         isolated = not settings.unsafe and namespaces.enter()
         libc.prctl(libc.PR_SET_CHILD_SUBREAPER, 1)
-        tasks, walls, facts = _prepare(settings)
+        tasks, walls, facts = warm_up(settings)
         assert_single_thread()
         facts |= {"namespaces": isolated, "outer": dict.fromkeys(optional_layers.LAYERS, ())}
         if not settings.unsafe:
-            walls, facts["outer"], reasons = _with_outer(walls, own_pid, isolated=isolated)
+            walls, facts["outer"], reasons = with_outer(walls, own_pid, isolated=isolated)
             absent |= reasons
         facts["absent"] = absent
     except Exception:  # noqa: BLE001 - whatever it is, the worker must be told

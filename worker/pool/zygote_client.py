@@ -13,7 +13,8 @@ from typing import Any
 from worker.pool import zygote_protocol
 from worker.pool.child_outcome import Caps, Usage
 from worker.pool.child_process import ChildProcess
-from worker.pool.zygote import BOOTSTRAP, Settings
+from worker.pool.zygote import BOOTSTRAP
+from worker.pool.zygote_start import Settings
 from worker.sandbox.cgroup import Cgroup
 from worker.sandbox.profile import PROFILES
 from worker.sandbox.rlimits import ResourceLimits

@@ -1,9 +1,11 @@
-"""A zygote whose worker ended while it prepared ends without a word."""
+"""A zygote whose worker ended ends without a word."""
 
 import subprocess
 import sys
 
-ALONE = """
+import pytest
+
+PREPARED = """
 import socket
 from worker.pool import zygote
 
@@ -12,9 +14,21 @@ theirs.close()
 zygote._tell(ours, {"ready": {}})
 print("still here")
 """
+SERVING = """
+import socket
+from worker.pool import zygote, zygote_protocol
+
+ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+server = zygote.ForkServer(ours, {}, None)
+zygote_protocol.send(ours, {"born": 1})  # which the worker does not read any more
+theirs.close()
+server._report({"born": 2})
+assert server.serve() is None
+"""
 
 
-def test_it_ends_in_silence() -> None:
-    ended = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
+@pytest.mark.parametrize("at", [PREPARED, SERVING], ids=["while it prepares", "while it serves"])
+def test_it_ends_in_silence(at: str) -> None:
+    ended = subprocess.run([sys.executable, "-c", at], capture_output=True, text=True)
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

@@ -1,0 +1,114 @@
+"""What a zygote is told, and what it makes ready before it forks the first child.
+
+Standard library and the tasks module alone; nothing here forks, or hears of a job.
+"""
+
+import importlib
+import json
+import platform
+import time
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any
+
+from worker.code_digest import pipeline_digest
+from worker.sandbox import cgroup, empty_root, landlock, optional_layers
+from worker.sandbox.apply import Walls, above, prepare
+from worker.sandbox.profile import PROFILES, policy_digest
+from worker.sandbox.rlimits import ResourceLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the worker tells its zygote on the command line. Nothing secret may ever be in here."""
+
+    tasks_module: str
+    parent_pid: int
+    unsafe: bool = False
+    limits: dict[str, ResourceLimits] | None = None
+    cgroup: list[str] = field(default_factory=list)
+    """The entrances of the group that children shall be in."""
+
+    def to_json(self) -> str:
+        """Return the command-line form."""
+        limits = {name: value.to_dict() for name, value in (self.limits or {}).items()}
+        return json.dumps(
+            {
+                "tasks_module": self.tasks_module,
+                "parent_pid": self.parent_pid,
+                "unsafe": self.unsafe,
+                "limits": limits,
+                "cgroup": self.cgroup,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Settings":
+        """Read the command-line form."""
+        fields = json.loads(text)
+        fields["limits"] = {
+            name: ResourceLimits(**value) for name, value in fields["limits"].items()
+        }
+        return cls(**fields)
+
+
+def warm_up(settings: Settings) -> tuple[ModuleType, dict[str, Walls], dict[str, Any]]:
+    """Import and warm up the tasks; return them, the walls by profile, and what the worker is told.
+
+    Raises whatever importing the toolchain raises.
+    """
+    started = time.monotonic()
+    tasks = importlib.import_module(settings.tasks_module)
+    if not hasattr(tasks, "TASKS"):
+        raise AttributeError(f"{settings.tasks_module} has no TASKS; it must name every task there")
+    if hasattr(tasks, "warm_up"):
+        tasks.warm_up()
+    limits = settings.limits or {}
+    profiles = {
+        name: replace(profile, limits=limits.get(name, profile.limits))
+        for name, profile in PROFILES.items()
+    }
+    walls = {name: prepare(profile, unsafe=settings.unsafe) for name, profile in profiles.items()}
+    facts = {
+        "python": platform.python_version(),
+        "policy": policy_digest(profiles),
+        "pipeline": pipeline_digest(),  # last: all that children will run is loaded by now
+        "landlock_abi": None if settings.unsafe else landlock.abi(),
+        "unsafe": settings.unsafe,
+        "libraries": tasks.libraries() if hasattr(tasks, "libraries") else {},
+        "warm_ms": round((time.monotonic() - started) * 1000, 1),
+    }
+    return tasks, walls, facts
+
+
+def enter_cgroup(entrances: list[str]) -> dict[str, str]:
+    """Enter the children's group; return why that could not be, as what is absent."""
+    try:
+        cgroup.enter(entrances)
+    except OSError as error:
+        return {"cgroup": str(error)}
+    return {}
+
+
+def with_outer(
+    walls: dict[str, Walls], own_pid: int, *, isolated: bool
+) -> tuple[dict[str, Walls], dict[str, list[str]], dict[str, str]]:
+    """Return `walls` with those that only some machines give.
+
+    Also which profiles have each, and why others do not.
+    """
+    root, why = None, "this machine gives no namespaces"
+    if isolated:
+        try:
+            root = above(empty_root.make())
+        except OSError as error:
+            why = str(error)
+    profiles = {name: one.profile for name, one in walls.items()}
+    made, absent = optional_layers.found(profiles, own_pid, root, why)
+    layers = {
+        optional_layers.SCORE: [name for name, one in made.items() if one.score],
+        optional_layers.ROOT: [name for name, one in made.items() if one.root is not None],
+        optional_layers.USER: [name for name, one in made.items() if one.user is not None],
+    }
+    with_outer = {name: replace(one, outer=made[name]) for name, one in walls.items()}
+    return with_outer, layers, absent
