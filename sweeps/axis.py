@@ -25,7 +25,7 @@ MAX_AXES: Final = 64
 MAX_NAME_CHARS: Final = 256
 MAX_VALUE_BYTES: Final = 1024
 MAX_LABEL_CHARS: Final = 128
-MAX_LABELS: Final = 1000
+MAX_LABELS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from compiler.job import CompileJob
 from launch.request.launch_record import Device
 from sweeps.sweep_plan import SweepPlan
 
@@ -33,11 +34,18 @@ class SweepJob(BaseModel):
     plan: SweepPlan
     toolchains: dict[str, str]
     places: list[LaunchPlace] = Field(default_factory=list)
-    references: dict[str, Any] = Field(default_factory=dict)
-    """The compile jobs of kernels that references name, by their keys."""
+    references: dict[str, CompileJob] = Field(default_factory=dict)
+    """The kernels that references name, by their compilations' keys."""
+    launched: CompileJob | None = None
+    """What is launched, where the base names a finished compilation."""
     search: dict[str, Any] | None = None
     budget_s: float | None = None
     include: list[str] = Field(default_factory=list)
+
+    def place_of(self, target: str, triton: str) -> LaunchPlace | None:
+        """Return where launches of a target and a Triton run, as variants write them."""
+        at = (place for place in self.places if (place.target, place.triton) == (target, triton))
+        return next(at, None)
 
 
 def sweep_url(sweep_id: str) -> str:

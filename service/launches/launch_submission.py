@@ -44,6 +44,36 @@ async def submit_launch(
 
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
+    prepared = await prepare_launch(state, request, caller, launch_id)
+    submitted = await state.jobs.submit(
+        launch_id,
+        lane=prepared.lane,
+        priority=Priority(request.priority),
+        payload=prepared.job.model_dump_json().encode(),
+        caller=caller.id,
+        deadline_ms=int(request.deadline_s * 1000),
+        waiting=waiting,
+        membership=membership,
+    )
+    await state.launches.create(launch_id, caller.id)
+    return submitted
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedLaunch:
+    """A launch that can be queued: its job, and the lane whose workers have its device."""
+
+    job: LaunchJob
+    lane: str
+
+
+async def prepare_launch(
+    state: ServiceState, request: LaunchRequest, caller: Caller, launch_id: str
+) -> PreparedLaunch:
+    """Check all that can be checked without a worker, and choose where the launch runs.
+
+    Raises RequestRejected, ProblemRaised, StoreUnavailable.
+    """
     # in a thread: with many arguments this takes longer than other requests should wait
     seeded, resolved = await asyncio.to_thread(_resolve, request)
     _check_outputs(resolved)
@@ -60,18 +90,7 @@ async def submit_launch(
         device=device,
         references=references,
     )
-    submitted = await state.jobs.submit(
-        launch_id,
-        lane=lane,
-        priority=Priority(seeded.priority),
-        payload=job.model_dump_json().encode(),
-        caller=caller.id,
-        deadline_ms=int(seeded.deadline_s * 1000),
-        waiting=waiting,
-        membership=membership,
-    )
-    await state.launches.create(launch_id, caller.id)
-    return submitted
+    return PreparedLaunch(job, lane)
 
 
 def _resolve(request: LaunchRequest) -> tuple[LaunchRequest, Resolved]:

@@ -17,10 +17,12 @@ from launch.request.request_part import read
 from service.caller import Caller
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
+from service.sweeps.launch_base import LaunchBase, resolve_launch_base
 from service.toolchains import ToolchainSet
 from store.errors import QueueFull
 from store.jobs.types import SWEEPS_LANE, Priority
 from sweeps.fault_place import BASE, COMPILATION, placed
+from sweeps.fitting import check_axes
 from sweeps.space import AT, PlannedSweep, planned, read_space
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_plan import ABSENT
@@ -42,13 +44,22 @@ async def submit_sweep(
     # in a thread: ten thousand variants take longer than other requests should wait
     sweep = await asyncio.to_thread(_planned, state, request, kind)
     toolchains = await state.toolchains.current()
-    await asyncio.to_thread(_check_first, state, sweep, toolchains, caller)
+    written = _toolchains(sweep, toolchains)
+    _check_targets(sweep, toolchains)
+    if kind == "compilations":
+        await asyncio.to_thread(_check_first, state, sweep, toolchains, caller)
+        found = LaunchBase(sweep.plan, [], {})
+    else:
+        found = await resolve_launch_base(state, sweep, caller)
     job = SweepJob(
         id=secrets.token_hex(16),
         caller=caller.id,
         namespace=caller.namespace,
-        plan=sweep.plan,
-        toolchains=_toolchains(sweep, toolchains),
+        plan=found.plan,
+        toolchains=written,
+        places=found.places,
+        references=found.references,
+        launched=found.launched,
         budget_s=request.budget_s,
         include=request.include,
     )
@@ -60,6 +71,7 @@ def _planned(state: ServiceState, request: SweepRequest, kind: Kind) -> PlannedS
     space = read_space(request.space, kind)
     where = read_where(request.where)
     sweep = planned(request.base, kind, space, where, state.settings.max_sweep_variants)
+    check_axes(request.base, kind, sweep.axes)
     _check_size(sweep, state.settings.max_sweep_bytes)
     return sweep
 
@@ -102,8 +114,6 @@ def _check_first(
     state: ServiceState, sweep: PlannedSweep, offered: ToolchainSet, caller: Caller
 ) -> None:
     """Refuse what every variant would be refused for. Raises RequestRejected, ProblemRaised."""
-    _toolchains(sweep, offered)
-    _check_targets(sweep, offered)
     plan = sweep.plan
     body = plan.variant(0).body
     try:

@@ -12,6 +12,7 @@ from store.launches import LIFE_S
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_record import SweepEnd
 from worker.sweeps.compile_variants import compile_variants
+from worker.sweeps.launch_variants import launch_variants
 from worker.sweeps.sweep_run import NotOurs, SweepRun, SweepStores
 
 logger = logging.getLogger(__name__)
@@ -49,7 +50,10 @@ async def _driven(run: SweepRun) -> SweepEnd | None:
 
 async def _rows(run: SweepRun) -> list[dict[str, Any]]:
     """Write the rows that are not over yet, and return the winners."""
-    await compile_variants(run)
+    if run.job.plan.kind == "launches":
+        await launch_variants(run)
+    else:
+        await compile_variants(run)
     return []
 
 

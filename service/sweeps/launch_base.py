@@ -1,0 +1,159 @@
+"""What only the service can resolve of a sweep over launches: devices, seeds, uploads, references.
+
+It is found out for one variant of each kind, not for each variant: where launches of a target and a
+Triton run, and what each set of arguments starts with. Seeds are chosen once, so that all variants
+are asked the same.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from random import SystemRandom
+from typing import Any
+
+from compiler.job import CompileJob
+from compiler.rejection import RequestRejected
+from launch.request.case import with_seeds
+from launch.request.launch_request import LaunchRequest
+from launch.request.request_part import read
+from service.caller import Caller
+from service.launches.launch_submission import PreparedLaunch, prepare_launch
+from service.state import ServiceState
+from sweeps.axis import ARGUMENTS, Axis
+from sweeps.fault_place import BASE, placed
+from sweeps.space import PlannedSweep
+from sweeps.sweep_job import LaunchPlace
+from sweeps.sweep_plan import SweepPlan, SweptAxis
+from sweeps.variant import merged_body
+
+TRIED_OF_A_PLACE = 4
+"""Variants that are asked where launches like them run, while these are refused."""
+
+
+@dataclass(slots=True)
+class LaunchBase:
+    """The plan with its seeds, and where its launches run."""
+
+    plan: SweepPlan
+    places: list[LaunchPlace]
+    references: dict[str, CompileJob]
+    launched: CompileJob | None = None
+
+
+async def resolve_launch_base(
+    state: ServiceState, sweep: PlannedSweep, caller: Caller
+) -> LaunchBase:
+    """Return what a sweep over launches needs beside its plan.
+
+    Raises RequestRejected for what is wrong with the base, ProblemRaised, StoreUnavailable.
+    """
+    plan = await asyncio.to_thread(_seeded, sweep)
+    seeded = PlannedSweep(plan, sweep.axes)
+    found = LaunchBase(plan, [], {})
+    for place, indices in _by_place(plan).items():
+        for index in indices[:TRIED_OF_A_PLACE]:
+            prepared = await _prepared(state, seeded, index, caller)
+            if prepared is not None:
+                _add(found, place, prepared)
+                break
+    for index in _first_of_arguments(plan):
+        await _prepared(state, seeded, index, caller)
+    return found
+
+
+def _add(found: LaunchBase, place: tuple[str, str], prepared: PreparedLaunch) -> None:
+    target, triton = place
+    job = prepared.job
+    found.places.append(
+        LaunchPlace(target=target, triton=triton, device=job.device, lane=prepared.lane)
+    )
+    found.references |= job.references
+    if "compilation_key" in found.plan.base:
+        found.launched = job.compile_job
+
+
+async def _prepared(
+    state: ServiceState, sweep: PlannedSweep, index: int, caller: Caller
+) -> PreparedLaunch | None:
+    """Return variant `index` as it could be queued, None if its own values are refused.
+
+    Raises RequestRejected for what is wrong with the base.
+    """
+    try:
+        request = read(LaunchRequest, sweep.plan.variant(index).body, "")
+        return await prepare_launch(state, request, caller, secrets.token_hex(16))
+    except RequestRejected as rejected:
+        _raise_of_base(rejected, sweep, index)
+        return None
+
+
+def _raise_of_base(rejected: RequestRejected, sweep: PlannedSweep, index: int) -> None:
+    found = placed(rejected.faults, sweep.plan, sweep.axes, index)
+    if found.of_base:
+        raise type(rejected)(*found.of_base) from None
+
+
+def written_place(body: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the target and the Triton that a launch names, "" for each that it does not."""
+    compilation = body.get("compilation") or {}
+    return compilation.get("target") or "", compilation.get("triton") or ""
+
+
+def _by_place(plan: SweepPlan) -> dict[tuple[str, str], list[int]]:
+    own = written_place(plan.base)
+    found: dict[tuple[str, str], list[int]] = {}
+    for index in range(len(plan)):
+        values = plan.values(index)
+        place = values.get("target") or own[0], values.get("triton") or own[1]
+        found.setdefault(place, []).append(index)
+    return found
+
+
+def _first_of_arguments(plan: SweepPlan) -> Iterable[int]:
+    """Return the first variant of each label of arguments."""
+    found: dict[str | None, int] = {}
+    for index in range(len(plan)):
+        found.setdefault(plan.values(index).get(ARGUMENTS), index)
+    return list(found.values())[1:]  # the very first is the first of its place, too
+
+
+def _seeded(sweep: PlannedSweep) -> SweepPlan:
+    """Return the plan with a seed wherever one is needed. Raises RequestRejected."""
+    plan, source = sweep.plan, SystemRandom()
+    base = _with_seeds(plan.base, source, BASE)
+    axes = list(plan.axes)
+    for at, (swept, axis) in enumerate(zip(plan.axes, sweep.axes, strict=True)):
+        if axis.name == ARGUMENTS:
+            axes[at] = _seeded_axis(base, plan, swept, axis, source)
+    return plan.model_copy(update={"base": base, "axes": axes})
+
+
+def _seeded_axis(
+    base: dict[str, Any], plan: SweepPlan, swept: SweptAxis, axis: Axis, source: SystemRandom
+) -> SweptAxis:
+    contents = []
+    for index in range(len(swept.values)):
+        body = merged_body(base, plan.kind, {ARGUMENTS: swept.content(index)})
+        at = axis.pointer_of(index)
+        contents.append(_with_seeds(body, source, at)[ARGUMENTS])
+    return swept.model_copy(update={"contents": contents})
+
+
+def _with_seeds(body: dict[str, Any], source: SystemRandom, at: str) -> dict[str, Any]:
+    """Return a launch's body with its seeds. Raises RequestRejected at `at`."""
+    own = body
+    if "compilation" in body:  # whose own members may be axes: it is read with each variant
+        own = {name: part for name, part in body.items() if name != "compilation"}
+    request = read(LaunchRequest, own, at)
+    seeded = with_seeds(request, source)
+    changed: dict[str, Any] = {}
+    if "arguments" in body:
+        changed["arguments"] = seeded.arguments
+    if seeded.fuzz is not None:
+        changed["fuzz"] = seeded.fuzz.model_dump(mode="json")
+    if seeded.cases:
+        changed["cases"] = [
+            case.model_dump(mode="json", by_alias=True, exclude_unset=True) for case in seeded.cases
+        ]
+    return body | changed

@@ -1,0 +1,30 @@
+"""Whether axes fit their base: what a base says itself, or cannot be told, is no axis of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from compiler.rejection import Fault, RequestRejected
+from sweeps.axis import Axis
+from sweeps.variant import OF_COMPILATION, Kind
+
+
+def check_axes(base: Mapping[str, Any], kind: Kind, axes: Sequence[Axis]) -> None:
+    """Refuse axes that contradict the base. Raises RequestRejected at each of them."""
+    kernel = base.get("compilation") if kind == "launches" else base
+    if "compilation_key" in base:
+        message = "the base names a finished compilation (`compilation_key`); post its source"
+        _refuse(axes, OF_COMPILATION, message)
+    if not isinstance(kernel, dict):
+        return
+    if kernel.get("ir") is not None:
+        message = "the base is posted IR, which says this itself; post its source"
+        _refuse(axes, ("constexprs", "source"), message)
+    if kernel.get("specialization_data") is not None:
+        message = "the base says constexprs in its `specialization_data`; write them as constexprs"
+        _refuse(axes, ("constexprs",), message)
+
+
+def _refuse(axes: Sequence[Axis], groups: Sequence[str], message: str) -> None:
+    faults = [Fault(axis.at, message) for axis in axes if axis.name.partition(".")[0] in groups]
+    if faults:
+        raise RequestRejected(*faults)

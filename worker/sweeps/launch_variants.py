@@ -1,0 +1,114 @@
+"""The variants of a launch base: each an ordinary launch, so many at a time, without a search."""
+
+import asyncio
+import hashlib
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from compiler.job import CompileJob
+from compiler.rejection import Fault, RequestRejected
+from compiler.resolution import resolve
+from launch.request.launch_job import LaunchJob
+from launch.request.launch_record import Launch
+from launch.request.launch_request import LaunchRequest
+from launch.request.launch_resolution import resolve_launch
+from launch.request.request_part import below, read
+from store.jobs.types import Priority
+from sweeps.built_row import budget_row, launched_row, refused_row
+from sweeps.row import Row
+from sweeps.sweep_job import LaunchPlace
+from sweeps.variant import Variant
+from worker.sweeps.sweep_run import SweepRun
+
+READ_AT_ONCE: Final = 16
+LAUNCHED_AT_ONCE: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedLaunch:
+    """The launch that a variant is, and the lane whose workers have its device."""
+
+    job: LaunchJob
+    lane: str
+
+
+async def launch_variants(run: SweepRun) -> None:
+    """Write a row for each variant. Raises NotOurs, StoreUnavailable, CallerBytesFull."""
+    room = asyncio.Semaphore(LAUNCHED_AT_ONCE)
+    todo = iter(run.todo)
+    async with asyncio.TaskGroup() as group:
+        while some := list(itertools.islice(todo, READ_AT_ONCE)):
+            queued, refused = await asyncio.to_thread(_queued, run, some)
+            await run.write(refused)
+            for variant, launch in queued:
+                await room.acquire()
+                group.create_task(_launch(run, variant, launch, room))
+
+
+async def _launch(
+    run: SweepRun, variant: Variant, launch: QueuedLaunch, room: asyncio.Semaphore
+) -> None:
+    try:
+        if run.is_over_budget:
+            await run.write([budget_row(variant, run.job.budget_s or 0)])
+            return
+        record = await run.launched(launch.job, launch.lane, [variant.index])
+        row = Row(variant.index, dict(variant.values), "running")
+        await run.write([launched_row(row, Launch.model_validate_json(record))])
+    finally:
+        room.release()
+
+
+def _queued(
+    run: SweepRun, indices: Sequence[int]
+) -> tuple[list[tuple[Variant, QueuedLaunch]], list[Row]]:
+    queued, refused = [], []
+    for index in indices:
+        variant = run.job.plan.variant(index)
+        try:
+            queued.append((variant, launch_of(run, variant)))
+        except RequestRejected as rejected:
+            refused.append(refused_row(variant, rejected))
+    return queued, refused
+
+
+def launch_of(run: SweepRun, variant: Variant) -> QueuedLaunch:
+    """Return the launch of a variant; its id is the same at every attempt.
+
+    Raises RequestRejected.
+    """
+    request = read(LaunchRequest, variant.body, "")
+    resolve_launch(request)
+    place = _place_of(run, request)
+    name = f"{run.job.id}:{variant.index}".encode()
+    job = LaunchJob(
+        id=hashlib.sha256(name).hexdigest()[:32],
+        caller=run.job.caller,
+        request=dict(variant.body) | {"priority": Priority.BATCH.value},
+        compile_job=_compile_job(run, request),
+        device=place.device,
+        references=run.job.references,
+    )
+    return QueuedLaunch(job, place.lane)
+
+
+def _place_of(run: SweepRun, request: LaunchRequest) -> LaunchPlace:
+    kernel = request.compilation
+    target, triton = (kernel.target, kernel.triton or "") if kernel else ("", "")
+    place = run.job.place_of(target, triton)
+    if place is None:
+        message = "no device was found for the variants of this target and Triton"
+        raise RequestRejected(Fault("/device", message))
+    return place
+
+
+def _compile_job(run: SweepRun, request: LaunchRequest) -> CompileJob:
+    kernel = request.compilation
+    if kernel is None:
+        assert run.job.launched is not None
+        return run.job.launched
+    toolchain = run.toolchains[kernel.triton or ""]
+    with below("/compilation"):
+        return resolve(kernel.for_target(toolchain.default_target), toolchain, run.job.namespace)
