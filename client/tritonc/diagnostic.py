@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 POSTED_SOURCE = "user.py"  # the name that the service gives to the posted source
 
 
@@ -106,5 +107,8 @@ def render_all(diagnostics: Iterable[Diagnostic], source_name: str = POSTED_SOUR
 
 
 def printable(text: str) -> str:
-    """Return `text` without control characters: a stranger's source must not drive a terminal."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
+    """Return `text` without control characters: a stranger's source must not drive a terminal.
+
+    Nor may it turn the direction of writing, or be what no encoding has.
+    """
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -170,6 +170,10 @@ class Client:
         """Return, for each line of the source, the lines of every stage that stem from it."""
         return read(dict[str, Any], self._derived(key, "lines", wait_s))
 
+    def instructions(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
+        """Return how many machine instructions there are, by class, by opcode, and by line."""
+        return read(dict[str, Any], self._derived(key, "instructions", wait_s))
+
     def passes(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
         """Return the compiler's passes, with the module before and after those that changed it."""
         return read(dict[str, Any], self._derived(key, "passes", wait_s))

@@ -2,7 +2,7 @@
 
 import argparse
 
-from tritonc.cli import compile_command, launch_command, lookup_commands
+from tritonc.cli import compile_command, gate_command, launch_command, lookup_commands
 
 EPILOG = """\
 exit codes:
@@ -30,5 +30,6 @@ def command_parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
     compile_command.add_command(commands)
     launch_command.add_command(commands)
+    gate_command.add_command(commands)
     lookup_commands.add_commands(commands)
     return root

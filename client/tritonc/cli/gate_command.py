@@ -1,0 +1,126 @@
+"""`tritonc gate`: kernels of a file, compiled for a matrix and held to budgets; for CI."""
+
+import sys
+from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tritonc._sync.client import Client
+from tritonc.cli.argument_syntax import launch_argument
+from tritonc.cli.kernel_flags import WORDS, add_json, add_wait
+from tritonc.cli.streams import write, write_json
+from tritonc.cli.terminal import Terminal, table
+from tritonc.diagnostic import printable
+from tritonc.gate.gate_file import DEFAULT_NAME
+from tritonc.gate.gate_judgement import Check, GateJudgement
+from tritonc.gate.gate_run import BaselineFile, GateRun, GateUnjudged, run_gate
+from tritonc.gate.gated_kernel import Matrix
+from tritonc.gate.json_report import json_report
+from tritonc.gate.junit_report import junit_report
+from tritonc.gate.markdown_report import markdown_report
+from tritonc.gate.report_text import one_line
+from tritonc.gate.sarif_report import sarif_report
+
+MAX_ROWS = 200
+EPILOG = """\
+exit codes:
+  0  every budget is kept
+  1  a budget is broken, a kernel does not compile, or a launch is not good
+  2  nothing was judged: the file is wrong, or the service cannot be reached or is not done in time
+
+docs/gate.md of tritond describes the file.
+"""
+REPORTS: dict[str, Callable[[GateJudgement], str]] = {
+    "markdown": markdown_report,
+    "junit": junit_report,
+    "sarif": sarif_report,
+}
+
+
+def add_command(commands: Any) -> None:
+    """Add `gate` to the parser's commands."""
+    parser = commands.add_parser(
+        "gate",
+        help="hold kernels to budgets, for CI",
+        epilog=EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    add = parser.add_argument
+    add("file", metavar="FILE", nargs="?", default=DEFAULT_NAME, help=f"default: {DEFAULT_NAME}")
+    add("--kernel", **WORDS, metavar="NAME", help="only these kernels of the file")
+    add("--target", **WORDS, metavar="TARGET", help="these instead of the file's targets")
+    add("--triton", **WORDS, metavar="VERSION", help="these instead of the file's Tritons")
+    text = "another baseline than the file's; it is named from the working directory"
+    add("--baseline", metavar="PATH", help=text)
+    text = "write what is measured now into the baseline, to be committed"
+    add("--update-baseline", action="store_true", help=text)
+    text = "what is new, or only in the baseline, counts as broken"
+    add("--strict", action="store_true", help=text)
+    for name in REPORTS:
+        add(f"--{name}", metavar="PATH", help=f"write a {name} report, - is stdout")
+    add_json(parser)
+    add_wait(parser, default=900)
+
+
+def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
+    """Judge, report; return whether the gate is open.
+
+    Raises ArgumentTypeError, with all that is wrong, where nothing could be judged.
+    """
+    with terminal.progress("asking the service") as say:
+        try:
+            judgement, baseline = run_gate(client, _settings(given), say)
+        except GateUnjudged as error:
+            raise ArgumentTypeError(f"nothing was judged:\n{error}") from error
+    if given.update_baseline:
+        _write_baseline(baseline, terminal)
+    reports = {name: path for name in REPORTS if (path := getattr(given, name)) is not None}
+    for name, path in reports.items():
+        write(REPORTS[name](judgement), path)
+    if given.json:
+        write_json(json_report(judgement))
+    elif "-" not in reports.values():
+        _draw(judgement, terminal)
+    return judgement.is_good
+
+
+def _settings(given: Namespace) -> GateRun:
+    matrix = Matrix(tuple(given.target) or None, tuple(given.triton) or None)
+    return GateRun(
+        path=Path(given.file),
+        read_argument=launch_argument,
+        matrix=matrix,
+        kernels=tuple(given.kernel),
+        baseline=None if given.baseline is None else Path(given.baseline),
+        is_update=given.update_baseline,
+        is_strict=given.strict,
+        wait_s=given.wait_s,
+    )
+
+
+def _write_baseline(written: BaselineFile, terminal: Terminal) -> None:
+    path, baseline = written
+    path.write_text(baseline.text(), encoding="utf-8")
+    terminal.say(f"wrote {path}: commit it")
+
+
+def _draw(judgement: GateJudgement, terminal: Terminal) -> None:
+    columns = ["kernel", "target", "Triton", "budget", "found"]
+    for title, checks in (("broken", judgement.bad), ("nothing to compare with", judgement.new)):
+        if checks:
+            terminal.draw(table(columns, map(_row, checks[:MAX_ROWS]), title))
+        if len(checks) > MAX_ROWS:
+            terminal.text(f"... and {len(checks) - MAX_ROWS} more; --json has all of them")
+    for line in dict.fromkeys(str(g) for check in judgement.bad for g in check.lines):
+        terminal.text(one_line(line))
+    for name, target, triton in judgement.missing[:MAX_ROWS]:
+        where = printable(f"{name} for {target} with Triton {triton}")
+        terminal.say(f"note: only the baseline has {where}")
+    terminal.text(f"gate {'passed' if judgement.is_good else 'FAILED'}: {judgement.sentence()}")
+    sys.stdout.flush()
+
+
+def _row(check: Check) -> list[str]:
+    return [one_line(cell) for cell in (*check.cell.key, check.metric, check.told)]

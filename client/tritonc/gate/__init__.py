@@ -1,0 +1,1 @@
+"""A gate for CI: kernels compiled for many targets and Tritons, and held to budgets."""

@@ -1,0 +1,212 @@
+"""What was measured of one cell, from what the service answered.
+
+Whoever answers is not trusted with anything but numbers: counts are bounded, names are short, and
+what is no number is as if it were not there.
+"""
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tritonc.compilation import Compilation
+from tritonc.diagnostic import POSTED_SOURCE, Diagnostic, Problem
+from tritonc.gate.metric_budget import CLASSES, COMPILE_TIME, OPCODES, PTX, TIME
+from tritonc.launch import Launch
+
+MAX_NAMES = 2000  # classes, opcodes
+MAX_NAME_CHARS = 80
+MAX_LINES = 20_000
+_NOT_CODE = re.compile(r"\s*(?://.*|\.loc\b.*|\.file\b.*|\.version\b.*|\$L__tmp\d+:|)")
+_DEBUG_SECTION = re.compile(r"\s*\.section\s+\.debug")
+
+
+@dataclass(frozen=True, slots=True)
+class LineMix:
+    """The instructions that stem from one line: `file` as the service calls it."""
+
+    file: str
+    line: int
+    by_class: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CellNumbers:
+    """The numbers of one cell by metric, such as `registers` or `opcodes.LDG`.
+
+    `failure` says why there are none; `line` is where, of the posted `file`. `intervals` has the
+    bounds of times by metric. `url` is where the service has it.
+    """
+
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    ptx: str | None = None
+    lines: tuple[LineMix, ...] = ()
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    device: str | None = None
+    failure: str | None = None
+    file: str = POSTED_SOURCE
+    line: int | None = None
+    entry: str | None = None
+    key: str | None = None
+    url: str | None = None
+
+    def opcodes(self, opcode: str) -> int:
+        """Return how many instructions have an opcode, with whatever modifiers."""
+        whole = f"{OPCODES}.{opcode}"
+        begins = (f"{whole}.", f"{whole}_")
+        counts = self.metrics.items()
+        return int(sum(n for name, n in counts if name == whole or name.startswith(begins)))
+
+    def with_instructions(self, document: Mapping[str, Any]) -> "CellNumbers":
+        """Return this with what `GET /v1/compilations/{key}/instructions` answered.
+
+        Raises KeyError or TypeError when it is not that.
+        """
+        found = {"instructions": _count(document["total"])}
+        found |= {f"{CLASSES}.{n}": c for n, c in _counts(document["by_class"])}
+        found |= {f"{OPCODES}.{n}": c for n, c in _counts(document["by_opcode"])}
+        if document.get("code_bytes") is not None:
+            found["code_bytes"] = _count(document["code_bytes"])
+        lines = tuple(
+            LineMix(str(row["file"])[:300], _count(row["line"]), dict(_counts(row["by_class"])))
+            for row in document["by_line"][:MAX_LINES]
+            if row.get("file") is not None and row.get("line") is not None
+        )
+        return replace(self, metrics={**self.metrics, **found}, lines=lines)
+
+
+def compilation_measured(compilation: Compilation) -> CellNumbers:
+    """Return what a finished compilation tells; a failed one tells where it failed."""
+    entry, key, url = compilation.kernel, compilation.key, compilation.raw.get("url")
+    if not compilation.succeeded:
+        failed = _failed(compilation.problem, compilation.diagnostics, compilation.state)
+        return replace(failed, entry=entry, key=key, url=url)
+    resources = compilation.resources
+    if resources.get("fits") is False:
+        shared, limit = (resources.get(f"shared_{what}") for what in ("bytes", "limit_bytes"))
+        failure = f"it does not fit the GPU: {shared} of {limit} bytes of shared memory"
+        return CellNumbers(failure=failure, entry=entry, key=key, url=url)
+    metrics = {
+        **dict(_numbers(resources, ("registers", "stack_bytes", "shared_bytes"))),
+        **_spills(resources),
+        **dict(_numbers({COMPILE_TIME: compilation.timings_ms.get("total")}, (COMPILE_TIME,))),
+    }
+    occupancy = resources.get("occupancy")
+    if isinstance(occupancy, Mapping) and _is_number(occupancy.get("ratio")):
+        metrics["occupancy"] = float(occupancy["ratio"])
+    text = compilation.included.get(PTX)
+    ptx = ptx_digest(text) if isinstance(text, str) else None
+    return CellNumbers(metrics, ptx, entry=entry, key=key, url=url)
+
+
+def launch_measured(launch: Launch) -> CellNumbers:
+    """Return what a finished launch tells: its times, or why its verdict is not good."""
+    if launch.verdict is None:
+        failed = _failed(launch.problem, (), launch.state)
+        return replace(failed, url=launch.raw.get("url"))
+    device = launch.raw.get("device")
+    told = device if isinstance(device, Mapping) else {}
+    model = str(told.get("model") or told.get("target") or "the CPU device")[:MAX_NAME_CHARS]
+    if not launch.good:
+        finding = _first_finding(launch.raw)
+        line = finding.get("line")
+        said = f": {finding['message']}" if isinstance(finding.get("message"), str) else ""
+        failure = f"verdict {launch.verdict} on {model}{said}"[:2000]
+        where = line if isinstance(line, int) and not isinstance(line, bool) else None
+        return CellNumbers(failure=failure, line=where, device=model, url=launch.raw.get("url"))
+    times = dict(_times(launch.raw))
+    metrics = {name: median for name, (median, _) in times.items()}
+    intervals = {name: interval for name, (_, interval) in times.items()}
+    return CellNumbers(metrics, intervals=intervals, device=model, url=launch.raw.get("url"))
+
+
+def refusal_measured(problem: Problem | None) -> CellNumbers:
+    """Return what is known of a request that the service did not take."""
+    return _failed(problem, (), "refused")
+
+
+def ptx_digest(text: str) -> str:
+    """Return a digest of the instructions in PTX: not of comments, places, debug sections."""
+    digest = hashlib.sha256()
+    for line in _code_lines(text):
+        digest.update(line.encode() + b"\n")
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _code_lines(text: str) -> Iterator[str]:
+    depth, in_debug = 0, False
+    for line in text.splitlines():
+        if _DEBUG_SECTION.match(line):
+            in_debug, depth = True, 0
+        if in_debug:
+            depth += line.count("{") - line.count("}")
+            in_debug = depth > 0 or "}" not in line
+        elif not _NOT_CODE.fullmatch(line):
+            yield " ".join(line.partition("//")[0].split())
+
+
+def _spills(resources: Mapping[str, Any]) -> dict[str, float]:
+    if resources.get("backend") == "hip":
+        names, metric = ("vgpr_spills", "sgpr_spills"), "spilled_registers"
+    else:
+        names, metric = ("spill_store_bytes", "spill_load_bytes"), "spill_bytes"
+    found = dict(_numbers(resources, names))
+    return {metric: sum(found.values())} if len(found) == len(names) else {}
+
+
+def _times(body: Mapping[str, Any]) -> Iterator[tuple[str, tuple[float, tuple[float, float]]]]:
+    """Yield the times of a launch, or those of its cases, with their intervals."""
+    cases = body.get("cases")
+    runs = [(TIME, body)]
+    if isinstance(cases, list):
+        runs = [(f"{TIME}.{case.get('name') or case.get('index')}", case) for case in cases]
+    for name, run in runs:
+        timing = run.get("timing")
+        median = timing.get(TIME) if isinstance(timing, Mapping) else None
+        if timing is None or median is None or not _is_number(median):
+            continue
+        interval = timing.get("interval_us")
+        is_pair = isinstance(interval, list) and len(interval) == 2
+        low, high = interval if is_pair and all(map(_is_number, interval)) else (median, median)
+        yield name[:MAX_NAME_CHARS], (float(median), (float(low), float(high)))
+
+
+def _first_finding(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    runs = [body, *(body.get("cases") or ())]
+    findings = [finding for run in runs for finding in run.get("findings") or ()]
+    return findings[0] if findings and isinstance(findings[0], Mapping) else {}
+
+
+def _failed(
+    problem: Problem | None, diagnostics: tuple[Diagnostic, ...], state: str
+) -> CellNumbers:
+    errors = [d for d in diagnostics if d.severity == "error"]
+    if errors:
+        first = errors[0]
+        line = first.line if isinstance(first.line, int) else None
+        file = first.file or POSTED_SOURCE
+        return CellNumbers(failure=first.message[:2000], file=file, line=line)
+    return CellNumbers(failure=str(problem or f"it is {state}")[:2000])
+
+
+def _numbers(members: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[tuple[str, float]]:
+    for name in names:
+        if _is_number(members.get(name)):
+            yield name, members[name]
+
+
+def _counts(members: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    for name in list(members)[:MAX_NAMES]:
+        yield str(name)[:MAX_NAME_CHARS], _count(members[name])
+
+
+def _count(given: Any) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+        raise TypeError(f"{given!r} is no count")
+    return given
+
+
+def _is_number(given: Any) -> bool:
+    return isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)

@@ -1,0 +1,139 @@
+"""The cells of the matrix: each kernel for each target by each Triton, and what is posted for it.
+
+Which Tritons and targets there are is what the service says of itself; a cell that nobody can fill
+is a fault of the gate file.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tritonc.compile_body import members_json
+from tritonc.gate.gate_file import GateFile
+from tritonc.gate.gated_kernel import GatedKernel
+from tritonc.gate.metric_budget import PTX, TIME, Budgets
+from tritonc.gate.toml_reading import FileFault
+from tritonc.launch_body import LaunchRequest, launch_request
+from tritonc.signature_example import signature_of
+
+Parameters = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""What `inspect` knows of the parameters of kernels that have no signature, by kernel and name."""
+
+CellKey = tuple[str, str, str]
+"""What tells a cell from others: kernel, target, Triton."""
+
+LAUNCH = "launch"  # stands where others have a target: the device is known when it has run
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cell:
+    """One kernel for one target, or launched, with one Triton; `budgets` are what it is held to."""
+
+    kernel: GatedKernel
+    target: str
+    triton: str
+    budgets: Budgets
+
+    @property
+    def key(self) -> CellKey:
+        """What tells it from the other cells, in the order of reports."""
+        return self.kernel.name, self.target, self.triton
+
+    @property
+    def is_launch(self) -> bool:
+        """Whether it is the example launch, and not a compilation."""
+        return self.target == LAUNCH
+
+    @property
+    def title(self) -> str:
+        """What it is called in a sentence."""
+        how = "launched" if self.is_launch else f"for {self.target}"
+        return f"{self.kernel.name} {how} with Triton {self.triton}"
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTritons:
+    """The Tritons of a deployment with their targets, and the default among them."""
+
+    targets: Mapping[str, frozenset[str]]
+    default: str
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> "OfferedTritons":
+        """Read what `GET /v1/targets` answers. Raises KeyError or TypeError when it is not that."""
+        offered = document["toolchains"]
+        targets = {str(t["triton"]): frozenset(t["targets"]) for t in offered}
+        defaults = [str(t["triton"]) for t in offered if t.get("default")]
+        return cls(targets, (defaults or sorted(targets, key=version_order))[-1])
+
+    def version(self, written: str) -> str | None:
+        """Return the Triton that is meant: `3.7` is the last of 3.7; None where there is none."""
+        among = [v for v in self.targets if v == written or v.startswith(f"{written}.")]
+        return max(among, key=version_order, default=None)
+
+
+def version_order(version: str) -> tuple[tuple[int, str], ...]:
+    """Return what versions are sorted by: numbers by their value."""
+    parts = re.split(r"(\d+)", version[:100])
+    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in parts)
+
+
+def cells_of(gate_file: GateFile, offered: OfferedTritons) -> tuple[list[Cell], list[FileFault]]:
+    """Return the cells, and what of the matrix nobody offers."""
+    cells, faults = [], []
+    for kernel in gate_file.kernels:
+        for written in kernel.tritons or (offered.default,):
+            triton = offered.version(written)
+            if triton is None:
+                there = ", ".join(sorted(offered.targets, key=version_order))
+                message = f"no worker has Triton {written}; there are {there}"
+                faults.append(FileFault(f"{kernel.place}.tritons", message))
+                continue
+            for target in kernel.targets:
+                if target not in offered.targets[triton]:
+                    faults.append(_no_target(kernel, target, triton, offered))
+                cells.append(_cell(gate_file, kernel, target, triton))
+            if kernel.launch is not None:
+                cells.append(_cell(gate_file, kernel, LAUNCH, triton))
+    return list({cell.key: cell for cell in cells}.values()), list(dict.fromkeys(faults))
+
+
+def compile_body(cell: Cell, parameters: Parameters) -> dict[str, Any]:
+    """Return the compile request of a cell; of its `launch`, types by example.
+
+    Raises TypeError or ValueError for a value without a JSON form, or that is no example.
+    """
+    members = dict(cell.kernel.members)
+    if "signature" not in members and cell.kernel.launch is not None:
+        arguments = cell.kernel.launch["arguments"]
+        facts = parameters.get(cell.kernel.name)
+        example = signature_of(arguments, facts, target=cell.target)
+        members["signature"] = example.signature
+        members["constexprs"] = example.constexprs | members.get("constexprs", {})
+        members["hints"] = example.hints | members.get("hints", {})
+    include = [PTX] if PTX in cell.budgets and cell.target.startswith("cuda:") else None
+    body = members | {"target": cell.target, "triton": cell.triton, "include": include}
+    return members_json(body)
+
+
+def launch_body(cell: Cell) -> LaunchRequest:
+    """Return the launch request of a cell. Raises TypeError for a value without a JSON form."""
+    launch = dict(cell.kernel.launch or {})
+    if TIME in cell.budgets:
+        launch.setdefault("timing", {})
+    source = dict(cell.kernel.members) | {"triton": cell.triton}
+    return launch_request(
+        source, arguments=launch.pop("arguments"), grid=launch.pop("grid"), **launch
+    )
+
+
+def _cell(gate_file: GateFile, kernel: GatedKernel, target: str, triton: str) -> Cell:
+    return Cell(kernel, target, triton, gate_file.budgets_of(kernel, target, triton))
+
+
+def _no_target(kernel: GatedKernel, target: str, triton: str, offered: OfferedTritons) -> FileFault:
+    having = sorted((v for v, t in offered.targets.items() if target in t), key=version_order)
+    elsewhere = f"; Triton {', '.join(having)} can" if having else "; `tritonc targets` lists them"
+    message = f"Triton {triton} does not compile for {target!r}{elsewhere}"
+    return FileFault(f"{kernel.place}.targets", message)

@@ -1,0 +1,130 @@
+"""The file that a gate reads: kernels, the matrix of targets and Tritons, budgets.
+
+Everything that the file alone shows to be wrong is told at once, also budgets that nothing could
+ever be judged by.
+"""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tritonc.gate.gated_kernel import (
+    BudgetTable,
+    GatedKernel,
+    KernelTables,
+    Matrix,
+    ReadArgument,
+    budget_table,
+)
+from tritonc.gate.metric_budget import BACKENDS, BASELINE, NO_SPILLS, TIME, TRITON, Budgets, merged
+from tritonc.gate.toml_reading import FileFault, TomlTable
+from tritonc.service_errors import TritoncError
+
+DEFAULT_NAME = "kernels.toml"
+MAX_KERNELS = 1000
+
+
+class GateFileWrong(TritoncError):
+    """A gate file that nothing can be judged by; `faults` are all that was found."""
+
+    def __init__(self, path: str, faults: list[FileFault]) -> None:
+        super().__init__("\n".join(f"{path}: {fault}" for fault in sorted(faults)))
+        self.faults = faults
+
+
+@dataclass(frozen=True, slots=True)
+class GateFile:
+    """All that a gate file says; `baseline` is the path of its baseline."""
+
+    path: Path
+    baseline: Path
+    kernels: tuple[GatedKernel, ...]
+    budgets: BudgetTable
+
+    def budgets_of(self, kernel: GatedKernel, target: str, triton: str) -> Budgets:
+        """Return the budgets of one cell: the kernel's own before those for all."""
+        return merged(self.budgets.of(target, triton), kernel.budgets.of(target, triton))
+
+
+def read_gate_file(
+    path: Path, read_argument: ReadArgument, instead: Matrix | None = None
+) -> tuple[GateFile, list[FileFault]]:
+    """Return what the file says, and all that is wrong with it.
+
+    Raises OSError if it cannot be read, GateFileWrong if it is no TOML.
+    """
+    try:
+        root = TomlTable(tomllib.loads(path.read_text(encoding="utf-8")), "")
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise GateFileWrong(str(path), [FileFault("", f"this is no TOML: {error}")]) from error
+    root.only(("baseline", "matrix", "budgets", "kernels"))
+    reader = KernelTables(path.parent, read_argument, root.table("matrix"), instead or Matrix())
+    tables = root.table("kernels").tables()
+    if not tables:
+        root.fault("kernels", "there is no kernel; write one as [kernels.NAME]")
+    if len(tables) > MAX_KERNELS:
+        root.fault("kernels", f"{len(tables)} kernels are more than {MAX_KERNELS}")
+    found = [reader.kernel(name, table) for name, table in tables.items()]
+    kernels = tuple(kernel for kernel in found if kernel is not None)
+    baseline = path.parent / (root.text("baseline") or f"{path.stem}.baseline.json")
+    budgets = budget_table(root.table("budgets"))
+    gate_file = GateFile(path, baseline, kernels, budgets)
+    _check_budgets(gate_file, root)
+    return gate_file, root.faults
+
+
+def _check_budgets(gate_file: GateFile, root: TomlTable) -> None:
+    """Note budgets that no cell of the matrix can be judged by."""
+    kernels = gate_file.kernels
+    for below, budgets in gate_file.budgets.every():
+        for metric in _alone(budgets):
+            if kernels and not any(_is_told(metric, kernel) for kernel in kernels):
+                root.faults.append(FileFault(f"budgets.{below}{metric}", _untold(metric)))
+    for kernel in kernels:
+        for below, budgets in kernel.budgets.every():
+            for metric in _alone(budgets):
+                place = f"{kernel.place}.budgets.{below}{metric}"
+                if not _is_told(metric, kernel):
+                    root.faults.append(FileFault(place, _untold(metric)))
+        _check_references(gate_file, kernel, root)
+
+
+def _alone(budgets: Budgets) -> list[str]:
+    """Return the metrics that are bounded for themselves; of spills each backend has its own."""
+    return [m for m, bounds in budgets.items() if any(b.written != NO_SPILLS for b in bounds)]
+
+
+def _check_references(gate_file: GateFile, kernel: GatedKernel, root: TomlTable) -> None:
+    """Note budgets beside a Triton that this kernel is not compiled with."""
+    tables = (("budgets", gate_file.budgets), (f"{kernel.place}.budgets", kernel.budgets))
+    for place, table in tables:
+        for below, budgets in table.every():
+            for metric, bounds in budgets.items():
+                for reference in (b.reference for b in bounds if b.reference):
+                    version = reference.removeprefix(TRITON)
+                    if reference == BASELINE or _is_among(version, kernel.tritons):
+                        continue
+                    message = f"`{reference}`: {kernel.name} is not compiled with that Triton"
+                    fault = FileFault(f"{place}.{below}{metric}", message)
+                    root.faults.append(fault)
+
+
+def _is_among(version: str, tritons: tuple[str, ...]) -> bool:
+    both = [(f"{version}.", f"{triton}.") for triton in tritons]
+    return any(a.startswith(b) or b.startswith(a) for a, b in both)
+
+
+def _is_told(metric: str, kernel: GatedKernel) -> bool:
+    name = metric.partition(".")[0]
+    if name == TIME:
+        return kernel.launch is not None and kernel.launch.get("device") != "interpreter"
+    backends = {target.partition(":")[0] for target in kernel.targets}
+    return not backends or bool(backends & set(BACKENDS[name]))
+
+
+def _untold(metric: str) -> str:
+    name = metric.partition(".")[0]
+    if name == TIME:
+        return "this cannot be judged: times need a `launch`, on a `device` that is a GPU"
+    backends = " and ".join(f"{backend}:..." for backend in BACKENDS[name])
+    return f"this cannot be judged: only targets {backends} have it, and there is none of them"

@@ -1,0 +1,255 @@
+"""What became of each cell under its budgets, the line that is to blame, and the outcome of all.
+
+Nothing is measured here and nothing is written; every number is compared once.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tritonc.gate.baseline import Baseline, Known
+from tritonc.gate.cell_numbers import CellNumbers
+from tritonc.gate.cells import Cell, CellKey
+from tritonc.gate.line_growth import Growth, LineCounts, grown_lines, line_counts
+from tritonc.gate.metric_budget import (
+    BACKENDS,
+    BASELINE,
+    CLASSES,
+    OPCODES,
+    PTX,
+    TIME,
+    TRITON,
+    MetricBudget,
+    number,
+)
+
+KEPT, BROKEN, NEW, FAILED = "kept", "broken", "new", "failed"
+_LOCAL = "local"  # the class of instructions that spills are
+_SPILLS = frozenset({"spill_bytes", "spilled_registers", "stack_bytes"})
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One budget of one cell: `state` is kept, broken, or new where nothing is known to compare.
+
+    `failed` means that there was nothing to judge: the kernel did not compile, or its launch is
+    not good. `told` says what was found in a sentence, `lines` where it comes from, `path` and
+    `line` the place for those who show one.
+    """
+
+    cell: Cell
+    metric: str
+    state: str
+    told: str
+    value: float | None
+    reference_value: float | None
+    lines: tuple[Growth, ...]
+    path: Path
+    line: int
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the gate must not let this through."""
+        return self.state in (BROKEN, FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class GateJudgement:
+    """All that a run found out; `missing` are entries of the baseline that no cell has any more."""
+
+    checks: tuple[Check, ...]
+    measured: Mapping[Cell, CellNumbers]
+    missing: tuple[CellKey, ...]
+    is_strict: bool = False
+    """Whether what is new or missing counts as broken."""
+
+    @property
+    def bad(self) -> list[Check]:
+        """The checks that the gate must not let through."""
+        return [check for check in self.checks if check.is_bad]
+
+    @property
+    def new(self) -> list[Check]:
+        """The checks with nothing to compare with."""
+        return [check for check in self.checks if check.state == NEW]
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the gate is open."""
+        return not self.bad and not (self.is_strict and (self.new or self.missing))
+
+    def sentence(self) -> str:
+        """Return the outcome in a line."""
+        kept = sum(check.state == KEPT for check in self.checks)
+        said = f"{len(self.measured)} cells, {len(self.checks)} checks: {kept} kept"
+        counts = {"broken": BROKEN, "without a result": FAILED, "new": NEW}
+        for words, state in counts.items():
+            if found := sum(check.state == state for check in self.checks):
+                said += f", {found} {words}"
+        return said + (f", {len(self.missing)} missing" if self.missing else "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What a budget compares with."""
+
+    metrics: Mapping[str, float]
+    ptx: str | None
+    lines: LineCounts
+    upper: Mapping[str, float]
+    device: str | None
+    name: str
+
+
+class Judge:
+    """Holds measured cells to their budgets."""
+
+    def __init__(self, measured: Mapping[Cell, CellNumbers], baseline: Baseline | None) -> None:
+        self._measured = measured
+        self._baseline = baseline
+        self._by_key = {cell.key: cell for cell in measured}
+
+    def judgement(self, missing: Sequence[CellKey], *, is_strict: bool) -> GateJudgement:
+        """Return what became of every cell, in the order of their names."""
+        cells = sorted(self._measured, key=lambda cell: cell.key)
+        checks = tuple(check for cell in cells for check in self._checks(cell))
+        return GateJudgement(checks, self._measured, tuple(missing), is_strict)
+
+    def _checks(self, cell: Cell) -> Iterator[Check]:
+        measured = self._measured[cell]
+        if measured.failure is not None:
+            path = cell.kernel.file_paths.get(measured.file, cell.kernel.path)
+            line = measured.line or kernel_line(cell, measured)
+            metric = "verdict" if cell.is_launch else "compiles"
+            yield Check(cell, metric, FAILED, measured.failure, None, None, (), path, line)
+            return
+        for metric, bounds in sorted(cell.budgets.items()):
+            for budget in bounds:
+                beside = self._beside(cell, budget)
+                for name in _names(cell, metric, measured, beside):
+                    yield self._check(cell, name, budget, measured, beside)
+
+    def _beside(self, cell: Cell, budget: MetricBudget) -> _Beside | None:
+        if budget.reference is None:
+            return None
+        if budget.reference == BASELINE:
+            known = self._baseline.of(cell) if self._baseline is not None else None
+            return None if known is None else _of_baseline(known, cell)
+        wanted = budget.reference.removeprefix(TRITON)
+        for (name, target, version), other in self._by_key.items():
+            is_meant = f"{version}.".startswith(f"{wanted}.")
+            if (name, target) == cell.key[:2] and is_meant:
+                measured = self._measured[other]
+                return None if measured.failure is not None else _of_run(other, measured)
+        return None
+
+    def _check(
+        self,
+        cell: Cell,
+        metric: str,
+        budget: MetricBudget,
+        measured: CellNumbers,
+        beside: _Beside | None,
+    ) -> Check:
+        value = _value(metric, measured)
+        reference = None if beside is None else _reference(metric, beside, measured)
+        if metric == PTX:
+            state, told = _ptx(measured, beside)
+        elif value is None:
+            state, told = FAILED, f"the service does not tell {metric} of this"
+        elif budget.reference is not None and reference is None:
+            state, told = NEW, f"{number(value)}, and nothing is known to compare with"
+        else:
+            state = KEPT if budget.is_kept(value, reference) else BROKEN
+            bound = budget.sentence(reference, "" if beside is None else beside.name)
+            told = f"{number(value)} is {'not ' if state == BROKEN else ''}{bound}"
+        lines = _blamed(cell, metric, measured, beside) if state == BROKEN else ()
+        path = lines[0].path if lines else cell.kernel.path
+        line = lines[0].line if lines else kernel_line(cell, measured)
+        return Check(cell, metric, state, told, value, reference, lines, path, line)
+
+
+def kernel_line(cell: Cell, measured: CellNumbers) -> int:
+    """Return the line where the kernel is defined, 1 where that is not known."""
+    name = measured.entry or cell.kernel.members.get("kernel") or ""
+    for line, text in enumerate(cell.kernel.source.splitlines(), 1):
+        if name and text.lstrip().startswith(f"def {name}("):
+            return line
+    return 1
+
+
+def _names(cell: Cell, metric: str, measured: CellNumbers, beside: _Beside | None) -> Iterator[str]:
+    """Yield what a budget speaks of: each class, each case of a launch, or just its metric."""
+    if metric == TIME and cell.is_launch:
+        times = [name for name in measured.metrics if name.partition(".")[0] == TIME]
+        yield from sorted(times) or [TIME]
+    elif metric == f"{CLASSES}.*":
+        known = {**measured.metrics, **(beside.metrics if beside else {})}
+        named = {name for name, n in known.items() if name.startswith(f"{CLASSES}.") and n}
+        yield from sorted(named - cell.budgets.keys())
+    elif (metric == TIME) == cell.is_launch and _is_of_backend(metric, cell):
+        yield metric
+
+
+def _is_of_backend(metric: str, cell: Cell) -> bool:
+    return cell.target.partition(":")[0] in BACKENDS[metric.partition(".")[0]]
+
+
+def _value(metric: str, measured: CellNumbers) -> float | None:
+    name, _, inner = metric.partition(".")
+    if name == TIME:
+        return measured.intervals[metric][0] if metric in measured.intervals else None
+    if name == OPCODES:
+        return measured.opcodes(inner) if "instructions" in measured.metrics else None
+    if name == CLASSES and "instructions" in measured.metrics:
+        return measured.metrics.get(metric, 0)
+    return measured.metrics.get(metric)
+
+
+def _reference(metric: str, beside: _Beside, measured: CellNumbers) -> float | None:
+    if metric.partition(".")[0] == TIME:
+        return beside.upper.get(metric) if beside.device == measured.device else None
+    if metric.startswith(f"{CLASSES}.") and "instructions" in beside.metrics:
+        return beside.metrics.get(metric, 0)
+    if metric.startswith(f"{OPCODES}.") and metric not in beside.metrics:
+        return None
+    return beside.metrics.get(metric)
+
+
+def _ptx(measured: CellNumbers, beside: _Beside | None) -> tuple[str, str]:
+    if measured.ptx is None:
+        return FAILED, "the service does not tell the PTX of this"
+    if beside is None or beside.ptx is None:
+        return NEW, "nothing is known to compare with"
+    if measured.ptx == beside.ptx:
+        return KEPT, "unchanged"
+    return BROKEN, f"the instructions are not those of {beside.name}"
+
+
+def _of_baseline(known: Known, cell: Cell) -> _Beside:
+    upper = {name: high for name, (_, high) in known.intervals.items()}
+    name = "the baseline"
+    if known.triton != cell.triton:
+        name += f", which has Triton {known.triton}"
+    return _Beside(known.metrics, known.ptx, known.lines, upper, known.device, name)
+
+
+def _of_run(cell: Cell, measured: CellNumbers) -> _Beside:
+    upper = {name: high for name, (_, high) in measured.intervals.items()}
+    metrics = dict(measured.metrics)
+    for metric in cell.budgets:
+        if metric.startswith(f"{OPCODES}."):
+            metrics[metric] = measured.opcodes(metric.partition(".")[2])
+    lines = line_counts(measured.lines, cell.kernel)
+    name = f"Triton {cell.triton}"
+    return _Beside(metrics, measured.ptx, lines, upper, measured.device, name)
+
+
+def _blamed(
+    cell: Cell, metric: str, measured: CellNumbers, beside: _Beside | None
+) -> tuple[Growth, ...]:
+    """Return the lines that a broken budget comes from, as far as instructions tell."""
+    name, _, inner = metric.partition(".")
+    kind = inner if name == CLASSES else _LOCAL if name in _SPILLS else ""
+    before = beside.lines if beside is not None and beside.lines else None
+    return grown_lines(measured.lines, before, cell.kernel, kind)

@@ -1,0 +1,139 @@
+"""One run of the gate, from its file to the judgement.
+
+What is wrong with the file, with the baseline and with what is asked of this service is gathered
+until nothing more can be found out, and told together.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tritonc._sync.client import Client
+from tritonc.gate.baseline import Baseline, BaselineWrong, missing_baseline, read_baseline
+from tritonc.gate.cell_numbers import CellNumbers
+from tritonc.gate.cells import Cell, OfferedTritons, cells_of
+from tritonc.gate.gate_file import GateFile, GateFileWrong, read_gate_file
+from tritonc.gate.gate_judgement import GateJudgement, Judge
+from tritonc.gate.gated_kernel import Matrix, ReadArgument
+from tritonc.gate.measure_cells import CellMeasuring, Say
+from tritonc.gate.toml_reading import FileFault
+from tritonc.service_errors import (
+    ProblemError,
+    ServerUnavailable,
+    TritoncError,
+    UnexpectedAnswer,
+    WaitExpired,
+)
+
+BaselineFile = tuple[Path, Baseline]
+"""A baseline, and where it is."""
+
+NOT_SERVED = (ProblemError, ServerUnavailable, UnexpectedAnswer, WaitExpired)
+
+
+class GateUnjudged(TritoncError):
+    """Nothing was judged; the text says all that is in the way, a line each."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateRun:
+    """What a run is asked: the file, and what the command line says instead of it.
+
+    `kernels` are the names of those that are judged, all where there is none. `is_update` is for
+    a baseline that will be written anew, and need not be there.
+    """
+
+    path: Path
+    read_argument: ReadArgument
+    matrix: Matrix
+    kernels: tuple[str, ...] = ()
+    baseline: Path | None = None
+    is_update: bool = False
+    is_strict: bool = False
+    wait_s: float = 900
+
+    @property
+    def is_part(self) -> bool:
+        """Whether only a part of the file is judged."""
+        return bool(self.kernels or self.matrix.targets or self.matrix.tritons)
+
+
+def run_gate(client: Client, asked: GateRun, say: Say) -> tuple[GateJudgement, BaselineFile]:
+    """Return what was found out, and what would be the baseline from now on with its path.
+
+    Raises GateUnjudged when nothing can be judged.
+    """
+    gate_file, faults = _read(asked)
+    path = asked.baseline or gate_file.baseline
+    baseline = _baseline(path, faults)
+    cells = _cells(client, gate_file, faults)
+    if not asked.is_update and baseline is None:
+        faults += missing_baseline(cells, path)
+    _stop_at(faults, asked)
+    measured = _measured(client, asked, cells, say)
+    missing = [] if asked.is_part or asked.is_update else (baseline or Baseline({})).missing(cells)
+    updated = (baseline or Baseline({})).updated(measured, keep_others=asked.is_part)
+    judge = Judge(measured, updated if asked.is_update else baseline)
+    judgement = judge.judgement(missing, is_strict=asked.is_strict)
+    return judgement, (path, updated)
+
+
+def _read(asked: GateRun) -> tuple[GateFile, list[FileFault]]:
+    try:
+        gate_file, faults = read_gate_file(asked.path, asked.read_argument, asked.matrix)
+    except OSError as error:
+        raise GateUnjudged(f"{asked.path}: {error.strerror}") from error
+    except GateFileWrong as error:
+        raise GateUnjudged(str(error)) from error
+    names = {kernel.name for kernel in gate_file.kernels}
+    faults += [
+        FileFault(f"kernels.{name}", "there is no such kernel, which --kernel asks for")
+        for name in asked.kernels
+        if name not in names
+    ]
+    chosen = tuple(k for k in gate_file.kernels if not asked.kernels or k.name in asked.kernels)
+    return replace(gate_file, kernels=chosen), faults
+
+
+def _baseline(path: Path, faults: list[FileFault]) -> Baseline | None:
+    try:
+        return read_baseline(path)
+    except BaselineWrong as error:
+        faults.append(FileFault("baseline", str(error)))
+        return Baseline({})
+
+
+def _cells(client: Client, gate_file: GateFile, faults: list[FileFault]) -> list[Cell]:
+    """Return the cells; a service that does not answer is a fault like others."""
+    try:
+        offered = OfferedTritons.from_json(client.targets())
+    except NOT_SERVED as error:
+        faults.append(FileFault("", f"no targets are known: {error}"))
+        return []
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        faults.append(FileFault("", f"this is no tritond, or one without workers: {error!r}"))
+        return []
+    cells, found = cells_of(gate_file, offered)
+    faults += found
+    return cells
+
+
+def _measured(
+    client: Client, asked: GateRun, cells: list[Cell], say: Say
+) -> Mapping[Cell, CellNumbers]:
+    measuring = CellMeasuring(client, asked.wait_s, say)
+    try:
+        parameters = measuring.parameters({cell.kernel for cell in cells})
+        compiled = measuring.compilations([c for c in cells if not c.is_launch], parameters)
+        launched = measuring.launches([c for c in cells if c.is_launch])
+    except NOT_SERVED as error:
+        _stop_at([*measuring.faults, FileFault("", str(error))], asked)
+        raise
+    _stop_at(measuring.faults, asked)
+    return {**compiled, **launched}
+
+
+def _stop_at(faults: list[FileFault], asked: GateRun) -> None:
+    """Raise GateUnjudged if there is any fault."""
+    if faults:
+        raise GateUnjudged(str(GateFileWrong(str(asked.path), faults)))

@@ -1,0 +1,205 @@
+"""A kernel of a gate file: where its source is, how it is compiled and launched, its own budgets.
+
+Sources and what they import are read here and travel as text; nothing of them is executed.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from tritonc.gate.metric_budget import Budgets, merged, read_budgets
+from tritonc.gate.toml_reading import TomlTable
+from tritonc.launch_body import KernelMembers, LaunchMembers
+from tritonc.local_imports import local_imports
+from tritonc.service_errors import TritoncError
+
+KERNEL = ("source", "kernel", "signature", "constexprs", "hints", "options", "files")
+MATRIX = ("targets", "tritons")
+LAUNCH = (LaunchMembers.__annotations__.keys() - KernelMembers.__annotations__.keys()) | {
+    "arguments",
+    "grid",
+    "return",
+}
+
+ReadArgument = Callable[[str], Any]
+"""What a launch argument written in few words is, such as `fp32[98432]:uniform`."""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetTable:
+    """Budgets of a table, and those that hold for some targets or some Tritons only."""
+
+    all: Budgets = field(default_factory=dict)
+    by_target: Mapping[str, Budgets] = field(default_factory=dict)
+    by_triton: Mapping[str, Budgets] = field(default_factory=dict)
+
+    def of(self, target: str, triton: str) -> Budgets:
+        """Return the budgets of one cell of the matrix, the most particular ones."""
+        targets = [b for pattern, b in self.by_target.items() if fnmatchcase(target, pattern)]
+        tritons = [b for pattern, b in self.by_triton.items() if fnmatchcase(triton, pattern)]
+        return merged(self.all, *targets, *tritons)
+
+    def every(self) -> list[tuple[str, Budgets]]:
+        """Return all of them with the place of each below the table."""
+        rows = [("", self.all)]
+        rows += [(f'targets."{p}".', b) for p, b in self.by_target.items()]
+        return rows + [(f'tritons."{p}".', b) for p, b in self.by_triton.items()]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GatedKernel:
+    """One kernel: how it is compiled, for what, its example launch, and its own budgets.
+
+    `path` is where its source is, for people; `place` where it stands in the gate file. `members`
+    are those of a compile request, `launch` those of a launch, None without one.
+    """
+
+    name: str
+    place: str
+    path: Path
+    members: Mapping[str, Any]
+    file_paths: Mapping[str, Path]
+    launch: Mapping[str, Any] | None
+    targets: tuple[str, ...]
+    tritons: tuple[str, ...]
+    budgets: BudgetTable
+
+    @property
+    def source(self) -> str:
+        """The text of the kernel's file."""
+        return str(self.members["source"])
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Targets and Tritons that the command line gives instead of those of the file."""
+
+    targets: tuple[str, ...] | None = None
+    tritons: tuple[str, ...] | None = None
+
+
+class KernelTables:
+    """Reads the tables of kernels; `folder` is what their paths are relative to."""
+
+    def __init__(
+        self, folder: Path, read_argument: ReadArgument, matrix: TomlTable, instead: Matrix
+    ) -> None:
+        self._folder = folder
+        self._read_argument = read_argument
+        self._matrix = matrix
+        self._instead = instead
+        matrix.only(MATRIX)
+        self._targets = matrix.texts("targets")
+        self._tritons = matrix.texts("tritons")
+
+    def kernel(self, name: str, table: TomlTable) -> GatedKernel | None:
+        """Return a kernel, None where there is too little to speak of one."""
+        table.only((*KERNEL, *MATRIX, "launch", "budgets"))
+        budgets = budget_table(table.table("budgets"))
+        targets = self._instead.targets or table.texts("targets") or self._targets
+        tritons = self._instead.tritons or table.texts("tritons") or self._tritons or ()
+        if not targets:
+            table.fault("", "no targets: write [matrix] targets = [...], or the kernel's own")
+        launch = self._launch(table) if "launch" in table.members else None
+        if "signature" not in table.members and launch is None:
+            table.fault("", "neither `signature` nor `launch`: what is it compiled for?")
+        source = self._source(table)
+        if source is None:
+            return None
+        path, members, file_paths = source
+        return GatedKernel(
+            name, table.place, path, members, file_paths, launch, targets or (), tritons, budgets
+        )
+
+    def _source(self, table: TomlTable) -> tuple[Path, dict[str, Any], dict[str, Path]] | None:
+        """Return the path, the members of the compile request, and the paths of its files."""
+        members: dict[str, Any] = {name: table.mapping(name) for name in ("constexprs", "options")}
+        members |= {"kernel": table.text("kernel"), "hints": table.mapping("hints")}
+        signature = table.members.get("signature")
+        if signature is not None and not isinstance(signature, str | dict):
+            table.fault("signature", f"{signature!r} is neither a table nor a text")
+        members["signature"] = signature
+        written = table.text("source")
+        if written is None:
+            if "source" not in table.members:
+                table.fault("", "no `source`: write the path of the kernel's file")
+            return None
+        path = self._folder / written
+        text = self._text(table, "source", path)
+        if text is None:
+            return None
+        given = {name: self._folder / str(at) for name, at in table.mapping("files").items()}
+        inner = table.table("files")
+        texts = {name: self._text(inner, name, at) for name, at in given.items()}
+        try:
+            files = local_imports(path, text) | {n: t for n, t in texts.items() if t is not None}
+        except (TritoncError, OSError, UnicodeDecodeError) as error:
+            table.fault("source", f"what it imports cannot be read: {error}")
+            return None
+        members |= {"source": text, "files": files}
+        imported = {name: path.parent / name for name in files}
+        return path, {n: m for n, m in members.items() if m}, imported | given
+
+    def _text(self, table: TomlTable, key: str, path: Path) -> str | None:
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            table.fault(key, f"{path}: {reason}")
+            return None
+
+    def _launch(self, table: TomlTable) -> dict[str, Any]:
+        launch = table.table("launch")
+        launch.only(LAUNCH)
+        members = dict(launch.members)
+        for key in ("arguments", "grid"):
+            if key not in members:
+                launch.fault("", f"no `{key}`: how is it launched?")
+        members["arguments"] = self._arguments(launch)
+        if cases := launch.members.get("cases"):
+            members["cases"] = [self._case(launch, case) for case in cases]
+        if isinstance(reference := members.get("reference"), str):
+            members["reference"] = reference = {"file": reference}
+        if isinstance(reference, dict) and "file" in reference:
+            at = self._folder / str(reference["file"])
+            rest = {name: member for name, member in reference.items() if name != "file"}
+            members["reference"] = rest | {"source": self._text(launch, "reference", at)}
+        if "return" in members:
+            members["returns"] = members.pop("return")
+        return members
+
+    def _case(self, launch: TomlTable, case: Any) -> Any:
+        if not isinstance(case, dict):
+            launch.fault("cases", f"{case!r} is not a table")
+            return {}
+        inner = TomlTable(case, launch.at("cases"), launch.faults)
+        return case | ({"arguments": self._arguments(inner)} if "arguments" in case else {})
+
+    def _arguments(self, launch: TomlTable) -> dict[str, Any]:
+        arguments = launch.table("arguments")
+        return {name: self._argument(arguments, name) for name in arguments.members}
+
+    def _argument(self, arguments: TomlTable, name: str) -> Any:
+        given = arguments.members[name]
+        if not isinstance(given, str):
+            return given
+        at, _, rest = given[1:].partition(":") if given.startswith("@") else ("", "", "")
+        text = f"@{self._folder / at}{':' if rest else ''}{rest}" if at else given
+        try:
+            return self._read_argument(text)
+        except Exception as error:  # noqa: BLE001  whatever the reader of arguments refuses
+            arguments.fault(name, str(error))
+            return None
+
+
+def budget_table(table: TomlTable) -> BudgetTable:
+    """Return the budgets of a table, with those for some targets or Tritons."""
+    targets = table.table("targets").tables()
+    tritons = table.table("tritons").tables()
+    return BudgetTable(
+        read_budgets(table, MATRIX),
+        {pattern: read_budgets(inner) for pattern, inner in targets.items()},
+        {pattern: read_budgets(inner) for pattern, inner in tritons.items()},
+    )

@@ -1,0 +1,67 @@
+"""The outcome in Markdown, for the summary of a job: what is broken first, then all numbers."""
+
+from collections.abc import Iterable, Sequence
+
+from tritonc.gate.cell_numbers import CellNumbers
+from tritonc.gate.cells import Cell
+from tritonc.gate.gate_judgement import Check, GateJudgement
+from tritonc.gate.metric_budget import number
+from tritonc.gate.report_text import markdown_text, shown_path
+
+MAX_ROWS = 300  # a job's summary may have 1 MiB
+NUMBERS = (
+    "registers", "spill_bytes", "spilled_registers", "shared_bytes", "occupancy", "instructions",
+    "code_bytes", "median_us",
+)  # fmt: skip
+
+
+def markdown_report(judgement: GateJudgement) -> str:
+    """Return the report."""
+    outcome = "passed" if judgement.is_good else "**failed**"
+    parts = [f"## tritonc gate: {outcome}", f"{judgement.sentence()}."]
+    if judgement.bad:
+        parts.append(_checks("Broken", judgement.bad))
+    if judgement.new:
+        parts.append(_checks("Nothing to compare with", judgement.new))
+    if judgement.missing:
+        rows = [[markdown_text(part) for part in key] for key in judgement.missing]
+        parts += ["### In the baseline only", _table(["kernel", "target", "Triton"], rows)]
+    parts.append(_measured(judgement))
+    return "\n\n".join(parts) + "\n"
+
+
+def _checks(title: str, checks: Sequence[Check]) -> str:
+    columns = ["kernel", "target", "Triton", "budget", "found", "where"]
+    return f"### {title}\n\n" + _table(columns, (_row(check) for check in checks))
+
+
+def _row(check: Check) -> list[str]:
+    where = [f"{shown_path(check.path)}:{check.line}"] if not check.lines else []
+    where += [f"{shown_path(g.path)}:{g.line}: {g.counts()}: {g.text}" for g in check.lines]
+    cells = [*check.cell.key, check.metric, check.told]
+    return [*map(markdown_text, cells), "<br>".join(map(markdown_text, where))]
+
+
+def _measured(judgement: GateJudgement) -> str:
+    columns = ["kernel", "target", "Triton", *NUMBERS]
+    rows = (_numbers(cell, judgement.measured[cell]) for cell in _sorted(judgement.measured))
+    table = _table(columns, rows)
+    return f"<details><summary>What was measured</summary>\n\n{table}\n\n</details>"
+
+
+def _numbers(cell: Cell, measured: CellNumbers) -> list[str]:
+    values = [measured.metrics.get(name) for name in NUMBERS]
+    return [*map(markdown_text, cell.key), *("" if v is None else number(v) for v in values)]
+
+
+def _sorted(cells: Iterable[Cell]) -> list[Cell]:
+    return sorted(cells, key=lambda cell: cell.key)
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}"]
+    every = list(rows)
+    lines += [f"| {' | '.join(row)} |" for row in every[:MAX_ROWS]]
+    if len(every) > MAX_ROWS:
+        lines.append(f"\n... and {len(every) - MAX_ROWS} more")
+    return "\n".join(lines)

@@ -1,0 +1,204 @@
+"""Has the service compile and launch every cell, in batches, and reads what came of it.
+
+Only what budgets ask for is asked for: PTX and instructions cost more than a record does.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
+from typing import Any
+
+from tritonc._sync.client import Client
+from tritonc.batch import Batch, BatchItem
+from tritonc.compilation import Compilation
+from tritonc.gate.cell_numbers import (
+    CellNumbers,
+    compilation_measured,
+    launch_measured,
+    refusal_measured,
+)
+from tritonc.gate.cells import Cell, Parameters, compile_body, launch_body
+from tritonc.gate.gated_kernel import GatedKernel
+from tritonc.gate.metric_budget import CLASSES, OPCODES, PTX
+from tritonc.gate.toml_reading import FileFault
+from tritonc.launch import Launch
+from tritonc.launch_body import LaunchRequest
+from tritonc.service_errors import UnexpectedAnswer, WaitExpired
+
+MAX_BATCH = 400
+MAX_BATCH_BYTES = 8 << 20  # half of what a service takes, unless it is told otherwise
+AT_ONCE = 8
+OF_INSTRUCTIONS = frozenset({"instructions", "code_bytes", CLASSES, OPCODES})
+TOO_LARGE = "too_large"
+INVALID = 422
+
+Say = Callable[[str], None]
+
+
+class CellMeasuring:
+    """One run against a service; `wait_s` bounds all of it, `say` tells a person how far it is.
+
+    The methods raise WaitExpired, and whatever the client raises.
+    """
+
+    def __init__(self, client: Client, wait_s: float, say: Say) -> None:
+        self._client = client
+        self._until = monotonic() + wait_s
+        self._wait_s = wait_s
+        self._say = say
+        self.faults: list[FileFault] = []
+
+    def parameters(self, kernels: Iterable[GatedKernel]) -> Parameters:
+        """Return what the sources say of parameters, where a launch is all there is to go by."""
+        return {
+            kernel.name: self._inspected(kernel)
+            for kernel in kernels
+            if "signature" not in kernel.members
+        }
+
+    def compilations(
+        self, cells: Sequence[Cell], parameters: Parameters
+    ) -> dict[Cell, CellNumbers]:
+        """Compile the cells, and count instructions where a budget needs them."""
+        bodies = dict(self._bodies(cells, lambda cell: compile_body(cell, parameters)))
+        measured: dict[Cell, CellNumbers] = {}
+        for chunk in _chunks(list(bodies), bodies):
+            batch = self._finished(
+                self._client.batches.compile([bodies[c] for c in chunk], wait_s=0, check=False)
+            )
+            for cell, item in zip(chunk, batch.items, strict=True):
+                measured[cell] = self._compilation(cell, item)
+            self._say(f"{len(measured)} of {len(bodies)} compiled")
+        return self.with_instructions(measured, _needs_instructions)
+
+    def launches(self, cells: Sequence[Cell]) -> dict[Cell, CellNumbers]:
+        """Launch the cells."""
+        requests: dict[Cell, LaunchRequest] = dict(self._bodies(cells, launch_body))
+        measured: dict[Cell, CellNumbers] = {}
+        for chunk in _chunks(list(requests), {c: r.body for c, r in requests.items()}):
+            batch = self._finished(
+                self._client.batches.launch([requests[c] for c in chunk], wait_s=0, check=False)
+            )
+            for cell, item in zip(chunk, batch.items, strict=True):
+                measured[cell] = self._launch(cell, item)
+            self._say(f"{len(measured)} of {len(requests)} launched")
+        return measured
+
+    def with_instructions(
+        self, measured: Mapping[Cell, CellNumbers], is_wanted: Callable[[Cell], bool]
+    ) -> dict[Cell, CellNumbers]:
+        """Return it with the instructions of those cells that are wanted."""
+        wanted = [c for c, m in measured.items() if m.failure is None and m.key and is_wanted(c)]
+        done = 0
+        counted = dict(measured)
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            for cell, answer in zip(
+                wanted,
+                pool.map(self._instructions, [str(measured[cell].key) for cell in wanted]),
+                strict=True,
+            ):
+                try:
+                    counted[cell] = measured[cell].with_instructions(answer)
+                except (KeyError, TypeError, AttributeError) as error:
+                    message = f"what was answered of the instructions of {cell.title} is no count"
+                    raise UnexpectedAnswer(f"{message}: {error}") from error
+                done += 1
+                self._say(f"{done} of {len(wanted)} counted")
+        return counted
+
+    def _inspected(self, kernel: GatedKernel) -> dict[str, Mapping[str, Any]]:
+        files = kernel.members.get("files")
+        found = self._client.inspect(kernel.source, files=files, wait_s=self._remaining_s())
+        name = kernel.members.get("kernel")
+        kernels = [k for k in found.get("kernels") or () if name in (None, k.get("name"))]
+        facts = kernels[0]["parameters"] if len(kernels) == 1 else []
+        return {fact["name"]: fact for fact in facts}
+
+    def _bodies(
+        self, cells: Sequence[Cell], body: Callable[[Cell], Any]
+    ) -> Iterator[tuple[Cell, Any]]:
+        """Yield what is posted; what has no form in JSON is a fault."""
+        for cell in cells:
+            try:
+                yield cell, body(cell)
+            except (TypeError, ValueError) as error:
+                self._fault(FileFault(cell.kernel.place, str(error)))
+
+    def _finished(self, batch: Batch) -> Batch:
+        """Return the batch when all of it is over; cancel it if nobody waits any more."""
+        if batch.finished:
+            return batch
+        try:
+            self._wait_for(batch)
+        except (KeyboardInterrupt, WaitExpired):
+            self._client.batches.cancel(batch.id)
+            raise
+        return self._client.batches.get(batch.id, wait_s=self._remaining_s())
+
+    def _wait_for(self, batch: Batch) -> None:
+        left = sum(not item.finished for item in batch.items)
+        for event in self._client.batches.events(batch.id):
+            left -= event.kind == "item"
+            self._say(f"{max(left, 0)} of {len(batch.items)} are left")
+            if monotonic() > self._until:
+                raise WaitExpired(batch.id, f"{left} are not finished", self._wait_s)
+
+    def _compilation(self, cell: Cell, item: BatchItem) -> CellNumbers:
+        if isinstance(item.result, Compilation):
+            return compilation_measured(item.result)
+        if item.problem is not None and item.problem.slug == TOO_LARGE and item.url:
+            key = item.url.rpartition("/")[2]
+            include = (PTX,) if PTX in cell.budgets else ()
+            return compilation_measured(self._client.get(key, include=include))
+        return self._refused(cell, item)
+
+    def _launch(self, cell: Cell, item: BatchItem) -> CellNumbers:
+        if isinstance(item.result, Launch):
+            return launch_measured(item.result)
+        if item.problem is not None and item.problem.slug == TOO_LARGE and item.url:
+            return launch_measured(self._client.launches.get(item.url.rpartition("/")[2]))
+        return self._refused(cell, item)
+
+    def _refused(self, cell: Cell, item: BatchItem) -> CellNumbers:
+        """Note what is wrong with a request as a fault of the gate file."""
+        problem = item.problem
+        if item.status != INVALID or problem is None:
+            return refusal_measured(problem)
+        for error in problem.errors:
+            below = error.pointer.removeprefix("/compilation").replace("/", ".")
+            place = f"{cell.kernel.place}{'.launch' if cell.is_launch else ''}{below}"
+            self._fault(FileFault(place, error.message))
+        if not problem.errors:
+            self._fault(FileFault(cell.kernel.place, str(problem)))
+        return refusal_measured(problem)
+
+    def _instructions(self, key: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._client.instructions(key, wait_s=self._remaining_s())
+        return found
+
+    def _fault(self, fault: FileFault) -> None:
+        if fault not in self.faults:
+            self.faults.append(fault)
+
+    def _remaining_s(self) -> float:
+        return max(0.1, self._until - monotonic())
+
+
+def _needs_instructions(cell: Cell) -> bool:
+    return any(metric.partition(".")[0] in OF_INSTRUCTIONS for metric in cell.budgets)
+
+
+def _chunks(cells: Sequence[Cell], bodies: Mapping[Cell, Any]) -> Iterator[list[Cell]]:
+    """Yield the cells in batches that a service takes."""
+    chunk: list[Cell] = []
+    size = 0
+    for cell in cells:
+        length = len(json.dumps(bodies[cell]))
+        if chunk and (len(chunk) == MAX_BATCH or size + length > MAX_BATCH_BYTES):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(cell)
+        size += length
+    if chunk:
+        yield chunk

@@ -1,0 +1,174 @@
+"""What a budget is, how it is written, and what can be measured at all.
+
+A budget bounds one metric: by a number, or by a multiple of what the baseline or another Triton of
+the same run has. Nothing is measured here.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tritonc.gate.toml_reading import TomlTable
+
+CLASSES, OPCODES = "instruction_classes", "opcodes"
+BASELINE, TRITON, UNCHANGED, ANY = "baseline", "triton ", "unchanged", "any"
+PTX, SPILLS, TIME, COMPILE_TIME = "ptx", "spills", "median_us", "compile_ms"
+BOTH, CUDA, HIP = ("cuda", "hip"), ("cuda",), ("hip",)
+NO_SPILLS = "none"
+
+BACKENDS = {
+    "registers": BOTH,
+    "spill_bytes": CUDA,
+    "spilled_registers": HIP,
+    "stack_bytes": BOTH,
+    "shared_bytes": BOTH,
+    "occupancy": BOTH,
+    "code_bytes": BOTH,
+    "instructions": BOTH,
+    CLASSES: BOTH,
+    OPCODES: BOTH,
+    PTX: CUDA,
+    COMPILE_TIME: BOTH,
+    TIME: (),
+}
+"""Which backends tell a metric; of a time no compilation does, but a launch on a GPU."""
+
+AT_LEAST = frozenset({"occupancy"})
+_NUMBER = r"(?P<{}>\d[\d_]*(?:\.\d+)?)"
+_BOUND = re.compile(
+    r"(?P<sign><=|>=)?\s*(?:"
+    + (_NUMBER.format("limit") + r"|(?:" + _NUMBER.format("factor"))
+    + r"\s*[x*]\s*)?(?P<reference>baseline|triton \d[\w.+-]*)"
+    + r"(?:\s*\+\s*" + _NUMBER.format("slack") + r")?)"
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class MetricBudget:
+    """A bound of one metric: `limit`, or `factor` times what `reference` has and `slack` more.
+
+    `metric` is a key of BACKENDS, with the class or opcode behind a dot where it has one (`*`: each
+    class). `reference` is None, `baseline`, or `triton 3.6.0`; with UNCHANGED as `written` nothing
+    may differ.
+    """
+
+    metric: str
+    written: str
+    is_least: bool = False
+    limit: float = 0
+    reference: str | None = None
+    factor: float = 1
+    slack: float = 0
+
+    @property
+    def name(self) -> str:
+        """The metric without class or opcode."""
+        return self.metric.partition(".")[0]
+
+    def bound(self, reference_value: float | None) -> float:
+        """Return the number that is held to, given what the reference has."""
+        if reference_value is None:
+            return self.limit
+        moved = -self.slack if self.is_least else self.slack
+        return self.factor * reference_value + moved
+
+    def is_kept(self, value: float, reference_value: float | None) -> bool:
+        """Return whether `value` is within the budget."""
+        bound = self.bound(reference_value)
+        margin = 1e-9 * max(1.0, abs(bound))  # 1.05 x 20 is a little more than 21
+        return value >= bound - margin if self.is_least else value <= bound + margin
+
+    def sentence(self, reference_value: float | None, of: str) -> str:
+        """Return the bound as it is told: `<= 63 (1.05 x 60 of the baseline)`."""
+        sign = ">=" if self.is_least else "<="
+        bound = f"{sign} {number(self.bound(reference_value))}"
+        if reference_value is None or self.reference is None:
+            return bound
+        factor = "" if self.factor == 1 else f"{self.factor:g} x "
+        slack = f" + {number(self.slack)}" if self.slack else ""
+        return f"{bound} ({factor}{number(reference_value)} of {of}{slack})"
+
+
+Budgets = Mapping[str, tuple[MetricBudget, ...]]
+"""By metric; a metric that is lifted again with `any` has none."""
+
+
+def number(value: float) -> str:
+    """Return a number without digits that say nothing."""
+    return f"{value:.4g}" if isinstance(value, float) and not value.is_integer() else f"{value:.0f}"
+
+
+def read_budgets(table: TomlTable, further: tuple[str, ...] = ()) -> Budgets:
+    """Return the budgets in a table; its members named in `further` are somebody else's."""
+    table.only([*BACKENDS, SPILLS, *further])
+    budgets: dict[str, tuple[MetricBudget, ...]] = {}
+    for key, given in table.members.items():
+        if key in (CLASSES, OPCODES) and isinstance(given, dict):
+            inner = table.table(key)
+            for name, bounds in given.items():
+                budgets[f"{key}.{name}"] = _bounds(inner, name, f"{key}.{name}", bounds)
+        elif key == OPCODES:
+            table.fault(key, "write a table of opcodes, such as {LDG = 8}")
+        elif key == CLASSES:
+            budgets[f"{key}.*"] = _bounds(table, key, f"{key}.*", given)
+        elif key == SPILLS:
+            budgets |= _no_spills(table, given)
+        elif key in BACKENDS:
+            budgets[key] = _bounds(table, key, key, given)
+    return budgets
+
+
+def merged(*budgets: Budgets) -> Budgets:
+    """Return all of them; of a metric that is given twice the later ones hold."""
+    both: dict[str, tuple[MetricBudget, ...]] = {}
+    for some in budgets:
+        both |= some
+    return both
+
+
+def _no_spills(table: TomlTable, given: Any) -> dict[str, tuple[MetricBudget, ...]]:
+    metrics = ("spill_bytes", "spilled_registers")
+    if given == ANY:
+        return dict.fromkeys(metrics, ())
+    if given != NO_SPILLS:
+        table.fault(SPILLS, f'{given!r} is neither "none" nor "any"; `spill_bytes` takes numbers')
+    return {metric: (MetricBudget(metric, NO_SPILLS),) for metric in metrics}
+
+
+def _bounds(table: TomlTable, key: str, metric: str, given: Any) -> tuple[MetricBudget, ...]:
+    if given == ANY:
+        return ()
+    found = [_bound(table, key, metric, item) for item in _items(given)]
+    return tuple(budget for budget in found if budget is not None)
+
+
+def _items(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else [given]
+
+
+def _bound(table: TomlTable, key: str, metric: str, given: Any) -> MetricBudget | None:
+    is_least = metric in AT_LEAST
+    if metric == PTX:
+        if given != UNCHANGED:
+            table.fault(key, f'{given!r} is not "unchanged", which is all that can be asked of PTX')
+            return None
+        return MetricBudget(metric, UNCHANGED, reference=BASELINE)
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        if given < 0 or given != given or given == float("inf"):
+            table.fault(key, f"{given!r} is no bound: it must be a number from 0 on")
+            return None
+        return MetricBudget(metric, str(given), is_least, given)
+    match = _BOUND.fullmatch(given.strip()) if isinstance(given, str) else None
+    if match is None:
+        table.fault(key, f"{given!r} is no budget: {HOW_TO_WRITE}")
+        return None
+    values = {name: float((match[name] or "0").replace("_", "")) for name in ("limit", "slack")}
+    factor = float((match["factor"] or "1").replace("_", ""))
+    if match["sign"]:
+        is_least = match["sign"] == ">="
+    reference = match["reference"]
+    return MetricBudget(metric, given, is_least, reference=reference, factor=factor, **values)
+
+
+HOW_TO_WRITE = 'write 64, "<= 64", ">= 0.5", "<= 1.05 x baseline + 8" or "<= 1.1 x triton 3.6.0"'

@@ -1,0 +1,97 @@
+"""Reads values out of TOML tables and notes every fault on the way, so that all are told at once.
+
+What a value means is known by those who ask for it; here is only where it stands and its type.
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_NAMES: dict[type, str] = {
+    str: "a text",
+    dict: "a table",
+    list: "a list",
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FileFault:
+    """One thing wrong: `place` is the key as TOML would write it, such as `kernels.add.grid`."""
+
+    place: str
+    message: str
+
+    def __str__(self) -> str:
+        """Return `place: message`; what is wrong with all of the file has no place."""
+        return f"{self.place}: {self.message}" if self.place else self.message
+
+
+@dataclass(frozen=True, slots=True)
+class TomlTable:
+    """A table at its place in the file; all tables of a file share one list of `faults`."""
+
+    members: Mapping[str, Any]
+    place: str
+    faults: list[FileFault] = field(default_factory=list)
+
+    def at(self, key: str) -> str:
+        """Return where a member stands."""
+        written = key if _is_bare(key) else f'"{key}"'
+        return f"{self.place}.{written}" if self.place else written
+
+    def fault(self, key: str, message: str) -> None:
+        """Note that a member, or for "" the table itself, is wrong."""
+        self.faults.append(FileFault(self.at(key) if key else self.place, message))
+
+    def only(self, known: Iterable[str]) -> None:
+        """Note members that nobody knows, with the known one that is most like it."""
+        names = sorted(known)
+        for key in self.members.keys() - set(names):
+            like = difflib.get_close_matches(key, names, 1)
+            hint = f"; did you mean `{like[0]}`?" if like else f"; known are {', '.join(names)}"
+            self.fault(key, f"there is no such key{hint}")
+
+    def text(self, key: str) -> str | None:
+        """Return a text, None where there is none or something else."""
+        text: str | None = self._of(key, str)
+        return text
+
+    def mapping(self, key: str) -> dict[str, Any]:
+        """Return a table as it is, an empty one where there is none or something else."""
+        return self._of(key, dict) or {}
+
+    def table(self, key: str) -> "TomlTable":
+        """Return a table to read on in, an empty one where there is none."""
+        return TomlTable(self.mapping(key), self.at(key), self.faults)
+
+    def tables(self) -> dict[str, "TomlTable"]:
+        """Return every member as a table; note those that are none."""
+        return {key: self.table(key) for key in self.members}
+
+    def texts(self, key: str) -> tuple[str, ...] | None:
+        """Return a list of texts without repetitions, None where there is none."""
+        given = self._of(key, list)
+        if given is None:
+            return None
+        for item in given:
+            if not isinstance(item, str) or not item:
+                self.fault(key, f"{item!r} is no text in a list of texts")
+                return None
+        if not given:
+            self.fault(key, "the list is empty: nothing would be judged")
+        return tuple(dict.fromkeys(given))
+
+    def _of(self, key: str, kind: type) -> Any:
+        given = self.members.get(key)
+        if given is None or isinstance(given, kind):
+            return given
+        self.fault(key, f"{given!r} is not {_NAMES[kind]}")
+        return None
+
+
+def _is_bare(key: str) -> bool:
+    return bool(key) and key.isascii() and key.replace("-", "").replace("_", "").isalnum()

@@ -1,0 +1,12 @@
+from pathlib import Path
+
+import pytest
+
+from tests.unit.client.gate.gate_service import GateService
+
+
+@pytest.fixture
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GateService:
+    """A fake service, and an empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    return GateService()

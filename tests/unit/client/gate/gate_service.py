@@ -1,0 +1,141 @@
+"""A fake service that says it is one: its answers are what tests write down.
+
+It stands in where httpx would open a connection, so that the gate under test is the whole gate.
+What real compilers make of kernels is in tests/toolchains and tests/integration.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+from tritonc.cli.main import main
+
+from tests.unit.client import fake_tritond
+
+TARGETS = ["cuda:80", "cuda:90", "hip:gfx942"]
+VERSIONS = ["3.6.0", "3.9.0"]
+MIX = {
+    "total": 20,
+    "code_bytes": 320,
+    "by_class": {"integer": 15, "local": 0, "tensor": 5},
+    "by_opcode": {"IMAD": 15, "HMMA.16816.F32": 5},
+    "by_line": [
+        {"file": "user.py", "line": 6, "total": 15, "by_class": {"integer": 15}},
+        {"file": "user.py", "line": 7, "total": 5, "by_class": {"tensor": 5}},
+        {"file": None, "line": None, "total": 0, "by_class": {}},
+    ],
+}
+KERNEL = """import triton
+import triton.language as tl
+
+@triton.jit
+def double(x_ptr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    tl.store(x_ptr + offsets, 2 * tl.load(x_ptr + offsets))
+"""
+
+Compiled = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class GateService(httpx.MockTransport):
+    """`compiled` and `launched` change what comes of a request; `mixes` are by target, Triton."""
+
+    def __init__(self) -> None:
+        super().__init__(self._answer)
+        self.requests: list[dict[str, Any]] = []
+        self.compiled: Compiled = lambda request: {}
+        self.launched: Compiled = lambda request: {}
+        self.refused: dict[str, Any] | None = None
+        self.mixes: dict[tuple[str, str], dict[str, Any]] = {}
+        self.mix = MIX
+        self._keys: dict[str, dict[str, Any]] = {}
+        self._batch: list[dict[str, Any]] = []
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        if path == "/v1/targets":
+            offered = [
+                {"triton": version, "targets": TARGETS, "default": version == VERSIONS[-1]}
+                for version in VERSIONS
+            ]
+            return _json({"targets": TARGETS, "toolchains": offered})
+        if path.endswith("/instructions"):
+            posted = self._keys[path.split("/")[3]]
+            mix = self.mixes.get((posted["target"], posted["triton"]), self.mix)
+            return _json(mix)
+        if path == "/v1/inspect":
+            fact = {"name": "x_ptr", "constexpr": False}, {"name": "N", "constexpr": True}
+            kernels = [{"name": "double", "parameters": fact}]
+            return _json({"kernels": kernels, "problem": None})
+        if request.method == "POST":
+            body = json.loads(request.content)
+            self.requests = body["requests"]
+            item = self._compilation if body["kind"] == "compilations" else self._launch
+            self._batch = [item(index, one) for index, one in enumerate(self.requests)]
+        return _json({"id": "b1", "counts": {}, "items": self._batch})
+
+    def _compilation(self, index: int, posted: dict[str, Any]) -> dict[str, Any]:
+        if self.refused is not None:
+            return _item(index, 422, None, self.refused)
+        key = hashlib.sha256(json.dumps(posted).encode()).hexdigest()
+        self._keys[key] = posted
+        usual = {
+            "key": key,
+            "kernel": "double",
+            "target": posted["target"],
+            "resources": resources(posted["target"]),
+            "included": {"ptx": "add.s32 %r1, 1, 2;"} if posted.get("include") else {},
+        }
+        made = fake_tritond.compilation(**(usual | self.compiled(posted)))
+        return _item(index, 200, made, None)
+
+    def _launch(self, index: int, posted: dict[str, Any]) -> dict[str, Any]:
+        return _item(index, 200, fake_tritond.launch(**self.launched(posted)), None)
+
+
+def resources(target: str = "cuda:90", **changes: Any) -> dict[str, Any]:
+    """What the record of a compilation says of registers, spills and shared memory."""
+    is_hip = target.startswith("hip")
+    return {
+        "backend": "hip" if is_hip else "cuda",
+        "registers": 32,
+        "spill_store_bytes": 0,
+        "spill_load_bytes": 0,
+        "stack_bytes": 0,
+        "shared_bytes": 1024,
+        "shared_limit_bytes": 65536,
+        "vgpr_spills": 0 if is_hip else None,
+        "sgpr_spills": 0 if is_hip else None,
+        "occupancy": {"ratio": 0.5},
+        "fits": True,
+    } | changes
+
+
+def write_gate(budgets: str, kernel: str = "", *, targets: str = '["cuda:90"]') -> None:
+    """Write `kernels.toml` and `double.py` into the working directory."""
+    Path("double.py").write_text(KERNEL)
+    Path("kernels.toml").write_text(
+        f"[matrix]\ntargets = {targets}\n{budgets}\n[kernels.double]\nsource = 'double.py'\n"
+        f"signature = {{x_ptr = '*fp32:16'}}\nconstexprs = {{N = 64}}\n{kernel}\n"
+    )
+
+
+def gate(service: GateService, *argv: str) -> int:
+    """Run `tritonc gate`; return its exit code."""
+    return main(["gate", *argv], environment={"TRITOND_URL": "http://t.test"}, transport=service)
+
+
+def _json(body: Any) -> httpx.Response:
+    """Answer as JSON that has every character, also those that no UTF-8 has."""
+    return httpx.Response(
+        200, content=json.dumps(body), headers={"Content-Type": "application/json"}
+    )
+
+
+def _item(index: int, status: int, result: Any, problem: Any) -> dict[str, Any]:
+    return {"index": index, "status": status, "url": None, "result": result, "problem": problem}

@@ -1,0 +1,166 @@
+"""What budgets hold, and what breaks them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.client.gate.gate_service import MIX, GateService, gate, resources, write_gate
+
+
+def checks(service: GateService, capsys: pytest.CaptureFixture[str], *argv: str) -> Any:
+    """Run the gate; return its checks by metric."""
+    capsys.readouterr()
+    gate(service, "--json", *argv)
+    return {check["metric"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+
+
+@pytest.mark.parametrize(
+    ("budget", "code"),
+    [
+        ("registers = 32", 0),
+        ("registers = 31", 1),
+        ("registers = '<= 32'", 0),
+        ("registers = [64, '<= 16']", 1),
+        ("registers = '>= 33'", 1),
+        ("registers = 31\n[budgets.targets.'cuda:*']\nregisters = 32", 0),
+        ("registers = 31\n[budgets.tritons.'3.9.*']\nregisters = 'any'", 0),
+        ("registers = 32\n[budgets.targets.'cuda:8*']\nregisters = 1", 0),
+        ("occupancy = 0.5", 0),
+        ("occupancy = 0.51", 1),
+        ("shared_bytes = 1_000", 1),
+        ("spills = 'none'", 0),
+        ("instructions = 20", 0),
+        ("instructions = 19", 1),
+        ("code_bytes = 319", 1),
+        ("instruction_classes = {tensor = '>= 5', local = 0}", 0),
+        ("instruction_classes = {tensor = '>= 6'}", 1),
+        ("instruction_classes = 14", 1),
+        ("opcodes = {HMMA = '>= 5'}", 0),
+        ("opcodes = {HMM = '>= 1'}", 1),
+        ("compile_ms = 45", 0),
+        ("compile_ms = 44", 1),
+    ],
+)
+def test_a_budget_decides_the_exit_code(service: GateService, budget: str, code: int):
+    write_gate(f"[budgets]\n{budget}")
+
+    assert gate(service) == code
+
+
+def test_spills_name_the_line_with_local_memory(service: GateService, capsys: Any):
+    write_gate("[budgets]\nspills = 'none'\ninstructions = 1_000")
+    service.compiled = lambda _: {"resources": resources(spill_store_bytes=8, spill_load_bytes=8)}
+    line = {"file": "user.py", "line": 7, "total": 4, "by_class": {"local": 4}}
+    service.mix = MIX | {"by_line": [*MIX["by_line"][:1], line]}
+
+    check = checks(service, capsys)["spill_bytes"]
+
+    assert (check["state"], check["told"], check["line"]) == ("broken", "16 is not <= 0", 7)
+
+
+def test_spills_of_amd_are_registers(service: GateService, capsys: Any):
+    write_gate("[budgets]\nspills = 'none'", targets='["hip:gfx942"]')
+    service.compiled = lambda _: {"resources": resources("hip:gfx942", vgpr_spills=3)}
+
+    assert checks(service, capsys)["spilled_registers"]["told"] == "3 is not <= 0"
+
+
+def test_the_kernels_own_budget_comes_before_that_of_all(service: GateService):
+    write_gate("[budgets]\nregisters = 16", "budgets = {registers = 32}")
+
+    assert gate(service) == 0
+
+
+def test_another_triton_of_the_run_is_compared_with(service: GateService, capsys: Any):
+    write_gate("tritons = ['3.6', '3.9']\n[budgets]\ninstructions = '<= 1.5 x triton 3.6'")
+    grown = {"file": "user.py", "line": 6, "total": 30, "by_class": {"integer": 30}}
+    service.mixes["cuda:90", "3.9.0"] = MIX | {"total": 35, "by_line": [grown, MIX["by_line"][1]]}
+
+    check = checks(service, capsys)["instructions"]
+
+    assert check["told"] == "35 is not <= 30 (1.5 x 20 of Triton 3.6.0)"
+    assert check["lines"] == [
+        {
+            "file": "double.py",
+            "line": 6,
+            "text": "offsets = tl.arange(0, N)",
+            "class": None,
+            "before": 15,
+            "now": 30,
+        }
+    ]
+
+
+def test_slack_is_added_to_the_multiple(service: GateService):
+    write_gate("tritons = ['3.6', '3.9']\n[budgets]\ninstructions = '<= triton 3.6.0 + 3'")
+    service.mixes["cuda:90", "3.9.0"] = MIX | {"total": 23}
+    assert gate(service) == 0
+
+    service.mixes["cuda:90", "3.9.0"] = MIX | {"total": 24}
+    assert gate(service) == 1
+
+
+def test_a_kernel_that_does_not_compile_is_broken_at_its_line(service: GateService, capsys: Any):
+    write_gate("[budgets]\nregisters = 32")
+    diagnostic = {"severity": "error", "message": "no such name", "file": "user.py", "line": 6}
+    problem = {"slug": "compile_error", "detail": "no such name"}
+    service.compiled = lambda _: {
+        "state": "failed",
+        "diagnostics": [diagnostic],
+        "problem": problem,
+    }
+
+    check = checks(service, capsys)["compiles"]
+
+    assert (check["state"], check["told"], check["line"]) == ("failed", "no such name", 6)
+    assert gate(service) == 1
+
+
+def test_a_kernel_that_does_not_fit_is_broken(service: GateService, capsys: Any):
+    write_gate("[budgets]\nregisters = 32")
+    service.compiled = lambda _: {"resources": resources(fits=False, shared_bytes=70000)}
+
+    assert "70000 of 65536 bytes" in checks(service, capsys)["compiles"]["told"]
+
+
+def test_what_the_service_does_not_tell_is_no_kept_budget(service: GateService):
+    write_gate("[budgets]\noccupancy = 0.1")
+    service.compiled = lambda _: {"resources": resources(occupancy=None)}
+
+    assert gate(service) == 1
+
+
+def test_a_launch_infers_types_and_its_verdict_counts(service: GateService, capsys: Any):
+    write_gate("[budgets]\nregisters = 32")
+    text = Path("kernels.toml").read_text().replace("signature = {x_ptr = '*fp32:16'}\n", "")
+    launch = "launch = {grid = [1], arguments = {x_ptr = 'fp32[64]:ones:output'}}\n"
+    Path("kernels.toml").write_text(text + launch)
+    service.launched = lambda posted: {"verdict": "out_of_bounds"}
+
+    check = checks(service, capsys)["verdict"]
+
+    assert check["told"] == "verdict out_of_bounds on the CPU device"
+    assert service.requests[0]["compilation"]["constexprs"] == {"N": 64}
+    assert gate(service) == 1
+
+
+def test_a_time_is_broken_only_beyond_both_intervals(service: GateService, capsys: Any):
+    write_gate(
+        "[budgets]\nmedian_us = '<= 1.05 x baseline'",
+        "launch = {grid = [1], device = 'auto', arguments = {x_ptr = 'fp32[64]:ones:output'}}",
+    )
+    times = {"median_us": 100.0, "interval_us": [98.0, 102.0]}
+    gpu = {"target": "cuda:90", "model": "NVIDIA H200"}
+    service.launched = lambda _: {"timing": times, "device": gpu}
+    assert gate(service, "--update-baseline") == 0
+
+    times.update(median_us=109.0, interval_us=[107.0, 111.0])
+    assert gate(service) == 0
+    times.update(median_us=109.5, interval_us=[107.5, 111.5])
+    assert checks(service, capsys)["median_us"]["told"] == (
+        "107.5 is not <= 107.1 (1.05 x 102 of the baseline)"
+    )
+    gpu["model"] = "NVIDIA A100"
+    assert checks(service, capsys)["median_us"]["state"] == "new"

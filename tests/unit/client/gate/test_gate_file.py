@@ -1,0 +1,160 @@
+"""What can be wrong with a gate file: all of it is told at once, with its place."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.client.gate.gate_service import GateService, gate, write_gate
+
+
+def faults(service: GateService, capsys: Any) -> list[str]:
+    """Run the gate, which must judge nothing; return what it says is wrong."""
+    assert gate(service) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    return said.err.splitlines()[1:]
+
+
+def test_every_fault_is_told_at_once(service: GateService, capsys: Any):
+    Path("kernels.toml").write_text(
+        """
+baselin = "b.json"
+[matrix]
+targets = ["cuda:90", "cuda:1"]
+tritons = ["3.6", "2.1"]
+[budgets]
+registers = "<= few"
+register = 32
+ptx = "same"
+opcodes = 5
+median_us = 100
+[budgets.targets."cuda:*"]
+occupancy = -1
+[kernels.add]
+source = "nowhere.py"
+signature = 5
+constexprs = [1]
+[kernels.twice]
+source = "double.py"
+targets = []
+[kernels.twice.launch]
+grd = [1]
+arguments = {x_ptr = "fp32[4]:wild wild"}
+[kernels.last]
+source = "double.py"
+kernel = 7
+signature = "*fp32"
+targets = ["hip:gfx942"]
+budgets = {spill_bytes = 0, registers = "<= triton 3.8"}
+"""
+    )
+    Path("double.py").write_text("import triton\n")
+
+    assert faults(service, capsys) == [
+        "kernels.toml: baselin: there is no such key; did you mean `baseline`?",
+        "kernels.toml: budgets.opcodes: write a table of opcodes, such as {LDG = 8}",
+        "kernels.toml: budgets.ptx: 'same' is not \"unchanged\", which is all that can be asked of "
+        "PTX",
+        "kernels.toml: budgets.register: there is no such key; did you mean `registers`?",
+        'kernels.toml: budgets.registers: \'<= few\' is no budget: write 64, "<= 64", ">= 0.5", '
+        '"<= 1.05 x baseline + 8" or "<= 1.1 x triton 3.6.0"',
+        'kernels.toml: budgets.targets."cuda:*".occupancy: -1 is no bound: it must be a number '
+        "from 0 on",
+        "kernels.toml: kernels.add.constexprs: [1] is not a table",
+        "kernels.toml: kernels.add.signature: 5 is neither a table nor a text",
+        "kernels.toml: kernels.add.source: nowhere.py: No such file or directory",
+        "kernels.toml: kernels.last.budgets.registers: `triton 3.8`: last is not compiled with "
+        "that Triton",
+        "kernels.toml: kernels.last.budgets.spill_bytes: this cannot be judged: only targets "
+        "cuda:... have it, and there is none of them",
+        "kernels.toml: kernels.last.kernel: 7 is not a text",
+        "kernels.toml: kernels.last.tritons: no worker has Triton 2.1; there are 3.6.0, 3.9.0",
+        "kernels.toml: kernels.twice.launch: no `grid`: how is it launched?",
+        "kernels.toml: kernels.twice.launch.arguments.x_ptr: 'wild wild' is no way to fill a "
+        "buffer; write one as uniform or normal(std=2)",
+        "kernels.toml: kernels.twice.launch.grd: there is no such key; did you mean `grid`?",
+        "kernels.toml: kernels.twice.targets: Triton 3.6.0 does not compile for 'cuda:1'; "
+        "`tritonc targets` lists them",
+        "kernels.toml: kernels.twice.targets: the list is empty: nothing would be judged",
+        "kernels.toml: kernels.twice.tritons: no worker has Triton 2.1; there are 3.6.0, 3.9.0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "kernels: there is no kernel; write one as [kernels.NAME]"),
+        ("a = ", "this is no TOML: Invalid value (at end of document)"),
+        ("[kernels]\nadd = 5", "kernels.add: 5 is not a table"),
+        ("[kernels.add]", "kernels.add: no `source`: write the path of the kernel's file"),
+        ("[kernels.add]", "kernels.add: no targets: write [matrix] targets = [...], or"),
+        ("[kernels.add]", "kernels.add: neither `signature` nor `launch`: what is it compiled"),
+        ("matrix = 3", "matrix: 3 is not a table"),
+        (
+            "budgets = {median_us = 5}\n[kernels.add]\nsource = 'kernels.toml'",
+            "budgets.median_us: this cannot be judged",
+        ),
+    ],
+)
+def test_a_fault_has_its_place(service: GateService, capsys: Any, text: str, said: str):
+    Path("kernels.toml").write_text(text)
+
+    assert any(line.startswith(f"kernels.toml: {said}") for line in faults(service, capsys))
+
+
+def test_a_file_that_is_not_there_is_named(service: GateService, capsys: Any):
+    assert faults(service, capsys) == ["kernels.toml: No such file or directory"]
+
+
+def test_what_the_service_refuses_is_told_at_its_place(service: GateService, capsys: Any):
+    write_gate("[budgets]\nregisters = 1", "options = {num_warp = 4}")
+    service.refused = {
+        "slug": "invalid_request",
+        "errors": [{"pointer": "/options/num_warp", "message": "unknown; did you mean num_warps?"}],
+    }
+
+    assert faults(service, capsys) == [
+        "kernels.toml: kernels.double.options.num_warp: unknown; did you mean num_warps?"
+    ]
+
+
+def test_a_value_without_json_is_told_at_its_place(service: GateService, capsys: Any):
+    write_gate("[budgets]\nregisters = 1", "options = {when = 1979-05-27}")
+
+    [fault] = faults(service, capsys)
+
+    assert fault.startswith("kernels.toml: kernels.double: option 'when'")
+
+
+def test_a_service_that_is_away_does_not_hide_what_is_wrong(service: GateService, capsys: Any):
+    write_gate("[budgets]\nregister = 1")
+    service.handler = _away
+
+    told = faults(service, capsys)
+
+    assert told[0].startswith("kernels.toml: no targets are known: no answer from http://t.test")
+    assert told[1].startswith("kernels.toml: budgets.register: there is no such key")
+
+
+def test_a_kernel_that_is_asked_for_must_be_there(service: GateService, capsys: Any):
+    write_gate("[budgets]\nregisters = 32")
+
+    assert gate(service, "--kernel", "duble") == 2
+    assert "kernels.duble: there is no such kernel" in capsys.readouterr().err
+
+
+def test_local_imports_travel_with_the_source(service: GateService):
+    write_gate("[budgets]\nregisters = 32")
+    Path("helper.py").write_text("TWO = 2\n")
+    source = Path("double.py")
+    source.write_text(f"from helper import TWO\n{source.read_text()}")
+
+    assert gate(service) == 0
+    assert service.requests[0]["files"] == {"helper.py": "TWO = 2\n"}
+
+
+def _away(request: Any) -> Any:
+    import httpx
+
+    raise httpx.ConnectError("refused")

@@ -1,0 +1,156 @@
+"""The reports: what each says, and that no text of a source or an answer breaks out of one."""
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import pytest
+
+from tests.unit.client.gate.gate_service import MIX, GateService, gate, write_gate
+
+HOSTILE = (
+    "]]> --> | `x` <script> \x1b[31m \x00 \ud800 \u202e &amp; @owner https://evil [a](b)\n# head"
+)
+SCHEMA = Path(__file__).parent / "sarif-2.1.0.json"
+
+
+@pytest.fixture
+def broken(service: GateService) -> GateService:
+    """A service by which a kernel has more instructions at line 7 than it may."""
+    write_gate("[budgets]\ninstruction_classes = {tensor = 4}\nregisters = 32")
+    return service
+
+
+@pytest.fixture
+def hostile(service: GateService) -> GateService:
+    """A service whose compiler says what should break every format."""
+    write_gate("[budgets]\nregisters = 1")
+    problem = {"slug": "compile_error", "detail": HOSTILE}
+    service.compiled = lambda _: {"state": "failed", "problem": problem}
+    return service
+
+
+def report(service: GateService, name: str) -> str:
+    assert gate(service, f"--{name}", "out") == 1
+    return Path("out").read_text()
+
+
+def test_the_table_shows_what_is_broken_and_the_line(broken: GateService, capsys: Any):
+    assert gate(broken) == 1
+
+    said = capsys.readouterr().out.splitlines()
+    [row] = [line for line in said if "instruction_classes.tensor" in line]
+    assert row.split() == [
+        "double", "cuda:90", "3.9.0", "instruction_classes.tensor", "5", "is", "not", "<=", "4",
+    ]  # fmt: skip
+    assert "double.py:7: 5 tensor instructions: tl.store(x_ptr + offsets, 2" in said[-2]
+    assert said[-1] == "gate FAILED: 1 cells, 2 checks: 1 kept, 1 broken"
+
+
+def test_what_is_good_says_so_in_a_line(service: GateService, capsys: Any):
+    write_gate("[budgets]\nregisters = 32")
+
+    assert gate(service) == 0
+    assert capsys.readouterr().out == "gate passed: 1 cells, 1 checks: 1 kept\n"
+
+
+def test_junit_has_a_test_for_each_budget(broken: GateService):
+    root = ET.fromstring(report(broken, "junit"))
+
+    assert (root.get("tests"), root.get("failures")) == ("2", "1")
+    [failure] = root.iter("failure")
+    assert failure.get("message") == "5 is not <= 4"
+    assert "double.py:7: 5 tensor instructions" in (failure.text or "")
+
+
+def test_sarif_is_at_the_users_line(broken: GateService):
+    document = json.loads(report(broken, "sarif"))
+
+    [result] = document["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": "double.py"}, "region": {"startLine": 7}}
+    assert "5 tensor instructions at this line" in result["message"]["text"]
+    rules = document["runs"][0]["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == [result["ruleId"]] == ["instruction_classes"]
+
+
+@pytest.mark.parametrize("which", ["broken", "hostile"])
+def test_sarif_keeps_the_schema_of_its_standard(request: pytest.FixtureRequest, which: str):
+    document = json.loads(report(request.getfixturevalue(which), "sarif"))
+
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+
+
+def test_markdown_says_where(broken: GateService):
+    text = report(broken, "markdown")
+
+    assert text.startswith("## tritonc gate: **failed**\n")
+    [row] = [line for line in text.splitlines() if "instruction\\_classes" in line]
+    assert "double.py:7: 5 tensor instructions" in row.replace("\\", "")
+
+
+def test_json_has_every_number(broken: GateService, capsys: Any):
+    assert gate(broken, "--json") == 1
+
+    document = json.loads(capsys.readouterr().out)
+    assert document["good"] is False
+    assert document["cells"][0]["metrics"]["opcodes.IMAD"] == 15
+
+
+def test_hostile_text_is_text_in_xml(hostile: GateService):
+    [error] = ET.fromstring(report(hostile, "junit")).iter("error")
+
+    message = error.get("message") or ""
+    assert "]]> -->" in message
+    assert "<script>" in message
+    assert "\x1b" not in message
+
+
+def test_hostile_text_is_text_in_markdown(hostile: GateService):
+    text = report(hostile, "markdown")
+
+    rows = [line for line in text.splitlines() if line.startswith("| double | cuda:90")]
+    [row] = [line for line in rows if "--" in line.replace("\\", "")]
+    assert "<script>" not in text
+    assert "\x1b" not in text
+    assert row.replace("\\|", "").count("|") == 7
+    assert "](b)" not in row
+    assert "@owner" not in row
+    assert "https://evil" not in row
+
+
+def test_hostile_text_is_text_on_a_terminal(hostile: GateService, capsys: Any):
+    gate(hostile)
+
+    assert not {"\x1b", "\x00", "\ud800", "\u202e"} & set(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        MIX | {"total": "many"},
+        MIX | {"total": -1},
+        MIX | {"by_class": {"integer": 1e99}},
+        MIX | {"by_line": 5},
+        MIX | {"by_line": [{"file": "user.py", "line": True, "by_class": {}}]},
+    ],
+)
+def test_an_answer_that_is_no_count_is_refused(service: GateService, capsys: Any, answer: Any):
+    write_gate("[budgets]\ninstructions = 20")
+    service.mix = answer
+
+    assert gate(service) == 2
+    assert "what was answered of the instructions of double for cuda:90" in capsys.readouterr().err
+
+
+def test_endless_names_are_cut(service: GateService, capsys: Any):
+    write_gate("[budgets]\ninstructions = 20")
+    service.mix = MIX | {"by_class": {"x" * 1000 + str(n): n for n in range(5000)}}
+
+    assert gate(service, "--json") == 0
+    metrics = json.loads(capsys.readouterr().out)["cells"][0]["metrics"]
+    assert len(metrics) < 2100
+    assert max(map(len, metrics)) < 110
