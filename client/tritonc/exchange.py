@@ -4,6 +4,7 @@ The connections send, pause and repeat. The numbers for that are here, as they a
 blocking client and for that of asyncio.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAn
 __version__ = "0.1.0"  # read by the build, too: see client/pyproject.toml
 
 DEFAULT_URL = "http://127.0.0.1:8000"
+URL_VARIABLE, KEY_VARIABLE = "TRITOND_URL", "TRITOND_API_KEY"
 LONGEST_WAIT_S = 30.0  # of one request; proxies cut connections that are silent for long
 SILENCE_S = 60.0  # of an event stream, after which it is taken for lost
 POLL_INTERVAL_S = 0.25  # at least, should the service answer at once instead of waiting
@@ -76,8 +78,10 @@ class Request:
         }
 
 
-def pool_arguments(url: str, api_key: str | None, timeout_s: float) -> dict[str, Any]:
-    """Return the arguments of httpx's clients."""
+def pool_arguments(url: str | None, api_key: str | None, timeout_s: float) -> dict[str, Any]:
+    """Return the arguments of httpx's clients; what is None is taken from the environment."""
+    url = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
+    api_key = os.environ.get(KEY_VARIABLE) if api_key is None else api_key
     headers = {"User-Agent": f"tritonc/{__version__}"}
     if api_key:
         headers["Authorization"] = f"Bearer {api_key}"

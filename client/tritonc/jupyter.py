@@ -5,7 +5,6 @@ without the file: the cell is the source. IPython is not imported, it imports th
 """
 
 import io
-import os
 import shlex
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -15,14 +14,16 @@ from typing import Any, Protocol
 from httpx import InvalidURL
 
 from tritonc._sync.client import Client
+from tritonc.cli.compile_command import targets_of
 from tritonc.cli.kernel_flags import kernel_members, rare_members
-from tritonc.cli.launch_command import launch_members, launch_source
+from tritonc.cli.kernel_source import KernelSource, by_example, read_source
+from tritonc.cli.launch_members import launch_members, launch_source
 from tritonc.cli.parser import command_parser
 from tritonc.cli.request_file import read_request
+from tritonc.cli.streams import STANDARD
 from tritonc.compilation import Compilation, CompileFailed
 from tritonc.diagnostic import POSTED_SOURCE, printable, render_all
 from tritonc.errors import TritoncError
-from tritonc.exchange import DEFAULT_URL
 from tritonc.html_panes import Shown, accesses, pane, plain
 from tritonc.launch import Launch
 from tritonc.service_errors import WaitExpired
@@ -53,8 +54,7 @@ def tritonc(line: str, cell: str) -> Shown:
     """Compile or launch the kernel in `cell`, as the words in `line` say."""
     try:
         given = _parse(line)
-        url = given.url or os.environ.get("TRITOND_URL") or DEFAULT_URL
-        with Client(url, api_key=os.environ.get("TRITOND_API_KEY")) as client:
+        with Client(given.url) as client:
             run = _compile if given.command == "compile" else _launch
             return run(given, cell, client)
     except CompileFailed as error:
@@ -91,11 +91,15 @@ def _with_path(before: str, word: str) -> str:
 
 def _compile(given: Namespace, cell: str, client: Client) -> Shown:
     stages = [word.partition("=")[0] for word in given.emit]
+    if len(targets := targets_of(given)) > 1:
+        raise ArgumentTypeError(f"a cell is compiled for one target: {' or '.join(targets)}?")
+    source = _source(given, cell)
     compilation = client.compile(
-        cell,
+        **source.members,
+        target=targets[0],
         stop_after=given.stop_after,
         wait_s=given.wait_s,
-        **kernel_members(given),
+        **by_example(source, given, kernel_members(given), targets[0], client),
         **rare_members(given),
     )
     shown = stages or [stage for stage in _TEXTS if stage in compilation.artifacts][:1]
@@ -106,6 +110,11 @@ def _compile(given: Namespace, cell: str, client: Client) -> Shown:
         text = client.artifact(compilation.key, stage, wait_s=given.wait_s).decode(errors="replace")
         panes.append(pane(stage, text, _sources(lines, stage), is_open=index == 0))
     return Shown(summary, "".join(panes))
+
+
+def _source(given: Namespace, cell: str) -> KernelSource:
+    """Return the cell as it is posted; its local modules are those of the working directory."""
+    return read_source(STANDARD, given, cell)
 
 
 def _summary(compilation: Compilation) -> str:
@@ -132,9 +141,8 @@ def _sources(lines: Sequence[Mapping[str, Any]], stage: str) -> dict[int, list[i
 
 def _launch(given: Namespace, cell: str, client: Client) -> Shown:
     request = read_request(given.request)
-    if "compilation_key" not in request:
-        request["compilation"] = {**request.get("compilation", {}), "source": cell}
-    source = launch_source(given, request)
+    posted = None if "compilation_key" in request else _source(given, cell)
+    source = launch_source(given, request, posted)
     members = launch_members(given, request)
     launch = client.launch(source, wait_s=given.wait_s, check=False, **members)
     if not launch.finished:

@@ -29,22 +29,31 @@ def local_imports(path: Path, text: str | None = None) -> dict[str, str]:
     file's folder, in that of its outermost package, and in the working directory when the file is
     below it. A package's `__init__.py` comes along when it is itself what is imported from.
 
-    `text` is what the file says, where that is known. Raises ImportsTooLarge, OSError, and
-    UnicodeDecodeError for a module that is not UTF-8.
+    `text` is what the file says, where that is known. Raises ImportsTooLarge, and OSError for a
+    module that cannot be read, or is not UTF-8.
     """
+    return {name: said for name, (_, said) in sorted(_reached(path, text).items())}
+
+
+def local_paths(path: Path) -> list[Path]:
+    """Return where the modules are that `local_imports` reads. Raises what that raises."""
+    return [module for module, _ in _reached(path, None).values()]
+
+
+def _reached(path: Path, text: str | None) -> dict[str, tuple[Path, str]]:
+    """Return file and text of every local module, by its name for the service."""
     roots = _roots(path)
-    files: dict[str, str] = {}
-    said = path.read_text(encoding="utf-8") if text is None else text
-    waiting = [(PurePosixPath(), path.parent, said)]
+    files: dict[str, tuple[Path, str]] = {}
+    waiting = [(PurePosixPath(), path.parent, _read(path) if text is None else text)]
     while waiting:
         at, folder, said = waiting.pop()
         for imported_at, module in _imported(said, at, folder, roots):
             if str(imported_at) not in files:
-                inner = module.read_text(encoding="utf-8")
-                files[str(imported_at)] = inner
+                inner = _read(module)
+                files[str(imported_at)] = (module, inner)
                 waiting.append((imported_at.parent, module.parent, inner))
-                _check_size(path, files)
-    return dict(sorted(files.items()))
+                _check_size(path, [read for _, read in files.values()])
+    return files
 
 
 def _roots(path: Path) -> list[Path]:
@@ -58,9 +67,9 @@ def _roots(path: Path) -> list[Path]:
     return list(dict.fromkeys([folder, *further]))
 
 
-def _check_size(path: Path, files: dict[str, str]) -> None:
-    size_bytes = sum(len(text.encode()) for text in files.values())
-    if len(files) > MAX_FILES or size_bytes > MAX_BYTES:
+def _check_size(path: Path, texts: list[str]) -> None:
+    size_bytes = sum(len(text.encode()) for text in texts)
+    if len(texts) > MAX_FILES or size_bytes > MAX_BYTES:
         raise ImportsTooLarge(
             f"{path} imports, directly or not, more than {MAX_FILES} local modules, or more than "
             f"{MAX_BYTES >> 20} MiB of them; name those that the kernel needs with --file, "
@@ -112,6 +121,13 @@ def _found(words: list[str], root: Path) -> Iterator[tuple[PurePosixPath, Path]]
         if (root / written).is_file():
             yield written, root / written
             return
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise OSError(f"{path} is no text in UTF-8: {error}") from error
 
 
 def _parsed(text: str) -> ast.AST:

@@ -16,7 +16,7 @@ from tritonc._async.tensors import AsyncTensors
 from tritonc.compilation import Compilation
 from tritonc.compile_body import FurtherMembers, compile_request, ir_request, string_list
 from tritonc.event import Event
-from tritonc.exchange import DEFAULT_URL, Request, is_accepted, read
+from tritonc.exchange import Request, is_accepted, read
 from tritonc.launch import Launch
 from tritonc.launch_body import LaunchMembers, Source, launch_request
 from tritonc.service_errors import WaitExpired
@@ -29,6 +29,8 @@ _read_compilation = partial(read, Compilation.from_json)
 class AsyncClient:
     """A connection pool to one tritond service; use it with `async with`, or `aclose()` it.
 
+    Without `url` it is at TRITOND_URL, or else on this machine's port 8000; without `api_key` the
+    key is that in TRITOND_API_KEY, and `api_key=""` sends none, whatever the environment says.
     `timeout_s` bounds connecting and each silence of the service, beyond the time it was asked to
     wait. `transport` is httpx's: for proxies, certificates, retries or tests. Every method raises
     `ServerUnavailable`, `ProblemError` or `UnexpectedAnswer` when the service does not serve it.
@@ -38,7 +40,7 @@ class AsyncClient:
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str | None = None,
         *,
         api_key: str | None = None,
         timeout_s: float = 10,
@@ -102,6 +104,7 @@ class AsyncClient:
         stop_after: str | None = None,
         wait_s: float = 60,
         check: bool = True,
+        **further: Unpack[FurtherMembers],
     ) -> Compilation:
         """Compile TTIR or TTGIR text, as `compile` does Python.
 
@@ -115,6 +118,7 @@ class AsyncClient:
             options=options,
             include=include,
             stop_after=stop_after,
+            **further,
         )
         return await self._compile(body, wait_s, check)
 

@@ -33,7 +33,7 @@ class AsyncConnection:
 
     def __init__(
         self,
-        url: str,
+        url: str | None,
         api_key: str | None,
         timeout_s: float,
         transport: httpx.AsyncBaseTransport | None,

@@ -17,7 +17,7 @@ from tritonc._sync.tensors import Tensors
 from tritonc.compilation import Compilation
 from tritonc.compile_body import FurtherMembers, compile_request, ir_request, string_list
 from tritonc.event import Event
-from tritonc.exchange import DEFAULT_URL, Request, is_accepted, read
+from tritonc.exchange import Request, is_accepted, read
 from tritonc.launch import Launch
 from tritonc.launch_body import LaunchMembers, Source, launch_request
 from tritonc.service_errors import WaitExpired
@@ -30,6 +30,8 @@ _read_compilation = partial(read, Compilation.from_json)
 class Client:
     """A connection pool to one tritond service; use it with `with`, or `close()` it.
 
+    Without `url` it is at TRITOND_URL, or else on this machine's port 8000; without `api_key` the
+    key is that in TRITOND_API_KEY, and `api_key=""` sends none, whatever the environment says.
     `timeout_s` bounds connecting and each silence of the service, beyond the time it was asked to
     wait. `transport` is httpx's: for proxies, certificates, retries or tests. Every method raises
     `ServerUnavailable`, `ProblemError` or `UnexpectedAnswer` when the service does not serve it.
@@ -39,7 +41,7 @@ class Client:
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str | None = None,
         *,
         api_key: str | None = None,
         timeout_s: float = 10,
@@ -103,6 +105,7 @@ class Client:
         stop_after: str | None = None,
         wait_s: float = 60,
         check: bool = True,
+        **further: Unpack[FurtherMembers],
     ) -> Compilation:
         """Compile TTIR or TTGIR text, as `compile` does Python.
 
@@ -116,6 +119,7 @@ class Client:
             options=options,
             include=include,
             stop_after=stop_after,
+            **further,
         )
         return self._compile(body, wait_s, check)
 

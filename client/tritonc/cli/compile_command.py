@@ -1,36 +1,62 @@
 """`tritonc compile`: artifacts to files, everything about them to standard error."""
 
 import sys
+import time
 from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tritonc._sync.client import Client
+from tritonc.cli.compile_report import describe, overview
+from tritonc.cli.emissions import Emissions
 from tritonc.cli.kernel_flags import (
     WORDS,
     add_json,
     add_kernel,
+    add_like,
+    add_targets,
     add_wait,
     kernel_members,
     rare_members,
 )
-from tritonc.cli.streams import emit_paths, name_of, read, write, write_json
+from tritonc.cli.kernel_source import KernelSource, by_example, read_source
+from tritonc.cli.missing import flags_to_add
+from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
-from tritonc.compilation import Compilation
-from tritonc.diagnostic import printable, render_all
+from tritonc.cli.waiting import waiting
+from tritonc.compilation import Compilation, CompileFailed
 from tritonc.service_errors import WaitExpired
 
-ON_DEMAND = frozenset({"sass", "numpy"})  # made when first asked for, so never part of the answer
+
+@dataclass(frozen=True, slots=True)
+class WantedCompilation:
+    """One file for one target, and how it is asked for."""
+
+    source: KernelSource
+    target: str
+    members: Mapping[str, Any]
+
+    def post(self, client: Client, wait_s: float) -> Compilation:
+        """Return the compilation in whatever state it is after `wait_s`."""
+        how = {"target": self.target, "wait_s": wait_s, "check": False, **self.members}
+        if self.source.language:
+            return client.compile_ir(self.source.text, language=self.source.language, **how)
+        return client.compile(**self.source.members, **how)
 
 
 def add_command(commands: Any) -> None:
     """Add `compile` to the parser's commands."""
-    parser = commands.add_parser("compile", help="compile a kernel")
+    parser = commands.add_parser("compile", help="compile kernels")
     parser.set_defaults(run=run)
     add = parser.add_argument
-    add("source", metavar="FILE", help="Python file with the kernel, or - for standard input")
-    add("--target", required=True, help="cuda:90, ...; `tritonc targets` lists them")
+    text = "Python file with the kernel, IR (.ttir, .ttgir, .mlir), or - for standard input"
+    add("sources", metavar="FILE", nargs="+", help=text)
+    add_targets(parser)
     add_kernel(parser)
-    add("--emit", **WORDS, metavar="STAGE[=PATH]", help="write a stage to PATH, - is stdout")
+    add_like(parser)
+    text = "write a stage to PATH, - is stdout; {file} and {target} in PATH stand for these"
+    add("--emit", **WORDS, metavar="STAGE[=PATH]", help=text)
     add("--stop-after", metavar="STAGE", help="default: the target's last stage")
     add("--priority", choices=["interactive", "batch"])
     add("--timeout-s", type=float, metavar="S", help="bound of the compile itself")
@@ -40,56 +66,111 @@ def add_command(commands: Any) -> None:
 
 
 def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
-    """Compile; return True. Raises CompileFailed after what was reached is written."""
-    emissions = emit_paths(given.emit, given.source)
-    compilation = client.compile(
-        read(given.source),
-        include=[stage for stage in emissions if stage not in ON_DEMAND],
-        check=False,
-        stop_after=given.stop_after,
-        wait_s=given.wait_s,
-        **kernel_members(given),
-        **rare_members(given),
-    )
-    if not compilation.finished:
-        raise WaitExpired(compilation.key, f"it is {compilation.state}", given.wait_s)
-    sys.stderr.write(printable(compilation.stdout))
+    """Compile every file for every target; return whether all of them compile.
+
+    Raises what reading files, asking and waiting raise.
+    """
+    emissions = Emissions.of(given.emit, given.sources, targets_of(given))
+    wanted = wanted_compilations(given, client, emissions.included)
+    if given.verbose:
+        for source in dict.fromkeys(one.source.name for one in wanted):
+            next(one.source for one in wanted if one.source.name == source).say_sent(terminal)
+    made = compile_all(wanted, given, client, terminal)
     if given.json:
-        write_json(compilation.raw)
-    # what was reached is written before the failure is told: it is what one debugs with
-    for stage, path in emissions.items():
-        if stage in compilation.included:
-            write(compilation.included[stage], path)
-    compilation.raise_unless_succeeded()
-    for stage, path in emissions.items():
-        if stage not in compilation.included:
-            write(client.artifact(compilation.key, stage, wait_s=given.wait_s), path)
-    terminal.say(_summary(compilation, name_of(given.source)))
-    return True
+        write_json(_document(wanted, made))
+    said: dict[str, str] = {}
+    for one, compilation in zip(wanted, made, strict=True):
+        # what was reached is written before the failure is told: it is what one debugs with
+        emissions.write(one.source.name, one.target, compilation, client, given.wait_s)
+        text = report(one, compilation, given, client)
+        first = said.setdefault(text, one.target)
+        terminal.say(text if first == one.target else f"for {one.target} as for {first}")
+    if len(wanted) > 1:
+        names = [(one.source.name, one.target) for one in wanted]
+        terminal.draw(overview(names, made), sys.stderr)
+    return all(compilation.succeeded for compilation in made)
 
 
-def _summary(compilation: Compilation, source_name: str) -> str:
-    diagnostics, resources = compilation.diagnostics, compilation.resources
-    sizes = [f"{stage} {a.size_bytes} bytes" for stage, a in compilation.artifacts.items()]
-    numbers = [f"{name} {number}" for name, number in resources.items() if _is_number(number)]
-    lines = [
-        render_all(diagnostics, source_name),
-        f"{compilation.kernel or source_name} for {compilation.target}: {compilation.cache}",
-        _assumed(compilation),
-        f"key {compilation.key}",
-        ", ".join(sizes),
-        ", ".join(numbers),
+def targets_of(given: Namespace) -> list[str]:
+    """Return the targets in their order, each once."""
+    return list(dict.fromkeys(name for word in given.targets for name in word.split(",")))
+
+
+def wanted_compilations(
+    given: Namespace, client: Client, include: Iterable[str]
+) -> list[WantedCompilation]:
+    """Read every file before anything is asked, and return what is wanted of each."""
+    sources = [read_source(path, given) for path in given.sources]
+    fixed = kernel_members(given)
+    rest = rare_members(given) | {"include": list(include), "stop_after": given.stop_after}
+    return [
+        WantedCompilation(source, target, by_example(source, given, fixed, target, client) | rest)
+        for source in sources
+        for target in targets_of(given)
     ]
-    return "\n".join(filter(None, lines))
 
 
-def _assumed(compilation: Compilation) -> str:
-    """Return a line that says that the answer rests on assumptions, nothing where it does not."""
-    if compilation.complete:
-        return ""
-    lines = ", ".join(str(item["line"]) for item in compilation.assumptions)
-    return f"incomplete: this rests on assumptions about line {lines}, see the warnings"
+def compile_all(
+    wanted: Sequence[WantedCompilation], given: Namespace, client: Client, terminal: Terminal
+) -> list[Compilation]:
+    """Submit all, so that they are compiled beside each other, and wait for each.
+
+    Raises Interrupted, and WaitExpired with the first that is not finished in time.
+    """
+    deadline = time.monotonic() + given.wait_s
+    made: list[Compilation] = []
+    going_on: list[str] = []
+    with waiting(given, terminal, f"submitting {_shown(wanted)}", going_on) as say:
+        for one in wanted:
+            made.append(one.post(client, 0))
+            if given.verbose:
+                terminal.say(f"submitted {made[-1].key}")
+            if not made[-1].finished:
+                going_on.append(made[-1].key)
+        for index, one in enumerate(wanted):
+            if not made[index].finished and given.wait_s > 0:
+                say(f"compiling {one.source.name} for {one.target}: {made[index].state}")
+                left_s = max(0.0, deadline - time.monotonic())
+                made[index] = _finished(one, made[index], client, left_s)
+                going_on.remove(made[index].key)
+    late = [one for one in made if not one.finished]
+    if late:
+        others = "".join(f", and {one.key}" for one in late[1:])
+        raise WaitExpired(late[0].key + others, f"it is {late[0].state}", given.wait_s)
+    return made
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _finished(
+    one: WantedCompilation, first: Compilation, client: Client, wait_s: float
+) -> Compilation:
+    """Wait for what was submitted; what the service has lost meanwhile is submitted again."""
+    if one.members.get("refresh"):
+        again = client.get(first.key, include=one.members["include"], wait_s=wait_s)
+    else:
+        again = one.post(client, wait_s)
+    return replace(again, cache=first.cache)
+
+
+def report(
+    one: WantedCompilation, compilation: Compilation, given: Namespace, client: Client
+) -> str:
+    """Return what a compilation printed, and what there is to say of it."""
+    if compilation.succeeded:
+        return compilation.stdout + describe(compilation, one.source.name)
+    text = compilation.stdout + CompileFailed(compilation).render(one.source.name)
+    words = flags_to_add(compilation, one.source, given, client)
+    return text + (f"\nhint: add {words}" if words else "")
+
+
+def _document(
+    wanted: Sequence[WantedCompilation], made: Sequence[Compilation]
+) -> Mapping[str, Any]:
+    """Return the one document of --json: the answer itself where there is one."""
+    if len(made) == 1:
+        return made[0].raw
+    both = zip(wanted, made, strict=True)
+    return {"compilations": [{"file": one.source.name, **each.raw} for one, each in both]}
+
+
+def _shown(wanted: Sequence[WantedCompilation]) -> str:
+    return wanted[0].source.name if len(wanted) == 1 else f"{len(wanted)} compilations"

@@ -5,7 +5,7 @@ from argparse import Namespace
 from typing import Any
 
 from tritonc.cli.argument_syntax import assignment, signature, value
-from tritonc.cli.streams import read
+from tritonc.cli.completion_command import targets
 
 WORDS: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
 PAIRS = WORDS | {"type": assignment, "metavar": "NAME=VALUE"}
@@ -21,18 +21,37 @@ def add_kernel(parser: argparse.ArgumentParser) -> None:
     add("--hint", **PAIRS, help="x_ptr=divisible_by_16, ...; several with commas")
     add("--option", **PAIRS, help="num_warps=4, num_stages=3, ...")
     add("--triton", metavar="VERSION", help="a Triton version that the service offers")
+    add("--language", choices=["ttir", "ttgir"], help="of IR in FILE; else seen from its text")
     add_files(parser)
 
 
+def add_targets(parser: argparse.ArgumentParser) -> None:
+    """Add the targets of a command that can do several at once."""
+    text = "cuda:90, ...; several with commas or with --target again; `tritonc targets` lists them"
+    words = WORDS | {"type": _targets, "required": True, "dest": "targets", "metavar": "TARGET"}
+    flag: Any = parser.add_argument("--target", **words, help=text)
+    flag.completer = targets  # what argcomplete asks for candidates
+
+
+def add_like(parser: argparse.ArgumentParser) -> None:
+    """Add types by example."""
+    text = "types by example, as Triton's JIT infers them: 'x_ptr=fp32[4096,4096]' n=98432 k=1"
+    parser.add_argument("--like", **PAIRS, help=text)
+
+
 def add_files(parser: argparse.ArgumentParser) -> None:
-    """Add what names further modules."""
+    """Add what names further modules, and what is told of what was sent."""
     text = "further modules that FILE imports: helpers.py=path/helpers.py"
     parser.add_argument("--file", **PAIRS | {"metavar": "NAME=PATH"}, help=text)
+    text = "send no modules beside those of --file; else those that FILE imports are found here"
+    parser.add_argument("--no-local-imports", action="store_true", help=text)
+    text = "say what is sent, and the id of what is submitted"
+    parser.add_argument("--verbose", "-v", action="store_true", help=text)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add the flag for programs that read the answer."""
-    text = "write the whole answer to stdout, as JSON"
+    text = "write the whole answer to stdout, as one JSON document; errors, too"
     parser.add_argument("--json", action="store_true", help=text)
 
 
@@ -43,15 +62,16 @@ def add_wait(parser: argparse.ArgumentParser, default: float) -> None:
 
 
 def kernel_members(given: Namespace) -> dict[str, Any]:
-    """Return how the kernel is compiled, as the flags say; what they do not say is left out."""
+    """Return how the kernel is compiled, as the flags say; what they do not say is left out.
+
+    For which target, and what the source is, is not among it.
+    """
     members = {
-        "target": given.target,
         "kernel": given.kernel,
         "signature": signature(given.signature),
         "constexprs": {name: value(text) for name, text in given.constexpr} or None,
         "hints": {name: text.split(",") for name, text in given.hint} or None,
         "options": {name: value(text) for name, text in given.option} or None,
-        "files": {name: read(path) for name, path in given.file} or None,
         "triton": given.triton,
     }
     return {name: member for name, member in members.items() if member is not None}
@@ -65,3 +85,9 @@ def rare_members(given: Namespace) -> dict[str, Any]:
         "refresh": given.refresh or None,
     }
     return {name: member for name, member in rare.items() if member is not None}
+
+
+def _targets(word: str) -> str:
+    if not all(word.split(",")):
+        raise argparse.ArgumentTypeError(f"{word!r} has an empty target in it")
+    return word

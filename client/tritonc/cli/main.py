@@ -5,24 +5,33 @@ Results go to standard output, everything about them to standard error.
 
 import os
 import sys
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from typing import Any
 
 from httpx import BaseTransport, InvalidURL
 
 from tritonc._sync.client import Client
+from tritonc.cli import version
+from tritonc.cli.completion_command import ASKED, complete
+from tritonc.cli.fault_words import refused
 from tritonc.cli.parser import command_parser
-from tritonc.cli.streams import name_of
+from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
+from tritonc.cli.waiting import Interrupted
 from tritonc.errors import (
     CompileFailed,
+    LaunchFailed,
     ProblemError,
     ServerUnavailable,
+    TritoncError,
     UnexpectedAnswer,
     WaitExpired,
 )
-from tritonc.exchange import DEFAULT_URL
+from tritonc.exchange import DEFAULT_URL, KEY_VARIABLE, URL_VARIABLE
+
+TIMEOUT_S = 10.0  # to connect, and of each silence
 
 
 class Exit(IntEnum):
@@ -36,6 +45,17 @@ class Exit(IntEnum):
     INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 
 
+_CODES: tuple[tuple[type[Exception], Exit], ...] = (
+    (WaitExpired, Exit.NOT_FINISHED),
+    (ServerUnavailable, Exit.NOT_SERVED),
+    (UnexpectedAnswer, Exit.NOT_SERVED),
+    (Interrupted, Exit.INTERRUPTED),
+    (CompileFailed, Exit.NOT_GOOD),
+    (LaunchFailed, Exit.NOT_GOOD),
+    (Exception, Exit.WRONG_REQUEST),
+)
+
+
 def main(
     argv: Sequence[str] | None = None,
     *,
@@ -44,29 +64,60 @@ def main(
 ) -> int:
     """Run one command and return its exit code; `transport` is the client's, for tests."""
     parser, terminal = command_parser(), Terminal(environment)
+    if ASKED in environment:
+        complete(parser)
     given = parser.parse_args(argv)
-    if given.command is None:
-        return _end(terminal, Exit.WRONG_REQUEST, parser.format_help())
-    url = given.url or environment.get("TRITOND_URL") or DEFAULT_URL
+    if given.command is None and not given.version:
+        terminal.say(parser.format_help())
+        return Exit.WRONG_REQUEST
+    url = given.url or environment.get(URL_VARIABLE) or DEFAULT_URL
     try:
-        with Client(url, api_key=environment.get("TRITOND_API_KEY"), transport=transport) as client:
-            return Exit.DONE if given.run(given, client, terminal) else Exit.NOT_GOOD
-    except CompileFailed as error:
-        return _end(terminal, Exit.NOT_GOOD, error.render(name_of(given.source)))
-    except WaitExpired as error:
-        return _end(terminal, Exit.NOT_FINISHED, f"tritonc: {error}")
-    except (ServerUnavailable, UnexpectedAnswer) as error:
-        return _end(terminal, Exit.NOT_SERVED, f"tritonc: {error}")
+        return _run(given, url, environment, terminal, transport)
     except BrokenPipeError:
         # whoever reads has seen enough, as in `tritonc targets | head`; nothing more is flushed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.DONE
-    except (ProblemError, ArgumentTypeError, InvalidURL, OSError, UnicodeDecodeError) as error:
-        return _end(terminal, Exit.WRONG_REQUEST, f"tritonc: {error}")
+
+
+def _run(
+    given: Namespace,
+    url: str,
+    environment: Mapping[str, str],
+    terminal: Terminal,
+    transport: BaseTransport | None,
+) -> Exit:
+    timeout_s = version.TIMEOUT_S if given.version else TIMEOUT_S
+    key = environment.get(KEY_VARIABLE, "")
+    try:
+        with Client(url, api_key=key, timeout_s=timeout_s, transport=transport) as client:
+            if given.version:
+                version.say_versions(url, client, terminal)
+                return Exit.DONE
+            return Exit.DONE if given.run(given, client, terminal) else Exit.NOT_GOOD
+    except BrokenPipeError:
+        raise
+    except (TritoncError, Interrupted, ArgumentTypeError, InvalidURL, OSError) as error:
+        return _failed(error, given, terminal)
     except KeyboardInterrupt:
-        return _end(terminal, Exit.INTERRUPTED, "tritonc: interrupted; what was submitted goes on")
+        return _failed(Interrupted("interrupted"), given, terminal)
 
 
-def _end(terminal: Terminal, code: Exit, message: str) -> Exit:
-    terminal.say(message)
+def _failed(error: Exception, given: Namespace, terminal: Terminal) -> Exit:
+    """Say what went wrong, as the one document of --json, too; return the exit code."""
+    message = refused(error, given) if isinstance(error, ProblemError) else _message(error)
+    code = next(code for kind, code in _CODES if isinstance(error, kind))
+    if getattr(given, "json", False):
+        told: dict[str, Any] = {"exit_code": int(code), "message": message}
+        if isinstance(error, ProblemError):
+            told["problem"] = error.problem.raw
+        if isinstance(error, WaitExpired):
+            told["key"] = error.key
+        write_json({"error": told})
+    terminal.say(f"tritonc: {message}")
     return code
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)

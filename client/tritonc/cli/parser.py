@@ -2,7 +2,15 @@
 
 import argparse
 
-from tritonc.cli import compile_command, gate_command, launch_command, lookup_commands
+from tritonc.cli import (
+    compile_command,
+    completion_command,
+    gate_command,
+    key_commands,
+    launch_command,
+    lookup_commands,
+    watch_command,
+)
 
 EPILOG = """\
 exit codes:
@@ -11,10 +19,18 @@ exit codes:
   2  the request is wrong: unknown option, type, target, file, key, or not permitted
   3  the service cannot be reached, or cannot serve now
   4  not finished within --wait-s; `tritonc get KEY` asks again
+  130  interrupted by Ctrl-C; what goes on, and how to come back to it, is said
 
 environment:
   TRITOND_URL      where the service is (default http://127.0.0.1:8000)
   TRITOND_API_KEY  the key to send; not a flag, because command lines are visible to others
+  NO_COLOR         no colours; FORCE_COLOR=1: colours, though it is no terminal
+
+examples:
+  tritonc compile vector_add.py --target cuda:90 --constexpr BLOCK_SIZE=1024 \\
+      --like 'x_ptr=fp32[4096]' 'y_ptr=fp32[4096]' 'output_ptr=fp32[4096]' n_elements=4096 \\
+      --emit ptx=-
+  tritonc compile a.py b.py --target cuda:80 --target cuda:90 --signature '*fp32:16,i32'
 """
 
 
@@ -27,9 +43,14 @@ def command_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     root.add_argument("--url", "--server", help="where the service is; overrides TRITOND_URL")
+    text = "show the version of this client, and of the service if there is one"
+    root.add_argument("--version", action="store_true", help=text)
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
     compile_command.add_command(commands)
     launch_command.add_command(commands)
+    watch_command.add_command(commands)
     gate_command.add_command(commands)
     lookup_commands.add_commands(commands)
+    key_commands.add_commands(commands)
+    completion_command.add_command(commands)
     return root

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,11 @@ STANDARD = "-"
 
 
 def read(path: str) -> str:
-    """Return a text. Raises OSError, or UnicodeDecodeError for what is not UTF-8."""
-    return sys.stdin.read() if path == STANDARD else Path(path).read_text(encoding="utf-8")
+    """Return a text. Raises OSError, also for what is not UTF-8, naming the file."""
+    try:
+        return sys.stdin.read() if path == STANDARD else Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise OSError(f"{name_of(path)} is no text in UTF-8: {error}") from error
 
 
 def name_of(path: str) -> str:
@@ -39,16 +42,3 @@ def write_json(document: Mapping[str, Any]) -> None:
     json.dump(document, sys.stdout, indent=2, ensure_ascii=False)
     sys.stdout.write("\n")
     sys.stdout.flush()
-
-
-def emit_paths(words: Sequence[str], source_name: str) -> dict[str, str]:
-    """Return the path to write for each `STAGE[=PATH]` of `--emit`.
-
-    A stage by itself goes to a file named after the source, as rustc does it.
-    """
-    stem = "kernel" if source_name == STANDARD else Path(source_name).stem
-    plan = {}
-    for word in words:
-        stage, _, path = word.partition("=")
-        plan[stage] = path or f"{stem}.{stage}"
-    return plan

@@ -51,10 +51,11 @@ class Terminal:
         """Write something about a result to standard error."""
         self._write(text, sys.stderr)
 
-    def draw(self, drawn: "RenderableType") -> None:
-        """Write what rich draws, such as a `table`, as a result."""
-        self.console(sys.stdout).print(drawn)
-        sys.stdout.flush()
+    def draw(self, drawn: "RenderableType", stream: TextIO | None = None) -> None:
+        """Write what rich draws, such as a `table`: as a result, or to standard error."""
+        stream = stream or sys.stdout
+        self.console(stream).print(drawn)
+        stream.flush()
 
     def console(self, stream: TextIO) -> "Console":
         """Return rich's console of a stream; it takes no text for markup."""

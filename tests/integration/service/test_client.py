@@ -105,6 +105,31 @@ def test_a_key_is_needed_where_keys_exist(idle: Deployment) -> None:
     assert told["workers"]["compile"] == 0
 
 
+def test_the_command_says_how_to_give_a_key(idle: Deployment) -> None:
+    done = run(idle.url, "targets")
+
+    assert done.returncode == 2
+    assert b"401 unauthorized: " in done.stderr
+    assert b"set TRITOND_API_KEY to a key of this service" in done.stderr
+
+
+async def test_url_and_key_come_from_the_environment(
+    idle: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITOND_URL", idle.url)
+    monkeypatch.setenv("TRITOND_API_KEY", ADMIN_KEY)
+
+    with tritonc.Client() as client:
+        told = client.system()
+    async with tritonc.AsyncClient() as asynchronous:
+        awaited = await asynchronous.system()
+    with tritonc.Client(api_key="") as nobody, pytest.raises(tritonc.ProblemError) as refused:
+        nobody.system()
+
+    assert told["version"] == awaited["version"]
+    assert refused.value.slug == "unauthorized"
+
+
 def test_the_command_writes_ptx(system: Deployment, tmp_path: Path) -> None:
     cubin = tmp_path / "vector_add.cubin"
     words = [*WORDS, "BLOCK_SIZE=1024", "--emit", "ptx=-", f"cubin={cubin}"]

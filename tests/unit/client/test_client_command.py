@@ -2,12 +2,16 @@
 
 import base64
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tritonc.cli.main import main
+from tritonc.cli.parser import command_parser
 
 from tests.unit.client.fake_tritond import KEY, FakeTritond, compilation, failure, run
+from tests.unit.documents.test_shell_blocks import unquoted
 
 ADD = ["--signature", "*fp32:16,*fp32:16,*fp32:16,i32", "--constexpr", "BLOCK_SIZE=1024"]
 
@@ -126,7 +130,7 @@ def test_a_wrong_request_exits_2_and_says_where(
     tritond.will_refuse(422, "invalid_request", detail="1 fault", errors=faults)
 
     assert run(tritond, "compile", kernel, "--target", "cuda:99") == 2
-    assert "/target: there is no cuda:99" in capsys.readouterr().err
+    assert "--target: there is no cuda:99" in capsys.readouterr().err
 
 
 def test_a_missing_file_exits_2(tritond: FakeTritond, capsys: pytest.CaptureFixture[str]):
@@ -211,6 +215,34 @@ def test_help_documents_the_exit_codes(capsys: pytest.CaptureFixture[str]):
     text = capsys.readouterr().out
     for line in ("0  done", "1  the kernel did not compile", "3  the service cannot be reached"):
         assert line in text
+
+
+def helps() -> Iterator[tuple[str, str]]:
+    """The help of `tritonc` and of each of its commands, by its name."""
+    root = command_parser()
+    yield "tritonc", root.format_help()
+    actions = [one for one in root._actions if isinstance(one.choices, dict)]
+    for name, parser in actions[0].choices.items():
+        yield name, parser.format_help()
+
+
+HELPS = dict(helps())
+
+
+@pytest.mark.parametrize("name", HELPS)
+def test_examples_of_the_help_work_in_zsh_too(name: str):
+    examples = "\n".join(re.findall(r"^ +(tritonc (?:.*\\\n)*.*)$", HELPS[name], re.MULTILINE))
+    arguments = re.findall(
+        r"^  (\S*(?:'.*?')?\S*)  ", HELPS[name].partition("arguments, ")[2], re.MULTILINE
+    )
+
+    for text in (examples, *arguments):
+        assert not set(unquoted(text) or "") & set("*?[]{}()#^~!"), text
+
+
+def test_the_helps_have_examples():
+    assert "'*fp32:16,i32'" in HELPS["tritonc"]
+    assert "'x=fp32[98432]:uniform'" in HELPS["launch"]
 
 
 def test_without_a_command_the_help_says_which_there_are(capsys: pytest.CaptureFixture[str]):

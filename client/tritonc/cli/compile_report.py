@@ -1,0 +1,59 @@
+"""What is said of compilations: one in some lines, several in a table."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tritonc.cli.terminal import table
+from tritonc.compilation import Compilation
+from tritonc.diagnostic import render_all
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_COLUMNS = ("registers", "spill_store_bytes", "spill_load_bytes", "shared_bytes")
+
+
+def describe(compilation: Compilation, source_name: str) -> str:
+    """Return warnings, key, sizes and resources of a compilation."""
+    resources = compilation.resources
+    sizes = [f"{stage} {a.size_bytes} bytes" for stage, a in compilation.artifacts.items()]
+    numbers = [f"{name} {number}" for name, number in resources.items() if is_number(number)]
+    lines = [
+        render_all(compilation.diagnostics, source_name),
+        f"{compilation.kernel or source_name} for {compilation.target}: {compilation.cache}",
+        _assumed(compilation),
+        f"key {compilation.key}",
+        ", ".join(sizes),
+        ", ".join(numbers),
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def overview(names: Sequence[tuple[str, str]], made: Sequence[Compilation]) -> "Table":
+    """Return a table of several compilations; `names` are file and target of each."""
+    rows = [
+        [name, one.kernel or "", target, one.state, *_numbers(one), one.key[:16]]
+        for (name, target), one in zip(names, made, strict=True)
+    ]
+    heads = ["registers", "spill stores", "spill loads", "shared bytes"]
+    return table(["file", "kernel", "target", "state", *heads, "key"], rows)
+
+
+def is_number(value: object) -> bool:
+    """Return whether `value` is one of a compilation's numbers."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _numbers(compilation: Compilation) -> list[str]:
+    resources = compilation.resources
+    registers = resources.get("registers", resources.get("vgpr"))
+    numbers = [registers, *(resources.get(name) for name in _COLUMNS[1:])]
+    return ["" if number is None else str(number) for number in numbers]
+
+
+def _assumed(compilation: Compilation) -> str:
+    """Return a line that says that the answer rests on assumptions, nothing where it does not."""
+    if compilation.complete:
+        return ""
+    lines = ", ".join(str(item["line"]) for item in compilation.assumptions)
+    return f"incomplete: this rests on assumptions about line {lines}, see the warnings"

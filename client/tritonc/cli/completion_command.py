@@ -1,0 +1,60 @@
+"""`tritonc completion`: what a shell needs to complete commands, flags and targets.
+
+The candidates come from the parser itself, by argcomplete; targets come from the service.
+"""
+
+import os
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from typing import Any
+
+from tritonc._sync.client import Client
+from tritonc.cli.terminal import Terminal
+from tritonc.service_errors import TritoncError
+
+SHELLS = ("bash", "zsh", "fish")
+ASKED = "_ARGCOMPLETE"  # set by the script while a shell asks for candidates
+_TIMEOUT_S = 1.0  # a person waits behind the tab key
+_HOW = """\
+bash, in ~/.bashrc:                eval "$(tritonc completion bash)"
+zsh, in ~/.zshrc after compinit:   eval "$(tritonc completion zsh)"
+fish:                              tritonc completion fish > ~/.config/fish/completions/tritonc.fish
+"""
+
+
+def add_command(commands: Any) -> None:
+    """Add `completion` to the parser's commands."""
+    parser = commands.add_parser(
+        "completion",
+        help="write a script that completes tritonc in a shell",
+        epilog=_HOW,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("shell", choices=SHELLS)
+    parser.set_defaults(run=run)
+
+
+def run(given: Namespace, client: Client, terminal: Terminal) -> bool:  # noqa: ARG001
+    """Write the script; return True."""
+    from argcomplete.shell_integration import shellcode
+
+    terminal.text(shellcode(["tritonc"], shell=given.shell))
+    return True
+
+
+def complete(parser: ArgumentParser) -> None:
+    """Answer the shell that asks for candidates, and end this process."""
+    import argcomplete
+
+    argcomplete.autocomplete(parser)
+
+
+def targets(prefix: str, parsed_args: Namespace, **_: Any) -> list[str]:
+    """Return the targets of the service that go on with `prefix`, none if it cannot be asked."""
+    try:
+        url = parsed_args.url or os.environ.get("TRITOND_URL")
+        with Client(url, timeout_s=_TIMEOUT_S) as client:
+            known = client.targets()["targets"]
+    except (TritoncError, KeyError):
+        return []
+    before, comma, last = prefix.rpartition(",")
+    return [before + comma + name for name in known if name.startswith(last)]

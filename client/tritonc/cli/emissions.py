@@ -1,0 +1,71 @@
+"""`--emit`: which stage goes to which file."""
+
+from argparse import ArgumentTypeError
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tritonc._sync.client import Client
+from tritonc.cli.streams import STANDARD, name_of, write
+from tritonc.compilation import Compilation
+
+ON_DEMAND = frozenset({"sass", "numpy"})  # made when first asked for, so never part of the answer
+
+
+@dataclass(frozen=True, slots=True)
+class Emissions:
+    """The paths to write, by the name of the file, the target and the stage."""
+
+    paths: dict[tuple[str, str], dict[str, str]]
+
+    @classmethod
+    def of(cls, words: Sequence[str], files: Sequence[str], targets: Sequence[str]) -> "Emissions":
+        """Plan what `STAGE[=PATH]` says for each file and target.
+
+        A stage by itself goes to a file named after the source, as rustc does it, and after the
+        target where there are several. Raises ArgumentTypeError where two go to one file.
+        """
+        paths = {
+            (name_of(file), target): {
+                stage: _path(given or _default(stage, len(targets)), file, target)
+                for stage, _, given in (word.partition("=") for word in words)
+            }
+            for file in files
+            for target in targets
+        }
+        _check_one_each([path for stages in paths.values() for path in stages.values()])
+        return cls(paths)
+
+    @property
+    def included(self) -> list[str]:
+        """The stages to ask for with the compilation."""
+        stages = dict.fromkeys(stage for stages in self.paths.values() for stage in stages)
+        return [stage for stage in stages if stage not in ON_DEMAND]
+
+    def write(
+        self, file: str, target: str, compilation: Compilation, client: Client, wait_s: float
+    ) -> None:
+        """Write what there is of a compilation; what is made on demand only if it succeeded."""
+        for stage, path in self.paths[file, target].items():
+            if stage in compilation.included:
+                write(compilation.included[stage], path)
+            elif compilation.succeeded:
+                write(client.artifact(compilation.key, stage, wait_s=wait_s), path)
+
+
+def _default(stage: str, targets: int) -> str:
+    return f"{{file}}.{{target}}.{stage}" if targets > 1 else f"{{file}}.{stage}"
+
+
+def _path(written: str, file: str, target: str) -> str:
+    stem = "kernel" if file == STANDARD else Path(file).stem
+    return written.replace("{file}", stem).replace("{target}", target.replace(":", "-"))
+
+
+def _check_one_each(paths: Sequence[str]) -> None:
+    for path in paths:
+        if path != STANDARD and paths.count(path) > 1:
+            raise ArgumentTypeError(
+                f"--emit: several would be written to {path}; name the file in PATH, as in "
+                "'ptx=out/{file}-{target}.ptx'"
+            )

@@ -1,0 +1,83 @@
+"""What the service refuses, in the words of whoever typed the command: flags, not JSON pointers."""
+
+from argparse import Namespace
+
+from tritonc.diagnostic import Fault
+from tritonc.service_errors import ProblemError
+
+_FLAGS = {  # by the member of a request: the flag, and where its words are in the namespace
+    "target": ("--target", "target"),
+    "kernel": ("--kernel", "kernel"),
+    "triton": ("--triton", "triton"),
+    "signature": ("--signature", "signature"),
+    "constexprs": ("--constexpr", "constexpr"),
+    "hints": ("--hint", "hint"),
+    "options": ("--option", "option"),
+    "files": ("--file", "file"),
+    "include": ("--emit", "emit"),
+    "stop_after": ("--stop-after", "stop_after"),
+    "priority": ("--priority", "priority"),
+    "timeout_s": ("--timeout-s", "timeout_s"),
+    "arguments": ("--argument", "argument"),
+    "grid": ("--grid", "grid"),
+    "device": ("--device", "device"),
+    "reference": ("--reference", "reference"),
+    "return": ("--return", "returns"),
+    "checks": ("--check", "check"),
+    "fuzz": ("--fuzz-seed", "fuzz_seed"),
+    "timing": ("--time", "time"),
+    "profile": ("--hot-lines", "hot_lines"),
+    "trace": ("--trace", "trace"),
+    "fallback": ("--interpret", "interpret"),
+    "space": ("--space", "space"),
+    "where": ("--where", "where"),
+    "budget_s": ("--budget-s", "budget_s"),
+}
+_AROUND = frozenset({"compilation", "base"})
+_NAMED = frozenset({"signature", "constexprs", "hints", "options", "files", "arguments", "return"})
+_ADVICE = {
+    401: "set TRITOND_API_KEY to a key of this service",
+    403: "the key in TRITOND_API_KEY may not do this",
+}
+
+
+def refused(error: ProblemError, given: Namespace) -> str:
+    """Return why a request was refused: a line for each of its faults, at the flag that made it."""
+    headline = f"{error.status} {error.slug}".strip()
+    lines = [f"{place(fault, given)}: {fault.message}" for fault in error.errors]
+    if len(lines) == 1:
+        return f"{headline}: {lines[0]}"
+    if lines:
+        return "\n  ".join([f"{headline}:", *lines])
+    advice = _ADVICE.get(error.status)
+    return f"{error}; {advice}" if advice else str(error)
+
+
+def place(fault: Fault, given: Namespace) -> str:
+    """Return the flag that a fault is about; its place in the request where no flag says it."""
+    parts = [part.replace("~1", "/").replace("~0", "~") for part in fault.pointer.split("/")[1:]]
+    while parts and parts[0] in _AROUND:
+        parts = parts[1:]
+    if not parts:
+        return "the request"
+    request, source = getattr(given, "request", None), getattr(given, "source", None)
+    if parts[0] in {"source", "ir"} and source:
+        return str(source)
+    flag, attribute = _FLAGS.get(parts[0], ("", ""))
+    name = parts[1] if len(parts) > 1 and parts[0] in _NAMED else None
+    if name is not None and parts[0] in {"signature", "constexprs", "hints"}:
+        like = {named for named, _ in getattr(given, "like", None) or ()}
+        flag = "--like" if name in like else flag
+    if request and not _is_typed(getattr(given, attribute, None), name):
+        return f"{request}, {'.'.join(parts)}"
+    if not flag:
+        return fault.pointer
+    return ", ".join([f"{flag} {name}" if name else flag, *(parts[2:] if name else ())])
+
+
+def _is_typed(words: object, name: str | None) -> bool:
+    """Return whether the words of a flag say something; else a request file does."""
+    if name is None or not isinstance(words, list):
+        return bool(words)
+    firsts = (word[0] if isinstance(word, tuple) else word.partition("=")[0] for word in words)
+    return name in firsts

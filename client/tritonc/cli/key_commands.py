@@ -1,0 +1,99 @@
+"""The commands on what is there: by the key of a compilation or the id of a launch."""
+
+import argparse
+import base64
+from argparse import Namespace
+from typing import Any
+
+from tritonc._sync.client import Client
+from tritonc.cli.kernel_flags import add_json, add_wait
+from tritonc.cli.streams import STANDARD, write, write_json
+from tritonc.cli.terminal import Terminal
+from tritonc.cli.waiting import waiting
+
+KEY_DIGITS = 64  # of a compilation's key; the ids of launches are shorter
+EXPORTS = ("c", "cuda-inline", "rust", "python", "triton-cache")
+_ARTIFACTS = frozenset({"artifact", "sass", "numpy", "export"})
+_MADE = {
+    "sass": "write the disassembled machine code to stdout",
+    "numpy": "write the kernel as a Python module on NumPy to stdout",
+    "lines": "show what each line of the source became, as JSON",
+    "passes": "show what each compiler pass did, as JSON",
+}
+
+
+def add_commands(commands: Any) -> None:
+    """Add these commands to the parser's."""
+    either = "the key of a compilation, or the id of a launch"
+    add_wait(_add(commands, "get", "show a compilation or a launch, as JSON", either), default=0)
+    artifact = _add(commands, "artifact", "write one stage's bytes to stdout")
+    artifact.add_argument("stage", metavar="STAGE", help="ttir, ttgir, llir, ptx, cubin, ...")
+    add_wait(artifact, default=60)
+    export = _add(commands, "export", "write the kernel as source to stdout")
+    export.add_argument("format", metavar="FORMAT", choices=EXPORTS, help=", ".join(EXPORTS))
+    add_wait(export, default=60)
+    for name, text in _MADE.items():
+        add_wait(_add(commands, name, text), default=60)
+    _add(commands, "cancel", "withdraw interest in a compilation, or end a launch", either)
+
+
+def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
+    """Write what there is under a key, or cancel it; return True."""
+    wait_s = getattr(given, "wait_s", 0)
+    with waiting(given, terminal, f"waiting for {given.command} of {given.key}", [given.key]):
+        if given.command in _ARTIFACTS:
+            content = _artifact(given, client, wait_s)
+        else:
+            document = _document(given, client, wait_s)
+    if given.command not in _ARTIFACTS:
+        write_json(document)
+    elif given.json:
+        write_json({"key": given.key, "artifact": _name(given), **_content(content)})
+    else:
+        write(content, STANDARD)
+    return True
+
+
+def _add(
+    commands: Any, name: str, text: str, key: str = "the compilation's key: 64 hexadecimal digits"
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text)
+    parser.add_argument("key", metavar="KEY", help=key)
+    add_json(parser)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _document(given: Namespace, client: Client, wait_s: float) -> Any:
+    is_launch = len(given.key) < KEY_DIGITS
+    match given.command:
+        case "get" if is_launch:
+            return client.launches.get(given.key, wait_s=wait_s).raw
+        case "get":
+            return client.get(given.key, wait_s=wait_s).raw
+        case "lines":
+            return client.lines(given.key, wait_s=wait_s)
+        case "passes":
+            return client.passes(given.key, wait_s=wait_s)
+        case "cancel" if is_launch:
+            return client.launches.cancel(given.key).raw
+    return client.cancel(given.key).raw
+
+
+def _artifact(given: Namespace, client: Client, wait_s: float) -> bytes:
+    if given.command == "export":
+        return client.export(given.key, given.format, wait_s=wait_s)
+    return client.artifact(given.key, _name(given), wait_s=wait_s)
+
+
+def _name(given: Namespace) -> str:
+    name: str = {"artifact": "stage", "export": "format"}.get(given.command, "command")
+    return str(getattr(given, name))
+
+
+def _content(content: bytes) -> dict[str, str]:
+    """Return bytes as JSON has them: text where they are, else in base64."""
+    try:
+        return {"text": content.decode()}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(content).decode()}

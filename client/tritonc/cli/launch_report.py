@@ -1,0 +1,78 @@
+"""What `tritonc launch` prints beside its verdict: values of outputs, accesses of a program."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tritonc.cli.terminal import table
+from tritonc.diagnostic import POSTED_SOURCE
+from tritonc.launch import Launch
+from tritonc.launch_run import Output, Run
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def values(launch: Launch, names: Sequence[str]) -> str:
+    """Return the outputs `names`, of each case that ran, with all their values."""
+    runs: Sequence[Run | Launch] = launch.cases or (launch,)
+    lines: list[str] = []
+    for index, run in enumerate(runs):
+        case = f"case {index}: " if launch.cases else ""
+        for name in names:
+            if name in run.outputs:
+                lines += _output(f"{case}{name}", run.outputs[name])
+    return "\n".join(lines)
+
+
+def accesses(trace: Mapping[str, Any], source_name: str) -> "Table":
+    """Return the loads and stores of a trace, in their order, as a table."""
+    found = trace.get("accesses") or []
+    rows = [
+        [
+            str(access.get("step", "")),
+            ",".join(map(str, access.get("program") or ())),
+            _place(access, source_name),
+            str(access.get("op") or ""),
+            str(access.get("argument") or ""),
+            *_lanes(access),
+        ]
+        for access in found
+    ]
+    title = f"{len(rows)} accesses" + (", cut: there are more" if trace.get("truncated") else "")
+    heads = ["step", "program", "line", "op", "argument", "lanes", "active", "from", "to"]
+    return table(heads, rows, title)
+
+
+def _output(name: str, output: Output) -> Iterator[str]:
+    summary = output.summary or {}
+    shape = ", ".join(map(str, summary.get("shape") or ()))
+    yield f"{name}: {summary.get('dtype', '')}[{shape}]"
+    if output.values is None:
+        yield "  its values are too many to come with the answer; write them to a file with --save"
+        return
+    yield from _rows(output.values, "  ")
+
+
+def _rows(items: Any, indent: str) -> Iterator[str]:
+    """Yield nested lists as they are nested, the innermost on a line of its own."""
+    if not isinstance(items, list) or not any(isinstance(item, list) for item in items):
+        yield indent + json.dumps(items)
+        return
+    yield f"{indent}["
+    for item in items:
+        yield from _rows(item, indent + " ")
+    yield f"{indent}]"
+
+
+def _place(access: Mapping[str, Any], source_name: str) -> str:
+    file = access.get("file") or ""
+    return f"{source_name if file == POSTED_SOURCE else file}:{access.get('line') or ''}"
+
+
+def _lanes(access: Mapping[str, Any]) -> list[str]:
+    """Return how many lanes there are and take part, and the first and last index of these."""
+    indices, mask = access.get("indices") or [], access.get("mask")
+    active = [at for at, on in zip(indices, mask or [True] * len(indices), strict=False) if on]
+    ends = [str(active[0]), str(active[-1])] if active else ["", ""]
+    return [str(len(indices)), str(len(active)), *ends]

@@ -1,0 +1,141 @@
+"""`tritonc watch`: compiles a file whenever it is saved, and says what that changed."""
+
+import json
+import time
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tritonc._sync.client import Client
+from tritonc.cli.compile_command import (
+    WantedCompilation,
+    compile_all,
+    report,
+    wanted_compilations,
+)
+from tritonc.cli.compile_report import is_number
+from tritonc.cli.fault_words import refused
+from tritonc.cli.kernel_flags import add_json, add_kernel, add_like, add_targets, add_wait
+from tritonc.cli.terminal import Terminal
+from tritonc.compilation import Compilation
+from tritonc.local_imports import ImportsTooLarge, local_paths
+from tritonc.service_errors import ProblemError, ServerUnavailable, WaitExpired
+
+LOOK_EVERY_S = 0.25
+Resources = dict[str, dict[str, Any]]  # by target
+
+
+def add_command(commands: Any) -> None:
+    """Add `watch` to the parser's commands."""
+    text = "compile a file whenever it or a module it imports is saved; Ctrl-C ends it"
+    parser = commands.add_parser("watch", help=text)
+    parser.add_argument("source", metavar="FILE", help="Python file with the kernel, or IR")
+    add_targets(parser)
+    add_kernel(parser)
+    add_like(parser)
+    add_json(parser)
+    add_wait(parser, default=60)
+    unused = {"priority": None, "timeout_s": None, "refresh": False, "stop_after": None}
+    parser.set_defaults(run=run, **unused)
+
+
+def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
+    """Compile, and again after each change, until Ctrl-C; return True then.
+
+    Raises OSError if the file cannot be read at first, and Interrupted during a compilation.
+    """
+    given.sources = [given.source]
+    before: Resources = {}
+    Path(given.source).read_bytes()
+    try:
+        while True:
+            watched = _watched(given)
+            saved = _saved(watched)
+            before = _compile(given, client, terminal, before)
+            _wait_for_save(watched, saved)
+    except KeyboardInterrupt:
+        terminal.say("tritonc: no longer watching")
+        return True
+
+
+def _compile(given: Namespace, client: Client, terminal: Terminal, before: Resources) -> Resources:
+    """Compile for every target and say what changed; return the resources there are now."""
+    try:
+        wanted = wanted_compilations(given, client, [])
+        made = compile_all(wanted, given, client, terminal)
+    except ProblemError as error:  # the next save, or the service's return, may mend it
+        terminal.say(f"tritonc: {refused(error, given)}")
+        return before
+    except (ServerUnavailable, WaitExpired, ImportsTooLarge, OSError) as error:
+        terminal.say(f"tritonc: {error}")
+        return before
+    now = dict(before)
+    for one, compilation in zip(wanted, made, strict=True):
+        known = before.get(one.target, {})
+        if given.json:
+            terminal.text(json.dumps(_document(one, compilation, known), ensure_ascii=False))
+        elif not compilation.succeeded:
+            terminal.text(report(one, compilation, given, client))
+        else:
+            terminal.text(_line(one, compilation, known))
+        if compilation.succeeded:
+            now[one.target] = _numbers(compilation)
+    return now
+
+
+def _line(one: WantedCompilation, compilation: Compilation, known: Mapping[str, Any]) -> str:
+    numbers = _numbers(compilation)
+    changed = [
+        f"{name} {known[name]} → {number}"
+        for name, number in numbers.items()
+        if name in known and known[name] != number
+    ]
+    shown = [f"{name} {number}" for name, number in numbers.items() if number]
+    what = ", ".join(changed if known else shown) or "no change in resources"
+    at = time.strftime("%H:%M:%S")
+    return f"{at} {compilation.kernel or one.source.name} for {one.target}: {what}"
+
+
+def _document(
+    one: WantedCompilation, compilation: Compilation, known: Mapping[str, Any]
+) -> dict[str, Any]:
+    numbers = _numbers(compilation)
+    changed = {
+        name: {"before": known.get(name), "now": number}
+        for name, number in numbers.items()
+        if known and known.get(name) != number
+    }
+    return {"file": one.source.name, "changed": changed, **compilation.raw}
+
+
+def _numbers(compilation: Compilation) -> dict[str, Any]:
+    return {n: number for n, number in compilation.resources.items() if is_number(number)}
+
+
+def _watched(given: Namespace) -> list[Path]:
+    """Return the file and the modules that go along with it, the file first."""
+    source, named = Path(given.source), [Path(path) for _, path in given.file]
+    try:
+        found = [] if given.no_local_imports else local_paths(source)
+    except (OSError, ImportsTooLarge):
+        found = []  # compiling says why
+    return [source, *named, *found]
+
+
+def _wait_for_save(watched: Sequence[Path], saved: Mapping[Path, Any]) -> None:
+    """Return once a file is another; one that is gone is waited for, as editors replace files."""
+    while (now := _saved(watched)) == saved or watched[0] not in now:
+        time.sleep(LOOK_EVERY_S)
+
+
+def _saved(watched: Sequence[Path]) -> dict[Path, Any]:
+    """Return when each file was saved, of those that are there."""
+    states: dict[Path, Any] = {}
+    for path in watched:
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        states[path] = (status.st_ino, status.st_mtime_ns, status.st_size)
+    return states

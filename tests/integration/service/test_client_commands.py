@@ -1,0 +1,229 @@
+"""The command line as people use it, against the real service: files, targets, types, errors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.integration.service.running import ROOT, Deployment
+
+VECTOR_ADD = str(ROOT / "examples" / "vector_add.py")
+SUM = ["--signature", "*fp32:16,*fp32:16,*fp32:16,i32:16", "--constexpr", "BLOCK_SIZE=1024"]
+SUM_LIKE = ["--like", *(f"{name}=fp32[4096]" for name in ("x_ptr", "y_ptr", "output_ptr"))]
+RELU = """\
+import triton
+import triton.language as tl
+
+from activations import act
+
+
+@triton.jit
+def relu(x_ptr, n, scale, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(x_ptr + offsets, act(x) * scale, mask=offsets < n)
+"""
+ACTIVATIONS = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def act(x):
+    return tl.maximum(x, 0.0)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a kernel that imports a module beside it."""
+    (tmp_path / "relu.py").write_text(RELU)
+    (tmp_path / "activations.py").write_text(ACTIVATIONS)
+    return tmp_path
+
+
+def run(
+    system: Deployment, *words: str, folder: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the command `tritonc` in a folder."""
+    return subprocess.run(
+        [sys.executable, "-m", "tritonc", *words],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={"TRITOND_URL": system.url, "PYTHONDONTWRITEBYTECODE": "1", **environment},
+    )
+
+
+def test_several_files_for_several_targets(system: Deployment, folder: Path):
+    (folder / "again.py").write_text(RELU.replace("def relu", "def again"))
+    words = ["--like", "x_ptr=fp32[64]", "n=64", "scale=2.0", "--constexpr", "BLOCK=64"]
+    targets = ["--target", "cuda:80", "--target", "cuda:90,hip:gfx942"]
+
+    done = run(system, "compile", "relu.py", "again.py", *words, *targets, "--json", folder=folder)
+
+    made = json.loads(done.stdout)["compilations"]
+    assert done.returncode == 0, done.stderr
+    assert [(one["file"], one["target"], one["state"]) for one in made] == [
+        (file, target, "succeeded")
+        for file in ("relu.py", "again.py")
+        for target in ("cuda:80", "cuda:90", "hip:gfx942")
+    ]
+    rows = [line.split() for line in done.stderr.splitlines() if "succeeded" in line]
+    assert [row[:3] for row in rows][-1] == ["again.py", "again", "hip:gfx942"]
+
+
+def test_stages_of_several_targets_go_to_files_of_their_own(system: Deployment, folder: Path):
+    words = [*SUM, "--target", "cuda:80", "cuda:90", "--emit", "ptx", "cubin={target}/{file}.bin"]
+    for target in ("cuda-80", "cuda-90"):
+        (folder / target).mkdir()
+
+    done = run(system, "compile", VECTOR_ADD, *words, folder=folder)
+    refused = run(system, "compile", VECTOR_ADD, *words[:-1], "cubin=one", folder=folder)
+
+    assert done.returncode == 0, done.stderr
+    assert ".target sm_80" in (folder / "vector_add.cuda-80.ptx").read_text()
+    assert ".target sm_90" in (folder / "vector_add.cuda-90.ptx").read_text()
+    assert (folder / "cuda-80" / "vector_add.bin").read_bytes().startswith(b"\x7fELF")
+    assert refused.returncode == 2
+    assert "several would be written to one; name the file in PATH" in refused.stderr
+
+
+def test_local_imports_go_along_and_verbose_says_so(system: Deployment, folder: Path):
+    words = ["relu.py", "--target", "cuda:90", "--constexpr", "BLOCK=64"]
+    words += ["--signature", "x_ptr=*fp32", "n=i32", "scale=fp32"]
+
+    done = run(system, "compile", *words, "--verbose", folder=folder)
+    without = run(system, "compile", *words, "--no-local-imports", folder=folder)
+
+    assert done.returncode == 0, done.stderr
+    assert f"sent relu.py ({len(RELU)} bytes)" in done.stderr
+    assert f"  with activations.py ({len(ACTIVATIONS)} bytes)" in done.stderr
+    assert without.returncode == 1
+    assert "activations" in without.stderr
+
+
+def test_types_by_example_are_those_of_a_signature(system: Deployment):
+    target = ["--target", "cuda:90", "--json"]
+
+    types = ["x_ptr=*fp32:16", "y_ptr=*fp32:16", "output_ptr=*fp32:16", "n_elements=i32:16"]
+
+    like = run(
+        system, "compile", VECTOR_ADD, *SUM_LIKE, "n_elements=4096", "BLOCK_SIZE=1024", *target
+    )
+    said = run(system, "compile", VECTOR_ADD, "--signature", *types, *SUM[2:], *target)
+
+    assert like.returncode == 0, like.stderr
+    assert json.loads(like.stdout)["key"] == json.loads(said.stdout)["key"]
+
+
+def test_all_that_is_missing_is_told_at_once_as_flags_to_add(system: Deployment, folder: Path):
+    done = run(system, "compile", "relu.py", "--target", "cuda:90", "--like", "n=4", folder=folder)
+
+    assert done.returncode == 1
+    assert "hint: add --like 'x_ptr=?' 'scale=?' --constexpr 'BLOCK=?', as in" in done.stderr
+
+
+def test_ir_is_posted_by_its_name(system: Deployment, folder: Path):
+    made = run(
+        system, "compile", VECTOR_ADD, *SUM, "--target", "cuda:90",
+        "--emit", "ttir=add.mlir", "ttgir=add.ttgir", folder=folder,
+    )  # fmt: skip
+    ttir, ttgir = (
+        run(system, "compile", name, "--target", "cuda:90", "--json", folder=folder)
+        for name in ("add.mlir", "add.ttgir")
+    )
+    typed = run(system, "compile", "add.mlir", *SUM, "--target", "cuda:90", folder=folder)
+
+    assert made.returncode == 0, made.stderr
+    assert list(json.loads(ttir.stdout)["artifacts"])[:2] == ["ttir", "ttgir"]
+    assert list(json.loads(ttgir.stdout)["artifacts"])[:2] == ["ttgir", "llir"]
+    assert typed.returncode == 2
+    assert "--signature, --constexpr: add.mlir is IR" in typed.stderr
+
+
+def test_a_launch_prints_values_and_accesses(system: Deployment, folder: Path):
+    words = ["--constexpr", "BLOCK=4", "--grid", "1", "--argument", "n=3", "scale=2.0"]
+    words += ["x_ptr=fp32[2,2]:arange(-1,1):output", "--return", "x_ptr", "--trace"]
+
+    done = run(system, "launch", "relu.py", *words, folder=folder)
+    as_json = run(system, "launch", "relu.py", *words, "--json", folder=folder)
+
+    assert done.returncode == 0, done.stderr
+    assert "x_ptr: fp32[2, 2]\n  [\n   [0.0, 0.0]\n   [2.0, 2.0]\n  ]\n" in done.stdout
+    rows = [line.split() for line in done.stdout.splitlines() if "relu.py:1" in line]
+    assert [row[2:7] for row in rows] == [
+        ["relu.py:10", "load", "x_ptr", "4", "3"],
+        ["relu.py:11", "store", "x_ptr", "4", "3"],
+    ]
+    answer = json.loads(as_json.stdout)
+    assert answer["outputs"]["x_ptr"]["values"] == [[0.0, 0.0], [2.0, 2.0]]
+    assert [access["op"] for access in answer["trace"]["accesses"]] == ["load", "store"]
+
+
+def test_the_version_is_that_of_client_and_service(system: Deployment):
+    done = run(system, "--version")
+    alone = run(system, "--url", "http://127.0.0.1:9", "--version")
+
+    assert done.stdout == f"tritonc 0.1.0\ntritond 0.1.0 at {system.url}\n"
+    assert (alone.returncode, alone.stdout) == (0, "tritonc 0.1.0\n")
+    assert "no answer from http://127.0.0.1:9" in alone.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["compile", "gone.py", "--target", "cuda:90"], "gone.py: No such file or directory"),
+        (["compile", ".", "--target", "cuda:90"], ".: Is a directory"),
+        (["compile", "binary.py", "--target", "cuda:90"], "binary.py is no text in UTF-8"),
+        (["compile", "relu.py", "--target", "cuda:99"], "--target: Triton "),
+        (
+            ["compile", "relu.py", "--target", "cuda:90", "--option", "num_warps=5"],
+            "--option num_warps: 5 is not one of 1, 2, 4",
+        ),
+        (
+            ["compile", "relu.py", "--target", "cuda:90", "--signature", "x_ptr=*fp33"],
+            '--signature x_ptr: "*fp33" is not a Triton type',
+        ),
+        (
+            ["compile", "relu.py", "--target", "cuda:90", "--like", "x_ptr=fp33[4]"],
+            "--like x_ptr: 'fp33' is no dtype",
+        ),
+        (
+            ["launch", "relu.py", "--grid", "1", "--argument", "x_ptr=fp33[4]:ones"],
+            '--argument x_ptr, dtype: "fp33" is not a Triton type',
+        ),
+        (["launch", "relu.py", "--grid", "x +", "--argument", "n=1"], "--grid: "),
+        (["launch", "relu.py", "--grid", "1", "--trace", "a"], "--trace a: a program is written"),
+        (["launch", "--request", "wrong.toml"], "wrong.toml, options.num_warps: 5 is not one of"),
+        (["get", "nothing"], "404 not_found: You have no launch nothing"),
+    ],
+)
+def test_what_is_wrong_is_told_in_the_words_of_the_command(
+    system: Deployment, folder: Path, words: list[str], message: str
+):
+    (folder / "binary.py").write_bytes(b"\xff\xfe\x00")
+    wrong = (
+        f'grid = [1]\n[compilation]\nsource = """{RELU}"""\n[compilation.options]\nnum_warps=5\n'
+    )
+    (folder / "wrong.toml").write_text(wrong)
+
+    done = run(system, *words, folder=folder)
+
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
+def test_an_error_is_one_json_document_where_that_is_asked_for(system: Deployment, folder: Path):
+    words = ["relu.py", "--target", "cuda:90", "--option", "num_warps=5", "--json"]
+
+    error = json.loads(run(system, "compile", *words, folder=folder).stdout)["error"]
+
+    assert error["exit_code"] == 2
+    assert error["problem"]["errors"][0]["pointer"] == "/options/num_warps"
+    assert "--option num_warps: 5 is not one of" in error["message"]
