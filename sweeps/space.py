@@ -62,7 +62,7 @@ def read_space(written: Any, kind: Kind) -> Space:
     at = f"{AT}/autotune" if is_autotuned else f"{AT}/variants"
     configurations = None if listed is None else tuple(_variants(listed, at, kind))
     space = Space(configurations, at, tuple(product), is_autotuned)
-    _check(space)
+    check_space(space)
     return space
 
 
@@ -118,13 +118,20 @@ def _changes(variant: Any, at: str, kind: Kind) -> dict[str, Any]:
     return changes
 
 
-def _check(space: Space) -> None:
-    named = {name for changes in space.configurations or () for name in changes}
+def check_space(space: Space) -> None:
+    """Refuse axes that are named twice, and too many of them. Raises RequestRejected."""
+    listed = {name for changes in space.configurations or () for name in changes}
+    named = set(listed)
     if len(space.product) + len(named) > MAX_AXES:
         raise RequestRejected(Fault(AT, f"more than {MAX_AXES} axes"))
     for axis in space.product:
         if axis.name in named:
             message = f"{axis.name} is an axis already; name it once"
+            if space.is_autotuned and axis.name in listed:
+                message = (
+                    f"the configurations of the source say {axis.name}; leave the axis out, or "
+                    "list the variants yourself"
+                )
             raise RequestRejected(Fault(axis.at, message))
         named.add(axis.name)
     if not named and not space.is_autotuned:

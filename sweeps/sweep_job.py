@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from compiler.diagnostic import Assumption
 from compiler.job import CompileJob
 from launch.request.launch_record import Device
 from sweeps.sweep_plan import SweepPlan
@@ -41,6 +42,7 @@ class SweepJob(BaseModel):
     search: dict[str, Any] | None = None
     budget_s: float | None = None
     include: list[str] = Field(default_factory=list)
+    assumptions: list[Assumption] = Field(default_factory=list)
 
     def place_of(self, target: str, triton: str) -> LaunchPlace | None:
         """Return where launches of a target and a Triton run, as variants write them."""

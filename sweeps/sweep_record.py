@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from compiler.compilation import Record
+from compiler.diagnostic import Assumption
 from compiler.problem import Problem
 
 SweepState = Literal["queued", "running", "completed", "failed", "cancelled"]
@@ -79,6 +80,9 @@ class Sweep(Record):
     winners: list[dict[str, Any]] = Field(default_factory=list)
     pruned: dict[str, int] = Field(
         default_factory=dict, description="rows that were not run, by reason"
+    )
+    assumptions: list[Assumption] = Field(
+        default_factory=list, description="what taking the source's own autotuner assumes"
     )
     note: str | None = None
     problem: Problem | None = None

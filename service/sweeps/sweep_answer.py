@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -40,6 +41,7 @@ def _json(sweep: FoundSweep, query: TableQuery) -> bytes:
         "rows": page.rows,
         "winners": end["winners"],
         "pruned": dict(pruned),
+        "assumptions": [asdict(item) for item in sweep.job.assumptions],
         "note": end["note"],
         "problem": end["problem"],
     }

@@ -17,13 +17,15 @@ from launch.request.request_part import read
 from service.caller import Caller
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
+from service.sweeps.autotune_reading import read_autotuners
 from service.sweeps.launch_base import LaunchBase, resolve_launch_base
 from service.toolchains import ToolchainSet
 from store.errors import QueueFull
 from store.jobs.types import SWEEPS_LANE, Priority
+from sweeps.autotune.autotuned_space import AutotunedSpace, contexts_of
 from sweeps.fault_place import BASE, COMPILATION, placed
 from sweeps.fitting import check_axes
-from sweeps.space import AT, PlannedSweep, planned, read_space
+from sweeps.space import AT, PlannedSweep, Space, planned, read_space
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_plan import ABSENT
 from sweeps.sweep_request import SweepRequest, check_included
@@ -42,7 +44,9 @@ async def submit_sweep(
     """
     check_included(request.include)
     # in a thread: ten thousand variants take longer than other requests should wait
-    sweep = await asyncio.to_thread(_planned, state, request, kind)
+    space = await asyncio.to_thread(read_space, request.space, kind)
+    tuned = await _autotuned(state, caller, request, kind, space) if space.is_autotuned else None
+    sweep = await asyncio.to_thread(_planned, state, request, kind, space, tuned)
     toolchains = await state.toolchains.current()
     written = _toolchains(sweep, toolchains)
     _check_targets(sweep, toolchains)
@@ -62,15 +66,33 @@ async def submit_sweep(
         launched=found.launched,
         budget_s=request.budget_s,
         include=request.include,
+        assumptions=[] if tuned is None else tuned.assumptions,
     )
     await _enqueue(state, job)
     return job.id
 
 
-def _planned(state: ServiceState, request: SweepRequest, kind: Kind) -> PlannedSweep:
-    space = read_space(request.space, kind)
+async def _autotuned(
+    state: ServiceState, caller: Caller, request: SweepRequest, kind: Kind, space: Space
+) -> AutotunedSpace:
+    """Return the space with the configurations of the source's own autotuner."""
+    contexts = contexts_of(request.base, kind, space)
+    readings = await read_autotuners(state, caller, request.base, kind, contexts)
+    return AutotunedSpace(space, readings)
+
+
+def _planned(
+    state: ServiceState,
+    request: SweepRequest,
+    kind: Kind,
+    space: Space,
+    tuned: AutotunedSpace | None,
+) -> PlannedSweep:
     where = read_where(request.where)
-    sweep = planned(request.base, kind, space, where, state.settings.max_sweep_variants)
+    found = space if tuned is None else tuned.space
+    sweep = planned(request.base, kind, found, where, state.settings.max_sweep_variants)
+    if tuned is not None:
+        sweep = tuned.completed(sweep)
     check_axes(request.base, kind, sweep.axes)
     _check_size(sweep, state.settings.max_sweep_bytes)
     return sweep

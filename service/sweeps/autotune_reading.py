@@ -1,0 +1,90 @@
+"""Asks workers what the autotuners of a sweep's sources try, before the sweep is planned.
+
+No source is looked into here: each reading is an inspection, kept and shared as those are.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from compiler import limits
+from compiler.autotune import AutotuneReading
+from compiler.inspection import Inspection, InspectRequest, inspect_job
+from compiler.rejection import Fault, RequestRejected
+from launch.request.request_part import read
+from service.caller import Caller
+from service.compilations.inspection import inspect
+from service.http.problems import ProblemRaised
+from service.state import ServiceState
+from service.toolchains import ToolchainSet
+from sweeps.autotune.autotuned_space import Context
+from sweeps.autotune.configurations import AT
+from sweeps.fault_place import BASE, COMPILATION
+from sweeps.variant import Kind
+
+WAIT_S = 60.0
+AT_ONCE = 4
+
+
+async def read_autotuners(
+    state: ServiceState,
+    caller: Caller,
+    base: Mapping[str, Any],
+    kind: Kind,
+    contexts: Sequence[Context],
+) -> dict[Context, AutotuneReading]:
+    """Return the reading of each context.
+
+    Raises RequestRejected for a source that cannot be read, ProblemRaised (409) where no worker has
+    read it in time, QueueFull, StoreUnavailable.
+    """
+    inner = base.get("compilation") if kind == "launches" else base
+    compilation: Mapping[str, Any] = inner if isinstance(inner, dict) else {}
+    at = BASE + (COMPILATION if kind == "launches" else "")
+    offered = await state.toolchains.current()
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def read_one(context: Context) -> AutotuneReading:
+        async with places:
+            return await _read_one(state, caller, compilation, context, offered, at)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = {context: group.create_task(read_one(context)) for context in contexts}
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None  # the first says what is wrong with the request
+    return {context: task.result() for context, task in tasks.items()}
+
+
+async def _read_one(
+    state: ServiceState,
+    caller: Caller,
+    compilation: Mapping[str, Any],
+    context: Context,
+    offered: ToolchainSet,
+    at: str,
+) -> AutotuneReading:
+    asked = {name: compilation[name] for name in ("files", "kernel") if compilation.get(name)}
+    asked |= {"source": context.source, "target": context.target}
+    try:
+        request = read(InspectRequest, asked, "")
+        limits.check(request, state.settings.request_limits)
+        job = inspect_job(request, offered.choose(context.triton), caller.namespace)
+    except RequestRejected as rejected:
+        faults = (Fault(at + fault.pointer, fault.message) for fault in rejected.faults)
+        raise type(rejected)(*faults) from None
+    _, record = await inspect(state, job, caller, WAIT_S)
+    if record is None:
+        detail = f"No worker has read the autotuner within {WAIT_S:g} s; post it again"
+        raise ProblemRaised("not_finished", detail)
+    found = Inspection.model_validate_json(record)
+    if found.autotune is None:
+        raise RequestRejected(Fault(AT, _why(found, context)))
+    return found.autotune
+
+
+def _why(found: Inspection, context: Context) -> str:
+    said = found.problem.detail if found.problem is not None else "nothing was found"
+    lines = [f"line {item.line}: {item.message}" for item in found.diagnostics if item.line]
+    where = f" ({lines[0]})" if lines and lines[0] not in said else ""
+    return f"the autotuner cannot be read for {context.target}: {said}{where}"

@@ -1,0 +1,195 @@
+"""The space `{"autotune": true}`: configurations of the source's own decorator, and its heuristics.
+
+The same source may list others for another target or Triton, and another source its own, so there
+is a reading for each of these contexts, and a variant has only what its own context's lists.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import orjson
+
+from compiler.autotune import AutotuneReading
+from compiler.diagnostic import USER_FILE, Assumption
+from compiler.rejection import Fault, RequestRejected
+from sweeps.autotune.configurations import AT, configurations
+from sweeps.autotune.heuristics import Heuristics
+from sweeps.axis import Axis
+from sweeps.space import PlannedSweep, Space, check_space
+from sweeps.sweep_plan import ABSENT, SweepPlan, SweptAxis
+from sweeps.variant import Kind
+
+MAX_CONTEXTS: Final = 64
+STANDARD_TARGET: Final = "cuda:90"
+"""What a source is told of where neither the request nor its device names a target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What an autotuner's configurations may hang on, as a variant's request says it."""
+
+    source: str
+    target: str
+    triton: str | None
+
+
+def context_of(body: Mapping[str, Any], kind: Kind) -> Context:
+    """Return the context of one variant's request. Raises RequestRejected without a source."""
+    compilation = body.get("compilation") if kind == "launches" else body
+    source = compilation.get("source") if isinstance(compilation, dict) else None
+    if not isinstance(compilation, dict) or not isinstance(source, str):
+        message = "needs a base with a `source`, whose @triton.autotune says the configurations"
+        raise RequestRejected(Fault(AT, message))
+    device = body.get("device")
+    named = compilation.get("target") or (isinstance(device, dict) and device.get("target"))
+    return Context(source, str(named or STANDARD_TARGET), compilation.get("triton"))
+
+
+def contexts_of(base: Mapping[str, Any], kind: Kind, space: Space) -> list[Context]:
+    """Return the contexts of all variants, before there are any. Raises RequestRejected."""
+    own = context_of(base, kind) if "source" not in _names(space) else None
+    axes = {axis.name: axis for axis in space.product if axis.name in _OF_CONTEXT}
+    ranges = [
+        [axes[name].content(index) for index in range(len(axes[name].values))]
+        if name in axes
+        else [getattr(own or _without_source(base, kind), name)]
+        for name in _OF_CONTEXT
+    ]
+    found = [Context(*some) for some in itertools.islice(itertools.product(*ranges), MAX_CONTEXTS)]
+    if len(found) == MAX_CONTEXTS:
+        message = f"sources, targets and Tritons make {MAX_CONTEXTS} autotuners or more; take fewer"
+        raise RequestRejected(Fault(AT, message))
+    return found
+
+
+_OF_CONTEXT: Final = ("source", "target", "triton")
+
+
+def _names(space: Space) -> set[str]:
+    return {axis.name for axis in space.product}
+
+
+def _without_source(base: Mapping[str, Any], kind: Kind) -> Context:
+    inner = base.get("compilation", {}) if kind == "launches" else base
+    body = {**base, "compilation": {**inner, "source": ""}} if kind == "launches" else base
+    return context_of({**body, "source": ""}, kind)
+
+
+class AutotunedSpace:
+    """A space with the configurations of its readings, and the plan of its sweep."""
+
+    def __init__(self, space: Space, readings: Mapping[Context, AutotuneReading]) -> None:
+        """Take the configurations over.
+
+        Raises RequestRejected: for no autotuner, and for an axis that configurations set.
+        """
+        self._readings = readings
+        self._found = {context: configurations(reading) for context, reading in readings.items()}
+        every = [_changes(variant) for found in self._found.values() for variant in found.variants]
+        unique = {orjson.dumps(changes): changes for changes in every}
+        self.space = replace(space, configurations=tuple(unique.values()))
+        check_space(self.space)
+        self._set_aside = {
+            heuristic.name
+            for reading in readings.values()
+            for heuristic in reading.heuristics
+            if {f"constexprs.{heuristic.name}", f"options.{heuristic.name}"} & _names(space)
+        }
+
+    @property
+    def assumptions(self) -> list[Assumption]:
+        """What taking the configurations assumes, each once."""
+        found = [item for one in self._found.values() for item in one.assumptions]
+        for name in sorted(self._set_aside):
+            message = f"the heuristic {name} is set aside: an axis of the space says its value"
+            line = next(reading.line for reading in self._readings.values())
+            found.append(Assumption(USER_FILE, line, message))
+        return list(dict.fromkeys(found))
+
+    def completed(self, sweep: PlannedSweep) -> PlannedSweep:
+        """Return `sweep` without what a context does not list, and with heuristics as axes.
+
+        Raises RequestRejected: for a heuristic that cannot be evaluated, and for no variant left.
+        """
+        plan = sweep.plan
+        kept = list(self._kept(sweep)) if len(self._readings) > 1 else plan.chosen
+        if not kept:
+            raise RequestRejected(Fault(AT, "leaves no variant of the space"))
+        plan = plan.model_copy(update={"chosen": kept})
+        added = self._heuristic_axes(plan)
+        if not added:
+            return replace(sweep, plan=plan)
+        axes = [
+            Axis(name, AT, tuple(values.contents), tuple(range(len(values.contents))))
+            for name, values in added.items()
+        ]
+        swept = [SweptAxis(name=axis.name, values=list(axis.values)) for axis in axes]
+        chosen = [
+            [*first, *(values.chosen[index] for values in added.values())]
+            for index, first in enumerate(kept)
+        ]
+        plan = plan.model_copy(update={"axes": [*plan.axes, *swept], "chosen": chosen})
+        return PlannedSweep(plan, (*sweep.axes, *axes))
+
+    def _kept(self, sweep: PlannedSweep) -> Iterator[list[int]]:
+        allowed = {
+            context: {
+                orjson.dumps(_changes(v), option=orjson.OPT_SORT_KEYS) for v in found.variants
+            }
+            for context, found in self._found.items()
+        }
+        listed = len(sweep.axes) - len(self.space.product)
+        plan = sweep.plan
+        for index, chosen in enumerate(plan.chosen):
+            pairs = zip(plan.axes[:listed], chosen, strict=False)
+            changes = {axis.name: axis.content(at) for axis, at in pairs if at != ABSENT}
+            context = context_of(plan.variant(index).body, plan.kind)
+            if orjson.dumps(changes, option=orjson.OPT_SORT_KEYS) in allowed[context]:
+                yield chosen
+
+    def _heuristic_axes(self, plan: SweepPlan) -> dict[str, "_Values"]:
+        added: dict[str, _Values] = {}
+        if not any(reading.heuristics for reading in self._readings.values()):
+            return added
+        known = {context: self._heuristics(context) for context in self._readings}
+        for index in range(len(plan)):
+            body = plan.variant(index).body
+            heuristics, configured = known[context_of(body, plan.kind)]
+            found = heuristics.applied(body, configured)
+            for group, values in (("constexprs", found.constexprs), ("options", found.options)):
+                for name, value in values.items():
+                    axis = added.setdefault(f"{group}.{name}", _Values(len(plan)))
+                    axis.put(index, value)
+        return added
+
+    def _heuristics(self, context: Context) -> tuple[Heuristics, frozenset[str]]:
+        reading = self._readings[context]
+        left = [item for item in reading.heuristics if item.name not in self._set_aside]
+        names = {name for config in reading.configs for name in (*config.values, *config.options)}
+        return Heuristics(reading.model_copy(update={"heuristics": left})), frozenset(names)
+
+
+class _Values:
+    """The values of one axis that is made while variants are gone through."""
+
+    def __init__(self, variants: int) -> None:
+        self.contents: list[Any] = []
+        self.chosen = [ABSENT] * variants
+        self._known: dict[bytes, int] = {}
+
+    def put(self, variant: int, content: Any) -> None:
+        at = self._known.setdefault(orjson.dumps(content), len(self.contents))
+        if at == len(self.contents):
+            self.contents.append(content)
+        self.chosen[variant] = at
+
+
+def _changes(variant: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a configuration as a space has it: values by the names of axes."""
+    return {
+        f"{group}.{name}": value
+        for group, values in variant.items()
+        for name, value in values.items()
+    }

@@ -1,0 +1,171 @@
+"""Sweeps whose space is the source's own autotuner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+SOURCE = """
+import itertools, triton
+import triton.language as tl
+
+ON_AMD = triton.runtime.driver.active.get_current_target().backend == "hip"
+
+@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK": block}, num_warps=warps)
+        for block, warps in itertools.product([64] if ON_AMD else [64, 128], [1, 2])
+    ],
+    key=["n"],
+    prune_configs_by={"early_config_prune": lambda configs, *_, **__: configs},
+)
+@triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
+@triton.jit
+def scale(x_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if EVEN:
+        tl.store(x_ptr + offsets, tl.load(x_ptr + offsets) * 2)
+    else:
+        mask = offsets < n
+        tl.store(x_ptr + offsets, tl.load(x_ptr + offsets, mask=mask) * 2, mask=mask)
+"""
+COMPILATION = {
+    "source": SOURCE,
+    "signature": {"x_ptr": "*fp32:16", "n": "i32"},
+    "constexprs": {"EVEN": False},
+    "target": "cuda:90",
+}
+
+
+def sweep(http: httpx.Client, base: dict[str, Any], space: Any, **more: Any) -> httpx.Response:
+    body = {"base": base, "space": space, **more}
+    return http.post("/v1/sweeps", params={"wait": 60}, json=body)
+
+
+def test_the_configurations_of_the_source_are_the_variants(http: httpx.Client) -> None:
+    answer = sweep(http, COMPILATION, {"autotune": True})
+
+    assert answer.status_code == 200, answer.text
+    body = answer.json()
+    values = [row["values"] for row in body["rows"]]
+    assert [(item["constexprs.BLOCK"], item["options.num_warps"]) for item in values] == [
+        (64, 1),
+        (64, 2),
+        (128, 1),
+        (128, 2),
+    ]
+    assert [row["state"] for row in body["rows"]] == ["succeeded"] * 4
+    assert len({row["compilation_key"] for row in body["rows"]}) == 4
+    told = [item["message"] for item in body["assumptions"]]
+    assert any(message.startswith("prune_configs_by is set aside") for message in told)
+
+
+def test_each_target_has_the_configurations_that_it_would_be_given(http: httpx.Client) -> None:
+    space = {"autotune": True, "product": {"target": ["cuda:90", "hip:gfx942"]}}
+
+    rows = sweep(http, COMPILATION, space).json()["rows"]
+
+    tried = [
+        (row["values"]["target"], row["values"]["constexprs.BLOCK"], row["state"]) for row in rows
+    ]
+    assert sorted(tried) == [
+        *[("cuda:90", block, "succeeded") for block in (64, 64, 128, 128)],
+        *[("hip:gfx942", 64, "succeeded")] * 2,
+    ]
+
+
+def test_heuristics_are_evaluated_for_each_variant(http: httpx.Client) -> None:
+    base = {**COMPILATION, "signature": {"x_ptr": "*fp32:16"}, "constexprs": {"n": 192}}
+
+    answer = sweep(http, base, {"autotune": True}, where=["num_warps == 1"])
+
+    assert answer.status_code == 200, answer.text
+    rows = answer.json()["rows"]
+    even = {row["values"]["constexprs.BLOCK"]: row["values"]["constexprs.EVEN"] for row in rows}
+    assert even == {64: True, 128: False}
+    assert {axis["name"] for axis in answer.json()["axes"]} >= {"constexprs.EVEN"}
+    assert [row["state"] for row in rows] == ["succeeded", "succeeded"]
+
+
+def test_launches_say_heuristics_the_arguments(http: httpx.Client) -> None:
+    base = {
+        "compilation": {"source": SOURCE},
+        "device": "interpreter",
+        "grid": ["cdiv(n, BLOCK)"],
+        "arguments": {
+            "x_ptr": {"shape": [192], "dtype": "fp32", "init": {"kind": "ones"}, "output": True},
+            "n": 192,
+        },
+    }
+    space = {"autotune": True, "arguments": {"odd": {}, "even": {"n": 128}}}
+
+    answer = sweep(http, base, space, where=["num_warps == 1"])
+
+    assert answer.status_code == 200, answer.text
+    rows = answer.json()["rows"]
+    told = [row["values"] for row in rows]
+    assert [(v["arguments"], v["constexprs.BLOCK"], v["constexprs.EVEN"]) for v in told] == [
+        ("odd", 64, True),
+        ("even", 64, True),
+        ("odd", 128, False),
+        ("even", 128, True),
+    ]
+    assert [row["verdict"] for row in rows] == ["not_checked"] * 4
+
+
+def without(name: str) -> dict[str, Any]:
+    return {key: value for key, value in COMPILATION.items() if key != name}
+
+
+REFUSED: dict[str, tuple[dict[str, Any], Any, str, str]] = {
+    "a heuristic that needs an argument": (
+        without("constexprs"),
+        {"autotune": True},
+        "/space/autotune",
+        "the heuristic EVEN of scale, line 15 (`n % BLOCK == 0`), cannot be evaluated: needs n",
+    ),
+    "no autotuner": (
+        {**COMPILATION, "source": "import triton\n@triton.jit\ndef k(x):\n    pass\n"},
+        {"autotune": True},
+        "/space/autotune",
+        "k (line 3) has no @triton.autotune",
+    ),
+    "a source that cannot be executed": (
+        {**COMPILATION, "source": SOURCE.replace("[1, 2]", "[1, 2 // 0]")},
+        {"autotune": True},
+        "/space/autotune",
+        "ZeroDivisionError",
+    ),
+    "an axis that the configurations set": (
+        COMPILATION,
+        {"autotune": True, "product": {"constexprs.BLOCK": [32]}},
+        "/space/product/constexprs.BLOCK",
+        "the configurations of the source say constexprs.BLOCK",
+    ),
+    "posted IR": (
+        {"ir": {"language": "ttir", "text": "module {}"}, "target": "cuda:90"},
+        {"autotune": True},
+        "/space/autotune",
+        "needs a base with a `source`",
+    ),
+    "an unknown target": (
+        {**COMPILATION, "target": "cuda:9"},
+        {"autotune": True},
+        "/base/target",
+        "is not a target",
+    ),
+}
+
+
+@pytest.mark.parametrize(("base", "space", "pointer", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_is_wrong_is_told_at_its_pointer(
+    http: httpx.Client, base: dict[str, Any], space: Any, pointer: str, why: str
+) -> None:
+    answer = sweep(http, base, space)
+
+    assert answer.status_code == 422, answer.text
+    [error] = answer.json()["errors"]
+    assert error["pointer"] == pointer
+    assert why in error["message"]

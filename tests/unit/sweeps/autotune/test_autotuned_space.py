@@ -1,0 +1,90 @@
+"""The space of an autotuned source: its configurations by context, and its heuristics as axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compiler.autotune import AutotuneReading
+from compiler.rejection import RequestRejected
+from sweeps.autotune.autotuned_space import AutotunedSpace, Context, contexts_of
+from sweeps.space import planned, read_space
+from tests.unit.sweeps.autotune.readings import config, heuristic, reading
+
+BASE = {"source": "text", "target": "cuda:90", "constexprs": {"M": 128}}
+CUDA, AMD = Context("text", "cuda:90", None), Context("text", "hip:gfx942", None)
+
+
+def variants(written: Any, readings: dict[Context, AutotuneReading]) -> list[dict[str, Any]]:
+    tuned = AutotunedSpace(read_space(written, "compilations"), readings)
+    sweep = tuned.completed(planned(BASE, "compilations", tuned.space, (), 1000))
+    return [sweep.plan.values(index) for index in range(len(sweep.plan))]
+
+
+def test_a_variant_has_only_what_its_own_target_lists() -> None:
+    space = {"autotune": True, "target": ["cuda:90", "hip:gfx942"]}
+    amd = reading(configs=[config({"BM": 64, "waves_per_eu": 2})])
+
+    found = variants(space, {CUDA: reading(), AMD: amd})
+
+    told = [(v["target"], v["constexprs.BM"], v["options.waves_per_eu"]) for v in found]
+    assert told == [("cuda:90", 64, None), ("cuda:90", 128, None), ("hip:gfx942", 64, 2)]
+
+
+def test_configurations_go_by_a_product_of_further_axes() -> None:
+    found = variants({"autotune": True, "product": {"constexprs.BN": [16, 32]}}, {CUDA: reading()})
+
+    assert [(v["constexprs.BM"], v["constexprs.BN"]) for v in found] == [
+        (64, 16),
+        (64, 32),
+        (128, 16),
+        (128, 32),
+    ]
+
+
+def test_a_heuristic_is_an_axis_with_a_value_for_each_variant() -> None:
+    even = heuristic("EVEN", "M % BM == 0 and BM > 64")
+
+    found = variants({"autotune": True}, {CUDA: reading(heuristics=[even])})
+
+    assert [v["constexprs.EVEN"] for v in found] == [False, True]
+
+
+def test_an_axis_of_the_request_takes_a_heuristics_place() -> None:
+    space = {"autotune": True, "constexprs.EVEN": [False]}
+    told = reading(heuristics=[heuristic("EVEN", None, why_not="it calls `f`")])
+
+    assert [v["constexprs.EVEN"] for v in variants(space, {CUDA: told})] == [False, False]
+    tuned = AutotunedSpace(read_space(space, "compilations"), {CUDA: told})
+    [assumption] = tuned.assumptions
+    assert assumption.message.startswith("the heuristic EVEN is set aside: an axis")
+
+
+def test_sources_targets_and_tritons_are_contexts() -> None:
+    space = {"autotune": True, "sources": {"before": "a", "after": "b"}, "tritons": ["3.6.0"]}
+
+    found = contexts_of(BASE, "compilations", read_space(space, "compilations"))
+
+    assert found == [Context("a", "cuda:90", "3.6.0"), Context("b", "cuda:90", "3.6.0")]
+
+
+def test_a_launch_without_a_target_is_read_for_its_device() -> None:
+    base = {"compilation": {"source": "text"}, "device": {"target": "cuda:80"}, "grid": [1]}
+
+    found = contexts_of(base, "launches", read_space({"autotune": True}, "launches"))
+
+    assert found == [Context("text", "cuda:80", None)]
+
+
+def test_too_many_autotuners_are_refused() -> None:
+    space = read_space({"autotune": True, "source": [f"v{i}" for i in range(99)]}, "compilations")
+
+    with pytest.raises(RequestRejected, match="make 64 autotuners or more"):
+        contexts_of(BASE, "compilations", space)
+
+
+@pytest.mark.parametrize("base", [{"ir": {}}, {"source": 3}])
+def test_a_base_without_source_is_refused(base: dict[str, Any]) -> None:
+    with pytest.raises(RequestRejected, match="needs a base with a `source`"):
+        contexts_of(base, "compilations", read_space({"autotune": True}, "compilations"))
