@@ -92,6 +92,21 @@ export function readOnly(): Extension[] {
   ];
 }
 
+/**
+ * Scrolls to the middle of a view, and nothing around it: several views do so at once, and whichever
+ * moved the page last would take the others, or the line that was clicked, out of sight.
+ */
+const scrollsWithin = EditorView.scrollHandler.of((view, range, { y }) => {
+  if (y !== "center") return false;
+  // by what is drawn, since CodeMirror has no layout to tell of while it scrolls
+  const { node } = view.domAtPos(range.head);
+  const line = (node instanceof Element ? node : node.parentElement)?.closest(".cm-line")?.getBoundingClientRect();
+  if (!line) return false;
+  const { scrollDOM } = view;
+  scrollDOM.scrollTop += line.top - scrollDOM.getBoundingClientRect().top - (scrollDOM.clientHeight - line.height) / 2;
+  return true;
+});
+
 /** Links the lines of one view with a selection; the view tells it where the cursor goes. */
 export class LinkedLines {
   private table: LineTable | null = null;
@@ -103,19 +118,20 @@ export class LinkedLines {
   }
 
   /** The extension that tells the selection of the cursor. */
-  readonly extension: Extension = EditorView.updateListener.of((update) => {
+  private readonly tells: Extension = EditorView.updateListener.of((update) => {
     const isMoved = update.selectionSet && update.transactions.some((each) => each.isUserEvent("select"));
     if (!isMoved || !this.table) return;
     const line = update.state.doc.lineAt(update.state.selection.main.head).number;
     // not from within an update of this view
     queueMicrotask(() => this.selection.select(this.table?.places.get(line) ?? [], this));
   });
+  readonly extension: Extension = [this.tells, scrollsWithin];
 
   attach(view: EditorView): void {
     this.view = view;
   }
 
-  /** Colour the lines of `table`, or none. */
+  /** Colour the lines of `table`, or none, and mark those that are selected now. */
   link(table: LineTable | null, hues: ReadonlyMap<Place, number>): void {
     this.table = table;
     const byLine = new Map<number, number>();
@@ -124,6 +140,7 @@ export class LinkedLines {
       if (hue !== undefined) byLine.set(line, hue);
     }
     this.view?.dispatch({ effects: setMarks.of({ hues: byLine, selected: new Set() }) });
+    this.mark(this.selection.places, this.selection.origin !== this);
   }
 
   /** Take the view off the selection. */

@@ -95,6 +95,10 @@ type Listener = (places: ReadonlySet<Place>, origin: object) => void;
 /** The lines that are selected now, wherever somebody put the cursor. */
 export class Selection {
   private readonly listeners = new Set<Listener>();
+  /** What is selected, for views that come later. */
+  places: ReadonlySet<Place> = new Set();
+  /** Who selected it. */
+  origin: object | null = null;
 
   /** Call `listener` with every selection; return what ends that. */
   listen(listener: Listener): () => void {
@@ -103,7 +107,7 @@ export class Selection {
   }
 
   select(places: Iterable<Place>, origin: object): void {
-    const chosen = new Set(places);
-    for (const listener of this.listeners) listener(chosen, origin);
+    [this.places, this.origin] = [new Set(places), origin];
+    for (const listener of this.listeners) listener(this.places, origin);
   }
 }

@@ -113,9 +113,8 @@ class Page {
     });
     const add = menu([["", "Add a pane"], ...KINDS], "", { "aria-label": "Add a pane" });
     add.addEventListener("change", () => {
-      this.panes.add(add.value);
+      this.panes.open(add.value);
       add.value = "";
-      this.draft();
     });
     const key = element("input", { type: "password", autocomplete: "off", placeholder: "none", value: apiKey(), id: "api-key" });
     key.addEventListener("change", () => {
@@ -218,6 +217,8 @@ class Page {
       // the forms are those of what is compiled, however fast somebody is
       if (this.inspected !== this.state.request.source) await this.inspectNow();
       const compiled = await this.compiledOf(this.state.request);
+      // lines of another text are not those that were selected
+      if (compiled.request.source !== this.compiled?.request.source) this.selection.select([], this);
       this.compiled = compiled;
       this.show(compiled);
     } catch (error) {

@@ -48,7 +48,7 @@ export interface PaneContext extends RunContext, SeeContext {
 
 export class Panes {
   readonly element = element("div", { className: "panes" });
-  private readonly open: { kind: string; section: HTMLElement; content: Content }[] = [];
+  private readonly opened: { kind: string; section: HTMLElement; content: Content }[] = [];
   private shown: Shown = { compiled: null, kept: null };
 
   constructor(
@@ -57,33 +57,41 @@ export class Panes {
   ) {}
 
   get kinds(): string[] {
-    return this.open.map(({ kind }) => kind);
+    return this.opened.map(({ kind }) => kind);
   }
 
   /** Close all, and open these. */
   reset(kinds: readonly string[]): void {
-    for (const pane of this.open.splice(0)) this.remove(pane);
+    for (const pane of this.opened.splice(0)) this.remove(pane);
     for (const kind of kinds) this.add(kind);
   }
 
-  add(kind: string): void {
+  private add(kind: string): void {
     if (!TITLES.has(kind)) return;
     const section = element("section", { className: "pane" });
     const pane = { kind, section, content: this.filled(section, kind) };
-    this.open.push(pane);
+    this.opened.push(pane);
     this.element.append(section);
   }
 
-  /** Open a pane of this kind where there is none. */
+  /** Open a pane for somebody who asked for it, and show where it is. */
+  open(kind: string): void {
+    this.add(kind);
+    this.opened.at(-1)?.section.scrollIntoView({ block: "nearest" });
+    this.onChange();
+  }
+
+  /** Open a pane of this kind where there is none; the page stays where it is. */
   ensure(kind: string): void {
     if (this.kinds.includes(kind)) return;
     this.add(kind);
+    this.element.scrollTop = this.element.scrollHeight;
     this.onChange();
   }
 
   show(shown: Shown): void {
     this.shown = shown;
-    for (const { content } of this.open) content.show(shown);
+    for (const { content } of this.opened) content.show(shown);
   }
 
   private filled(section: HTMLElement, kind: string): Content {
@@ -118,7 +126,7 @@ export class Panes {
   }
 
   private change(section: HTMLElement, kind: string): void {
-    const pane = this.open.find((each) => each.section === section);
+    const pane = this.opened.find((each) => each.section === section);
     if (!pane) return;
     pane.content.end();
     pane.kind = kind;
@@ -128,8 +136,8 @@ export class Panes {
   }
 
   private close(section: HTMLElement): void {
-    const index = this.open.findIndex((each) => each.section === section);
-    const [pane] = this.open.splice(index, 1);
+    const index = this.opened.findIndex((each) => each.section === section);
+    const [pane] = this.opened.splice(index, 1);
     if (pane) this.remove(pane);
     this.onChange();
   }

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.integration.service.running import ROOT
 from tests.page.conftest import Up, Visit, compiled
-from tests.page.pages import SOURCE, add_pane, compile_now, pane
+from tests.page.pages import PHONE, SOURCE, add_pane, compile_now, pane
 from tests.page.proxy import under
 
 AXE = (ROOT / "page/node_modules/axe-core/axe.min.js").read_text
-PHONE: dict[str, Any] = {
-    "viewport": {"width": 390, "height": 844},
-    "is_mobile": True,
-    "has_touch": True,
-}
 FIRST_LOAD_BYTES = 400_000
 
 

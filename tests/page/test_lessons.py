@@ -7,9 +7,9 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.page.conftest import Visit
-from tests.page.pages import pane, source_of, write
+from tests.page.pages import PHONE, pane, source_of, write
 from tests.page.solutions import SOLUTIONS
-from tests.page.test_everywhere import PHONE, violations
+from tests.page.test_everywhere import violations
 
 EMPTY = "    pass  # your turn; then “Run”"
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.page.conftest import Visit
-from tests.page.pages import SOURCE, add_pane, click_line, compile_now, pane, text_of
+from tests.page.pages import PHONE, SOURCE, add_pane, click_line, compile_now, pane, text_of
+from tests.waiting import wait_until
 
 SHOWN = {
     "Source IR": "tt.func public @add_kernel",
@@ -67,6 +70,53 @@ def test_a_line_of_an_artifact_marks_the_source_and_the_other_panes(page: Page) 
         "    mask = offsets < n_elements"
     )
     expect(pane(page, "PTX").locator(".cm-line.selected").first).to_be_in_viewport()
+
+
+MIDDLE = """scroller => {
+  const [{top, height}, line] = [scroller, scroller.querySelector('.cm-line.selected')]
+    .map(element => element.getBoundingClientRect());
+  return Math.abs((line.top + line.bottom) / 2 - (top + height / 2)) <= line.height;
+}"""
+
+
+def test_each_pane_scrolls_within_itself_and_none_out_of_sight(visit: Visit) -> None:
+    page = visit(viewport={"width": 1000, "height": 700})
+    for title in ("LLVM IR", "SASS"):
+        add_pane(page, title)
+    panes = page.locator(".panes")
+    for title in ("PTX", "LLVM IR", "SASS"):
+        expect(pane(page, title).locator(".cm-line.hue").first).to_be_attached()
+    panes.evaluate("panes => panes.scrollTop = 100")
+    click_line(page.locator(f"{SOURCE} .cm-line.hue"), "tl.store(")
+
+    for title in ("PTX", "LLVM IR", "SASS"):
+        scroller = pane(page, title).locator(".cm-scroller")
+        expect(scroller.locator(".cm-line.selected").first).to_be_attached()
+        wait_until(partial(scroller.evaluate, MIDDLE), f"the line is in the middle of {title}")
+    assert panes.evaluate("panes => panes.scrollTop") == 100
+
+
+def test_on_a_phone_the_line_that_was_touched_stays_where_it_is(visit: Visit) -> None:
+    page = visit(**PHONE)
+    marked = pane(page, "PTX").locator(".cm-line")
+    expect(marked.and_(page.locator(".hue")).first).to_be_attached()
+    line = page.locator(f"{SOURCE} .cm-line.hue").filter(has_text="tl.store(")
+    line.scroll_into_view_if_needed()
+    before = page.evaluate("scrollY")
+    line.tap()
+
+    expect(marked.and_(page.locator(".selected")).first).to_be_attached()
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert page.evaluate("scrollY") == before
+
+
+def test_a_pane_that_is_opened_later_is_in_sight_and_marks_the_same_line(visit: Visit) -> None:
+    page = visit(viewport={"width": 1000, "height": 700})
+    click_line(page.locator(f"{SOURCE} .cm-line.hue"), "tl.store(")
+    shown = add_pane(page, "LLVM IR")
+
+    expect(shown).to_be_in_viewport(ratio=0.9)
+    expect(shown.locator(".cm-line.selected").first).to_be_in_viewport()
 
 
 def test_passes_are_gone_through_with_a_slider(page: Page) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from playwright.sync_api import Locator, Page, expect
 
 from tests.page.conftest import Visit
-from tests.page.pages import SOURCE, add_pane, pane, source_of, write
-from tests.page.test_everywhere import PHONE, violations
+from tests.page.pages import PHONE, SOURCE, add_pane, pane, source_of, write
+from tests.page.test_everywhere import violations
 
 
 def small_vector_add(page: Page, elements: int = 100) -> Locator:
