@@ -7,6 +7,10 @@ import coverage
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.integration.service.shared import http, post, system
+
+__all__ = ["http", "post", "system"]  # here, since each folder that imported them had its own
+
 TESTS = Path(__file__).parent
 
 # how long an example takes says something of the machine, not of what is tested

@@ -7,9 +7,6 @@ import pytest
 
 from store.connection import StoreClient, connect, connect_blocking
 from store.embedded import EmbeddedValkey
-from tests.integration.service.conftest import http, post, system
-
-__all__ = ["http", "post", "system"]  # the deployment that the folders without one of their own use
 
 
 @pytest.fixture(scope="session")

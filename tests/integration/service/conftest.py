@@ -1,4 +1,4 @@
-"""One running deployment for all tests of the API, and what they ask it with."""
+"""Deployments with API keys, one with a worker and one without, and what they are asked with."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
 
 import httpx
 import pytest
@@ -15,43 +14,11 @@ from store.api_keys import ApiKeys
 from store.connection import connect
 from store.workers import Toolchains
 from tests.integration.service.running import Deployment
+from tests.integration.service.shared import Post
+
+__all__ = ["Post"]  # of the fixture `post`
 
 ADMIN_KEY = "tritond_a-first-key-for-the-tests"
-
-
-class Post(Protocol):
-    def __call__(self, body: dict[str, Any], wait: float = 60, **headers: str) -> httpx.Response:
-        """Post a compile request."""
-        ...
-
-
-@pytest.fixture(scope="session")
-def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """Store, service and one worker with two slots; whatever the tests do, none of them fails."""
-    deployment = Deployment(tmp_path_factory.mktemp("system"))
-    deployment.start_store()
-    deployment.start_service()
-    deployment.start_worker()
-    deployment.wait_for_workers()
-    yield deployment
-    said = deployment.said()
-    deployment.stop()
-    assert "unexpected error" not in said
-    assert "Traceback" not in said, said
-
-
-@pytest.fixture(scope="session")
-def http(system: Deployment) -> Iterator[httpx.Client]:
-    with system.client() as client:
-        yield client
-
-
-@pytest.fixture(scope="session")
-def post(http: httpx.Client) -> Post:
-    def post(body: dict[str, Any], wait: float = 60, **headers: str) -> httpx.Response:
-        return http.post("/v1/compilations", params={"wait": wait}, json=body, headers=headers)
-
-    return post
 
 
 @pytest.fixture(scope="session")

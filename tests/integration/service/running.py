@@ -11,11 +11,15 @@ from pathlib import Path
 
 import httpx
 
+from store import keys
+from store.connection import connect
 from store.embedded import EmbeddedValkey, bound_to_parent
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[3]
 READY_TIMEOUT_S = 60.0
+_TRIED: dict[bytes, bytes] = {}
+"""What the first worker of these tests compiled for: a store keeps it for a day, and others ask."""
 
 
 class Process:
@@ -87,6 +91,7 @@ class Deployment:
     def start_store(self) -> None:
         self._store = EmbeddedValkey(self.folder / "data")
         asyncio.run(self._store.start())
+        asyncio.run(give_tried(self.redis_url))
 
     def stop_store(self) -> None:
         store, self._store = self._store, None
@@ -111,6 +116,7 @@ class Deployment:
 
     def wait_for_workers(self, count: int = 1, within_s: float = READY_TIMEOUT_S) -> None:
         wait_until(lambda: self._worker_count() >= count, f"{count} worker(s)", self.said, within_s)
+        asyncio.run(note_tried(self.redis_url))
 
     def stop_workers(self) -> None:
         while self.workers:
@@ -137,6 +143,20 @@ class Deployment:
         log = self.folder / f"{module}.log"
         settings = {"TRITOND_REDIS_URL": self.redis_url, **self._settings, **settings}
         return Process(log, "-m", module, **settings)
+
+
+async def give_tried(redis_url: str) -> None:
+    """Tell a new store what trials of this machine found, so that its workers begin sooner."""
+    async with connect(redis_url) as redis:
+        for name, targets in _TRIED.items():
+            await redis.set(name, targets)
+
+
+async def note_tried(redis_url: str) -> None:
+    """Note what the trials of a worker found, for the stores of others."""
+    async with connect(redis_url) as redis:
+        async for name in redis.scan_iter(f"{keys.TARGETS_TRIED}*"):
+            _TRIED[name] = await redis.get(name)
 
 
 def free_port() -> int:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import pytest_asyncio
 
 from compiler.abi import abi_of
 from compiler.compilation import Compilation
@@ -26,6 +27,7 @@ from worker.pool.zygote_client import ZygoteToolchain
 
 ROOT = Path(__file__).parents[3]
 ADD = KERNELS / "good" / "vector_add.py"
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,7 @@ def compiled() -> Iterator[Compiled]:
     children.close()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool() -> AsyncIterator[Pool]:
     pool = Pool(ZygoteToolchain(Path(sys.executable), ROOT, "compiler.front.tasks"), spares={})
     await pool.start()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -41,29 +40,42 @@ Start = Callable[..., Up]
 
 
 @pytest.fixture(scope="module")
-def used_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder on which it ran before, so that it need not try the targets again."""
-    folder = tmp_path_factory.mktemp("used")
-    up = Up(folder, "first")
-    up.wait_until_ready()
-    up.stop()
-    return folder / "data"
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all of them have their data, one after the other, so that one tries the targets."""
+    return tmp_path_factory.mktemp("up")
 
 
-@pytest.fixture
-def start(tmp_path: Path, used_data: Path) -> Iterator[Start]:
-    """Starts `tritond up` on one data folder; what still runs afterwards is ended."""
+@pytest.fixture(scope="module")
+def started() -> Iterator[list[Up]]:
+    """What was started; what still runs in the end is ended."""
     started: list[Up] = []
-    shutil.copytree(used_data, tmp_path / "data")
-
-    def start(name: str = "up", port: int | None = None) -> Up:
-        started.append(Up(tmp_path, name, port))
-        return started[-1]
-
-    yield start
+    yield started
     for up in started:
         if up.still_runs():
             up.stop()
+
+
+@pytest.fixture
+def start(folder: Path, started: list[Up]) -> Start:
+    """Starts `tritond up`; what runs on its data already is ended before."""
+
+    def start(name: str, port: int | None = None, *, alone: bool = True) -> Up:
+        for up in started:
+            if alone and up.still_runs():
+                up.stop()
+        started.append(Up(folder, f"{len(started)}-{name}", port))
+        return started[-1]
+
+    return start
+
+
+@pytest.fixture
+def up(start: Start, started: list[Up]) -> Up:
+    """One that is ready: that of the test before, if it still runs."""
+    running = [each for each in started if each.still_runs()]
+    up = running[0] if running else start("up")
+    up.wait_until_ready()
+    return up
 
 
 def compile_something(url: str) -> str:
@@ -72,48 +84,6 @@ def compile_something(url: str) -> str:
     )
     state: str = answer.json()["state"]
     return state
-
-
-def test_it_compiles_and_sigterm_leaves_no_process(start: Start) -> None:
-    up = start()
-    up.wait_until_ready()
-    assert compile_something(up.url) == "succeeded"
-    tree = descendants(up.pid)
-    assert len(tree) >= 5, "Valkey, the service, the worker, its zygote and spare children"
-
-    up.send(signal.SIGTERM)
-
-    assert up.wait(STOP_TIMEOUT_S) == 0
-    wait_until_dead(tree)
-    assert "Traceback" not in up.said
-
-
-def test_ctrl_c_while_it_starts_leaves_no_process(start: Start) -> None:
-    up = start()
-    wait_until(lambda: len(descendants(up.pid)) >= 4, "its parts are starting", lambda: up.said)
-    tree = descendants(up.pid)
-
-    up.send(signal.SIGINT)
-
-    assert up.wait(STOP_TIMEOUT_S) == 0
-    wait_until_dead(tree)
-    assert "Traceback" not in up.said
-
-
-def test_when_it_is_killed_no_process_is_left_and_the_cache_is(start: Start) -> None:
-    killed = start("killed")
-    killed.wait_until_ready()
-    assert compile_something(killed.url) == "succeeded"
-    asyncio.run(written(redis_url_of(killed)))
-    tree = descendants(killed.pid)
-
-    killed.kill()
-
-    wait_until_dead(tree)
-    again = start("again")
-    wait_until(lambda: is_served(again.url), "the service answers", lambda: again.said)
-    answer = httpx.post(f"{again.url}/v1/compilations", json=bodies.good("vector_add"))
-    assert answer.json()["cache"] == "hit"
 
 
 async def written(redis_url: str) -> None:
@@ -137,32 +107,6 @@ def is_served(url: str) -> bool:
     return False
 
 
-def test_a_part_that_dies_ends_the_others(start: Start) -> None:
-    up = start()
-    up.wait_until_ready()
-    tree = descendants(up.pid)
-    (valkey,) = (pid for pid in tree if "valkey-server" in command_of(pid))
-
-    os.kill(valkey, signal.SIGKILL)
-
-    assert up.wait(STOP_TIMEOUT_S) == 1
-    assert "the embedded Valkey ended" in up.said
-    wait_until_dead(tree)
-
-
-def test_a_worker_that_dies_is_started_again(start: Start) -> None:
-    up = start()
-    up.wait_until_ready()
-    (killed,) = workers_of(up)
-
-    os.kill(killed, signal.SIGKILL)
-
-    wait_until(lambda: workers_of(up) - {killed} != set(), "another worker", lambda: up.said)
-    assert compile_something(up.url) == "succeeded"
-    assert "the worker ended with status -9; starting it again" in up.said
-    assert up.still_runs()
-
-
 def workers_of(up: Up) -> set[int]:
     tree = descendants(up.pid)
     return {pid for pid in tree if command_of(pid).rstrip().endswith("-m worker")}
@@ -175,24 +119,81 @@ def command_of(pid: int) -> str:
         return ""
 
 
-def test_a_second_one_on_the_same_data_folder_is_refused(start: Start) -> None:
-    first = start("first")
-    wait_until(lambda: is_served(first.url), "the first serves", lambda: first.said)
+def test_a_worker_that_dies_is_started_again(up: Up) -> None:
+    (killed,) = workers_of(up)
 
-    second = start("second")
+    os.kill(killed, signal.SIGKILL)
+
+    wait_until(lambda: workers_of(up) - {killed} != set(), "another worker", lambda: up.said)
+    assert compile_something(up.url) == "succeeded"
+    assert "the worker ended with status -9; starting it again" in up.said
+    assert up.still_runs()
+
+
+def test_a_second_one_on_the_same_data_folder_is_refused(up: Up, start: Start) -> None:
+    second = start("second", alone=False)
 
     assert second.wait(STOP_TIMEOUT_S) != 0
     assert "Another tritond is running on" in second.said
     assert "--data" in second.said
     assert "Traceback" not in second.said
-    assert first.still_runs()
+    assert up.still_runs()
+
+
+def test_when_it_is_killed_no_process_is_left_and_the_cache_is(up: Up, start: Start) -> None:
+    assert compile_something(up.url) == "succeeded"
+    asyncio.run(written(redis_url_of(up)))
+    tree = descendants(up.pid)
+
+    up.kill()
+
+    wait_until_dead(tree)
+    again = start("again")
+    wait_until(lambda: is_served(again.url), "the service answers", lambda: again.said)
+    answer = httpx.post(f"{again.url}/v1/compilations", json=bodies.good("vector_add"))
+    assert answer.json()["cache"] == "hit"
+
+
+def test_a_part_that_dies_ends_the_others(up: Up) -> None:
+    tree = descendants(up.pid)
+    (valkey,) = (pid for pid in tree if "valkey-server" in command_of(pid))
+
+    os.kill(valkey, signal.SIGKILL)
+
+    assert up.wait(STOP_TIMEOUT_S) == 1
+    assert "the embedded Valkey ended" in up.said
+    wait_until_dead(tree)
+
+
+def test_it_compiles_and_sigterm_leaves_no_process(up: Up) -> None:
+    assert compile_something(up.url) == "succeeded"
+    tree = descendants(up.pid)
+    assert len(tree) >= 5, "Valkey, the service, the worker, its zygote and spare children"
+
+    up.send(signal.SIGTERM)
+
+    assert up.wait(STOP_TIMEOUT_S) == 0
+    wait_until_dead(tree)
+    assert "Traceback" not in up.said
+
+
+def test_ctrl_c_while_it_starts_leaves_no_process(start: Start) -> None:
+    up = start("interrupted")
+    wait_until(lambda: len(descendants(up.pid)) >= 4, "its parts are starting", lambda: up.said)
+    tree = descendants(up.pid)
+
+    up.send(signal.SIGINT)
+
+    assert up.wait(STOP_TIMEOUT_S) == 0
+    wait_until_dead(tree)
+    assert "Traceback" not in up.said
 
 
 def test_a_port_that_is_taken_is_said(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
 
-        up = start(port=port)
+        up = start("elsewhere", port)
 
         assert up.wait(30) != 0
     assert str(port) in up.said
