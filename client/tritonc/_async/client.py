@@ -1,8 +1,6 @@
 """The client, for asyncio: its methods, and how compilations are posted and polled."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from types import TracebackType
 from typing import Any, Self, Unpack
 from urllib.parse import quote
@@ -10,6 +8,13 @@ from urllib.parse import quote
 import httpx
 
 from tritonc._async.batches import AsyncBatches
+from tritonc._async.compilations import (
+    compilation_path,
+    compile_and_wait,
+    derived,
+    get_compilation,
+    poll_answer,
+)
 from tritonc._async.http_connection import AsyncConnection
 from tritonc._async.launches import AsyncLaunches, launch_and_wait
 from tritonc._async.tensors import AsyncTensors
@@ -20,10 +25,6 @@ from tritonc.exchange import Request, is_accepted, read
 from tritonc.launch import Launch
 from tritonc.launch_body import LaunchMembers, Source, launch_request
 from tritonc.service_errors import WaitExpired
-
-COMPILATIONS = "/v1/compilations"
-
-_read_compilation = partial(read, Compilation.from_json)
 
 
 class AsyncClient:
@@ -90,7 +91,7 @@ class AsyncClient:
             stop_after=stop_after,
             **further,
         )
-        return await self._compile(body, wait_s, check)
+        return await compile_and_wait(self._connection, body, wait_s, check)
 
     async def compile_ir(
         self,
@@ -120,7 +121,7 @@ class AsyncClient:
             stop_after=stop_after,
             **further,
         )
-        return await self._compile(body, wait_s, check)
+        return await compile_and_wait(self._connection, body, wait_s, check)
 
     async def launch(
         self,
@@ -150,7 +151,7 @@ class AsyncClient:
     async def get(self, key: str, *, include: Iterable[str] = (), wait_s: float = 0) -> Compilation:
         """Return a compilation in its present state, or once it is finished within `wait_s`."""
         stages = tuple(string_list(include))
-        return await self._poll(_get(key, stages), stages, wait_s)
+        return await get_compilation(self._connection, key, stages, wait_s)
 
     async def artifact(self, key: str, stage: str, *, wait_s: float = 60) -> bytes:
         """Return the bytes of one stage; wait for those that are made on demand, such as `sass`.
@@ -159,45 +160,45 @@ class AsyncClient:
         `stage_not_reached` for a compilation that stopped before, `not_finished` for one under way.
         """
         path = f"artifacts/{quote(stage, safe='')}"
-        return (await self._derived(key, path, wait_s)).content
+        return (await derived(self._connection, key, path, wait_s)).content
 
     async def sass(self, key: str, *, wait_s: float = 60) -> str:
         """Return the machine code disassembled, with the source lines that it stems from."""
-        return (await self._derived(key, "artifacts/sass", wait_s)).text
+        return (await derived(self._connection, key, "artifacts/sass", wait_s)).text
 
     async def numpy(self, key: str, *, wait_s: float = 60) -> str:
         """Return the kernel as a Python module that runs with NumPy alone."""
-        return (await self._derived(key, "artifacts/numpy", wait_s)).text
+        return (await derived(self._connection, key, "artifacts/numpy", wait_s)).text
 
     async def lines(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
         """Return, for each line of the source, the lines of every stage that stem from it."""
-        return read(dict[str, Any], await self._derived(key, "lines", wait_s))
+        return read(dict[str, Any], await derived(self._connection, key, "lines", wait_s))
 
     async def instructions(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
         """Return how many machine instructions there are, by class, by opcode, and by line."""
-        return read(dict[str, Any], await self._derived(key, "instructions", wait_s))
+        return read(dict[str, Any], await derived(self._connection, key, "instructions", wait_s))
 
     async def passes(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
         """Return the compiler's passes, with the module before and after those that changed it."""
-        return read(dict[str, Any], await self._derived(key, "passes", wait_s))
+        return read(dict[str, Any], await derived(self._connection, key, "passes", wait_s))
 
     async def export(self, key: str, kind: str, *, wait_s: float = 60) -> bytes:
         """Return the kernel to take away: `c`, `cuda-inline`, `rust`, `python`, `triton-cache`."""
         path = f"exports/{quote(kind, safe='')}"
-        return (await self._derived(key, path, wait_s)).content
+        return (await derived(self._connection, key, path, wait_s)).content
 
     async def request(self, key: str) -> dict[str, Any]:
         """Return what was posted for a compilation, with options resolved."""
-        return read(dict[str, Any], await self._derived(key, "request", 0))
+        return read(dict[str, Any], await derived(self._connection, key, "request", 0))
 
     def events(self, key: str, *, after: str | None = None) -> AsyncIterator[Event]:
         """Yield what happens to a compilation until it is finished, as `launches.events` does."""
-        return self._connection.events(f"{_path(key)}/events", after)
+        return self._connection.events(f"{compilation_path(key)}/events", after)
 
     async def cancel(self, key: str) -> Compilation:
         """Withdraw this caller's interest; work that interests nobody else is stopped."""
-        request = Request("DELETE", _path(key), repeatable=True)
-        return _read_compilation(await self._connection.send(request))
+        request = Request("DELETE", compilation_path(key), repeatable=True)
+        return read(Compilation.from_json, await self._connection.send(request))
 
     async def inspect(
         self,
@@ -218,7 +219,7 @@ class AsyncClient:
         body: dict[str, Any] = {"source": source} | ({"files": dict(files)} if files else {})
         body |= {name: value for name, value in asked.items() if value is not None}
         post = Request("POST", "/v1/inspect", body, repeatable=True)
-        answer = await self._poll_answer(post, wait_s)
+        answer = await poll_answer(self._connection, post, wait_s)
         inspection = read(dict[str, Any], answer)
         if is_accepted(answer):
             raise WaitExpired(None, f"the inspection is {inspection.get('state')}", wait_s)
@@ -251,62 +252,5 @@ class AsyncClient:
     ) -> None:
         await self.aclose()
 
-    async def _compile(self, body: Mapping[str, Any], wait_s: float, check: bool) -> Compilation:
-        # a refresh that is posted twice compiles twice, everything else is the same compilation
-        is_refresh = bool(body.get("refresh"))
-        post = Request("POST", COMPILATIONS, body, repeatable=not is_refresh)
-        include = tuple(body.get("include") or ())
-        compilation = await self._poll(post, include, wait_s, None if is_refresh else post)
-        if check and not compilation.finished:
-            raise WaitExpired(compilation.key, f"it is {compilation.state}", wait_s)
-        return compilation.raise_unless_succeeded() if check else compilation
-
-    async def _poll(
-        self,
-        request: Request,
-        include: tuple[str, ...],
-        wait_s: float,
-        if_not_found: Request | None = None,
-    ) -> Compilation:
-        """Poll a compilation with GET; `if_not_found` posts it again if the service has lost it."""
-        seen: list[Compilation] = []
-
-        def following(compilation: Compilation) -> Request | None:
-            seen.append(compilation)
-            get = _get(compilation.key, include)
-            return None if compilation.finished else replace(get, if_not_found=if_not_found)
-
-        last = await self._connection.poll(request, wait_s, _read_compilation, following)
-        # hit, miss or join is how the first request was answered; polling is always a hit
-        return replace(last, cache=seen[0].cache)
-
-    async def _derived(self, key: str, what: str, wait_s: float) -> httpx.Response:
-        """Return the answer to a GET of `what`, such as `artifacts/sass`, once that is made.
-
-        Raises WaitExpired when it is not made within `wait_s`.
-        """
-        get = Request("GET", f"{_path(key)}/{what}", repeatable=True)
-        answer = await self._poll_answer(get, wait_s)
-        if is_accepted(answer):
-            raise WaitExpired(key, f"{what.rpartition('/')[2]} is not made yet", wait_s)
-        return answer
-
-    async def _poll_answer(self, request: Request, wait_s: float) -> httpx.Response:
-        """Repeat `request` while the answer is 202 and `wait_s` is not over."""
-
-        def following(answer: httpx.Response) -> Request | None:
-            return request if is_accepted(answer) else None
-
-        return await self._connection.poll(request, wait_s, lambda answer: answer, following)
-
     async def _document(self, path: str) -> dict[str, Any]:
         return read(dict[str, Any], await self._connection.send(Request("GET", path)))
-
-
-def _get(key: str, include: tuple[str, ...]) -> Request:
-    query = {"include": ",".join(include)} if include else {}
-    return Request("GET", _path(key), query=query, repeatable=True)
-
-
-def _path(key: str) -> str:
-    return f"{COMPILATIONS}/{quote(key, safe='')}"

@@ -1,0 +1,95 @@
+# Generated from tritonc/_async/compilations.py by `make client`; change that file instead.
+"""Compilations by key: how they are posted and polled, and what is derived of them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from tritonc._sync.http_connection import Connection
+from tritonc.compilation import Compilation
+from tritonc.exchange import Request, is_accepted, read
+from tritonc.service_errors import WaitExpired
+
+COMPILATIONS = "/v1/compilations"
+
+_read_compilation = partial(read, Compilation.from_json)
+
+
+def compile_and_wait(
+    connection: Connection, body: Mapping[str, Any], wait_s: float, check: bool
+) -> Compilation:
+    """Post a compilation and poll it until it is finished or `wait_s` is over.
+
+    Raises CompileFailed and WaitExpired, if `check`.
+    """
+    # a refresh that is posted twice compiles twice, everything else is the same compilation
+    is_refresh = bool(body.get("refresh"))
+    post = Request("POST", COMPILATIONS, body, repeatable=not is_refresh)
+    include = tuple(body.get("include") or ())
+    again = None if is_refresh else post
+    compilation = _poll(connection, post, include, wait_s, again)
+    if check and not compilation.finished:
+        raise WaitExpired(compilation.key, f"it is {compilation.state}", wait_s)
+    return compilation.raise_unless_succeeded() if check else compilation
+
+
+def get_compilation(
+    connection: Connection, key: str, include: tuple[str, ...], wait_s: float
+) -> Compilation:
+    """Return a compilation in its present state, or once it is finished within `wait_s`."""
+    return _poll(connection, _get(key, include), include, wait_s, None)
+
+
+def derived(connection: Connection, key: str, what: str, wait_s: float) -> httpx.Response:
+    """Return the answer to a GET of `what`, such as `artifacts/sass`, once that is made.
+
+    Raises WaitExpired when it is not made within `wait_s`.
+    """
+    get = Request("GET", f"{compilation_path(key)}/{what}", repeatable=True)
+    answer = poll_answer(connection, get, wait_s)
+    if is_accepted(answer):
+        raise WaitExpired(key, f"{what.rpartition('/')[2]} is not made yet", wait_s)
+    return answer
+
+
+def poll_answer(connection: Connection, request: Request, wait_s: float) -> httpx.Response:
+    """Repeat `request` while the answer is 202 and `wait_s` is not over."""
+
+    def following(answer: httpx.Response) -> Request | None:
+        return request if is_accepted(answer) else None
+
+    return connection.poll(request, wait_s, lambda answer: answer, following)
+
+
+def compilation_path(key: str) -> str:
+    """Return the path of a compilation."""
+    return f"{COMPILATIONS}/{quote(key, safe='')}"
+
+
+def _poll(
+    connection: Connection,
+    request: Request,
+    include: tuple[str, ...],
+    wait_s: float,
+    if_not_found: Request | None,
+) -> Compilation:
+    """Poll a compilation with GET; `if_not_found` posts it again if the service has lost it."""
+    seen: list[Compilation] = []
+
+    def following(compilation: Compilation) -> Request | None:
+        seen.append(compilation)
+        get = _get(compilation.key, include)
+        return None if compilation.finished else replace(get, if_not_found=if_not_found)
+
+    last = connection.poll(request, wait_s, _read_compilation, following)
+    # hit, miss or join is how the first request was answered; polling is always a hit
+    return replace(last, cache=seen[0].cache)
+
+
+def _get(key: str, include: tuple[str, ...]) -> Request:
+    query = {"include": ",".join(include)} if include else {}
+    return Request("GET", compilation_path(key), query=query, repeatable=True)
