@@ -99,13 +99,19 @@ def _members(group: str, written: Any, at: str) -> Iterator[Axis]:
 def _listed(name: str, values: Any, at: str) -> Axis:
     listed = _list(values, at)
     for index, value in enumerate(listed):
-        if (
-            len(orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATACLASS, default=str))
-            > MAX_VALUE_BYTES
-        ):
-            message = f"a value of more than {MAX_VALUE_BYTES} bytes as JSON"
-            raise RequestRejected(Fault(f"{at}/{index}", message))
+        _check_value(value, f"{at}/{index}")
     return _axis(name, at, listed)
+
+
+def _check_value(value: Any, at: str) -> None:
+    try:
+        size_bytes = len(orjson.dumps(value))
+    except TypeError:  # all else that JSON has it can write
+        message = 'an integer beyond 64 bits, which a table cannot show; write {"int": "..."}'
+        raise RequestRejected(Fault(at, message)) from None
+    if size_bytes > MAX_VALUE_BYTES:
+        message = f"a value of more than {MAX_VALUE_BYTES} bytes as JSON"
+        raise RequestRejected(Fault(at, message))
 
 
 def _named(name: str, values: Any, at: str) -> Axis:

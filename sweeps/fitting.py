@@ -7,6 +7,26 @@ from compiler.rejection import Fault, RequestRejected
 from sweeps.axis import Axis
 from sweeps.variant import OF_COMPILATION, Kind
 
+_OBJECTS = ("compilation", "constexprs", "options")
+
+
+def check_base(base: Mapping[str, Any], kind: Kind) -> None:
+    """Refuse a base that no value could be merged into. Raises RequestRejected."""
+    kernel = base.get("compilation") if kind == "launches" else base
+    inner_at = "/base/compilation" if kind == "launches" else "/base"
+    parts = {f"/base/{name}": base.get(name) for name in _OBJECTS}
+    if isinstance(kernel, dict):
+        parts |= {f"{inner_at}/{name}": kernel.get(name) for name in _OBJECTS}
+    faults = [
+        Fault(at, "must be a JSON object")
+        for at, part in parts.items()
+        if part is not None and not isinstance(part, dict)
+    ]
+    if not isinstance(base.get("arguments"), dict | list | None):
+        faults.append(Fault("/base/arguments", "must be an object by name, or a list by position"))
+    if faults:
+        raise RequestRejected(*faults)
+
 
 def check_axes(base: Mapping[str, Any], kind: Kind, axes: Sequence[Axis]) -> None:
     """Refuse axes that contradict the base. Raises RequestRejected at each of them."""

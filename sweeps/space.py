@@ -5,12 +5,11 @@ there are is multiplied out, never listed.
 """
 
 import itertools
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Final
-
-import orjson
 
 from compiler.rejection import Fault, RequestRejected, pointer, shown
 from launch.request.grid import FormulaFailed
@@ -22,7 +21,7 @@ from sweeps.where import Condition
 AT: Final = "/space"
 COMBINATIONS_PER_VARIANT: Final = 10
 """How many combinations may be looked at for each variant that a sweep may have."""
-MAX_STEPS: Final = 5_000_000
+MAX_STEPS: Final = 2_000_000
 """Of evaluating `where`: its terms by the combinations it is asked about."""
 
 
@@ -48,8 +47,9 @@ class PlannedSweep:
 
 def read_space(written: Any, kind: Kind) -> Space:
     """Read a request's `space`. Raises RequestRejected at what is wrong with it."""
+    variants_at = f"{AT}/variants"
     if isinstance(written, list):
-        written = {"variants": written}
+        written, variants_at = {"variants": written}, AT
     if not isinstance(written, dict):
         message = 'must be {"product": {axis: values}}, a list of variants, or {"autotune": true}'
         raise RequestRejected(Fault(AT, message))
@@ -59,10 +59,13 @@ def read_space(written: Any, kind: Kind) -> Space:
     if listed is not None and is_autotuned:
         message = "either lists the variants itself, or takes them from the source (`autotune`)"
         raise RequestRejected(Fault(f"{AT}/autotune", message))
-    at = f"{AT}/autotune" if is_autotuned else f"{AT}/variants"
+    at = f"{AT}/autotune" if is_autotuned else variants_at
     configurations = None if listed is None else tuple(_variants(listed, at, kind))
     space = Space(configurations, at, tuple(product), is_autotuned)
     check_space(space)
+    if not (space.product or space.is_autotuned or any(space.configurations or ())):
+        message = f"is empty; give values to one of {', '.join(NAMES[kind])}"
+        raise RequestRejected(Fault(AT, message))
     return space
 
 
@@ -134,9 +137,6 @@ def check_space(space: Space) -> None:
                 )
             raise RequestRejected(Fault(axis.at, message))
         named.add(axis.name)
-    if not named and not space.is_autotuned:
-        message = f"is empty; give values to one of {', '.join(NAMES['launches'])}"
-        raise RequestRejected(Fault(AT, message))
 
 
 def planned(
@@ -179,13 +179,13 @@ def _configured(space: Space) -> tuple[list[Axis], list[list[int]]]:
     """Return the axes that listed variants span, and which value of each every one has."""
     if space.configurations is None:
         return [], [[]]
-    found: dict[str, dict[bytes, tuple[int, Any]]] = {}
+    found: dict[str, dict[str, tuple[int, Any]]] = {}
     placed: list[dict[str, int]] = []
     for changes in space.configurations:
         placed.append({})
         for name, content in changes.items():
             values = found.setdefault(name, {})
-            key = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
+            key = json.dumps(content, sort_keys=True)
             placed[-1][name] = values.setdefault(key, (len(values), content))[0]
     axes = [
         _spanned(name, values.values(), space.configurations_at) for name, values in found.items()
@@ -207,8 +207,9 @@ def _check_count(
     combinations = configurations * prod(len(axis.values) for axis in space.product)
     most = max_variants * (COMBINATIONS_PER_VARIANT if where else 1)
     if combinations > most:
-        allowed = f"{most} to be looked at by `where`" if where else f"{most} variants"
-        message = f"{combinations} combinations; the most are {allowed}"
+        message = f"{combinations} variants; a sweep has {most} at most"
+        if where:
+            message = f"{combinations} combinations; `where` chooses among {most} at most"
         raise RequestRejected(Fault(AT, message))
     steps = combinations * sum(condition.size for condition in where)
     if steps > MAX_STEPS:

@@ -24,7 +24,7 @@ from store.errors import QueueFull
 from store.jobs.types import SWEEPS_LANE, Priority
 from sweeps.autotune.autotuned_space import AutotunedSpace, contexts_of
 from sweeps.fault_place import BASE, COMPILATION, placed
-from sweeps.fitting import check_axes
+from sweeps.fitting import check_axes, check_base
 from sweeps.space import AT, PlannedSweep, Space, planned, read_space
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_plan import ABSENT
@@ -43,6 +43,7 @@ async def submit_sweep(
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
     check_included(request.include)
+    check_base(request.base, kind)
     # in a thread: ten thousand variants take longer than other requests should wait
     space = await asyncio.to_thread(read_space, request.space, kind)
     tuned = await _autotuned(state, caller, request, kind, space) if space.is_autotuned else None
