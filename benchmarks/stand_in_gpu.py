@@ -3,27 +3,34 @@
 `python -m benchmarks.stand_in_gpu` is `python -m worker` but for that. What a launch costs around
 the launcher can be measured with it anywhere; what a GPU does cannot. The stand-in knows a vector
 add (`add_kernel`) and a matrix product (`matmul_kernel`), whose outputs it makes once and sends
-again; each launch takes as long as TRITOND_STAND_IN_MS says.
+again; each launch takes as long as TRITOND_STAND_IN_MS says. The times that it tells are made up:
+those of TRITOND_STAND_IN_BEHAVIOURS, a JSON object of what launches do by their programs and the
+threads of each (`"32x128"`), or 4.4 µs.
 """
 
 import json
+import math
 import os
+import random
 import socket
 import sys
 import time
-from dataclasses import replace
-from typing import Any
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
 import numpy as np
 
 from launch.buffers.allocation import materialise
 from worker import __main__ as worker_main
+from worker.gpu.launcher.statistics import summarise
 from worker.gpu.supervisor.launcher_process import LauncherCommand
 from worker.launch.gpu import gpu_worker
 from worker.pool import frame
 from worker.pool.shared_bytes import SharedBytes
 
 PAUSE_MS = "TRITOND_STAND_IN_MS"
+BEHAVIOURS = "TRITOND_STAND_IN_BEHAVIOURS"
 MODEL = "stand-in, no GPU"
 FACTS = {"target": "cuda:90", "model": MODEL, "uuid": "GPU-0", "num_sms": 132, "l2_bytes": 1,
          "memory_bytes": 1, "shared_bytes": 1, "cuda": "none", "driver": None,
@@ -33,9 +40,62 @@ BOOTSTRAP = (
     "from benchmarks.stand_in_gpu import launcher; launcher(sys.argv[2:])"
 )
 SHARED_FROM_BYTES = 1 << 20
-TIMING = {"median_us": 4.4, "mean_us": 4.4, "min_us": 4.0, "p20_us": 4.2, "p80_us": 4.6,
-          "std_us": 0.1, "repeats": 50, "noisy": False, "clock_mhz": None,
-          "throttled": []}  # fmt: skip
+USUAL_US = 4.4
+_FOR_EVER_S = 1e6
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What launches of one kind do: their time, how it is spread, and what is wrong with them.
+
+    So many of them `ends`, and the next does not. `drift` is by how much of itself a time grows
+    from one launch of any kind to the next.
+    """
+
+    us: float = USUAL_US
+    spread: float = 0.01
+    fault: str | None = None
+    wrong: bool = False
+    ends: int = 1 << 30
+    drift: float = 0.0
+
+
+def behaviours() -> dict[str, Behaviour]:
+    """Return what the environment says, by programs and threads."""
+    given = json.loads(os.environ.get(BEHAVIOURS, "{}"))
+    return {name: Behaviour(**one) for name, one in given.items()}
+
+
+class MadeUpTimes:
+    """Tells what each launch does; times are drawn, and summarised as those of a GPU are."""
+
+    def __init__(self) -> None:
+        self._of = behaviours()
+        self._random = random.Random(1)
+        self._launches = 0
+        self._seen: Counter[str] = Counter()
+
+    def of(self, order: frame.Frame) -> Behaviour:
+        """Return what the launch does, unless it never ends."""
+        programs = math.prod(order.header["grid"])
+        threads = math.prod(order.header["abi"]["block"])
+        kind = f"{programs}x{threads}"
+        does = self._of.get(kind, Behaviour())
+        self._seen[kind] += 1
+        if self._seen[kind] > does.ends:
+            time.sleep(_FOR_EVER_S)
+        return does
+
+    def timing(self, does: Behaviour, asked: dict[str, Any]) -> dict[str, Any]:
+        """Return the `timing` of an answer."""
+        self._launches += 1
+        middle = does.us * (1 + does.drift * self._launches)
+        samples = [
+            max(0.1, self._random.gauss(middle, does.spread * middle))
+            for _ in range(min(asked["min_repeats"], 1000))
+        ]
+        clocks = {"clock_mhz": None, "throttled": []}
+        return summarise(samples, asked["min_repeats"]).to_dict() | clocks
 
 
 def launcher(arguments: list[str]) -> None:
@@ -45,13 +105,18 @@ def launcher(arguments: list[str]) -> None:
     decoder = frame.Decoder()
     pause_s = float(os.environ.get(PAUSE_MS, "4")) / 1000
     made: dict[str, dict[str, bytes]] = {}
+    times = MadeUpTimes()
     while data := os.read(0, 1 << 20):
         for order in decoder.feed(data):
-            _answer(channel, order, made, pause_s)
+            _answer(channel, order, made, pause_s, times)
 
 
 def _answer(
-    channel: int, order: frame.Frame, made: dict[str, dict[str, bytes]], pause_s: float
+    channel: int,
+    order: frame.Frame,
+    made: dict[str, dict[str, bytes]],
+    pause_s: float,
+    times: MadeUpTimes,
 ) -> None:
     last: dict[str, Any] = {"kind": "result", "fault": None, "clean": True}
     if order.header["task"] == "launch":
@@ -59,13 +124,23 @@ def _answer(
         described = json.dumps([entry, order.header["allocations"], order.header["arguments"]])
         if described not in made:
             made[described] = _outputs(entry, order)
+        does = times.of(order)
         time.sleep(pause_s)
+        if does.fault is not None:
+            _fault(channel, order, does.fault)
         for name, data in made[described].items():
-            _send_output(channel, order.nonce, name, data)
+            _send_output(channel, order.nonce, name, bytes(len(data)) if does.wrong else data)
         if order.header["timing"]:
-            last["timing"] = TIMING
+            last["timing"] = times.timing(does, order.header["timing"])
     last["printed_bytes"] = os.lseek(1, 0, os.SEEK_CUR)
     _write(channel, frame.encode(order.nonce, last))
+
+
+def _fault(channel: int, order: frame.Frame, kind: str) -> NoReturn:
+    """End as launchers do after a fault: with the process."""
+    fault = {"kind": kind, "error": "made up", "message": f"{kind}, by the stand-in's account"}
+    _write(channel, frame.encode(order.nonce, {"kind": "result", "fault": fault, "clean": False}))
+    os._exit(0)
 
 
 def _send_output(channel: int, nonce: bytes, name: str, data: bytes) -> None:
@@ -103,8 +178,9 @@ def main() -> None:
         return [{"ordinal": 0, "target": FACTS["target"], "model": MODEL}]
 
     def launchers(ordinals: list[int], command: LauncherCommand) -> Any:
-        pause_ms = os.environ.get(PAUSE_MS, "4")
-        ours = replace(command, bootstrap=BOOTSTRAP, environment={PAUSE_MS: pause_ms})
+        settings = {PAUSE_MS: "4", BEHAVIOURS: "{}"}
+        told = {name: os.environ.get(name, usual) for name, usual in settings.items()}
+        ours = replace(command, bootstrap=BOOTSTRAP, environment=told)
         return real(ordinals, ours)
 
     real = gpu_worker.Launchers
