@@ -1,0 +1,246 @@
+"""A search among 64 configurations of a matrix product on a GPU, against its bars, within 120 s.
+
+`python benchmarks/sweep_gpu.py` starts a `tritond up` of its own and needs a GPU, and torch (in
+this environment, or of `--torch-python`) for what the winner is compared with. `--stand-in` tries
+the script without either: a stand-in takes the launcher's place (stand_in_gpu.py), whose made-up
+times have a best, and its numbers say nothing of a GPU.
+
+- *From nothing*: a service and a worker that wait, with nothing of this kernel compiled or launched
+  and its reference not known; until all configurations were verified and the winner is named.
+- *Busy*: from the sweep's first launch to its last answer, `utilization.gpu` of `nvidia-smi` (the
+  share of time in which a kernel ran); beside it what the timed runs alone took (their medians by
+  their repeats, without warming up, flushes of the L2 cache and comparisons on the GPU).
+- *Beside*: exhaustive search by @triton.autotune over the same configurations in a fresh process
+  with torch (autotuned_matmul.py), which then times its best and the sweep's winner in turn.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.launch_bodies import add, matmuls  # noqa: E402
+from benchmarks.launch_service import PORT, URL, Body, Line, Service, show, started, until_ready  # noqa: E402  # noqa: E402
+from benchmarks.stand_in_gpu import BEHAVIOURS  # noqa: E402
+from store.embedded import EmbeddedValkey  # noqa: E402
+
+AXES: dict[str, list[int]] = {
+    "constexprs.BLOCK_M": [64, 128],
+    "constexprs.BLOCK_N": [64, 128],
+    "constexprs.BLOCK_K": [32, 64],
+    "options.num_warps": [4, 8],
+    "options.num_stages": [2, 3, 4, 5],
+}
+GROUP_M = 8
+WITHIN_S = 120.0
+SAMPLED_EVERY_MS = 50
+STAND_IN_BEST = {"us": 20.0}
+STAND_IN_OTHERS = {"us": 30.0}
+
+
+class NoWinner(Exception):
+    """The sweep did not end as it must; nothing that was measured counts."""
+
+
+@dataclass
+class GpuUse:
+    """What `nvidia-smi` said of the GPU, each with the time when it said it."""
+
+    samples: list[tuple[float, float]] = field(default_factory=list)
+
+    def percent(self, begin: float, end: float) -> float | None:
+        """Return the mean between two instants, None where nothing was said."""
+        said = [percent for at, percent in self.samples if begin <= at <= end]
+        return statistics.fmean(said) if said else None
+
+
+@contextlib.asynccontextmanager
+async def watched(ask: bool) -> AsyncIterator[GpuUse]:
+    """Watch the GPU while the block runs; a stand-in has none."""
+    use = GpuUse()
+    if not ask:
+        yield use
+        return
+    command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits",
+               "--id=0", f"--loop-ms={SAMPLED_EVERY_MS}"]  # fmt: skip
+    process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
+
+    async def read() -> None:
+        while process.stdout is not None and (line := await process.stdout.readline()):
+            with contextlib.suppress(ValueError):
+                use.samples.append((time.monotonic(), float(line)))
+
+    reading = asyncio.create_task(read())
+    try:
+        yield use
+    finally:
+        process.terminate()
+        await process.wait()
+        await reading
+
+
+def sweep_of(size: int, salt: str, triton: str | None) -> Body:
+    """Return the body of the sweep; with another `salt` nothing of it is in any cache."""
+    base = matmuls(1, size, salt)[0]
+    base.pop("timing")
+    base["compilation"] |= {"constexprs": {"GROUP_M": GROUP_M}, "options": {}}
+    if triton is not None:
+        base["compilation"]["triton"] = triton
+    for seed, name in enumerate(("a_ptr", "b_ptr")):
+        base["arguments"][name]["init"]["seed"] = int.from_bytes(os.urandom(4)) + seed
+    return {"base": base, "space": {"product": AXES}, "search": {}}
+
+
+async def searched(service: httpx.AsyncClient, body: Body) -> tuple[Body, float]:
+    """Return the finished sweep, and how long it took. Raises NoWinner."""
+    begun = time.monotonic()
+    answer = await service.post("/v1/sweeps?wait=60", json=body)
+    if answer.status_code not in {200, 202}:
+        raise NoWinner(f"{answer.status_code}: {answer.text[:2000]}")
+    sweep: Body = answer.json()
+    while sweep["state"] in {"queued", "running"} and time.monotonic() - begun < WITHIN_S:
+        sweep = (await service.get(f"{sweep['url']}?wait=10")).json()
+    return sweep, time.monotonic() - begun
+
+
+def checked(sweep: Body) -> Body:
+    """Return the winner, having looked at every row. Raises NoWinner."""
+    wrong = [
+        row
+        for row in sweep["rows"]
+        if row["verdict"] not in {None, "passed"} or row["state"] not in {"completed", "pruned"}
+    ]
+    unrun = [row for row in sweep["rows"] if row["verdict"] is None and not row["pruned"]]
+    [winner] = sweep["winners"] or [{"variant": None, "note": sweep.get("note")}]
+    if sweep["state"] != "completed" or wrong or unrun or winner["variant"] is None:
+        told = {"state": sweep["state"], "problem": sweep["problem"], "winner": winner}
+        raise NoWinner(f"{told}; wrong: {wrong[:2]}; not run: {unrun[:2]}")
+    return dict(winner)
+
+
+def lines_of(sweep: Body, winner: Body, took_s: float, use: GpuUse, end: float) -> list[Line]:
+    """Return what the sweep itself is measured by."""
+    search = sweep["search"]
+    measuring_s = search["measuring_ms"] / 1000
+    timed = 100 * search["timed_ms"] / search["measuring_ms"]
+    pruned = Counter(row["pruned"]["reason"] for row in sweep["rows"] if row["pruned"])
+    note = f"{search['launches']} launches in {measuring_s:.2f} s; pruned: {dict(pruned)}"
+    lines = [Line(f"{len(sweep['rows'])} matmul configurations, verified, from nothing",
+                  took_s, "s", 8, note=note)]  # fmt: skip
+    busy = use.percent(end - measuring_s, end)
+    if busy is not None:
+        note = f"timed runs alone {timed:.1f} %"
+        lines.append(Line("GPU busy while measuring", busy, "%", 50, at_least=True, note=note))
+    else:
+        lines.append(Line("timed runs, of the time of measuring", timed, "%"))
+    lead = winner["lead"]
+    note = f"{lead['interval_percent']} %, clear: {lead['clear']}; "
+    note += f"{values_of(winner)}, {winner['median_us']:.2f} µs"
+    lines.append(Line("the winner's lead", lead["percent"], "%", note=note))
+    return lines
+
+
+def values_of(row: Body) -> dict[str, int]:
+    """Return a variant's values by the last part of their axes, as Triton calls them."""
+    return {axis.rpartition(".")[2]: value for axis, value in row["values"].items()}
+
+
+def beside_autotune(asked: argparse.Namespace, sweep: Body, winner: Body, left_s: float) -> Line:
+    """Return how much slower the winner is than the best of @triton.autotune."""
+    name = "the winner's time beside that of @triton.autotune's best"
+    configurations = [values_of(row) | {"GROUP_M": GROUP_M} for row in sweep["rows"]]
+    request = {
+        "size": asked.size,
+        "configurations": configurations,
+        "winner": values_of(winner) | {"GROUP_M": GROUP_M},
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "request.json")
+        path.write_text(json.dumps(request))
+        script = str(ROOT / "benchmarks" / "autotuned_matmul.py")
+        environment = os.environ | {"TRITON_CACHE_DIR": str(Path(folder, "triton"))}
+        command = [asked.torch_python, script, str(path)]
+        found = subprocess.run(
+            command, env=environment, stdout=subprocess.PIPE, text=True, timeout=left_s, check=True
+        )
+    told = json.loads(found.stdout.splitlines()[-1])
+    slower = 100 * (told["ratio"] - 1)
+    note = (
+        f"best {told['best']} {told['best_us']:.2f} µs, winner {told['winner_us']:.2f} µs by "
+        f"do_bench; Triton {told['triton']} tuned for {told['tuning_s']:.1f} s"
+    )
+    return Line(name, slower, "%", 2, note=note)
+
+
+async def measure(asked: argparse.Namespace, tritond: Sequence[Any]) -> tuple[Body, Body]:
+    """Wait for the GPU, search, and print; return the sweep and its winner."""
+    async with httpx.AsyncClient(base_url=URL, timeout=180) as client:
+        service = Service(client)
+        await until_ready(service, tritond)
+        print(f"device: {await service.device()}\n", flush=True)
+        await service.ask(add())  # the worker's first launch of any kind
+        salt = f"\n# {os.urandom(8).hex()}\n"
+        body = sweep_of(asked.size, salt, asked.triton)
+        async with watched(not asked.stand_in) as use:
+            sweep, took_s = await searched(client, body)
+            end = time.monotonic()
+        winner = checked(sweep)
+        show(lines_of(sweep, winner, took_s, use, end))
+        return sweep, winner
+
+
+async def with_stand_in(asked: argparse.Namespace, data: Path) -> None:
+    """Search with a stand-in launcher, whose best must win."""
+    print("STAND-IN LAUNCHER: no kernel runs, nothing here is a measurement of a GPU\n", flush=True)
+    programs = (asked.size // 128) * (asked.size // 64)
+    made_up = {f"{programs}x256": STAND_IN_BEST}
+    made_up |= {f"{(asked.size // 64) ** 2}x{threads}": STAND_IN_OTHERS for threads in (128, 256)}
+    async with EmbeddedValkey(data) as valkey:
+        settings = {"TRITOND_REDIS_URL": valkey.url, "TRITOND_PORT": str(PORT)}
+        settings[BEHAVIOURS] = json.dumps(made_up)
+        with started(["service"], ["benchmarks.stand_in_gpu"], **settings) as parts:
+            _, winner = await measure(asked, parts)
+    found = values_of(winner)
+    if {found["BLOCK_M"], found["BLOCK_N"]} != {64, 128} or found["num_warps"] != 8:
+        raise NoWinner(f"{found} has won, which is not what was made up to be the best")
+
+
+def main() -> int:
+    """Measure the sweep, then what its winner is compared with."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--stand-in", action="store_true", help="without a GPU, to try the script")
+    parser.add_argument("--size", type=int, help="of the square matrices (default 2048)")
+    parser.add_argument("--triton", help="the Triton that the sweep compiles with")
+    parser.add_argument("--torch-python", default=sys.executable, help="a Python that has torch")
+    asked = parser.parse_args()
+    asked.size = asked.size or (256 if asked.stand_in else 2048)
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        if asked.stand_in:
+            asyncio.run(with_stand_in(asked, Path(folder)))
+            return 0
+        with started(["service.command", "up", "--port", str(PORT), "--data", folder]) as parts:
+            sweep, winner = asyncio.run(measure(asked, parts))
+    left_s = WITHIN_S - (time.monotonic() - begun)
+    show([beside_autotune(asked, sweep, winner, left_s)])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
