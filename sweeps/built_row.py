@@ -72,6 +72,11 @@ def refused_row(variant: Variant, rejected: RequestRejected) -> Row:
     return Row(variant.index, dict(variant.values), "refused", problem=_refusal(rejected.faults))
 
 
+def failed_row(variant: Variant, problem: Problem) -> Row:
+    """Return the row of a variant that cannot be compiled."""
+    return Row(variant.index, dict(variant.values), "failed", problem=_short(problem))
+
+
 def budget_row(variant: Variant, budget_s: float) -> Row:
     """Return the row of a variant that was not begun within the sweep's budget."""
     detail = f"it was not begun within budget_s = {budget_s:g}"

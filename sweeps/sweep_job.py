@@ -3,13 +3,12 @@
 Both sides of the queue read it with these classes.
 """
 
-from typing import Any
-
 from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.diagnostic import Assumption
 from compiler.job import CompileJob
 from launch.request.launch_record import Device
+from sweeps.search.search_request import SearchRequest
 from sweeps.sweep_plan import SweepPlan
 
 
@@ -39,7 +38,7 @@ class SweepJob(BaseModel):
     """The kernels that references name, by their compilations' keys."""
     launched: CompileJob | None = None
     """What is launched, where the base names a finished compilation."""
-    search: dict[str, Any] | None = None
+    search: SearchRequest | None = None
     budget_s: float | None = None
     include: list[str] = Field(default_factory=list)
     assumptions: list[Assumption] = Field(default_factory=list)

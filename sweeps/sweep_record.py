@@ -7,15 +7,29 @@ from pydantic import Field
 from compiler.compilation import Record
 from compiler.diagnostic import Assumption
 from compiler.problem import Problem
+from sweeps.search.winner import Winner
 
 SweepState = Literal["queued", "running", "completed", "failed", "cancelled"]
+
+
+class SearchEffort(Record):
+    """What a search took."""
+
+    launches: int = Field(description="that were over")
+    timed_ms: float = Field(
+        description="of timed runs on GPUs, their medians by their repeats; without warming up and "
+        "what lies between runs"
+    )
+    measuring_ms: float = Field(description="from the first launch to the last answer")
 
 
 class SweepEnd(Record):
     """How a sweep ended; its rows are kept beside it."""
 
     state: SweepState
-    winners: list[dict[str, Any]] = Field(default_factory=list)
+    winners: list[Winner] = Field(default_factory=list)
+    search: SearchEffort | None = None
+    budget_ended: bool = False
     note: str | None = None
     problem: Problem | None = None
 
@@ -77,7 +91,13 @@ class Sweep(Record):
     total: int = Field(description="rows of the sweep, whatever the query leaves out")
     matched: int = Field(description="rows that the query asks for, on all its pages")
     rows: list[SweepRow]
-    winners: list[dict[str, Any]] = Field(default_factory=list)
+    winners: list[Winner] = Field(
+        default_factory=list, description="of a search: one for each problem size and target"
+    )
+    search: SearchEffort | None = Field(default=None, description="what a search took")
+    budget_ended: bool = Field(
+        default=False, description="whether `budget_s` ended before all that was to be done"
+    )
     pruned: dict[str, int] = Field(
         default_factory=dict, description="rows that were not run, by reason"
     )

@@ -7,7 +7,8 @@ from pydantic import Field, JsonValue
 from compiler.rejection import Fault, RequestRejected
 from compiler.request import EXAMPLE as COMPILATION_EXAMPLE
 from launch.request.launch_request import EXAMPLE as LAUNCH_EXAMPLE
-from launch.request.request_part import RequestPart
+from launch.request.request_part import ReadLater, RequestPart
+from sweeps.search.search_request import SearchRequest
 from sweeps.variant import Kind
 
 MAX_CONDITIONS = 16
@@ -52,7 +53,9 @@ class SweepRequest(RequestPart):
         max_length=MAX_CONDITIONS,
         description="a variant stays when all are true; names are constexprs, options and scalars",
     )
-    search: JsonValue = Field(default=None, description="of launches on a GPU: how to find winners")
+    search: Annotated[JsonValue, ReadLater(lambda: SearchRequest)] = Field(
+        default=None, description="of launches on a GPU: how to find winners"
+    )
     budget_s: Annotated[float, Field(gt=0, le=MAX_BUDGET_S)] | None = Field(
         default=None, description="after so many seconds nothing new is begun"
     )

@@ -40,6 +40,8 @@ def _json(sweep: FoundSweep, query: TableQuery) -> bytes:
         "matched": page.matched,
         "rows": page.rows,
         "winners": end["winners"],
+        "search": end["search"],
+        "budget_ended": end["budget_ended"],
         "pruned": dict(pruned),
         "assumptions": [asdict(item) for item in sweep.job.assumptions],
         "note": end["note"],

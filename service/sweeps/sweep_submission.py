@@ -25,6 +25,7 @@ from store.jobs.types import SWEEPS_LANE, Priority
 from sweeps.autotune.autotuned_space import AutotunedSpace, contexts_of
 from sweeps.fault_place import BASE, COMPILATION, placed
 from sweeps.fitting import check_axes, check_base
+from sweeps.search.search_request import read_search
 from sweeps.space import AT, PlannedSweep, Space, planned, read_space
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_plan import ABSENT
@@ -44,6 +45,7 @@ async def submit_sweep(
     """
     check_included(request.include)
     check_base(request.base, kind)
+    search = read_search(request.search, kind=kind, base=request.base)
     # in a thread: ten thousand variants take longer than other requests should wait
     space = await asyncio.to_thread(read_space, request.space, kind)
     tuned = await _autotuned(state, caller, request, kind, space) if space.is_autotuned else None
@@ -65,6 +67,7 @@ async def submit_sweep(
         places=found.places,
         references=found.references,
         launched=found.launched,
+        search=search,
         budget_s=request.budget_s,
         include=request.include,
         assumptions=[] if tuned is None else tuned.assumptions,

@@ -11,7 +11,7 @@ from sweeps.search.measurement import Measurement
 from sweeps.search.pruned import Pruned, Reason, out_of_budget
 from sweeps.search.search_request import SearchRequest
 from sweeps.search.size_search import SizeSearch
-from sweeps.search.winner import Contender, Winner, winner_of
+from sweeps.search.winner import Contender, Winner, standing_launch, winner_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,12 @@ class Search:
         self._has_reference = has_reference
         self._candidates = {one.index: one for one in candidates}
         self._builds: dict[int, Build] = {}
+        self._failed: set[int] = set()
         self._finals_asked = False
         self._budget_s: float | None = None
+        self._everywhere: dict[tuple[str, str], list[Candidate]] = {}
+        for one in candidates:
+            self._everywhere.setdefault(one.configuration, []).append(one)
         sizes = dict.fromkeys(one.size for one in candidates)
         self._sizes = {
             size: SizeSearch(
@@ -48,6 +52,7 @@ class Search:
 
     def failed(self, index: int) -> None:
         """Take note that a variant cannot be run."""
+        self._failed.add(index)
         self._of(index).failed(index)
 
     def told(self, run: TimedRun, measurement: Measurement) -> None:
@@ -82,7 +87,8 @@ class Search:
         size = self._of(index)
         pruned = size.pruned.get(index)
         launch = self._launch_of(size, index)
-        if launch is None and pruned is None and self._budget_s is not None:
+        is_left = launch is None and pruned is None and index not in self._failed
+        if is_left and self._budget_s is not None:
             pruned = out_of_budget(self._budget_s)
         return Standing(launch, pruned)
 
@@ -98,7 +104,7 @@ class Search:
         wrong = [one for one in every if one.is_wrong or one.doubt or one.time is None]
         if wrong or not every:
             return wrong[0] if wrong else None
-        return self._contender(size, index).shown
+        return standing_launch(size.in_rounds(index), size.in_passes(index))
 
     def _contender(self, size: SizeSearch, index: int) -> Contender:
         rounds, passes = size.in_rounds(index), size.in_passes(index)
@@ -126,12 +132,9 @@ class Search:
 
         Where it is not worth running, or does not compile, it says nothing.
         """
-        configuration = self._candidates[index].configuration
-        for other, candidate in self._candidates.items():
-            if candidate.configuration != configuration or other == index:
-                continue
-            if (why := self._unverified(other)) is not None:
-                return f"{why} with {candidate.size.shown()} (variant {other})"
+        for other in self._everywhere[self._candidates[index].configuration]:
+            if other.index != index and (why := self._unverified(other.index)) is not None:
+                return f"{why} with {other.size.shown()} (variant {other.index})"
         return None
 
     def _unverified(self, index: int) -> str | None:

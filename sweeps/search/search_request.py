@@ -3,23 +3,13 @@
 Shape, and what contradicts the rest of the request; how it is done is for `search.py`.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from compiler.rejection import Fault, RequestRejected
 from launch.request.request_part import RequestPart, read
-
-MAX_BUDGET_S = 24 * 3600
-BudgetS = Annotated[
-    float,
-    Field(
-        gt=0,
-        le=MAX_BUDGET_S,
-        description="seconds, from the submission on; then what is known is the answer",
-    ),
-]
-"""What a sweep may take."""
 
 
 class SearchRequest(RequestPart):
@@ -57,10 +47,12 @@ class SearchRequest(RequestPart):
     )
 
 
-def read_search(raw: Any, *, kind: str, at: str = "/search") -> SearchRequest | None:
+def read_search(
+    raw: Any, *, kind: str, base: Mapping[str, Any], at: str = "/search"
+) -> SearchRequest | None:
     """Return the search at pointer `at` of a sweep of `kind` (compilations or launches).
 
-    Raises RequestRejected for one that is none, and for any on compilations: these have no times.
+    Raises RequestRejected for one that is none, and for any on what has not one time a variant.
     """
     if raw is None:
         return None
@@ -70,4 +62,11 @@ def read_search(raw: Any, *, kind: str, at: str = "/search") -> SearchRequest | 
             "with arguments and a grid), or leave `search` out"
         )
         raise RequestRejected(Fault(at, message))
-    return read(SearchRequest, raw, at)
+    search = read(SearchRequest, raw, at)
+    if base.get("cases"):
+        message = (
+            "a search times one run of each variant; make an axis `arguments` of what the cases "
+            "change, as problem sizes that have a winner each"
+        )
+        raise RequestRejected(Fault("/base/cases", message))
+    return search

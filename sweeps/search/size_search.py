@@ -40,6 +40,8 @@ class SizeSearch:
         self._round = 1
         self._last_run: dict[int, TimedRun] = {}
         self._coming: list[TimedRun] = []
+        self._awaited = 0
+        """Runs of this round that are not over."""
 
     def built(self, index: int, build: Build) -> None:
         """Take note of what compiling made: it is run, unless that is not worth while."""
@@ -63,6 +65,7 @@ class SizeSearch:
     def told(self, run: TimedRun, measurement: Measurement) -> None:
         """Take note of what a run came to."""
         self.measured[run.index][run.stage] = measurement
+        self._awaited -= run.stage.startswith(ROUND)
         if (why_out := self._why_out(measurement)) is not None and run.index not in self.pruned:
             self.pruned[run.index] = why_out
         self._advance()
@@ -110,9 +113,7 @@ class SizeSearch:
     def _advance(self) -> None:
         """Begin the next round, or name the finalists, once this round is over."""
         stage = f"{ROUND} {self._round}"
-        if self.finalists is not None or self._unbuilt:
-            return
-        if any(stage not in self.measured[index] for index in self._live):
+        if self.finalists is not None or self._unbuilt or self._awaited:
             return
         times = self._times(stage, (one for one in self._live if one not in self.pruned))
         self._live = list(times)
@@ -157,6 +158,7 @@ class SizeSearch:
         run = TimedRun(index, stage, repeats, max_ms)
         if stage.startswith(ROUND):
             self._last_run[index] = run
+            self._awaited += 1
         self._coming.append(run)
 
     def _fitting(self, index: int, max_ms: float) -> int | None:

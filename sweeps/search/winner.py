@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from compiler.compilation import Record
+from launch.request.launch_record import launch_url
 from sweeps.search.candidate import Candidate, ProblemSize
 from sweeps.search.measurement import MeasuredTime, Measurement
 from sweeps.search.side_by_side import Lead, lead_apart, lead_in_turn, middle
@@ -68,13 +69,19 @@ class Contender:
         measured = [one.time for one in self.passes.values() if one.time is not None]
         return measured or [one.time for one in self.rounds if one.time is not None][-1:]
 
-    @property
-    def shown(self) -> Measurement:
-        """Return the launch in the middle of those that count, whose numbers stand for all."""
-        counted = [one for one in self.passes.values() if one.time is not None]
-        counted = counted or [one for one in self.rounds if one.time is not None][-1:]
-        counted.sort(key=lambda one: one.time.median_us if one.time is not None else 0.0)
-        return counted[(len(counted) - 1) // 2]
+
+def standing_launch(
+    rounds: Sequence[Measurement], passes: Mapping[int, Measurement]
+) -> Measurement:
+    """Return the launch in the middle of those that count, whose numbers stand for all.
+
+    At least one of them has a time.
+    """
+    counted = [(one.time.median_us, one) for one in passes.values() if one.time is not None]
+    if not counted:
+        return next(one for one in reversed(rounds) if one.time is not None)
+    counted.sort(key=lambda pair: pair[0])
+    return counted[(len(counted) - 1) // 2][1]
 
 
 def winner_of(
@@ -89,15 +96,15 @@ def winner_of(
     order = sorted(may_win, key=lambda one: (_score(one, passes), one.candidate.index))
     best, others = order[0], order[1:]
     lead = _lead(best, others[0], passes) if others else None
-    shown = best.shown
-    time = shown.time
+    launch = standing_launch(best.rounds, best.passes)
+    time = launch.time
     return Winner(
         problem_size=size.arguments,
         target=size.target,
         variant=best.candidate.index,
         values=dict(best.candidate.values),
-        launch_id=shown.launch_id,
-        launch_url=f"/v1/launches/{shown.launch_id}",
+        launch_id=launch.launch_id,
+        launch_url=launch_url(launch.launch_id),
         median_us=time.median_us if time is not None else None,
         interval_us=(time.low_us, time.high_us) if time is not None else None,
         verified=is_verified,

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from compiler.compilation import amended
 from compiler.constexpr import Value
@@ -36,7 +37,7 @@ def bind(
     inferred = infer(facts.name, parameters, arguments, given)
     constexprs = _constexprs(facts, inferred.specialization)
     bound = _apply_types(inferred.arguments, inferred.specialization.named | typed, constexprs)
-    values = grid_values(_constants(constexprs), bound) | {NUM_SMS: num_sms}
+    values = values_for_grid(bound, constexprs) | {NUM_SMS: num_sms}
     return PreparedRun(
         facts.name, bound, grid.evaluate(values), constexprs, inferred.specialization
     )
@@ -47,8 +48,13 @@ def bind_ir(arguments: BoundArguments, grid: Grid, num_sms: int) -> PreparedRun:
 
     Raises RequestRejected for a grid that cannot be evaluated.
     """
-    values = grid_values(None, arguments) | {NUM_SMS: num_sms}
+    values = values_for_grid(arguments, {}) | {NUM_SMS: num_sms}
     return PreparedRun("", arguments, grid.evaluate(values), {}, Specialization())
+
+
+def values_for_grid(bound: BoundArguments, constexprs: Mapping[str, Value]) -> dict[str, Any]:
+    """Return what a run's grid may name, but for `NUM_SMS`."""
+    return grid_values(_constants(constexprs), bound)
 
 
 def _by_name(facts: KernelFacts, specialization: Specialization) -> dict[str, SpecializedParameter]:

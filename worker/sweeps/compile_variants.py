@@ -69,6 +69,7 @@ async def _compile(run: SweepRun, wanted: _Wanted, room: asyncio.Semaphore) -> N
 
 def _not_begun(run: SweepRun, rows: Iterable[int]) -> list[Row]:
     budget_s = run.job.budget_s or 0
+    run.budget_ended = True
     return [budget_row(run.job.plan.variant(index), budget_s) for index in rows]
 
 

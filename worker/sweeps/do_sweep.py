@@ -13,7 +13,10 @@ from sweeps.sweep_job import SweepJob
 from sweeps.sweep_record import SweepEnd
 from worker.sweeps.compile_variants import compile_variants
 from worker.sweeps.launch_variants import launch_variants
+from worker.sweeps.measuring import search_variants
 from worker.sweeps.sweep_run import NotOurs, SweepRun, SweepStores
+
+NO_TIMES = "The CPU device has no times, so there is no winner: the rows have verdicts alone."
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +40,7 @@ async def _driven(run: SweepRun) -> SweepEnd | None:
     """Do what is left, and return how the sweep ended; None when this attempt does not count."""
     end = None
     try:
-        end = SweepEnd(state="completed", winners=await _rows(run))
+        end = await _rows(run)
     except* NotOurs:
         logger.info("sweep %s goes on elsewhere, or was cancelled", run.job.id)
     except* CallerBytesFull as full:
@@ -48,13 +51,19 @@ async def _driven(run: SweepRun) -> SweepEnd | None:
     return end
 
 
-async def _rows(run: SweepRun) -> list[dict[str, Any]]:
-    """Write the rows that are not over yet, and return the winners."""
-    if run.job.plan.kind == "launches":
-        await launch_variants(run)
-    else:
+async def _rows(run: SweepRun) -> SweepEnd:
+    """Write the rows that are not over yet, and return how the sweep ended."""
+    job, note = run.job, None
+    if job.plan.kind == "compilations":
         await compile_variants(run)
-    return []
+    elif job.search is None:
+        await launch_variants(run)
+    elif job.places and all(place.device.interpreter for place in job.places):
+        await launch_variants(run)
+        note = NO_TIMES
+    else:
+        return await search_variants(run, job.search)
+    return SweepEnd(state="completed", budget_ended=run.budget_ended, note=note)
 
 
 async def _toolchains(job: SweepJob, stores: SweepStores) -> dict[str, Any]:

@@ -52,6 +52,7 @@ async def _launch(
 ) -> None:
     try:
         if run.is_over_budget:
+            run.budget_ended = True
             await run.write([budget_row(variant, run.job.budget_s or 0)])
             return
         record = await run.launched(launch.job, launch.lane, [variant.index])

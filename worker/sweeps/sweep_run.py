@@ -34,6 +34,7 @@ from store.sweeps import Sweeps
 from sweeps.row import Row
 from sweeps.sweep_job import SweepJob
 from worker.pauses import Pauses
+from worker.sweeps.launch_compilation import LaunchCompilations
 
 QUEUED_AT_MOST_MS: Final = 3_600_000
 WAIT_S: Final = 600.0
@@ -58,6 +59,7 @@ class SweepStores:
     launches: Launches
     toolchain: Callable[[str], Awaitable[Toolchain | None]]
     """The description of a toolchain by its id."""
+    kernels: LaunchCompilations
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,8 @@ class SweepRun:
     toolchains: Mapping[str, Toolchain]
     """By the Triton that variants name, "" for none."""
     done: frozenset[int]
+    budget_ended: bool = False
+    """Whether a variant was left out for want of time."""
     _under_way: dict[str, CompileJob | LaunchJob] = field(default_factory=dict)
 
     @property
@@ -94,12 +98,17 @@ class SweepRun:
             raise NotOurs
 
     @property
+    def budget_left_s(self) -> float | None:
+        """What is left of the budget, None where there is no end to it."""
+        if self.job.budget_s is None:
+            return None
+        spent_s = time.time() - self.claim.submitted_at_ms / 1000
+        return max(0.0, self.job.budget_s - spent_s)
+
+    @property
     def is_over_budget(self) -> bool:
         """Whether nothing new is to be begun."""
-        budget_s = self.job.budget_s
-        if budget_s is None:
-            return False
-        return time.time() * 1000 > self.claim.submitted_at_ms + 1000 * budget_s
+        return self.budget_left_s == 0
 
     async def hit(self, key: str) -> bytes | None:
         """Return the record of a compilation as the cache has it."""
@@ -122,6 +131,7 @@ class SweepRun:
         await self._note(job.id, job, rows)
         kept = await self.stores.jobs.result(job.id)
         if kept is not None:
+            self._under_way.pop(job.id, None)
             return kept.record
         _, record = await self._result(job.id, lambda: self._submit_launch(job, lane))
         return record
@@ -130,13 +140,17 @@ class SweepRun:
         """Withdraw from what is under way, if the sweep itself is over. Raises StoreUnavailable."""
         if await self.stores.jobs.state(self.job.id) is not None:
             return  # another attempt goes on with it
+        await self.give_up("The sweep it belongs to was cancelled.")
+
+    async def give_up(self, why: str) -> None:
+        """Withdraw from what is under way: its launches are cancelled. Raises StoreUnavailable."""
         for job_id, job in self._under_way.items():
             if isinstance(job, CompileJob):
                 record = cancelled_compilation(job, None).model_dump_json().encode()
                 interest = interest_of_batch(self.job.id)
                 await self.stores.jobs.withdraw(job_id, interest, record)
             else:
-                problem = failure_problem("cancelled", "The sweep it belongs to was cancelled.")
+                problem = failure_problem("cancelled", why)
                 launch = new_launch(job, "cancelled", problem=problem).model_dump_json().encode()
                 await self.stores.jobs.cancel(job_id, self.job.caller, launch, LIFE_S)
 

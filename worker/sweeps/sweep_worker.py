@@ -13,8 +13,10 @@ from store.jobs.types import SWEEPS_LANE, Claim, QueueLimits
 from store.jobs.waiting import ResultWaiter
 from store.launches import Launches
 from store.sweeps import Sweeps
+from worker.compile.compile import CompileContext
 from worker.slots import Slots
 from worker.sweeps.do_sweep import do_sweep
+from worker.sweeps.launch_compilation import LaunchCompilations
 from worker.sweeps.sweep_run import SweepStores
 
 SWEEPS_AT_ONCE = 16
@@ -29,6 +31,7 @@ class SweepWorker:
         redis: StoreClient,
         blocking: StoreClient,
         compilations: Compilations,
+        compiling: CompileContext,
         lease_s: float,
     ) -> None:
         limits = QueueLimits(lease_ms=int(lease_s * 1000))
@@ -45,6 +48,7 @@ class SweepWorker:
             compilations,
             Launches(redis),
             partial(_described, workers.Toolchains(redis)),
+            LaunchCompilations(compiling),
         )
 
     async def run(self) -> None:

@@ -8,16 +8,16 @@ from sweeps.search.search_request import read_search
 
 def faults(raw, kind="launches"):
     with pytest.raises(RequestRejected) as rejected:
-        read_search(raw, kind=kind)
+        read_search(raw, kind=kind, base={})
     return {fault.pointer: fault.message for fault in rejected.value.faults}
 
 
 def test_an_empty_search_is_by_halving():
-    assert read_search({}, kind="launches").kind == "halving"
+    assert read_search({}, kind="launches", base={"cases": []}).kind == "halving"
 
 
 def test_no_search_is_none():
-    assert read_search(None, kind="compilations") is None
+    assert read_search(None, kind="compilations", base={}) is None
 
 
 def test_compilations_have_no_times_to_search_by():

@@ -190,6 +190,14 @@ def test_a_budget_that_ends_in_the_first_round_names_the_best_of_those_that_were
     assert search.standing(9).pruned is None
 
 
+def test_what_cannot_be_run_is_not_said_to_have_lacked_time():
+    gpu = MadeUpGpu({0: 10.0, 1: 11.0})
+    search = searched(variants(3), gpu, most_runs=1, builds={2: "failed"})
+
+    assert search.standing(1).pruned.reason == "budget"
+    assert search.standing(2).pruned is None
+
+
 def test_a_budget_that_ends_before_all_sizes_were_checked_names_no_winner():
     gpu = MadeUpGpu({0: 10.0, 1: 1000.0})
     small, large = searched(variants(1, ("small", "large")), gpu, most_runs=1).winners()

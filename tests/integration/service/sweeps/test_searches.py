@@ -1,0 +1,304 @@
+"""Searches on a GPU by its own account: a stand-in, whose made-up times have a known best.
+
+Service, store, driver, compilations, references and comparisons are real; what a launch does, and
+how long it says that it took, hangs on its programs and the threads of each
+(benchmarks/stand_in_gpu.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from benchmarks.launch_bodies import ADD, add
+from tests.integration.service.running import Deployment
+from tests.integration.service.sweeps.test_sweeps import post_sweep
+from tests.waiting import wait_until
+
+SIZE = 1000
+BLOCKS = {"constexprs.BLOCK_SIZE": [64, 128, 256, 512, 1024], "options.num_warps": [2, 4]}
+BEHAVIOURS = {
+    "16x64": {"us": 1.0, "wrong": True},
+    "16x128": {"us": 2.0, "fault": "illegal_access"},
+    "8x64": {"us": 3.0, "spread": 0.5},
+    "8x128": {"us": 40.0},
+    "4x64": {"us": 50.0},
+    "4x128": {"us": 20.0},
+    "2x64": {"us": 30.0},
+    "2x128": {"us": 60.0},
+    "1x64": {"us": 70.0},
+    "1x128": {"us": 80.0},
+    "32x128": {"us": 15.0},
+    "7x128": {"us": 90.0, "ends": 1},
+    "9x128": {"ends": 0},
+}
+PROGRAMS_ALONE = ADD.replace(
+    "BLOCK_SIZE: tl.constexpr", "BLOCK_SIZE: tl.constexpr, PROGRAMS: tl.constexpr"
+)
+TWICE_AS_LARGE = {"n_elements": 2 * SIZE} | {
+    name: {"shape": [2 * SIZE]} for name in ("x_ptr", "y_ptr", "output_ptr")
+}
+SHORT = {"repeats": 20, "finalists": 3, "passes": 3}
+
+
+def started(folder: Path, **settings: str) -> Deployment:
+    """Return a deployment whose only worker believes to have a GPU."""
+    deployment = Deployment(
+        folder, TRITOND_STAND_IN_BEHAVIOURS=json.dumps(BEHAVIOURS), TRITOND_DRAIN_S="0", **settings
+    )
+    deployment.start_store()
+    deployment.start_service()
+    start_worker(deployment)
+    return deployment
+
+
+def start_worker(deployment: Deployment) -> None:
+    deployment.start_worker("benchmarks.stand_in_gpu")
+    with deployment.client() as http:
+        wait_until(lambda: http.get("/v1/devices").json()["devices"], "a GPU", deployment.said)
+
+
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    deployment = started(tmp_path_factory.mktemp("search"), TRITOND_LEASE_S="2")
+    yield deployment
+    said = deployment.said()
+    deployment.stop()
+    assert "Traceback" not in said, said
+
+
+@pytest.fixture(scope="module")
+def gpu(deployment: Deployment) -> Iterator[httpx.Client]:
+    with deployment.client() as client:
+        yield client
+
+
+def base(source: str = ADD, **changes: Any) -> dict[str, Any]:
+    body = add(source, SIZE) | changes
+    body["compilation"].pop("constexprs")
+    return body
+
+
+@pytest.fixture(scope="module")
+def searched(gpu: httpx.Client) -> dict[str, Any]:
+    answer = post_sweep(gpu, base=base(), space={"product": BLOCKS}, search=SHORT)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def row_of(sweep: dict[str, Any], block: int, warps: int) -> dict[str, Any]:
+    values = {"constexprs.BLOCK_SIZE": block, "options.num_warps": warps}
+    [row] = [row for row in sweep["rows"] if row["values"].items() >= values.items()]
+    return row
+
+
+def test_the_known_best_wins(searched: dict[str, Any]) -> None:
+    [winner] = searched["winners"]
+
+    assert searched["state"] == "completed"
+    assert winner["values"] == {"constexprs.BLOCK_SIZE": 256, "options.num_warps": 4}
+    assert winner["variant"] == row_of(searched, 256, 4)["index"]
+    assert winner["verified"] is True
+    assert winner["target"] == "cuda:90"
+    assert winner["problem_size"] is None
+
+
+def test_its_lead_is_over_the_second_best(searched: dict[str, Any]) -> None:
+    [winner] = searched["winners"]
+    low, high = winner["lead"]["interval_percent"]
+
+    assert winner["lead"]["over"] == row_of(searched, 512, 2)["index"]
+    assert winner["lead"]["clear"] is True
+    assert winner["lead"]["passes"] == 3
+    assert low < winner["lead"]["percent"] < high
+    assert winner["lead"]["percent"] == pytest.approx(50, abs=2)
+
+
+def test_the_winners_time_is_that_of_the_launch_it_names(
+    searched: dict[str, Any], gpu: httpx.Client
+) -> None:
+    [winner] = searched["winners"]
+    launch = gpu.get(winner["launch_url"]).json()
+    row = row_of(searched, 256, 4)
+
+    assert launch["timing"]["median_us"] == winner["median_us"] == row["median_us"]
+    assert launch["timing"]["interval_us"] == winner["interval_us"] == row["interval_us"]
+    assert launch["verdict"] == row["verdict"] == "passed"
+    assert launch["compilation"]["key"] == winner["compilation_key"] == row["compilation_key"]
+
+
+def test_what_is_wrong_or_faults_is_out_with_its_verdict(searched: dict[str, Any]) -> None:
+    wrong, faulting = row_of(searched, 64, 2), row_of(searched, 64, 4)
+
+    assert (wrong["verdict"], wrong["pruned"]["reason"]) == ("mismatch", "verdict")
+    assert (faulting["verdict"], faulting["pruned"]["reason"]) == ("illegal_access", "verdict")
+    assert faulting["median_us"] is None
+
+
+def test_a_noisy_time_is_in_its_row_and_does_not_win(searched: dict[str, Any]) -> None:
+    [winner] = searched["winners"]
+    noisy = row_of(searched, 128, 2)
+
+    assert noisy["median_us"] < winner["median_us"]
+    assert winner["note"] == (
+        f"variant {noisy['index']} was faster, and may not win: its times are noisy"
+    )
+
+
+def test_who_was_slower_says_by_how_much(searched: dict[str, Any]) -> None:
+    pruned = row_of(searched, 1024, 4)["pruned"]
+
+    assert pruned["reason"] == "slower"
+    assert pruned["detail"].startswith("round 1: ")
+    assert "where the slowest of the 4 that went on takes" in pruned["detail"]
+    assert searched["pruned"] == {"slower": 5, "verdict": 2}
+
+
+def test_the_answer_says_what_searching_took(searched: dict[str, Any]) -> None:
+    found = searched["search"]
+
+    assert found["launches"] == 10 + 4 + 3 * 3  # two rounds, and three passes of the finalists
+    assert 0 < found["timed_ms"] < found["measuring_ms"]
+    assert searched["budget_ended"] is False
+
+
+def test_variants_of_one_machine_code_are_run_once(gpu: httpx.Client) -> None:
+    options = {"options.num_warps": [4], "options.num_stages": [2, 3]}
+    space = {"constexprs.BLOCK_SIZE": [256], **options}
+    rows = post_sweep(gpu, base=base(), space=space, search=SHORT).json()["rows"]
+    run, same = sorted(rows, key=lambda row: row["state"])
+
+    assert (run["state"], run["verdict"]) == ("completed", "passed")
+    assert (same["state"], same["launch_url"], same["median_us"]) == ("pruned", None, None)
+    assert same["pruned"] == {
+        "reason": "equal_cubin",
+        "detail": f"the same machine code in the same grid as variant {run['index']}, whose times "
+        "hold here",
+        "variant": run["index"],
+    }
+
+
+def test_one_machine_code_in_two_grids_is_run_in_both(gpu: httpx.Client) -> None:
+    whole = base(PROGRAMS_ALONE, grid=["PROGRAMS"])
+    space = {"constexprs": {"BLOCK_SIZE": [1024], "PROGRAMS": [1, 2]}}
+    rows = post_sweep(gpu, base=whole, space=space, search=SHORT).json()["rows"]
+
+    assert [row["verdict"] for row in rows] == ["passed", "passed"], rows
+    assert all(row["launch_url"] for row in rows)
+
+
+def test_each_problem_size_has_its_winner_and_what_is_wrong_at_one_wins_at_none(
+    gpu: httpx.Client,
+) -> None:
+    sizes = {"one": {}, "two": TWICE_AS_LARGE}
+    space = {"arguments": sizes, "constexprs": {"BLOCK_SIZE": [64, 128, 256, 512]}}
+    whole = base()
+    whole["compilation"]["options"] = {"num_warps": 4}
+    sweep = post_sweep(gpu, base=whole, space=space, search=SHORT).json()
+    one, two = sweep["winners"]
+
+    # BLOCK_SIZE 64 is the fastest of "two" (32 programs) and faults with "one" (16)
+    assert (one["problem_size"], one["values"]["constexprs.BLOCK_SIZE"]) == ("one", 256)
+    assert (two["problem_size"], two["values"]["constexprs.BLOCK_SIZE"]) == ("two", 512)
+    assert "illegal_access with one on cuda:90" in two["note"]
+
+
+def test_a_budget_ends_the_search_with_what_is_known(gpu: httpx.Client) -> None:
+    whole = base(PROGRAMS_ALONE, grid=["PROGRAMS"])
+    whole["compilation"] |= {"options": {"num_warps": 4}, "constexprs": {"BLOCK_SIZE": 512}}
+    space = {"constexprs": {"PROGRAMS": [2, 4, 7]}}  # the last hangs when it is timed again
+    sweep = post_sweep(gpu, base=whole, space=space, search=SHORT, budget_s=8).json()
+    [winner] = sweep["winners"]
+
+    assert (sweep["state"], sweep["budget_ended"]) == ("completed", True)
+    assert [row["verdict"] for row in sweep["rows"]] == ["passed"] * 3
+    assert winner["values"]["constexprs.PROGRAMS"] == 4
+    assert winner["lead"]["passes"] == 0
+
+
+def test_a_launch_that_a_budget_ended_is_cancelled(gpu: httpx.Client) -> None:
+    whole = base(PROGRAMS_ALONE, grid=["PROGRAMS"], timeout_s=600)
+    whole["compilation"] |= {"options": {"num_warps": 4}, "constexprs": {"BLOCK_SIZE": 512}}
+    space = {"constexprs": {"PROGRAMS": [9]}}
+    sweep = post_sweep(gpu, base=whole, space=space, search=SHORT, budget_s=4).json()
+    [row] = sweep["rows"]
+
+    assert (row["state"], row["pruned"]["reason"]) == ("pruned", "budget")
+    assert sweep["winners"][0]["note"] == "no variant was timed to the end: 1 budget"
+    free = post_sweep(gpu, base=base(), space={"constexprs": {"BLOCK_SIZE": [256]}}).json()
+    assert free["rows"][0]["verdict"] == "passed"
+
+
+def test_a_variant_that_does_not_compile_is_a_row(gpu: httpx.Client) -> None:
+    space = {"constexprs": {"BLOCK_SIZE": [100, 256]}, "options.num_warps": [4]}
+    sweep = post_sweep(gpu, base=base(), space=space, search=SHORT).json()
+    failed, passed = sweep["rows"]
+
+    assert (failed["state"], failed["problem"]["slug"]) == ("failed", "compile_error")
+    assert (passed["state"], sweep["winners"][0]["variant"]) == ("completed", 1)
+
+
+def test_a_driver_that_was_killed_is_followed_by_one_that_goes_on(
+    deployment: Deployment, gpu: httpx.Client
+) -> None:
+    space = {"product": BLOCKS | {"options.num_warps": [4]}}
+    long = SHORT | {"passes": 20, "finalists": 5}
+    sweep = post_sweep(gpu, wait=0, base=base(), space=space, search=long).json()
+    wait_until(
+        lambda: any(row["verdict"] for row in gpu.get(sweep["url"]).json()["rows"]), "a first row"
+    )
+    before = gpu.get(sweep["url"]).json()
+    deployment.workers.pop().kill()
+    start_worker(deployment)
+    after = gpu.get(sweep["url"], params={"wait": 60}).json()
+
+    assert before["state"] == "running"
+    assert after["winners"][0]["values"]["constexprs.BLOCK_SIZE"] == 256
+    assert {row["state"] for row in after["rows"]} == {"completed"}
+
+
+def test_on_the_cpu_device_there_are_verdicts_and_no_winner(gpu: httpx.Client) -> None:
+    whole = base(device="interpreter")
+    space = {"constexprs": {"BLOCK_SIZE": [128, 256]}}
+    sweep = post_sweep(gpu, base=whole, space=space, search=SHORT).json()
+
+    assert [row["verdict"] for row in sweep["rows"]] == ["passed", "passed"]
+    assert sweep["winners"] == []
+    assert sweep["note"] == (
+        "The CPU device has no times, so there is no winner: the rows have verdicts alone."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointer", "said"),
+    [
+        ({"search": {"kind": "genetic"}}, "/search/kind", "'halving' or 'exhaustive'"),
+        ({"search": {"repeat": 3}}, "/search/repeat", "Did you mean `repeats`?"),
+        ({"search": {"spills": True}}, "/search/spills", "'prune' or 'run'"),
+        ({"search": 7}, "/search", "must be a JSON object"),
+        ({"budget_s": 0}, "/budget_s", "greater than 0"),
+        ({"base": base(cases=[{}])}, "/base/cases", "an axis `arguments`"),
+    ],
+)
+def test_nonsense_is_refused_at_its_pointer(
+    gpu: httpx.Client, changes: dict[str, Any], pointer: str, said: str
+) -> None:
+    body = {"base": base(), "space": {"constexprs": {"BLOCK_SIZE": [256]}}, "search": {}} | changes
+    answer = post_sweep(gpu, **body)
+
+    assert answer.status_code == 422, answer.text
+    faults = {fault["pointer"]: fault["message"] for fault in answer.json()["errors"]}
+    assert said in faults[pointer]
+
+
+def test_a_search_among_compilations_is_refused(gpu: httpx.Client) -> None:
+    whole = {"source": ADD, "target": "cuda:90", "signature": {"x_ptr": "*fp32"}}
+    answer = post_sweep(gpu, base=whole, space={"constexprs": {"BLOCK_SIZE": [256]}}, search={})
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["pointer"] == "/search"

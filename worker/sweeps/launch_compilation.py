@@ -1,0 +1,88 @@
+"""What a launch will compile and launch, found out before it is submitted.
+
+A signature that the launch infers from its arguments hangs on the kernel's source, which a child
+cuts out of it; the rest is the same binding that the launch's own worker will do.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+
+from compiler.compilation import Compilation
+from compiler.job import CompileJob
+from compiler.rejection import RequestRejected
+from compiler.resolution import specialized_job
+from launch.request.case import Case
+from launch.request.grid import NUM_SMS, parse_grid
+from launch.request.launch_job import LaunchJob
+from launch.request.launch_resolution import resolve_launch
+from worker.compile.compile import CompileContext
+from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources, source_key
+from worker.launch.run import Deadline, PreparedRun
+from worker.launch.run_binding import bind, bind_ir, values_for_grid
+
+READ_WITHIN_S = 300.0
+BINARIES = ("cubin", "hsaco")
+_ANY_GRID = parse_grid([1])
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchCompilation:
+    """The compile job of a launch, and what of its launching is not in the machine code."""
+
+    job: CompileJob
+    launching: str
+
+    def launched_as(self, made: Compilation) -> str:
+        """Return the same text for launches that are the same to a GPU.
+
+        Not the same are equal binaries in other grids: constexprs that only the grid names.
+        """
+        digests = [made.artifacts[name].digest for name in BINARIES if name in made.artifacts]
+        called = made.abi.to_json() if made.abi is not None else made.key
+        return json.dumps([digests, called, self.launching], sort_keys=True)
+
+
+class LaunchCompilations:
+    """Finds the compile jobs of launches; what a source says of its kernel is found out once."""
+
+    def __init__(self, compiling: CompileContext) -> None:
+        self._compiling = compiling
+        self._known: KernelMemory[KernelSource] = KernelMemory()
+        self._reading: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def of(self, job: LaunchJob) -> LaunchCompilation:
+        """Return what `job`, a launch without cases, will compile.
+
+        Raises RequestRejected, BindingFailed, CompilationFailed, DeadlinePassed.
+        """
+        [case] = resolve_launch(job.read_request()).cases
+        run = await self._bound(job.compile_job, case)
+        compile_job = job.compile_job
+        if job.infers:
+            compile_job = await asyncio.to_thread(specialized_job, compile_job, run.inferred)
+        return LaunchCompilation(compile_job, _launching(run, case))
+
+    async def _bound(self, job: CompileJob, case: Case) -> PreparedRun:
+        # with any grid: how many multiprocessors its own may name is not known here
+        if job.source is None:
+            return bind_ir(case.bound, _ANY_GRID, 1)
+        sources = KernelSources(self._compiling, Deadline(READ_WITHIN_S), self._known)
+        async with self._reading[source_key(job)]:  # one child for all variants of a source
+            source = await sources.read(job)
+        return bind(job, source.facts, case.bound, _ANY_GRID, 1)
+
+
+def _launching(run: PreparedRun, case: Case) -> str:
+    """Return what a run is but for its machine code: arguments and grid."""
+    arguments = hashlib.sha256(run.bound.model_dump_json().encode()).hexdigest()
+    values = values_for_grid(run.bound, run.constexprs)
+    if NUM_SMS not in case.grid.names:
+        try:
+            return f"{arguments} {case.grid.evaluate(values)}"
+        except RequestRejected:
+            pass  # the launch will say what is wrong with its grid
+    named = {name: values.get(name) for name in sorted(case.grid.names)}
+    return f"{arguments} {case.grid.source} {named}"

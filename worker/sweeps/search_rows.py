@@ -1,0 +1,58 @@
+"""The rows of a search: each as its variant stands now, written anew where that has changed."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from compiler.compilation import Compilation
+from launch.request.launch_record import Launch
+from sweeps.built_row import launched_row, with_compilation
+from sweeps.row import Row
+from sweeps.search.search import Search
+from worker.sweeps.sweep_run import SweepRun
+
+NOT_RUN = "pruned"
+
+
+class SearchRows:
+    """The rows of one search. Indices are those of the sweep's plan."""
+
+    def __init__(self, run: SweepRun, search: Search) -> None:
+        self._run = run
+        self._search = search
+        self._bare: dict[int, Row] = {}
+        self._launched: dict[str, Row] = {}
+        self._written: dict[int, Row] = {}
+
+    def built(self, index: int, made: Compilation) -> None:
+        """Take note of what a variant compiles to, in whatever state that is."""
+        row = Row(index, self._run.job.plan.values(index), made.state)
+        self._bare[index] = with_compilation(row, made)
+
+    def launched(self, index: int, launch: Launch) -> None:
+        """Take note of a launch of a variant that was built."""
+        self._launched[launch.id] = launched_row(self._bare[index], launch)
+
+    async def refuse(self, row: Row) -> None:
+        """Write the row of a variant that cannot be compiled at all."""
+        self._bare[row.index] = row
+        await self.write([row.index])
+
+    async def write(self, indices: Iterable[int]) -> None:
+        """Write the rows that are not as they were written. Raises NotOurs, StoreUnavailable."""
+        rows = (self._row(index) for index in indices)
+        changed = [row for row in rows if row != self._written.get(row.index)]
+        if changed:
+            await self._run.write(changed)
+        self._written.update({row.index: row for row in changed})
+
+    def _row(self, index: int) -> Row:
+        standing = self._search.standing(index)
+        if standing.launch is not None:
+            row = self._launched[standing.launch.launch_id]
+        else:
+            row = self._bare.get(index) or Row(index, self._run.job.plan.values(index), NOT_RUN)
+        if standing.pruned is None:
+            return row
+        state = row.state if standing.launch is not None else NOT_RUN
+        pruned = standing.pruned.model_dump(mode="json", exclude_none=True)
+        return replace(row, state=state, pruned=pruned)
