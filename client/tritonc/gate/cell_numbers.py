@@ -7,7 +7,7 @@ what is no number is as if it were not there.
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -149,9 +149,10 @@ def _code_lines(text: str) -> Iterator[str]:
 
 def _spills(resources: Mapping[str, Any]) -> dict[str, float]:
     if resources.get("backend") == "hip":
-        names, metric = ("vgpr_spills", "sgpr_spills"), "spilled_registers"
+        # scalar registers spill into vector registers, which is no memory
+        names, metric = ["vgpr_spills"], "spilled_registers"
     else:
-        names, metric = ("spill_store_bytes", "spill_load_bytes"), "spill_bytes"
+        names, metric = ["spill_store_bytes", "spill_load_bytes"], "spill_bytes"
     found = dict(_numbers(resources, names))
     return {metric: sum(found.values())} if len(found) == len(names) else {}
 
@@ -191,7 +192,7 @@ def _failed(
     return CellNumbers(failure=str(problem or f"it is {state}")[:2000])
 
 
-def _numbers(members: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[tuple[str, float]]:
+def _numbers(members: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, float]]:
     for name in names:
         if _is_number(members.get(name)):
             yield name, members[name]

@@ -6,13 +6,13 @@ is a fault of the gate file.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tritonc.compile_body import members_json
 from tritonc.gate.gate_file import GateFile
 from tritonc.gate.gated_kernel import GatedKernel
-from tritonc.gate.metric_budget import PTX, TIME, Budgets
+from tritonc.gate.metric_budget import PTX, TIME, TRITON, Budgets
 from tritonc.gate.toml_reading import FileFault
 from tritonc.launch_body import LaunchRequest, launch_request
 from tritonc.signature_example import signature_of
@@ -28,12 +28,16 @@ LAUNCH = "launch"  # stands where others have a target: the device is known when
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
-    """One kernel for one target, or launched, with one Triton; `budgets` are what it is held to."""
+    """One kernel for one target, or launched, with one Triton; `budgets` are what it is held to.
+
+    One that is there for others to be compared with (`is_reference`) is measured and not judged.
+    """
 
     kernel: GatedKernel
     target: str
     triton: str
     budgets: Budgets
+    is_reference: bool = False
 
     @property
     def key(self) -> CellKey:
@@ -80,23 +84,28 @@ def version_order(version: str) -> tuple[tuple[int, str], ...]:
 
 
 def cells_of(gate_file: GateFile, offered: OfferedTritons) -> tuple[list[Cell], list[FileFault]]:
-    """Return the cells, and what of the matrix nobody offers."""
-    cells, faults = [], []
+    """Return the cells, those of Tritons to compare with, and what of the matrix nobody offers."""
+    cells: dict[CellKey, Cell] = {}
+    faults: list[FileFault] = []
     for kernel in gate_file.kernels:
+        targets = [*kernel.targets, *([LAUNCH] if kernel.launch is not None else [])]
         for written in kernel.tritons or (offered.default,):
-            triton = offered.version(written)
-            if triton is None:
-                there = ", ".join(sorted(offered.targets, key=version_order))
-                message = f"no worker has Triton {written}; there are {there}"
-                faults.append(FileFault(f"{kernel.place}.tritons", message))
-                continue
-            for target in kernel.targets:
-                if target not in offered.targets[triton]:
-                    faults.append(_no_target(kernel, target, triton, offered))
-                cells.append(_cell(gate_file, kernel, target, triton))
-            if kernel.launch is not None:
-                cells.append(_cell(gate_file, kernel, LAUNCH, triton))
-    return list({cell.key: cell for cell in cells}.values()), list(dict.fromkeys(faults))
+            triton = _version(kernel, written, offered, faults)
+            if triton is not None:
+                made = [_cell(gate_file, kernel, target, triton) for target in targets]
+                cells |= {cell.key: cell for cell in made}
+    for cell in list(cells.values()):
+        for written in _references(cell):
+            triton = _version(cell.kernel, written, offered, faults)
+            if triton is not None and (cell.kernel.name, cell.target, triton) not in cells:
+                other = replace(cell, triton=triton, is_reference=True)
+                cells[other.key] = other
+    faults += [
+        _no_target(cell.kernel, cell.target, cell.triton, offered)
+        for cell in cells.values()
+        if not cell.is_launch and cell.target not in offered.targets[cell.triton]
+    ]
+    return list(cells.values()), list(dict.fromkeys(faults))
 
 
 def compile_body(cell: Cell, parameters: Parameters) -> dict[str, Any]:
@@ -130,6 +139,24 @@ def launch_body(cell: Cell) -> LaunchRequest:
 
 def _cell(gate_file: GateFile, kernel: GatedKernel, target: str, triton: str) -> Cell:
     return Cell(kernel, target, triton, gate_file.budgets_of(kernel, target, triton))
+
+
+def _version(
+    kernel: GatedKernel, written: str, offered: OfferedTritons, faults: list[FileFault]
+) -> str | None:
+    """Return the Triton that is meant; note it where nobody has it."""
+    triton = offered.version(written)
+    if triton is None:
+        there = ", ".join(sorted(offered.targets, key=version_order))
+        message = f"no worker has Triton {written}; there are {there}"
+        faults.append(FileFault(f"{kernel.place}.tritons", message))
+    return triton
+
+
+def _references(cell: Cell) -> list[str]:
+    """Return the Tritons that the budgets of a cell compare with."""
+    named = [b.reference for bounds in cell.budgets.values() for b in bounds if b.reference]
+    return [name.removeprefix(TRITON) for name in named if name.startswith(TRITON)]
 
 
 def _no_target(kernel: GatedKernel, target: str, triton: str, offered: OfferedTritons) -> FileFault:

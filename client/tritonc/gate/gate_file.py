@@ -16,7 +16,7 @@ from tritonc.gate.gated_kernel import (
     ReadArgument,
     budget_table,
 )
-from tritonc.gate.metric_budget import BACKENDS, BASELINE, NO_SPILLS, TIME, TRITON, Budgets, merged
+from tritonc.gate.metric_budget import BACKENDS, NO_SPILLS, TIME, Budgets, merged
 from tritonc.gate.toml_reading import FileFault, TomlTable
 from tritonc.service_errors import TritoncError
 
@@ -86,32 +86,11 @@ def _check_budgets(gate_file: GateFile, root: TomlTable) -> None:
                 place = f"{kernel.place}.budgets.{below}{metric}"
                 if not _is_told(metric, kernel):
                     root.faults.append(FileFault(place, _untold(metric)))
-        _check_references(gate_file, kernel, root)
 
 
 def _alone(budgets: Budgets) -> list[str]:
     """Return the metrics that are bounded for themselves; of spills each backend has its own."""
     return [m for m, bounds in budgets.items() if any(b.written != NO_SPILLS for b in bounds)]
-
-
-def _check_references(gate_file: GateFile, kernel: GatedKernel, root: TomlTable) -> None:
-    """Note budgets beside a Triton that this kernel is not compiled with."""
-    tables = (("budgets", gate_file.budgets), (f"{kernel.place}.budgets", kernel.budgets))
-    for place, table in tables:
-        for below, budgets in table.every():
-            for metric, bounds in budgets.items():
-                for reference in (b.reference for b in bounds if b.reference):
-                    version = reference.removeprefix(TRITON)
-                    if reference == BASELINE or _is_among(version, kernel.tritons):
-                        continue
-                    message = f"`{reference}`: {kernel.name} is not compiled with that Triton"
-                    fault = FileFault(f"{place}.{below}{metric}", message)
-                    root.faults.append(fault)
-
-
-def _is_among(version: str, tritons: tuple[str, ...]) -> bool:
-    both = [(f"{version}.", f"{triton}.") for triton in tritons]
-    return any(a.startswith(b) or b.startswith(a) for a, b in both)
 
 
 def _is_told(metric: str, kernel: GatedKernel) -> bool:

@@ -111,9 +111,10 @@ class Judge:
 
     def judgement(self, missing: Sequence[CellKey], *, is_strict: bool) -> GateJudgement:
         """Return what became of every cell, in the order of their names."""
-        cells = sorted(self._measured, key=lambda cell: cell.key)
+        judged = {c: m for c, m in self._measured.items() if not c.is_reference}
+        cells = sorted(judged, key=lambda cell: cell.key)
         checks = tuple(check for cell in cells for check in self._checks(cell))
-        return GateJudgement(checks, self._measured, tuple(missing), is_strict)
+        return GateJudgement(checks, judged, tuple(missing), is_strict)
 
     def _checks(self, cell: Cell) -> Iterator[Check]:
         measured = self._measured[cell]

@@ -72,7 +72,8 @@ def run_gate(client: Client, asked: GateRun, say: Say) -> tuple[GateJudgement, B
     _stop_at(faults, asked)
     measured = _measured(client, asked, cells, say)
     missing = [] if asked.is_part or asked.is_update else (baseline or Baseline({})).missing(cells)
-    updated = (baseline or Baseline({})).updated(measured, keep_others=asked.is_part)
+    judged = {cell: numbers for cell, numbers in measured.items() if not cell.is_reference}
+    updated = (baseline or Baseline({})).updated(judged, keep_others=asked.is_part)
     judge = Judge(measured, updated if asked.is_update else baseline)
     judgement = judge.judgement(missing, is_strict=asked.is_strict)
     return judgement, (path, updated)

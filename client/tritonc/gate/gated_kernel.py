@@ -23,6 +23,8 @@ LAUNCH = (LaunchMembers.__annotations__.keys() - KernelMembers.__annotations__.k
     "return",
 }
 
+NONE = {"none": True}  # TOML has no word for None
+
 ReadArgument = Callable[[str], Any]
 """What a launch argument written in few words is, such as `fp32[98432]:uniform`."""
 
@@ -115,7 +117,11 @@ class KernelTables:
 
     def _source(self, table: TomlTable) -> tuple[Path, dict[str, Any], dict[str, Path]] | None:
         """Return the path, the members of the compile request, and the paths of its files."""
-        members: dict[str, Any] = {name: table.mapping(name) for name in ("constexprs", "options")}
+        members: dict[str, Any] = {
+            name: {key: None if value == NONE else value for key, value in given.items()}
+            for name in ("constexprs", "options")
+            for given in [table.mapping(name)]
+        }
         members |= {"kernel": table.text("kernel"), "hints": table.mapping("hints")}
         signature = table.members.get("signature")
         if signature is not None and not isinstance(signature, str | dict):

@@ -93,6 +93,19 @@ def test_another_triton_of_the_run_is_compared_with(service: GateService, capsys
     ]
 
 
+def test_a_triton_outside_the_matrix_is_compiled_for_comparison_only(
+    service: GateService, capsys: Any
+):
+    write_gate("tritons = ['3.9']\n[budgets]\ninstructions = '<= triton 3.6'")
+    service.mixes["cuda:90", "3.6.0"] = MIX | {"total": 19}
+
+    assert checks(service, capsys)["instructions"]["told"] == (
+        "20 is not <= 19 (19 of Triton 3.6.0)"
+    )
+    service.compiled = lambda posted: {"state": "failed"} if posted["triton"] == "3.6.0" else {}
+    assert checks(service, capsys)["instructions"]["state"] == "new"
+
+
 def test_slack_is_added_to_the_multiple(service: GateService):
     write_gate("tritons = ['3.6', '3.9']\n[budgets]\ninstructions = '<= triton 3.6.0 + 3'")
     service.mixes["cuda:90", "3.9.0"] = MIX | {"total": 23}
