@@ -100,7 +100,12 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         responses={422: {"model": Problem, "description": "What is wrong, field by field"}},
     )
     app.add_middleware(HeadMiddleware)
-    app.add_middleware(BrowserMiddleware, bound=settings.host, names=settings.host_names)
+    app.add_middleware(
+        BrowserMiddleware,
+        bound=settings.host,
+        names=settings.host_names,
+        may_be_framed=bool(settings.framing_origins),
+    )
     app.add_middleware(RequestIdMiddleware)
     install_handlers(app)
     app.router.routes.append(compilations.plain_route)
@@ -108,5 +113,6 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     for routes in ROUTES:
         app.include_router(routes.router, dependencies=[Depends(refuse_unknown)])
     app.include_router(pages.router)
+    app.state.framing_origins = settings.framing_origins
     describe_bodies(app, BODIES)
     return app

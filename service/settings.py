@@ -1,12 +1,15 @@
 """The settings of the service, read from the environment once, at start."""
 
+import re
 from functools import cached_property
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from compiler.limits import RequestLimits
 from compiler.signature import MAX_PARAMETERS
+
+_ORIGIN = re.compile(r"https?://(?:\*\.)?(?:[\w-]+\.)*[\w-]+(?::(?:\d{1,5}|\*))?", re.ASCII)
 
 
 class ServiceSettings(BaseSettings):
@@ -23,6 +26,8 @@ class ServiceSettings(BaseSettings):
     port: int = Field(default=8000, ge=0, le=65535)
     allowed_hosts: str = ""
     """Names, separated by commas, that requests may be sent to where no API key is needed."""
+    embed_origins: str = ""
+    """Origins, separated by commas, whose pages may show what was shared (`/e/...`) in a frame."""
     admin_key: SecretStr | None = None
     """A first API key with every scope, so that a service can start on any address."""
     max_body_bytes: int = Field(default=8 << 20, ge=1 << 10)
@@ -85,6 +90,19 @@ class ServiceSettings(BaseSettings):
         """The names of `allowed_hosts`, in lower case."""
         names = (name.strip().lower() for name in self.allowed_hosts.split(","))
         return tuple(filter(None, names))
+
+    @field_validator("embed_origins")
+    @classmethod
+    def _are_origins(cls, written: str) -> str:
+        for origin in filter(None, (each.strip() for each in written.split(","))):
+            if not _ORIGIN.fullmatch(origin):
+                raise ValueError(f"{origin!r} is no origin such as https://docs.example.com")
+        return written
+
+    @cached_property
+    def framing_origins(self) -> tuple[str, ...]:
+        """The origins of `embed_origins`."""
+        return tuple(filter(None, (origin.strip() for origin in self.embed_origins.split(","))))
 
     @cached_property
     def request_limits(self) -> RequestLimits:

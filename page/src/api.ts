@@ -1,5 +1,6 @@
 // Requests to the service that served this page, and to nobody else.
 
+import { keep, kept } from "./browser_storage";
 import type { Problem } from "./wire";
 
 const WAIT_S = 30;
@@ -17,18 +18,18 @@ export class ProblemAnswered extends Error {
 
 /** Return the API key that was entered in this tab, "" for none. */
 export function apiKey(): string {
-  return sessionStorage.getItem(KEY_ENTRY) ?? "";
+  return kept("sessionStorage", KEY_ENTRY) ?? "";
 }
 
 /** Keep an API key for as long as this tab lives. */
 export function keepApiKey(key: string): void {
-  if (key) sessionStorage.setItem(KEY_ENTRY, key);
-  else sessionStorage.removeItem(KEY_ENTRY);
+  keep("sessionStorage", KEY_ENTRY, key || null);
 }
 
 /** Return the address of a path of the API, under whatever prefix the page is served. */
 export function address(path: string): URL {
-  return new URL(path.replace(/^\//, ""), document.baseURI.replace(/[#?].*$/, ""));
+  const here = document.baseURI.replace(/[#?].*$/, "");
+  return new URL(path.replace(/^\//, ""), here.replace(/\/e\/[^/]*$/, "/")); // frames have a path of their own
 }
 
 /** Answer a finished request; raise ProblemAnswered for an error, of the network too. */

@@ -72,6 +72,14 @@ export class Compiled {
   }
 }
 
+/** Return how it ended, in words and as a state. */
+export function outcomeOf({ compilation, cacheStatus }: Compiled): { text: string; state: string } {
+  const took = compilation.timings_ms ? `, compiled in ${Math.round(compilation.timings_ms.total ?? 0)} ms` : "";
+  const why = compilation.problem ? `: ${compilation.problem.title}` : "";
+  const name = compilation.kernel ?? "kernel";
+  return { text: `${name} for ${compilation.target} ${compilation.state}${why}${took} (${cacheStatus})`, state: compilation.state };
+}
+
 /** Compile; `tell` hears of the queue meanwhile. Raises ProblemAnswered. */
 export async function compile(
   request: RequestText,

@@ -1,5 +1,6 @@
 // The lesson beside the editor: its task, its specification, hints, and what was solved in this browser.
 
+import { keep, kept } from "./browser_storage";
 import { button, element, field, menu } from "./dom";
 import { LESSONS, type Lesson } from "./lessons";
 import type { LaunchText, RequestText } from "./page_state";
@@ -73,11 +74,7 @@ export class LessonPanel {
   }
 
   private keep(): void {
-    try {
-      localStorage.setItem(ENTRY, JSON.stringify(this.progress));
-    } catch {
-      // a browser that keeps nothing: then it is kept until the page is left
-    }
+    keep("localStorage", ENTRY, JSON.stringify(this.progress));
   }
 }
 
@@ -91,8 +88,8 @@ function specification({ reference, stub }: Lesson): HTMLElement {
 function progressKept(): Progress {
   const none: Progress = { solved: [], sources: {}, last: "" };
   try {
-    const kept = { ...none, ...(JSON.parse(localStorage.getItem(ENTRY) ?? "{}") as Partial<Progress>) };
-    return Array.isArray(kept.solved) && typeof kept.sources === "object" && kept.sources ? kept : none;
+    const found = { ...none, ...(JSON.parse(kept("localStorage", ENTRY) ?? "{}") as Partial<Progress>) };
+    return Array.isArray(found.solved) && typeof found.sources === "object" && found.sources ? found : none;
   } catch {
     return none;
   }

@@ -1,9 +1,10 @@
 // The page: puts its parts together and lets what one says reach the others.
 
 import { apiKey, ask, keepApiKey, post } from "./api";
-import { compile, type Compiled } from "./compiled";
+import { compile, outcomeOf, type Compiled } from "./compiled";
 import { listed, showInEditor } from "./diagnostics";
 import { button, element, menu, settled } from "./dom";
+import { EMBEDDED, EmbeddedPage } from "./embedded";
 import { EXAMPLES, type Example } from "./examples";
 import { launchOf } from "./launch";
 import { IS_LEARNING, LessonPanel } from "./lesson_panel";
@@ -230,11 +231,9 @@ class Page {
   }
 
   private show(compiled: Compiled): void {
-    const { compilation, cacheStatus } = compiled;
-    const took = compilation.timings_ms ? `, compiled in ${Math.round(compilation.timings_ms.total ?? 0)} ms` : "";
-    const why = compilation.problem ? `: ${compilation.problem.title}` : "";
-    const name = compilation.kernel ?? "kernel";
-    this.say(`${name} for ${compilation.target} ${compilation.state}${why}${took} (${cacheStatus})`, compilation.state);
+    const { compilation } = compiled;
+    const { text, state } = outcomeOf(compiled);
+    this.say(text, state);
     this.keepButton.disabled = false;
     if (compiled.request.source === this.editor.text) showInEditor(this.editor.view, compilation.diagnostics);
     this.said.replaceChildren(...listed(this.editor.view, compilation.diagnostics, compilation.problem));
@@ -282,4 +281,4 @@ function links(): HTMLElement[] {
   return Object.entries(named).map(([name, href]) => element("a", { href }, name));
 }
 
-void new Page().start();
+void (EMBEDDED ? new EmbeddedPage(EMBEDDED) : new Page()).start();

@@ -3,6 +3,7 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { ask, ProblemAnswered } from "./api";
+import { keep, kept } from "./browser_storage";
 import { EXAMPLES } from "./examples";
 
 export type Language = "python" | "ttir" | "ttgir";
@@ -62,7 +63,7 @@ export function initialState(): PageState {
 export async function openState(): Promise<PageState> {
   const digest = DIGEST.exec(location.hash)?.[1];
   if (digest) {
-    const state = (await (await ask(`v1/states/${digest}`)).json()) as PageState;
+    const state = await stateOf(digest);
     named = JSON.stringify(state);
     return state;
   }
@@ -76,14 +77,15 @@ export async function openState(): Promise<PageState> {
   return draft() ?? initialState();
 }
 
+/** Return a stored state. Raises ProblemAnswered. */
+export async function stateOf(digest: string): Promise<PageState> {
+  return (await (await ask(`v1/states/${digest}`)).json()) as PageState;
+}
+
 /** Keep what this tab shows, so that it is there after a reload; an edited state has no address yet. */
 export function keepDraft(state: PageState): void {
   const text = JSON.stringify(state);
-  try {
-    sessionStorage.setItem(DRAFT, text);
-  } catch {
-    // more than the browser keeps: then only a permalink brings it back
-  }
+  keep("sessionStorage", DRAFT, text);
   if (location.hash && text !== named) history.replaceState(null, "", location.pathname + location.search);
 }
 
@@ -104,8 +106,8 @@ function digestOf(text: string): string {
 
 function draft(): PageState | null {
   try {
-    const kept = JSON.parse(sessionStorage.getItem(DRAFT) ?? "null") as PageState | null;
-    return kept?.version === 1 ? kept : null;
+    const found = JSON.parse(kept("sessionStorage", DRAFT) ?? "null") as PageState | null;
+    return found?.version === 1 ? found : null;
   } catch {
     return null;
   }

@@ -27,7 +27,7 @@ export const KINDS: readonly (readonly [string, string])[] = [
   ["run", "Run"],
   ["see", "See"],
 ];
-const TITLES = new Map(KINDS);
+export const TITLES: ReadonlyMap<string, string> = new Map(KINDS);
 
 /** What is on the page now. */
 export interface Shown {
@@ -44,6 +44,28 @@ export interface Content {
 
 export interface PaneContext extends RunContext, SeeContext {
   selection: Selection;
+}
+
+/** Panes that ask for more than what was compiled, and hang on what stands in the forms. */
+const ACTING: Readonly<Record<string, (context: PaneContext) => Content>> = { matrix, run, see };
+
+/** Whether a pane of this kind only shows what was compiled. */
+export function isToRead(kind: string): boolean {
+  return TITLES.has(kind) && !(kind in ACTING);
+}
+
+/** Return the content of a pane that only shows what was compiled. */
+export function reading(kind: string, title: string, selection: Selection): Content {
+  switch (kind) {
+    case "passes":
+      return passes();
+    case "resources":
+      return resources();
+    case "comparison":
+      return comparison();
+    default:
+      return text(kind, title, selection);
+  }
 }
 
 export class Panes {
@@ -107,22 +129,8 @@ export class Panes {
   }
 
   private content(kind: string, title: string): Content {
-    switch (kind) {
-      case "passes":
-        return passes();
-      case "resources":
-        return resources();
-      case "comparison":
-        return comparison();
-      case "matrix":
-        return matrix(this.context);
-      case "run":
-        return run(this.context);
-      case "see":
-        return see(this.context);
-      default:
-        return text(kind, title, this.context.selection);
-    }
+    const act = ACTING[kind];
+    return act ? act(this.context) : reading(kind, title, this.context.selection);
   }
 
   private change(section: HTMLElement, kind: string): void {

@@ -1,8 +1,10 @@
-// What can be taken away from the page: a permalink, and the request as curl, Python and JSON.
+// What can be taken away from the page: a permalink, a link and a frame to read it in, and the request.
 
 import { address } from "./api";
 import { button, element, field, menu } from "./dom";
+import { KERNEL } from "./embedded";
 import { share, type PageState } from "./page_state";
+import { isToRead, TITLES } from "./panes";
 import { asCommand, asCurl, asPython, type RequestBody } from "./request";
 import { wordsOf } from "./text_pane";
 
@@ -12,6 +14,50 @@ const FORMS: Record<string, (body: RequestBody, base: string) => string> = {
   tritonc: asCommand,
   JSON: (body) => JSON.stringify(body, null, 2),
 };
+
+/** The frame that shows a state: its address, and the HTML that puts it into a page. */
+class Frame {
+  private readonly address = element("input", { readOnly: true });
+  private readonly html = element("textarea", { readOnly: true, rows: 4, spellcheck: false, "aria-label": "HTML of the frame" });
+  private readonly panes = element("fieldset", {}, element("legend", {}, "Panes in it"));
+  readonly element = element(
+    "details",
+    { className: "frame" },
+    element("summary", {}, "To read alone, and in a frame"),
+    field("Read-only", this.address),
+    this.panes,
+    this.html,
+    element("p", { className: "faint" }, "This service's own pages may hold the frame, and pages of the origins that its operator names (TRITOND_EMBED_ORIGINS)."),
+  );
+  private digest = "";
+
+  constructor() {
+    this.panes.addEventListener("change", () => this.write());
+  }
+
+  /** Offer the panes of a state. */
+  offer({ panes }: PageState): void {
+    const kinds = [KERNEL, ...new Set(panes.filter(isToRead))];
+    const boxes = kinds.map((kind) => field(TITLES.get(kind) ?? "Kernel", element("input", { type: "checkbox", value: kind, checked: true }), "inline"));
+    this.panes.replaceChildren(this.panes.firstElementChild!, ...boxes);
+    [this.digest, this.address.value, this.html.value] = ["", "", ""];
+  }
+
+  /** The state has been stored under `digest`. */
+  stored(digest: string): void {
+    this.digest = digest;
+    this.write();
+  }
+
+  private write(): void {
+    if (!this.digest) return;
+    const chosen = [...this.panes.querySelectorAll("input")].filter(({ checked }) => checked).map(({ value }) => value);
+    const { href } = address(`e/${this.digest}`);
+    const source = `${href}?panes=${chosen.join(",")}`;
+    this.address.value = source;
+    this.html.value = `<iframe src="${source}" title="A kernel in tritond" width="100%" height="420" loading="lazy" style="border: 0"></iframe>\n`;
+  }
+}
 
 /** Return the dialog, and what opens it. */
 export function shareDialog(state: () => PageState, body: () => RequestBody): { element: HTMLDialogElement; open: () => void } {
@@ -26,6 +72,7 @@ export function shareDialog(state: () => PageState, body: () => RequestBody): { 
     await navigator.clipboard.writeText(text);
     said.textContent = "Copied.";
   };
+  const frame = new Frame();
   form.addEventListener("change", write);
   const dialog = element(
     "dialog",
@@ -33,6 +80,7 @@ export function shareDialog(state: () => PageState, body: () => RequestBody): { 
     element("h2", {}, "Share"),
     field("Permalink", link),
     element("div", { className: "row" }, button("Copy the link", () => void copy(link.value).catch(() => link.select()))),
+    frame.element,
     element("h2", {}, "The request"),
     element("div", { className: "row" }, form, button("Copy", () => void copy(code.value).catch(() => code.select()))),
     code,
@@ -40,12 +88,15 @@ export function shareDialog(state: () => PageState, body: () => RequestBody): { 
     element("div", { className: "row" }, button("Close", () => dialog.close(), { className: "primary" })),
   );
   const open = (): void => {
+    const shown = state();
     write();
+    frame.offer(shown);
     [link.value, said.textContent] = ["", "Storing …"];
     dialog.showModal();
-    share(state())
+    share(shown)
       .then((url) => {
-        [link.value, said.textContent] = [url, "Whoever reaches this service sees the same there."];
+        [link.value, said.textContent] = [url, "Whoever reaches this service sees the same there. What they change is theirs; this stays as it is."];
+        frame.stored(location.hash.slice(1));
         link.select();
       })
       .catch((error: unknown) => {

@@ -1,5 +1,6 @@
 // Light or dark: as the system has it, or as was chosen here.
 
+import { keep, kept } from "./browser_storage";
 import { menu } from "./dom";
 
 const CHOICE = "tritond-theme";
@@ -7,11 +8,10 @@ const CHOICES = [["auto", "System colours"], ["light", "Light"], ["dark", "Dark"
 
 /** Return the menu; what is chosen stays in this browser. */
 export function themeMenu(): HTMLSelectElement {
-  const chosen = menu(CHOICES, localStorage.getItem(CHOICE) ?? "auto", { "aria-label": "Colours" });
+  const chosen = menu(CHOICES, kept("localStorage", CHOICE) ?? "auto", { "aria-label": "Colours" });
   const apply = (): void => {
     const { value } = chosen;
-    if (value === "auto") localStorage.removeItem(CHOICE);
-    else localStorage.setItem(CHOICE, value);
+    keep("localStorage", CHOICE, value === "auto" ? null : value);
     document.documentElement.dataset.theme = value;
   };
   chosen.addEventListener("change", apply);

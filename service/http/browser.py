@@ -17,8 +17,11 @@ from service.http.problems import ProblemRaised, as_raised, problem_response
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 PAGES = frozenset({"/", "/learn", "/docs", "/redoc"})
 """What a link on another page may lead to: no data in them, and no frame may hold them."""
+EMBEDDED = "/e/"
+"""Below it is what was shared, to read: a link may lead there, and a frame where that is set."""
 _OWN_SITES = frozenset({b"same-origin", b"none"})
 _LINK = {b"sec-fetch-mode": [b"navigate"], b"sec-fetch-dest": [b"document"]}
+_FRAME = {b"sec-fetch-mode": [b"navigate"], b"sec-fetch-dest": [b"iframe"]}
 _LOOKED_AT = frozenset({b"host", b"origin", b"sec-fetch-site", *_LINK})
 _READ = frozenset({"GET", "HEAD"})
 
@@ -27,11 +30,15 @@ class BrowserMiddleware:
     """ASGI middleware; plain, because it runs for every hit.
 
     In `Host` may stand: a name of loopback, the address that the service is `bound` to, and the
-    `names` that its operator gave it; of these, pages of every port and scheme are its own.
+    `names` that its operator gave it; of these, pages of every port and scheme are its own. What
+    was shared `may_be_framed` by pages of others: which, the policy of that page tells the browser.
     """
 
-    def __init__(self, app: ASGIApp, bound: str, names: Sequence[str] = ()) -> None:
+    def __init__(
+        self, app: ASGIApp, bound: str, names: Sequence[str] = (), *, may_be_framed: bool = False
+    ) -> None:
         self._app = app
+        self._may_be_framed = may_be_framed
         self._added = frozenset(names)
         self._names = LOOPBACK_NAMES | self._added | {f"[{bound}]" if ":" in bound else bound}
 
@@ -58,9 +65,17 @@ class BrowserMiddleware:
             if not self._is_own(origin, hosts[0]):
                 return _other_origin(f"Origin is {origin.decode('latin-1')!r}")
         sites = sent.get(b"sec-fetch-site", [])
-        if _OWN_SITES.issuperset(sites) or _is_link_to_a_page(scope, sent):
+        if _OWN_SITES.issuperset(sites) or self._leads_to_a_page(scope, sent):
             return None
         return _other_origin(f"Sec-Fetch-Site is {b', '.join(sites).decode('latin-1')!r}")
+
+    def _leads_to_a_page(self, scope: Scope, sent: dict[bytes, list[bytes]]) -> bool:
+        if scope["method"] not in _READ:
+            return False
+        is_shared = scope["path"].startswith(EMBEDDED)
+        if _says(sent, _LINK):
+            return is_shared or scope["path"] in PAGES
+        return is_shared and self._may_be_framed and _says(sent, _FRAME)
 
     def _is_own(self, origin: bytes, host: bytes) -> bool:
         scheme, _, authority = origin.lower().partition(b"://")
@@ -79,9 +94,8 @@ def name_of(authority: bytes) -> str:
     return name if port.isdecimal() and port.isascii() else ""
 
 
-def _is_link_to_a_page(scope: Scope, sent: dict[bytes, list[bytes]]) -> bool:
-    is_link = all(sent.get(name) == values for name, values in _LINK.items())
-    return is_link and scope["method"] in _READ and scope["path"] in PAGES
+def _says(sent: dict[bytes, list[bytes]], expected: dict[bytes, list[bytes]]) -> bool:
+    return all(sent.get(name) == values for name, values in expected.items())
 
 
 async def _refused(request: Request, problem: ProblemRaised) -> ProblemRaised | None:

@@ -10,9 +10,11 @@ import secrets
 
 from fastapi import APIRouter, Request, Response
 
+from service.http.browser import EMBEDDED
 from service.http.content_coding import accepts
 from service.http.problems import ProblemRaised
 from service.page_files import INDEX, PageFile, docs_files, gzipped, page_files
+from service.routes.states import DIGEST
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -20,10 +22,11 @@ HEADERS = {
     "Cache-Control": "no-cache",
 }
 KEPT = HEADERS | {"Cache-Control": "public, max-age=31536000, immutable"}
-_NOTHING = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_NOTHING = "base-uri 'none'; form-action 'none'; frame-ancestors {ancestors}"
+_NOBODY = "'none'"
 _FILE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " + _NOTHING
-)
+).format(ancestors=_NOBODY)
 # CodeMirror writes its styles into the page, each with the nonce of the answer, and draws the
 # underlines of diagnostics with pictures that stand in those styles
 _PAGE_POLICY = (
@@ -34,8 +37,9 @@ _PAGE_POLICY = (
 _DOCS_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' "
     "data:; connect-src 'self'; " + _NOTHING
-)
+).format(ancestors=_NOBODY)
 _NONCE = b"{{nonce}}"
+_FILES = b'="page/'
 _PAGE = page_files()
 _DOCS = docs_files()
 
@@ -46,12 +50,24 @@ router = APIRouter(include_in_schema=False)
 @router.get("/learn")
 async def get_page() -> Response:
     """Answer the page, where a kernel is compiled and looked at; under `/learn` with lessons."""
-    nonce = secrets.token_urlsafe(16)
-    policy = _PAGE_POLICY.format(nonce=nonce)
-    html = _PAGE[INDEX].data.replace(_NONCE, nonce.encode())
-    return Response(
-        html, headers=HEADERS | {"Content-Security-Policy": policy}, media_type="text/html"
-    )
+    return _page(_PAGE[INDEX].data, _NOBODY)
+
+
+@router.get(f"{EMBEDDED}{{digest}}")
+async def get_embedded_page(request: Request, digest: str) -> Response:
+    """Answer the page that shows a stored state to read, alone in a window or in a frame.
+
+    It is the only one that a frame may hold: of this service's own pages, and of those that its
+    operator names.
+    """
+    if _NONCE not in _PAGE[INDEX].data:
+        detail = "This service has its plainer page alone, which shows nothing in frames: make page"
+        raise ProblemRaised("not_found", detail)
+    if not DIGEST.fullmatch(digest):
+        detail = f"{digest[:100]!r} is not sha256: and 64 hexadecimal digits, as a permalink has"
+        raise ProblemRaised("not_found", detail)
+    ancestors = " ".join(["'self'", *request.app.state.framing_origins])
+    return _page(_PAGE[INDEX].data.replace(_FILES, b'="../page/'), ancestors)
 
 
 @router.get("/page/{name}")
@@ -82,6 +98,14 @@ async def get_docs_file(request: Request, name: str) -> Response:
     if file is None or name.endswith(".html"):
         raise ProblemRaised("not_found", f"There is no file {name!r} of the documentation")
     return await _answer(request, file, _DOCS_POLICY)
+
+
+def _page(html: bytes, ancestors: str) -> Response:
+    """Answer the page with a nonce of its own, to be framed by `ancestors` alone."""
+    nonce = secrets.token_urlsafe(16)
+    policy = _PAGE_POLICY.format(nonce=nonce, ancestors=ancestors)
+    headers = HEADERS | {"Content-Security-Policy": policy}
+    return Response(html.replace(_NONCE, nonce.encode()), headers=headers, media_type="text/html")
 
 
 async def _answer(request: Request, file: PageFile, policy: str) -> Response:

@@ -14,7 +14,7 @@ from store.blobs import digest_of
 
 router = APIRouter(prefix="/v1/states", tags=["page"])
 KEPT = {"Cache-Control": "private, max-age=31536000, immutable"}
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @router.put(
@@ -45,7 +45,7 @@ async def get_state(request: Request, digest: str) -> Response:
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     found = None
-    if _DIGEST.fullmatch(digest):
+    if DIGEST.fullmatch(digest):
         found = await state.page_states.get(caller.namespace, digest)
     if found is None:
         detail = f"There is no state {digest[:100]}; nobody stored it here, or it had to give way"

@@ -72,24 +72,33 @@ def visit(up: Up, browser: Browser) -> Iterator[Visit]:
     said: list[str] = []
 
     def open_page(
-        address: str = "", *, waits: bool = True, refused: bool = False, **of_context: Any
+        address: str = "",
+        *,
+        waits: bool = True,
+        refused: bool = False,
+        framed: bool = False,
+        **of_context: Any,
     ) -> Page:
         context = browser.new_context(**({"viewport": {"width": 1400, "height": 900}} | of_context))
         contexts.append(context)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         context.set_default_timeout(20_000)
         page = context.new_page()
-        page.on("console", lambda message: note(message.type, message.text, refused=refused))
+        page.on(
+            "console",
+            lambda message: note(message.type, message.text, refused=refused, framed=framed),
+        )
         page.on("pageerror", lambda error: said.append(str(error)))
         page.goto(address if "://" in address else up.url + address)
         if waits:
             compiled(page)
         return page
 
-    def note(kind: str, text: str, *, refused: bool) -> None:
+    def note(kind: str, text: str, *, refused: bool, framed: bool) -> None:
         # the browser tells of every 4xx; where one is what the test is about, that is no fault
         is_refusal = text.startswith("Failed to load resource: the server responded with a status")
-        if kind == "error" and not (refused and is_refusal):
+        is_kept_out = "frame-ancestors" in text
+        if kind == "error" and not (refused and is_refusal) and not (framed and is_kept_out):
             said.append(text)
 
     yield open_page

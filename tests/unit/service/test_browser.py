@@ -31,6 +31,7 @@ async def ask(
     *,
     is_open: bool | None = True,
     names: tuple[str, ...] = (),
+    framed: bool = False,
 ) -> httpx.Response:
     """Return the answer of an application that says 204 to whatever is let through."""
     here = SimpleNamespace(
@@ -42,7 +43,8 @@ async def ask(
         await send({"type": "http.response.body", "body": b""})
 
     async def with_app(scope: Any, receive: Any, send: Any) -> None:
-        await BrowserMiddleware(app, "127.0.0.1", names)({**scope, "app": here}, receive, send)
+        guarded = BrowserMiddleware(app, "127.0.0.1", names, may_be_framed=framed)
+        await guarded({**scope, "app": here}, receive, send)
 
     transport = httpx.ASGITransport(with_app)
     async with httpx.AsyncClient(transport=transport, base_url=f"http://{HERE}") as http:
@@ -123,6 +125,17 @@ async def test_a_link_on_another_page_may_lead_to_the_pages(path: str):
     assert (await ask(LINK, path=path)).status_code == 204
     assert (await ask(LINK, "POST", path=path)).status_code == 403
     assert (await ask(LINK | {"Sec-Fetch-Dest": "iframe"}, path=path)).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/e/sha256:0", "/v1/system"])
+async def test_a_frame_holds_what_was_shared_where_that_is_set_and_nothing_else(path: str):
+    framed = LINK | {"Sec-Fetch-Dest": "iframe"}
+
+    assert (await ask(framed, path=path)).status_code == 403
+    assert (await ask(framed, "POST", path=path, framed=True)).status_code == 403
+    is_shared = path.startswith("/e/")
+    assert (await ask(framed, path=path, framed=True)).status_code == (204 if is_shared else 403)
+    assert (await ask(LINK, path=path)).status_code == (403 if path.startswith("/v1") else 204)
 
 
 async def test_a_link_may_lead_nowhere_else():

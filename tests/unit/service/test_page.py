@@ -73,6 +73,51 @@ async def test_the_policy_allows_no_other_origin_and_nothing_inline_but_by_a_non
         assert policy_of(await get(f"/{path}"))["style-src"] == "'self'"
 
 
+SHARED = "/e/sha256:" + "0" * 64
+
+
+@pytest.mark.parametrize(
+    ("origins", "ancestors"),
+    [
+        ("", "'self'"),
+        (
+            "https://a.example, http://*.b.example:81",
+            "'self' https://a.example http://*.b.example:81",
+        ),
+    ],
+)
+async def test_what_is_shared_is_framed_by_this_service_and_by_origins_that_are_named(
+    built: str, monkeypatch: pytest.MonkeyPatch, origins: str, ancestors: str
+):
+    monkeypatch.setenv("TRITOND_EMBED_ORIGINS", origins)
+    page = await get(SHARED)
+    if built == "plain":
+        assert page.status_code == 404
+        assert "make page" in page.json()["detail"]
+        return
+    others = {name: value for name, value in policy_of(page).items() if name != "frame-ancestors"}
+
+    assert policy_of(page)["frame-ancestors"] == ancestors
+    assert others.keys() == policy_of(await get("/")).keys() - {"frame-ancestors"}
+    assert re.findall(r'(?:src|href)="([^"]+/)', page.text) == ["../page/", "../page/"]
+    for path in ("/", "/learn", "/docs", "/redoc"):
+        assert policy_of(await get(path))["frame-ancestors"] == "'none'"
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize("path", ["/e/", "/e/x", SHARED[:-1], SHARED + "0", SHARED + "/x"])
+async def test_of_what_is_no_digest_no_page_is_made(path: str):
+    assert (await get(path)).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "origin", ["*", "'unsafe-inline'", "https:", "https://a.example/b", "a.example; x"]
+)
+def test_what_is_no_origin_is_refused_at_the_start(origin: str):
+    with pytest.raises(ValueError, match="is no origin such as"):
+        ServiceSettings(embed_origins=origin)
+
+
 async def test_a_nonce_is_used_once_and_known_to_the_script(built: str):
     first, second = await get("/"), await get("/")
 

@@ -1,0 +1,104 @@
+// What was shared, to read: the source and panes of a stored state, alone in a window or in a frame.
+
+import { EditorState } from "@codemirror/state";
+import { EditorView } from "@codemirror/view";
+import { address, post } from "./api";
+import { commonExtensions, LinkedLines, readOnly } from "./code_view";
+import { compile, outcomeOf, type Compiled } from "./compiled";
+import { element } from "./dom";
+import { languageOf } from "./languages";
+import { Selection } from "./line_links";
+import { stateOf, type PageState, type RequestText } from "./page_state";
+import { isToRead, reading, TITLES, type Content } from "./panes";
+import { bodyOf } from "./request";
+import { wordsOf } from "./text_pane";
+import type { Inspection } from "./wire";
+
+/** The digest that the address names, null where this is not the page of a frame. */
+export const EMBEDDED = /\/e\/(sha256:[0-9a-f]{64})$/.exec(decodeURIComponent(location.pathname))?.[1] ?? null;
+/** What stands for the editor among the panes that an address chooses. */
+export const KERNEL = "kernel";
+
+export class EmbeddedPage {
+  private readonly selection = new Selection();
+  private readonly status = element("p", { id: "state", role: "status" }, "Loading …");
+  private readonly panes = element("main", { className: "panes" });
+  private readonly contents: Content[] = [];
+
+  constructor(private readonly digest: string) {
+    const { theme } = parameters();
+    if (theme) document.documentElement.dataset.theme = theme;
+    const open = element("a", { href: address(`#${digest}`).href, target: "_blank", rel: "noopener" }, "Open in tritond");
+    document.body.classList.add("embedded");
+    document.body.replaceChildren(element("header", {}, element("h1", {}, "tritond"), this.status, element("span", { className: "space" }), open), this.panes);
+  }
+
+  /** Show the state, and what became of it; nothing but compiling is done for whoever looks. */
+  async start(): Promise<void> {
+    try {
+      const state = await stateOf(this.digest);
+      const source = this.open(state);
+      const kept = state.kept && state.panes.includes("comparison") ? await compiledOf(state.kept, () => {}) : null;
+      const compiled = await compiledOf(state.request, (text) => this.say(text, "running"));
+      const { text, state: how } = outcomeOf(compiled);
+      this.say(text, how);
+      for (const content of this.contents) content.show({ compiled, kept });
+      await source?.(compiled);
+    } catch (error) {
+      this.say(wordsOf(error), "failed");
+    }
+  }
+
+  private open({ request, panes }: PageState): ((compiled: Compiled) => Promise<void>) | null {
+    const chosen = parameters().panes ?? [KERNEL, ...panes];
+    const isShown = (kind: string): boolean => kind === KERNEL || isToRead(kind);
+    let link: ((compiled: Compiled) => Promise<void>) | null = null;
+    for (const kind of new Set(chosen.filter(isShown))) {
+      const title = kind === KERNEL ? "Kernel" : TITLES.get(kind)!;
+      const section = element("section", { className: "pane", "aria-label": title }, element("header", {}, element("h2", {}, title)));
+      if (kind === KERNEL) {
+        const code = element("div", { className: "code" });
+        section.append(element("div", { className: "body" }, code));
+        link = kernelView(code, request, this.selection);
+      } else {
+        const content = reading(kind, title, this.selection);
+        this.contents.push(content);
+        section.append(content.element);
+      }
+      this.panes.append(section);
+    }
+    return link;
+  }
+
+  private say(text: string, state: string): void {
+    [this.status.textContent, this.status.className] = [text, state];
+  }
+}
+
+/** Show the source; return what links its lines. */
+function kernelView(parent: HTMLElement, request: RequestText, selection: Selection): (compiled: Compiled) => Promise<void> {
+  const linked = new LinkedLines(selection);
+  const extensions = [commonExtensions("Kernel"), readOnly(), languageOf(request.language), linked.extension];
+  linked.attach(new EditorView({ parent, state: EditorState.create({ doc: request.source, extensions }) }));
+  return async (compiled) => {
+    if (request.language === "python") linked.link(await compiled.sourceTable(), await compiled.hues());
+  };
+}
+
+async function compiledOf(request: RequestText, tell: (text: string) => void): Promise<Compiled> {
+  const functions = request.language === "python" ? await functionsOf(request.source) : [];
+  return compile(request, bodyOf(request, functions), tell, new AbortController().signal);
+}
+
+/** The names of jit functions, which constexprs may be; where they cannot be told, compiling says why. */
+async function functionsOf(source: string): Promise<string[]> {
+  const inspection = (await (await post("v1/inspect", { source })).json()) as Inspection;
+  return inspection.kernels.map(({ name }) => name);
+}
+
+/** What the address of the frame chooses: `?panes=kernel,ptx&theme=dark`. */
+function parameters(): { panes: string[] | null; theme: string | null } {
+  const given = new URLSearchParams(location.search);
+  const theme = given.get("theme");
+  return { panes: given.get("panes")?.split(",") ?? null, theme: theme === "light" || theme === "dark" ? theme : null };
+}
