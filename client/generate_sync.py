@@ -24,6 +24,7 @@ NAMES = {
     "AsyncClient": "Client",
     "AsyncConnection": "Connection",
     "AsyncLaunches": "Launches",
+    "AsyncSweeps": "Sweeps",
     "AsyncTensors": "Tensors",
     "aclose": "close",
     "aiter_text": "iter_text",

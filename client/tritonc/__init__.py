@@ -21,6 +21,8 @@ from tritonc.exchange import __version__
 from tritonc.launch import Launch
 from tritonc.launch_body import LaunchMembers, LaunchRequest, launch_request
 from tritonc.launch_run import Finding, Output, Run
+from tritonc.sweep import Sweep, SweepRow
+from tritonc.sweep_body import SweepRequest, sweep_request
 from tritonc.upload import Upload, array
 
 __all__ = [
@@ -45,6 +47,9 @@ __all__ = [
     "ProblemError",
     "Run",
     "ServerUnavailable",
+    "Sweep",
+    "SweepRequest",
+    "SweepRow",
     "TritoncError",
     "UnexpectedAnswer",
     "Upload",
@@ -54,4 +59,5 @@ __all__ = [
     "buffers",
     "compile_request",
     "launch_request",
+    "sweep_request",
 ]

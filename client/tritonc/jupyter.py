@@ -14,8 +14,7 @@ from typing import Any, Protocol
 from httpx import InvalidURL
 
 from tritonc._sync.client import Client
-from tritonc.cli.compile_command import targets_of
-from tritonc.cli.kernel_flags import kernel_members, rare_members
+from tritonc.cli.kernel_flags import kernel_members, rare_members, targets_of
 from tritonc.cli.kernel_source import KernelSource, by_example, read_source
 from tritonc.cli.launch_members import launch_members, launch_source
 from tritonc.cli.parser import command_parser

@@ -17,14 +17,17 @@ from tritonc._async.compilations import (
 )
 from tritonc._async.http_connection import AsyncConnection
 from tritonc._async.launches import AsyncLaunches, launch_and_wait
+from tritonc._async.sweeps import AsyncSweeps, sweep_and_wait
 from tritonc._async.tensors import AsyncTensors
 from tritonc.compilation import Compilation
 from tritonc.compile_body import FurtherMembers, compile_request, ir_request, string_list
 from tritonc.event import Event
 from tritonc.exchange import Request, is_accepted, read
 from tritonc.launch import Launch
-from tritonc.launch_body import LaunchMembers, Source, launch_request
+from tritonc.launch_body import LaunchMembers, LaunchRequest, Source, launch_request
 from tritonc.service_errors import WaitExpired
+from tritonc.sweep import Sweep
+from tritonc.sweep_body import Space, sweep_request
 
 
 class AsyncClient:
@@ -36,7 +39,7 @@ class AsyncClient:
     wait. `transport` is httpx's: for proxies, certificates, retries or tests. Every method raises
     `ServerUnavailable`, `ProblemError` or `UnexpectedAnswer` when the service does not serve it.
 
-    `launches`, `batches` and `tensors` have the methods for these.
+    `launches`, `batches`, `sweeps` and `tensors` have the methods for these.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class AsyncClient:
         self._connection = AsyncConnection(url, api_key, timeout_s, transport)
         self.launches = AsyncLaunches(self._connection)
         self.batches = AsyncBatches(self._connection)
+        self.sweeps = AsyncSweeps(self._connection)
         self.tensors = AsyncTensors(self._connection)
 
     async def compile(
@@ -147,6 +151,35 @@ class AsyncClient:
         """
         request = launch_request(source, arguments=arguments, grid=grid, **members)
         return await launch_and_wait(self._connection, request, wait_s, check, idempotency_key)
+
+    async def sweep(
+        self,
+        base: Mapping[str, Any] | LaunchRequest,
+        space: Space,
+        *,
+        where: Iterable[str] = (),
+        search: Mapping[str, Any] | None = None,
+        budget_s: float | None = None,
+        include: Iterable[str] = (),
+        wait_s: float = 600,
+        check: bool = True,
+    ) -> Sweep:
+        """Ask the same kernel many ways; return a table with a row for each variant.
+
+        `base` is what `compile_request` or `launch_request` wrote. `space` has the values of axes,
+        all of which are combined: `{"constexprs.BLOCK_SIZE": [64, 128], "target": ["cuda:90"]}`, or
+        it is a list of what single variants change, or `{"autotune": True}`: the configurations of
+        the source. Variants stay for which all of `where` is true (`"BLOCK_SIZE >= num_warps"`).
+        `search` says how to look for the fastest on a GPU, `budget_s` how long.
+
+        A variant that fails is a row. Raises WaitExpired if rows are left when `wait_s` is over;
+        with `check=False` the sweep is returned in whatever state it then is. It is posted once:
+        if that gets no answer, ServerUnavailable is raised, though it may have been taken.
+        """
+        request = sweep_request(
+            base, space, where=where, search=search, budget_s=budget_s, include=include
+        )
+        return await sweep_and_wait(self._connection, request, wait_s, check)
 
     async def get(self, key: str, *, include: Iterable[str] = (), wait_s: float = 0) -> Compilation:
         """Return a compilation in its present state, or once it is finished within `wait_s`."""

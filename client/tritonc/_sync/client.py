@@ -18,14 +18,17 @@ from tritonc._sync.compilations import (
 )
 from tritonc._sync.http_connection import Connection
 from tritonc._sync.launches import Launches, launch_and_wait
+from tritonc._sync.sweeps import Sweeps, sweep_and_wait
 from tritonc._sync.tensors import Tensors
 from tritonc.compilation import Compilation
 from tritonc.compile_body import FurtherMembers, compile_request, ir_request, string_list
 from tritonc.event import Event
 from tritonc.exchange import Request, is_accepted, read
 from tritonc.launch import Launch
-from tritonc.launch_body import LaunchMembers, Source, launch_request
+from tritonc.launch_body import LaunchMembers, LaunchRequest, Source, launch_request
 from tritonc.service_errors import WaitExpired
+from tritonc.sweep import Sweep
+from tritonc.sweep_body import Space, sweep_request
 
 
 class Client:
@@ -37,7 +40,7 @@ class Client:
     wait. `transport` is httpx's: for proxies, certificates, retries or tests. Every method raises
     `ServerUnavailable`, `ProblemError` or `UnexpectedAnswer` when the service does not serve it.
 
-    `launches`, `batches` and `tensors` have the methods for these.
+    `launches`, `batches`, `sweeps` and `tensors` have the methods for these.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class Client:
         self._connection = Connection(url, api_key, timeout_s, transport)
         self.launches = Launches(self._connection)
         self.batches = Batches(self._connection)
+        self.sweeps = Sweeps(self._connection)
         self.tensors = Tensors(self._connection)
 
     def compile(
@@ -148,6 +152,35 @@ class Client:
         """
         request = launch_request(source, arguments=arguments, grid=grid, **members)
         return launch_and_wait(self._connection, request, wait_s, check, idempotency_key)
+
+    def sweep(
+        self,
+        base: Mapping[str, Any] | LaunchRequest,
+        space: Space,
+        *,
+        where: Iterable[str] = (),
+        search: Mapping[str, Any] | None = None,
+        budget_s: float | None = None,
+        include: Iterable[str] = (),
+        wait_s: float = 600,
+        check: bool = True,
+    ) -> Sweep:
+        """Ask the same kernel many ways; return a table with a row for each variant.
+
+        `base` is what `compile_request` or `launch_request` wrote. `space` has the values of axes,
+        all of which are combined: `{"constexprs.BLOCK_SIZE": [64, 128], "target": ["cuda:90"]}`, or
+        it is a list of what single variants change, or `{"autotune": True}`: the configurations of
+        the source. Variants stay for which all of `where` is true (`"BLOCK_SIZE >= num_warps"`).
+        `search` says how to look for the fastest on a GPU, `budget_s` how long.
+
+        A variant that fails is a row. Raises WaitExpired if rows are left when `wait_s` is over;
+        with `check=False` the sweep is returned in whatever state it then is. It is posted once:
+        if that gets no answer, ServerUnavailable is raised, though it may have been taken.
+        """
+        request = sweep_request(
+            base, space, where=where, search=search, budget_s=budget_s, include=include
+        )
+        return sweep_and_wait(self._connection, request, wait_s, check)
 
     def get(self, key: str, *, include: Iterable[str] = (), wait_s: float = 0) -> Compilation:
         """Return a compilation in its present state, or once it is finished within `wait_s`."""

@@ -19,6 +19,7 @@ from tritonc.cli.kernel_flags import (
     add_wait,
     kernel_members,
     rare_members,
+    targets_of,
 )
 from tritonc.cli.kernel_source import KernelSource, by_example, read_source
 from tritonc.cli.missing import flags_to_add
@@ -89,11 +90,6 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
         names = [(one.source.name, one.target) for one in wanted]
         terminal.draw(overview(names, made), sys.stderr)
     return all(compilation.succeeded for compilation in made)
-
-
-def targets_of(given: Namespace) -> list[str]:
-    """Return the targets in their order, each once."""
-    return list(dict.fromkeys(name for word in given.targets for name in word.split(",")))
 
 
 def wanted_compilations(

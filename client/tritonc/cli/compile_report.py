@@ -1,14 +1,10 @@
 """What is said of compilations: one in some lines, several in a table."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from tritonc.cli.terminal import table
+from tritonc.cli.terminal import TextTable, table
 from tritonc.compilation import Compilation
 from tritonc.diagnostic import render_all
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 _COLUMNS = ("registers", "spill_store_bytes", "spill_load_bytes", "shared_bytes")
 
@@ -29,7 +25,7 @@ def describe(compilation: Compilation, source_name: str) -> str:
     return "\n".join(filter(None, lines))
 
 
-def overview(names: Sequence[tuple[str, str]], made: Sequence[Compilation]) -> "Table":
+def overview(names: Sequence[tuple[str, str]], made: Sequence[Compilation]) -> TextTable:
     """Return a table of several compilations; `names` are file and target of each."""
     rows = [
         [name, one.kernel or "", target, one.state, *_numbers(one), one.key[:16]]

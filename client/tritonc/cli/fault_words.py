@@ -34,7 +34,9 @@ _FLAGS = {  # by the member of a request: the flag, and where its words are in t
     "budget_s": ("--budget-s", "budget_s"),
 }
 _AROUND = frozenset({"compilation", "base"})
-_NAMED = frozenset({"signature", "constexprs", "hints", "options", "files", "arguments", "return"})
+_NAMED = frozenset(
+    {"signature", "constexprs", "hints", "options", "files", "arguments", "return", "space"}
+)
 _ADVICE = {
     401: "set TRITOND_API_KEY to a key of this service",
     403: "the key in TRITOND_API_KEY may not do this",
@@ -68,6 +70,9 @@ def place(fault: Fault, given: Namespace) -> str:
     if name is not None and parts[0] in {"signature", "constexprs", "hints"}:
         like = {named for named, _ in getattr(given, "like", None) or ()}
         flag = "--like" if name in like else flag
+    if parts[0] == "space" and name is not None:
+        typed = {typed for typed, _ in getattr(given, "space", None) or ()}
+        name = name if name in typed else name.partition(".")[2] or name
     if request and not _is_typed(getattr(given, attribute, None), name):
         return f"{request}, {'.'.join(parts)}"
     if not flag:

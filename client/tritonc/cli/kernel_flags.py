@@ -25,10 +25,10 @@ def add_kernel(parser: argparse.ArgumentParser) -> None:
     add_files(parser)
 
 
-def add_targets(parser: argparse.ArgumentParser) -> None:
+def add_targets(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add the targets of a command that can do several at once."""
     text = "cuda:90, ...; several with commas or with --target again; `tritonc targets` lists them"
-    words = WORDS | {"type": _targets, "required": True, "dest": "targets", "metavar": "TARGET"}
+    words = WORDS | {"type": _targets, "required": required, "dest": "targets", "metavar": "TARGET"}
     flag: Any = parser.add_argument("--target", **words, help=text)
     flag.completer = targets  # what argcomplete asks for candidates
 
@@ -59,6 +59,11 @@ def add_wait(parser: argparse.ArgumentParser, default: float) -> None:
     """Add how long to wait, in seconds."""
     text = f"how long to wait for it to finish (default {default:g})"
     parser.add_argument("--wait-s", type=float, default=default, metavar="S", help=text)
+
+
+def targets_of(given: Namespace) -> list[str]:
+    """Return the targets in their order, each once."""
+    return list(dict.fromkeys(name for word in given.targets for name in word.split(",")))
 
 
 def kernel_members(given: Namespace) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""The commands on what is there: by the key of a compilation or the id of a launch."""
+"""The commands on what is there: by the key of a compilation, or the id of a launch or sweep."""
 
 import argparse
 import base64
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Callable
 from typing import Any
 
 from tritonc._sync.client import Client
@@ -10,6 +11,7 @@ from tritonc.cli.kernel_flags import add_json, add_wait
 from tritonc.cli.streams import STANDARD, write, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.cli.waiting import waiting
+from tritonc.service_errors import ProblemError
 
 KEY_DIGITS = 64  # of a compilation's key; the ids of launches are shorter
 EXPORTS = ("c", "cuda-inline", "rust", "python", "triton-cache")
@@ -24,8 +26,10 @@ _MADE = {
 
 def add_commands(commands: Any) -> None:
     """Add these commands to the parser's."""
-    either = "the key of a compilation, or the id of a launch"
-    add_wait(_add(commands, "get", "show a compilation or a launch, as JSON", either), default=0)
+    either = "the key of a compilation, or the id of a launch or a sweep"
+    add_wait(
+        _add(commands, "get", "show a compilation, a launch or a sweep, as JSON", either), default=0
+    )
     artifact = _add(commands, "artifact", "write one stage's bytes to stdout")
     artifact.add_argument("stage", metavar="STAGE", help="ttir, ttgir, llir, ptx, cubin, ...")
     add_wait(artifact, default=60)
@@ -34,7 +38,9 @@ def add_commands(commands: Any) -> None:
     add_wait(export, default=60)
     for name, text in _MADE.items():
         add_wait(_add(commands, name, text), default=60)
-    _add(commands, "cancel", "withdraw interest in a compilation, or end a launch", either)
+    _add(
+        commands, "cancel", "withdraw interest in a compilation, or end a launch or a sweep", either
+    )
 
 
 def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
@@ -68,7 +74,11 @@ def _document(given: Namespace, client: Client, wait_s: float) -> Any:
     is_launch = len(given.key) < KEY_DIGITS
     match given.command:
         case "get" if is_launch:
-            return client.launches.get(given.key, wait_s=wait_s).raw
+            return _launch_or_sweep(
+                given.key,
+                lambda: client.launches.get(given.key, wait_s=wait_s).raw,
+                lambda: client.sweeps.get(given.key, wait_s=wait_s).raw,
+            )
         case "get":
             return client.get(given.key, wait_s=wait_s).raw
         case "lines":
@@ -76,8 +86,28 @@ def _document(given: Namespace, client: Client, wait_s: float) -> Any:
         case "passes":
             return client.passes(given.key, wait_s=wait_s)
         case "cancel" if is_launch:
-            return client.launches.cancel(given.key).raw
+            return _launch_or_sweep(
+                given.key,
+                lambda: client.launches.cancel(given.key).raw,
+                lambda: client.sweeps.cancel(given.key).raw,
+            )
     return client.cancel(given.key).raw
+
+
+def _launch_or_sweep(
+    launch_id: str, of_launch: Callable[[], Any], of_sweep: Callable[[], Any]
+) -> Any:
+    """Return what one of both answers: an id does not say whose it is.
+
+    Raises ArgumentTypeError for one that is of neither.
+    """
+    for ask in (of_launch, of_sweep):
+        try:
+            return ask()
+        except ProblemError as error:
+            if error.slug != "not_found":
+                raise
+    raise ArgumentTypeError(f"404 not_found: you have no launch and no sweep {launch_id}")
 
 
 def _artifact(given: Namespace, client: Client, wait_s: float) -> bytes:

@@ -10,6 +10,7 @@ from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import assignment
 from tritonc.cli.kernel_flags import PAIRS, WORDS, add_json, add_kernel, add_wait
 from tritonc.cli.kernel_source import read_source
+from tritonc.cli.launch_flags import add_launch
 from tritonc.cli.launch_members import launch_members, launch_source
 from tritonc.cli.launch_report import accesses, values
 from tritonc.cli.request_file import read_request
@@ -51,17 +52,11 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=run)
     add = parser.add_argument
     add("source", metavar="FILE", nargs="?", help="Python file with the kernel, IR, or -")
-    add("--request", metavar="PATH", help="a launch request as TOML or JSON; see below")
     add("--target", help="cuda:90, ...; not needed on the CPU, nor where --device says it")
-    add("--device", help="auto (default), interpreter (a CPU), or a target of `tritonc devices`")
     text = "on a CPU: run in Triton's interpreter what does not compile, which is a finding then"
     add("--interpret", action="store_true", help=text)
     add_kernel(parser)
-    add("--argument", "--arg", **PAIRS, help="what is passed; see below")
-    add("--grid", nargs="+", metavar="N", help="97, or 'cdiv(n_elements, BLOCK_SIZE)'")
-    add("--reference", metavar="PATH", help="Python file that defines reference(**arguments)")
-    add("--rtol", type=float, help="tolerance of the comparison, relative")
-    add("--atol", type=float, help="and absolute; defaults depend on the dtype")
+    add_launch(parser)
     returned = WORDS | {"type": _returned, "dest": "returns", "metavar": "OUTPUT[=HOW]"}
     add("--return", **returned, help="print its values; or HOW: summary, tensor, none")
     add("--save", **PAIRS, help="OUTPUT=PATH: write an output to a .npy file")

@@ -2,15 +2,12 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tritonc.cli.terminal import table
+from tritonc.cli.terminal import TextTable, table
 from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.launch import Launch
 from tritonc.launch_run import Output, Run
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 def values(launch: Launch, names: Sequence[str]) -> str:
@@ -25,7 +22,7 @@ def values(launch: Launch, names: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def accesses(trace: Mapping[str, Any], source_name: str) -> "Table":
+def accesses(trace: Mapping[str, Any], source_name: str) -> TextTable:
     """Return the loads and stores of a trace, in their order, as a table."""
     found = trace.get("accesses") or []
     rows = [

@@ -16,7 +16,7 @@ from tritonc._sync.client import Client
 from tritonc.cli import version
 from tritonc.cli.completion_command import ASKED, complete
 from tritonc.cli.fault_words import refused
-from tritonc.cli.parser import command_parser
+from tritonc.cli.parser import command_parser, joined
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.cli.waiting import Interrupted
@@ -66,7 +66,7 @@ def main(
     parser, terminal = command_parser(), Terminal(environment)
     if ASKED in environment:
         complete(parser)
-    given = parser.parse_args(argv)
+    given = parser.parse_args(joined(sys.argv[1:] if argv is None else argv))
     if given.command is None and not given.version:
         terminal.say(parser.format_help())
         return Exit.WRONG_REQUEST

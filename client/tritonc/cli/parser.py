@@ -1,6 +1,7 @@
 """The command line: its commands, and what `--help` says of all. Nothing is done here."""
 
 import argparse
+from collections.abc import Sequence
 
 from tritonc.cli import (
     compile_command,
@@ -9,6 +10,7 @@ from tritonc.cli import (
     key_commands,
     launch_command,
     lookup_commands,
+    sweep_command,
     watch_command,
 )
 
@@ -48,9 +50,25 @@ def command_parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
     compile_command.add_command(commands)
     launch_command.add_command(commands)
+    sweep_command.add_command(commands)
     watch_command.add_command(commands)
     gate_command.add_command(commands)
     lookup_commands.add_commands(commands)
     key_commands.add_commands(commands)
     completion_command.add_command(commands)
     return root
+
+
+def joined(words: Sequence[str]) -> list[str]:
+    """Return the words with what --sort sorts down by joined to it: `--sort -registers`.
+
+    argparse takes a word that begins with a dash for a flag.
+    """
+    told: list[str] = []
+    for word in words:
+        is_column = word.startswith("-") and not word.startswith("--")
+        if told and told[-1] == "--sort" and is_column:
+            told[-1] = f"--sort={word}"
+        else:
+            told.append(word)
+    return told

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 from tritonc.diagnostic import printable
 
 if TYPE_CHECKING:  # rich is imported by what draws: most commands draw nothing
-    from rich.console import Console, RenderableType
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -51,11 +51,14 @@ class Terminal:
         """Write something about a result to standard error."""
         self._write(text, sys.stderr)
 
-    def draw(self, drawn: "RenderableType", stream: TextIO | None = None) -> None:
-        """Write what rich draws, such as a `table`: as a result, or to standard error."""
+    def draw(self, drawn: "TextTable", stream: TextIO | None = None) -> None:
+        """Write a table: as a result, or to standard error; plain lines where it is no terminal."""
         stream = stream or sys.stdout
-        self.console(stream).print(drawn)
-        stream.flush()
+        if is_terminal(stream, self.environment):
+            self.console(stream).print(drawn.drawn())
+            stream.flush()
+        else:
+            self._write(drawn.plain(), stream)
 
     def console(self, stream: TextIO) -> "Console":
         """Return rich's console of a stream; it takes no text for markup."""
@@ -80,12 +83,12 @@ class Terminal:
         return is_terminal(sys.stderr, self.environment)
 
     @contextmanager
-    def progress(self, text: str) -> Iterator[Say]:
+    def progress(self, text: str, *, is_silent: bool = False) -> Iterator[Say]:
         """Show what goes on once it took SHOW_AFTER_S, on a terminal only.
 
         What it gives says what is waited for from then on.
         """
-        if not self.is_live:
+        if is_silent or not self.is_live:
             yield _say_nothing
             return
         status = self.console(sys.stderr).status(_cell(text))
@@ -121,19 +124,49 @@ def has_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
     return forced != "0" if forced else is_terminal(stream, environment)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> "Table":
-    """Return a table of texts for `Terminal.draw`; columns of numbers are aligned to the right."""
-    from rich import box
-    from rich.table import Table
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A table of texts: drawn on a terminal, plain columns elsewhere."""
 
-    cells = [list(row) for row in rows]
-    drawn = Table(box=box.SIMPLE_HEAD, title=_cell(title) if title else None, title_justify="left")
-    for index, column in enumerate(columns):
-        is_number = all(_NUMBER.fullmatch(row[index]) for row in cells)
-        drawn.add_column(_cell(column), justify="right" if cells and is_number else "left")
-    for row in cells:
-        drawn.add_row(*map(_cell, row))
-    return drawn
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+
+    def drawn(self) -> "Table":
+        """Return what rich draws; columns of numbers are aligned to the right."""
+        from rich import box
+        from rich.table import Table
+
+        title = _cell(self.title) if self.title else None
+        drawn = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
+        for index, column in enumerate(self.columns):
+            side = "right" if self._has_numbers(index) else "left"
+            drawn.add_column(_cell(column), justify=side)  # type: ignore[arg-type]
+        for row in self.rows:
+            drawn.add_row(*map(_cell, row))
+        return drawn
+
+    def plain(self) -> str:
+        """Return lines with two blanks between columns and none at their ends."""
+        lines = [[" ".join(cell.split()) for cell in row] for row in (self.columns, *self.rows)]
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        numbers = [self._has_numbers(index) for index in range(len(widths))]
+        shown = [
+            "  ".join(
+                cell.rjust(width) if is_number else cell.ljust(width)
+                for cell, width, is_number in zip(line, widths, numbers, strict=True)
+            ).rstrip()
+            for line in lines
+        ]
+        return "\n".join([*([self.title] if self.title else []), *shown])
+
+    def _has_numbers(self, index: int) -> bool:
+        return bool(self.rows) and all(_NUMBER.fullmatch(row[index]) for row in self.rows)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> TextTable:
+    """Return a table of texts for `Terminal.draw`."""
+    return TextTable(columns, [list(row) for row in rows], title)
 
 
 _NUMBER = re.compile(r"[-+±\d.,e %x→]*")

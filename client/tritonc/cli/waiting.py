@@ -13,14 +13,19 @@ class Interrupted(Exception):
 
 @contextmanager
 def waiting(
-    given: Namespace, terminal: Terminal, text: str, going_on: Sequence[str]
+    given: Namespace,
+    terminal: Terminal,
+    text: str,
+    going_on: Sequence[str],
+    *,
+    is_silent: bool = False,
 ) -> Iterator[Say]:
     """Show the progress of what is waited for; `going_on` has the ids of what is submitted then.
 
-    Raises Interrupted on Ctrl-C.
+    What draws its own progress `is_silent`. Raises Interrupted on Ctrl-C.
     """
     try:
-        with terminal.progress(text) as say:
+        with terminal.progress(text, is_silent=is_silent) as say:
             yield say
     except KeyboardInterrupt:
         raise Interrupted(_way_back(given, going_on)) from None

@@ -13,6 +13,7 @@ import pytest
 from store.api_keys import ApiKeys
 from store.connection import connect
 from store.workers import Toolchains
+from tests.integration.service.on_terminal import OnTerminal
 from tests.integration.service.running import Deployment
 from tests.integration.service.shared import Post
 
@@ -107,3 +108,17 @@ async def copy_toolchains(source_url: str, target_url: str) -> None:
     async with connect(source_url) as source, connect(target_url) as target:
         for toolchain_id, description in (await Toolchains(source).list()).items():
             await Toolchains(target).register(toolchain_id, description)
+
+
+@pytest.fixture
+def on_terminal(system: Deployment, tmp_path: Path) -> Iterator[Callable[..., OnTerminal]]:
+    """Starts commands on terminals, in a folder of this test; all of them end with it."""
+    started: list[OnTerminal] = []
+
+    def start(*words: str, **environment: str) -> OnTerminal:
+        started.append(OnTerminal(list(words), tmp_path, system.url, **environment))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()

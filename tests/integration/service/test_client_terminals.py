@@ -3,74 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import shutil
 import signal
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import tritonc
 
 from tests.integration.service import bodies
+from tests.integration.service.on_terminal import COMMAND, OnTerminal
 from tests.integration.service.running import Deployment
 from tests.integration.service.test_client_commands import RELU
 from tests.waiting import wait_until
 
-COMMAND = [sys.executable, "-m", "tritonc"]
 KEY_OF_SPINNING = ["--target", "cuda:90", "--signature", "x_ptr=*fp32", "--constexpr", "BLOCK=4"]
-
-
-class OnTerminal:
-    """A command with a terminal of its own; `said` is all that it wrote there."""
-
-    def __init__(self, words: list[str], folder: Path, url: str, **environment: str) -> None:
-        self._ours, theirs = pty.openpty()
-        self.said = ""
-        self.process = subprocess.Popen(
-            [*COMMAND, *words],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            cwd=folder,
-            env={"TRITOND_URL": url, "TERM": "xterm", "COLUMNS": "100", **environment},
-        )
-        os.close(theirs)
-        os.set_blocking(self._ours, False)
-
-    def reads(self, words: str) -> bool:
-        """Whether `words` were written by now."""
-        try:
-            while data := os.read(self._ours, 1 << 16):
-                self.said += data.decode()
-        except BlockingIOError:
-            pass
-        except OSError:  # what Linux says once nobody writes any more
-            pass
-        return words in self.said
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        os.close(self._ours)
-
-
-@pytest.fixture
-def on_terminal(system: Deployment, tmp_path: Path) -> Iterator[Callable[..., OnTerminal]]:
-    """Starts commands on terminals, in a folder of this test; all of them end with it."""
-    started: list[OnTerminal] = []
-
-    def start(*words: str, **environment: str) -> OnTerminal:
-        started.append(OnTerminal(list(words), tmp_path, system.url, **environment))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.close()
 
 
 def test_progress_shows_what_takes_long_and_ctrl_c_says_how_to_come_back(

@@ -1,0 +1,97 @@
+"""Sweeps, for asyncio: what `AsyncClient.sweeps` offers, and how one is posted."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from functools import partial
+from urllib.parse import quote
+
+from tritonc._async.http_connection import AsyncConnection
+from tritonc._async.tensors import upload_missing
+from tritonc.event import Event
+from tritonc.exchange import Request, read
+from tritonc.service_errors import WaitExpired
+from tritonc.sweep import Sweep
+from tritonc.sweep_body import SweepRequest
+
+SWEEPS = "/v1/sweeps"
+NO_ROWS = {"limit": "0"}  # enough to wait with; the rows come once, at the end
+
+_read_sweep = partial(read, Sweep.from_json)
+
+
+class AsyncSweeps:
+    """The caller's sweeps; those of others answer 404, as ones that are not there do."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def get(
+        self,
+        sweep_id: str,
+        *,
+        wait_s: float = 0,
+        sort: str = "",
+        limit: int | None = None,
+        offset: int = 0,
+        only: Mapping[str, str] | None = None,
+    ) -> Sweep:
+        """Return a sweep in its present state, or once it is over within `wait_s`.
+
+        `sort` names columns, `-` before one for the largest first (`"registers,-occupancy"`), and
+        `only` the rows to answer: `{"state": "failed"}`, `{"constexprs.BLOCK_SIZE": "64"}`.
+        """
+        query = {**(only or {})} | ({"sort": sort} if sort else {})
+        query |= {"limit": str(limit)} if limit is not None else {}
+        query |= {"offset": str(offset)} if offset else {}
+        rows = Request("GET", _path(sweep_id), query=query, repeatable=True)
+        if wait_s > 0:
+            without = replace(rows, query=NO_ROWS)
+
+            def following(sweep: Sweep) -> Request | None:
+                return None if sweep.finished else without
+
+            await self._connection.poll(without, wait_s, _read_sweep, following)
+        return _read_sweep(await self._connection.send(rows))
+
+    async def csv(
+        self, sweep_id: str, *, sort: str = "", only: Mapping[str, str] | None = None
+    ) -> str:
+        """Return the table as CSV, in which no cell is a formula to a spreadsheet."""
+        query = {**(only or {}), "format": "csv"} | ({"sort": sort} if sort else {})
+        request = Request("GET", _path(sweep_id), query=query, repeatable=True)
+        return (await self._connection.send(request)).text
+
+    async def winners(self, sweep_id: str, kind: str = "json") -> bytes:
+        """Return the winners to use: `json`, `triton-config`, `autotune-cache` or `bundle`."""
+        path = f"{_path(sweep_id)}/winners/{quote(kind, safe='')}"
+        return (await self._connection.send(Request("GET", path, repeatable=True))).content
+
+    async def cancel(self, sweep_id: str) -> Sweep:
+        """Cancel what is left of a sweep; the rows that are over stay."""
+        return _read_sweep(await self._connection.send(Request("DELETE", _path(sweep_id))))
+
+    def events(self, sweep_id: str, *, after: str | None = None) -> AsyncIterator[Event]:
+        """Yield a `row` event for each row that is over, as `launches.events` does for a launch."""
+        return self._connection.events(f"{_path(sweep_id)}/events", after)
+
+
+async def sweep_and_wait(
+    connection: AsyncConnection, request: SweepRequest, wait_s: float, check: bool
+) -> Sweep:
+    """Upload what is missing, post the sweep once, and poll it until it is over or `wait_s` is.
+
+    Raises WaitExpired, if `check`.
+    """
+    await upload_missing(connection, request.uploads.values())
+    posted = _read_sweep(await connection.send(Request("POST", SWEEPS, request.body)))
+    if posted.finished or wait_s <= 0:
+        sweep = posted
+    else:
+        sweep = await AsyncSweeps(connection).get(posted.id, wait_s=wait_s)
+    if check and not sweep.finished:
+        raise WaitExpired(sweep.id, f"{sweep.over} of {sweep.total} rows are over", wait_s)
+    return sweep
+
+
+def _path(sweep_id: str) -> str:
+    return f"{SWEEPS}/{quote(sweep_id, safe='')}"

@@ -1,0 +1,96 @@
+# Generated from tritonc/_async/sweeps.py by `make client`; change that file instead.
+"""Sweeps: what `Client.sweeps` offers, and how one is posted."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from urllib.parse import quote
+
+from tritonc._sync.http_connection import Connection
+from tritonc._sync.tensors import upload_missing
+from tritonc.event import Event
+from tritonc.exchange import Request, read
+from tritonc.service_errors import WaitExpired
+from tritonc.sweep import Sweep
+from tritonc.sweep_body import SweepRequest
+
+SWEEPS = "/v1/sweeps"
+NO_ROWS = {"limit": "0"}  # enough to wait with; the rows come once, at the end
+
+_read_sweep = partial(read, Sweep.from_json)
+
+
+class Sweeps:
+    """The caller's sweeps; those of others answer 404, as ones that are not there do."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def get(
+        self,
+        sweep_id: str,
+        *,
+        wait_s: float = 0,
+        sort: str = "",
+        limit: int | None = None,
+        offset: int = 0,
+        only: Mapping[str, str] | None = None,
+    ) -> Sweep:
+        """Return a sweep in its present state, or once it is over within `wait_s`.
+
+        `sort` names columns, `-` before one for the largest first (`"registers,-occupancy"`), and
+        `only` the rows to answer: `{"state": "failed"}`, `{"constexprs.BLOCK_SIZE": "64"}`.
+        """
+        query = {**(only or {})} | ({"sort": sort} if sort else {})
+        query |= {"limit": str(limit)} if limit is not None else {}
+        query |= {"offset": str(offset)} if offset else {}
+        rows = Request("GET", _path(sweep_id), query=query, repeatable=True)
+        if wait_s > 0:
+            without = replace(rows, query=NO_ROWS)
+
+            def following(sweep: Sweep) -> Request | None:
+                return None if sweep.finished else without
+
+            self._connection.poll(without, wait_s, _read_sweep, following)
+        return _read_sweep(self._connection.send(rows))
+
+    def csv(self, sweep_id: str, *, sort: str = "", only: Mapping[str, str] | None = None) -> str:
+        """Return the table as CSV, in which no cell is a formula to a spreadsheet."""
+        query = {**(only or {}), "format": "csv"} | ({"sort": sort} if sort else {})
+        request = Request("GET", _path(sweep_id), query=query, repeatable=True)
+        return (self._connection.send(request)).text
+
+    def winners(self, sweep_id: str, kind: str = "json") -> bytes:
+        """Return the winners to use: `json`, `triton-config`, `autotune-cache` or `bundle`."""
+        path = f"{_path(sweep_id)}/winners/{quote(kind, safe='')}"
+        return (self._connection.send(Request("GET", path, repeatable=True))).content
+
+    def cancel(self, sweep_id: str) -> Sweep:
+        """Cancel what is left of a sweep; the rows that are over stay."""
+        return _read_sweep(self._connection.send(Request("DELETE", _path(sweep_id))))
+
+    def events(self, sweep_id: str, *, after: str | None = None) -> Iterator[Event]:
+        """Yield a `row` event for each row that is over, as `launches.events` does for a launch."""
+        return self._connection.events(f"{_path(sweep_id)}/events", after)
+
+
+def sweep_and_wait(
+    connection: Connection, request: SweepRequest, wait_s: float, check: bool
+) -> Sweep:
+    """Upload what is missing, post the sweep once, and poll it until it is over or `wait_s` is.
+
+    Raises WaitExpired, if `check`.
+    """
+    upload_missing(connection, request.uploads.values())
+    posted = _read_sweep(connection.send(Request("POST", SWEEPS, request.body)))
+    if posted.finished or wait_s <= 0:
+        sweep = posted
+    else:
+        sweep = Sweeps(connection).get(posted.id, wait_s=wait_s)
+    if check and not sweep.finished:
+        raise WaitExpired(sweep.id, f"{sweep.over} of {sweep.total} rows are over", wait_s)
+    return sweep
+
+
+def _path(sweep_id: str) -> str:
+    return f"{SWEEPS}/{quote(sweep_id, safe='')}"

@@ -1,0 +1,191 @@
+"""`tritonc sweep`: one kernel, many variants, one table that fills while one looks at it."""
+
+import sys
+import time
+from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from typing import Any
+
+from tritonc._sync.client import Client
+from tritonc.cli.kernel_flags import (
+    PAIRS,
+    WORDS,
+    add_json,
+    add_kernel,
+    add_like,
+    add_targets,
+    add_wait,
+    targets_of,
+)
+from tritonc.cli.kernel_source import read_source
+from tritonc.cli.launch_flags import add_launch, unused_of_launches
+from tritonc.cli.request_file import read_request
+from tritonc.cli.streams import STANDARD, write, write_json
+from tritonc.cli.sweep_report import closing_lines, live_view, sweep_table
+from tritonc.cli.sweep_space import SWEPT, base_of, is_launch, space_of
+from tritonc.cli.terminal import Terminal
+from tritonc.cli.waiting import waiting
+from tritonc.service_errors import WaitExpired
+from tritonc.sweep import Sweep
+
+REFRESH_EVERY_S = 0.5
+MOST_ROWS = 100
+_BESIDE_ROWS = 8  # lines of a terminal that are no rows: heads, the bar, what stood there before
+WINNERS = ("json", "triton-config", "autotune-cache", "bundle")
+EPILOG = """\
+axes, with --space NAME=VALUE,VALUE,...:
+  BLOCK_SIZE=64,128          a constexpr, an option, or an argument, as the kernel has it
+  options.num_warps=2,4      with its group, where that is to be said
+  triton=3.8.0,3.9.0         also: target, and source=before.py,after.py
+  'grid=[128],["cdiv(n, BLOCK_SIZE)"]'
+All are combined; --where leaves out what is not true: --where 'BLOCK_SIZE >= 32 * num_warps'.
+With --argument, --grid, --device or a --request that has them, each variant is launched.
+
+exit codes: 0 the sweep is over, and something in it came out well; 1 nothing did; else as tritonc.
+
+example:
+  tritonc sweep vector_add.py --like 'x_ptr=fp32[4096]' 'y_ptr=fp32[4096]' \\
+      'output_ptr=fp32[4096]' n_elements=4096 --target cuda:80,cuda:90 \\
+      --space BLOCK_SIZE=512,1024 --space num_warps=2,4 --sort registers
+"""
+
+
+def add_command(commands: Any) -> None:
+    """Add `sweep` to the parser's commands."""
+    parser = commands.add_parser(
+        "sweep",
+        help="compile or launch many variants of a kernel: one table",
+        epilog=EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run, **unused_of_launches())
+    add = parser.add_argument
+    add("source", metavar="FILE", nargs="?", help="Python file with the kernel, IR, or -")
+    add("--space", **PAIRS | {"metavar": "AXIS=VALUES"}, help="what is varied; see below")
+    add("--autotune", action="store_true", help="vary what @triton.autotune of the file varies")
+    add("--where", action="append", default=[], metavar="EXPR", help="leave out where it is false")
+    add_targets(parser, required=False)
+    add_kernel(parser)
+    add_like(parser)
+    add_launch(parser)
+    add("--search", choices=["halving", "exhaustive"], help="on a GPU: find the fastest so")
+    add("--budget-s", type=float, metavar="S", help="begin nothing new after so many seconds")
+    add("--instructions", action="store_true", help="count the machine code's instructions, too")
+    add("--id", metavar="ID", help="show, and wait for, a sweep that was submitted before")
+    add("--sort", default="", metavar="COLUMNS", help="registers, or -occupancy,registers, ...")
+    add("--limit", type=int, default=MOST_ROWS, metavar="N", help=f"rows (default {MOST_ROWS})")
+    add("--csv", action="store_true", help="write all rows to stdout as CSV")
+    text = "write the winners to PATH, - is stdout: " + ", ".join(WINNERS)
+    add("--winners", **WORDS, metavar="FORMAT[=PATH]", help=text)
+    add_json(parser)
+    add_wait(parser, default=600)
+
+
+def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
+    """Sweep and show the table; return whether anything came out well.
+
+    Raises what reading files, asking and waiting raise.
+    """
+    winners = _winner_paths(given)
+    going_on: list[str] = []
+    with waiting(given, terminal, "submitting the sweep", going_on):
+        sweep = client.sweeps.get(given.id, limit=0) if given.id else _posted(given, client)
+    going_on.append(sweep.id)
+    if given.verbose:
+        terminal.say(f"submitted {sweep.id}")
+    if not sweep.finished:
+        _wait(given, client, terminal, sweep, going_on)
+    if given.csv:
+        write(client.sweeps.csv(sweep.id, sort=given.sort), STANDARD)
+    final = client.sweeps.get(sweep.id, sort=_sort(given, sweep))
+    if given.json:
+        write_json(final.raw)
+    _tell(given, final, terminal)
+    for kind, path in winners.items():
+        write(client.sweeps.winners(sweep.id, kind), path)
+    return final.state == "completed" and any(row.good for row in final.rows)
+
+
+def _posted(given: Namespace, client: Client) -> Sweep:
+    request = read_request(given.request)
+    swept = {name: request.pop(name) for name in SWEPT if name in request}
+    posted = None if given.source is None else read_source(given.source, given)
+    targets = targets_of(given)
+    space = space_of(given, {"space": swept.pop("space", {})}, posted, targets, client)
+    if given.search and not is_launch(given, request):
+        raise ArgumentTypeError("--search: a compilation has no times; give --argument and --grid")
+    base = base_of(given, request, posted, targets, client)
+    swept["where"] = [*swept.get("where", ()), *given.where]
+    include = dict.fromkeys([*swept.get("include", ()), "instruction_mix"])
+    if given.instructions:
+        swept["include"] = list(include)
+    if given.search:
+        swept["search"] = {**swept.get("search", {}), "kind": given.search}
+    if given.budget_s is not None:
+        swept["budget_s"] = given.budget_s
+    return client.sweep(base, space, **swept, wait_s=0, check=False)
+
+
+def _wait(
+    given: Namespace, client: Client, terminal: Terminal, sweep: Sweep, going_on: list[str]
+) -> None:
+    """Wait until the sweep is over, drawing its table on a terminal.
+
+    Raises WaitExpired, and Interrupted.
+    """
+    with waiting(given, terminal, "", going_on, is_silent=True):
+        if terminal.is_live:
+            last = _drawn(given, client, terminal, sweep)
+        else:
+            last = client.sweeps.get(sweep.id, wait_s=given.wait_s, limit=0)
+    if not last.finished:
+        raise WaitExpired(last.id, f"{last.over} of {last.total} rows are over", given.wait_s)
+
+
+def _drawn(given: Namespace, client: Client, terminal: Terminal, sweep: Sweep) -> Sweep:
+    from rich.live import Live
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+
+    console = terminal.console(sys.stderr)
+    bar = Progress(BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console)
+    task = bar.add_task("", total=sweep.total)
+    deadline = time.monotonic() + given.wait_s
+    with Live(bar, console=console, transient=True) as live:
+        while True:
+            left_s = deadline - time.monotonic()
+            sweep = client.sweeps.get(
+                sweep.id,
+                sort=_sort(given, sweep),
+                limit=max(1, console.height - _BESIDE_ROWS),
+                wait_s=max(0.0, min(REFRESH_EVERY_S, left_s)),
+            )
+            bar.update(task, completed=sweep.over)
+            live.update(live_view(sweep, bar))
+            if sweep.finished or left_s <= 0:
+                return sweep
+
+
+def _tell(given: Namespace, sweep: Sweep, terminal: Terminal) -> None:
+    is_quiet = given.json or given.csv
+    rows = sweep.rows[: max(0, given.limit)]
+    if not is_quiet:
+        terminal.draw(sweep_table(sweep, rows))
+        if len(rows) < len(sweep.rows):
+            more = len(sweep.rows) - len(rows)
+            terminal.say(f"{more} more rows; --limit {len(sweep.rows)} and --csv show all")
+    for line in closing_lines(sweep):
+        terminal.say(line)
+
+
+def _sort(given: Namespace, sweep: Sweep) -> str:
+    """Return what is asked for, else by time where there are times; what is unknown is last."""
+    return given.sort or ("median_us" if sweep.kind == "launches" else "")
+
+
+def _winner_paths(given: Namespace) -> dict[str, str]:
+    paths = {}
+    for word in given.winners:
+        kind, _, path = word.partition("=")
+        if kind not in WINNERS:
+            raise ArgumentTypeError(f"--winners {kind}: write one of {', '.join(WINNERS)}")
+        paths[kind] = path or STANDARD
+    return paths

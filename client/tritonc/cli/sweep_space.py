@@ -1,0 +1,169 @@
+"""The base and the space of a sweep, as flags and a request file say them."""
+
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tritonc._sync.client import Client
+from tritonc.cli.argument_syntax import launch_argument, value
+from tritonc.cli.kernel_flags import kernel_members
+from tritonc.cli.kernel_source import KernelSource, by_example, parameters_of
+from tritonc.cli.launch_members import launch_members, launch_source
+from tritonc.cli.streams import name_of, read
+from tritonc.compile_body import compile_request
+from tritonc.launch_body import LaunchRequest, launch_request
+
+SWEPT = ("space", "where", "search", "budget_s", "include")
+"""What a request file may say of the sweep, beside its base."""
+_PLAIN = {name: name for name in ("target", "triton", "source", "grid", "arguments")}
+_PLAIN |= {f"{name}s": name for name in ("target", "triton", "source", "grid")}
+_OPEN, _CLOSE = "[{(", "]})"
+
+
+def is_launch(given: Namespace, request: Mapping[str, Any]) -> bool:
+    """Return whether the base runs the kernel, and does not only compile it."""
+    said = given.argument or given.grid or given.device or given.reference
+    return bool(said or request.keys() & {"arguments", "grid", "device", "cases", "reference"})
+
+
+def base_of(
+    given: Namespace,
+    request: dict[str, Any],
+    posted: KernelSource | None,
+    targets: Sequence[str],
+    client: Client,
+) -> Mapping[str, Any] | LaunchRequest:
+    """Return the request that all variants begin with. Raises ArgumentTypeError."""
+    given.target = targets[0] if len(targets) == 1 else None
+    if is_launch(given, request):
+        if given.like:
+            raise ArgumentTypeError("--like: the types of a launch follow from its --argument")
+        source = launch_source(given, request, posted)
+        return launch_request(source, **launch_members(given, request))
+    request.pop("cases", None)
+    members = {**request, **kernel_members(given)}
+    if posted is not None:
+        members = by_example(posted, given, members, _example_target(given, targets), client)
+        members |= posted.members
+    if given.target:
+        members["target"] = given.target
+    return compile_request(**{"source": None, **members})
+
+
+def space_of(
+    given: Namespace,
+    request: dict[str, Any],
+    posted: KernelSource | None,
+    targets: Sequence[str],
+    client: Client,
+) -> Any:
+    """Return the space: the axes of --space and --target, and what the request file has.
+
+    Raises ArgumentTypeError for axes in both, or for none, OSError for sources.
+    """
+    written = request.pop("space", {})
+    axes: dict[str, Any] = {}
+    facts = _facts(given, posted, client)
+    for word, text in given.space:
+        name = axis_name(word, facts)
+        if name in axes:
+            raise ArgumentTypeError(f"--space {word}: it is an axis already")
+        axes[name] = _values(name, text)
+    if len(targets) > 1:
+        if "target" in axes:
+            raise ArgumentTypeError("--space target: --target has several already")
+        axes["target"] = list(targets)
+    if given.autotune:
+        axes["autotune"] = True
+    if not axes and not written:
+        raise ArgumentTypeError(
+            "which variants? give --space, such as --space BLOCK_SIZE=64,128 num_warps=2,4, "
+            "several targets, or --autotune"
+        )
+    if isinstance(written, list):
+        return {"variants": written, "product": axes} if axes else written
+    described = _described(written)
+    if twice := sorted(described.keys() & axes.keys()):
+        raise ArgumentTypeError(f"--space {twice[0]}: {given.request} has this axis, too")
+    return {**described, **axes}
+
+
+def axis_name(word: str, facts: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the axis that a word names: `BLOCK_SIZE` by what the file says of such a parameter.
+
+    A name that is no parameter of the kernel is one of an option.
+    """
+    if "." in word or word in _PLAIN:
+        return _PLAIN.get(word, word)
+    fact = facts.get(word)
+    if fact is None:
+        return f"options.{word}"
+    return f"constexprs.{word}" if fact.get("constexpr") else f"arguments.{word}"
+
+
+def split_values(text: str) -> Iterator[str]:
+    """Yield what commas separate, but for those within brackets and quotes."""
+    depth, quote, word = 0, "", ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        elif character in _OPEN + _CLOSE:
+            depth += 1 if character in _OPEN else -1
+        elif character == "," and depth == 0:
+            yield word
+            word = ""
+            continue
+        word += character
+    yield word
+
+
+def _values(name: str, text: str) -> Any:
+    words = [word.strip() for word in split_values(text)]
+    if not all(words):
+        raise ArgumentTypeError(f"--space {name}={text}: a value between commas is empty")
+    if name == "source":
+        return {name_of(path): read(path) for path in words}
+    if name.startswith("arguments."):
+        return [launch_argument(word) for word in words]
+    return words if name in {"target", "triton"} else [value(word) for word in words]
+
+
+def _facts(
+    given: Namespace, posted: KernelSource | None, client: Client
+) -> dict[str, Mapping[str, Any]]:
+    """Return what the file says of its parameters, where a word of --space is to be understood."""
+    is_asked = any("." not in name and name not in _PLAIN for name, _ in given.space)
+    if posted is None or posted.language or not is_asked:
+        return {}
+    return parameters_of(client.inspect(posted.text, files=posted.files), given.kernel)
+
+
+def _described(written: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the space of a request file, its arguments in full."""
+    space = dict(written)
+    sizes = space.get("arguments")
+    if isinstance(sizes, Mapping):
+        space["arguments"] = {label: _arguments(given) for label, given in sizes.items()}
+    if isinstance(space.get("product"), Mapping):
+        space["product"] = _described(space["product"])
+    return space
+
+
+def _arguments(given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    return {
+        name: launch_argument(item) if isinstance(item, str) else item
+        for name, item in given.items()
+    }
+
+
+def _example_target(given: Namespace, targets: Sequence[str]) -> str:
+    """Return a target whose backend is that of all. Raises ArgumentTypeError where they differ."""
+    backends = {name.partition(":")[0] for name in targets}
+    if given.like and len(backends) > 1:
+        message = f"--like gives other types for {' than for '.join(sorted(backends))}: sweep apart"
+        raise ArgumentTypeError(message)
+    return targets[0] if targets else "cuda"

@@ -1,0 +1,96 @@
+"""The JSON of a sweep, written from Python values, and the arrays that go before it.
+
+Nothing is judged here that the service judges: it reports where something is wrong.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tritonc.compile_body import constexpr_json, string_list
+from tritonc.launch_body import LaunchRequest, arguments_json
+from tritonc.upload import Upload
+
+Space = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""`{"constexprs.BLOCK_SIZE": [64, 128], "target": [...]}`, or a list of what variants change."""
+
+_VALUES = ("constexprs", "options")
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRequest:
+    """The JSON of a sweep and the arrays that it names."""
+
+    body: Mapping[str, Any]
+    uploads: Mapping[str, Upload] = field(default_factory=dict)
+
+
+def sweep_request(
+    base: Mapping[str, Any] | LaunchRequest,
+    space: Space,
+    *,
+    where: Iterable[str] = (),
+    search: Mapping[str, Any] | None = None,
+    budget_s: float | None = None,
+    include: Iterable[str] = (),
+) -> SweepRequest:
+    """Return a sweep to post: `base` is what `compile_request` or `launch_request` wrote.
+
+    Raises TypeError for a value without a JSON form.
+    """
+    uploads = dict(base.uploads) if isinstance(base, LaunchRequest) else {}
+    body = {
+        "base": base.body if isinstance(base, LaunchRequest) else _compilation(base),
+        "space": _space(space, uploads),
+        "where": string_list(where) or None,
+        "search": search,
+        "budget_s": budget_s,
+        "include": string_list(include) or None,
+    }
+    return SweepRequest({n: member for n, member in body.items() if member is not None}, uploads)
+
+
+def _compilation(base: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a compile request without what asks for artifacts, which a table has no room for."""
+    return {name: member for name, member in base.items() if name != "include"}
+
+
+def _space(space: Any, uploads: dict[str, Upload]) -> Any:
+    if not isinstance(space, Mapping):
+        return [_changes(variant, uploads) for variant in space]
+    written = {name: _axis(name, values, uploads) for name, values in space.items()}
+    if "product" in space:
+        written["product"] = _space(space["product"], uploads)
+    if "variants" in space:
+        written["variants"] = [_changes(variant, uploads) for variant in space["variants"]]
+    return written
+
+
+def _axis(name: str, values: Any, uploads: dict[str, Upload]) -> Any:
+    """Return the values of an axis, or of the axes of a group such as `constexprs`."""
+    group = name.partition(".")[0]
+    if group in _VALUES and isinstance(values, Mapping):
+        return {member: [constexpr_json(v) for v in listed] for member, listed in values.items()}
+    if group in _VALUES:
+        return [constexpr_json(value) for value in values]
+    if name == "arguments" and isinstance(values, Mapping):
+        return {label: arguments_json(given, uploads) for label, given in values.items()}
+    if name == "arguments":
+        return [arguments_json(given, uploads) for given in values]
+    if group == "arguments":
+        return [arguments_json({name: value}, uploads)[name] for value in values]
+    return dict(values) if isinstance(values, Mapping) else values
+
+
+def _changes(variant: Mapping[str, Any], uploads: dict[str, Upload]) -> dict[str, Any]:
+    """Return what one variant changes: each member is one value."""
+    changes = dict(variant)
+    for name, content in variant.items():
+        group = name.partition(".")[0]
+        if group in _VALUES and isinstance(content, Mapping):
+            changes[name] = {member: constexpr_json(value) for member, value in content.items()}
+        elif group in _VALUES:
+            changes[name] = constexpr_json(content)
+        elif name == "arguments":
+            changes[name] = arguments_json(content, uploads)
+    return changes
