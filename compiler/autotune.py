@@ -65,3 +65,33 @@ class AutotuneReading(BaseModel):
     heuristics: list[Heuristic]
     source_hash: str
     assumptions: list[Assumption] = Field(default_factory=list)
+
+
+class TimedVariant(BaseModel):
+    """A variant that was timed, with all its constexprs and options as its request has them.
+
+    `us` is its median time and the bounds of that, in microseconds.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    constexprs: dict[str, Any]
+    options: dict[str, Any]
+    us: tuple[float, float, float]
+
+
+class TunedResults(BaseModel):
+    """What a sweep found out for one set of arguments: the winner, and others that were timed.
+
+    `arguments` are the values that a call passes, by name, `dtypes` torch's names of its tensors'
+    types; `untyped` are tensors of a type that torch has not, `unsaid` all other arguments.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    winner: TimedVariant
+    others: list[TimedVariant]
+    arguments: dict[str, Any]
+    dtypes: dict[str, str]
+    untyped: list[str]
+    unsaid: list[str]

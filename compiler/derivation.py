@@ -3,12 +3,14 @@
 Job and outcome as service and worker exchange them; how it is made is not known here.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from compiler.autotune import TunedResults
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from compiler.key import derivation_key
@@ -18,6 +20,8 @@ DERIVATION_VERSION = 2
 """Raise it with every change to what a derivation holds: kept ones are then left behind."""
 
 EXPORTS = "exports/"
+AUTOTUNE_CACHE = "autotune-cache"
+"""Of the winner of a sweep: the file that Triton's autotuner loads, with the folder it is in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,9 @@ KINDS: Mapping[str, DerivationKind] = {
     "passes": DerivationKind(
         "application/json", "passes.json", ("source", "ttir", "ttgir"), needs_request=True
     ),
+    AUTOTUNE_CACHE: DerivationKind(
+        "application/json", "autotune.json", ("source", "ttir", "ttgir"), needs_request=True
+    ),
     "numpy": DerivationKind("text/x-python", "py", ("source", "ttir"), needs_request=True),
     EXPORTS + "c": DerivationKind("text/x-c", "h", ("cubin",)),
     EXPORTS + "cuda-inline": DerivationKind("text/x-cuda", "cuh", ("ptx",)),
@@ -56,7 +63,8 @@ own, `sass` and `numpy`, are artifacts."""
 class DeriveJob(BaseModel):
     """A derivation as it is queued; `key` is its id, over all that it depends on.
 
-    `compile_job` is there for what needs the compilation's own request.
+    `compile_job` is there for what needs the compilation's own request, `tuned` for the file that
+    keeps an autotuner's results.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -65,6 +73,7 @@ class DeriveJob(BaseModel):
     what: str
     compilation: Compilation
     compile_job: CompileJob | None
+    tuned: TunedResults | None = None
 
 
 class Derivation(BaseModel):
@@ -89,3 +98,9 @@ def key_of(compilation: Compilation, what: str) -> str:
         },
         derivation_version=DERIVATION_VERSION,
     )
+
+
+def tuned_key_of(compilation: Compilation, results: TunedResults) -> str:
+    """Return the id of the file that keeps `results`."""
+    digest = hashlib.sha256(results.model_dump_json().encode()).hexdigest()
+    return key_of(compilation, f"{AUTOTUNE_CACHE}/{digest}")

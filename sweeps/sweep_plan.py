@@ -16,13 +16,17 @@ ABSENT = -1
 
 
 class SweptAxis(BaseModel):
-    """One axis: `values` as the table shows them, `contents` what these stand for, if more."""
+    """One axis: `values` as the table shows them, `contents` what these stand for, if more.
+
+    `is_computed` where a heuristic of the source gives each variant its value.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     name: str
     values: list[Any]
     contents: list[Any] | None = None
+    is_computed: bool = False
 
     def content(self, index: int) -> Any:
         """Return what the value at `index` puts into the request."""

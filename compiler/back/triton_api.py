@@ -248,6 +248,11 @@ def cache_key_of(source_hash: str, backend: Any, options: Any) -> str:
     return str(cache.get_cache_key(Source, backend, options, env_vars={}))
 
 
+def triton_key() -> str:
+    """Return the text by which Triton tells its own builds apart."""
+    return str(cache.triton_key())
+
+
 def cache_folder(digest: str) -> str:
     """Return the name of the folder of a cache entry: its SHA-256 in base 32."""
     return base64.b32encode(bytes.fromhex(digest)).decode().rstrip("=")

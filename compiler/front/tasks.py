@@ -9,6 +9,7 @@ from compiler.back.nvdisasm import sass
 from compiler.back.passes import passes
 from compiler.back.posted_ir import lower_posted_ir
 from compiler.back.triton_cache import triton_cache
+from compiler.front.autotune_cache import autotune_cache
 from compiler.front.autotuner import autotune
 from compiler.front.cache_key import cache_key
 from compiler.front.front import front
@@ -27,6 +28,7 @@ TASKS: dict[str, Task] = dict(
         task_of(orders.FrontOrder, front),
         task_of(orders.ParametersOrder, parameters),
         task_of(orders.AutotuneOrder, autotune),
+        task_of(orders.AutotuneCacheOrder, autotune_cache),
         task_of(orders.BackOrder, back),
         task_of(orders.PostedOrder, lower_posted_ir),
         task_of(orders.DescribeOrder, describe),

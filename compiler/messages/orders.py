@@ -263,6 +263,27 @@ class TritonCacheOrder(Order):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AutotuneCacheOrder(Order):
+    """Write the file in which Triton's autotuner caches its results, and name the folder it is in.
+
+    `configs` are all that the decorator lists, `timings` those with times; of each, `values` and
+    `options` are tagged, as in a TunedConfig, and `ms` is a time with its bounds. `key` has the
+    tagged values of the tuning key, `dtypes` torch's names of the tensors' types.
+    """
+
+    task = "autotune_cache"
+    profile = "back"
+    stages = frozenset({"autotune_cache"})
+    kernel: str
+    source_hash: str
+    target: Target
+    configs: Sequence[Mapping[str, Any]]
+    key: Sequence[Any]
+    dtypes: Sequence[str]
+    timings: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class DescribeOrder(Order):
     """Say what this toolchain is."""
 

@@ -125,7 +125,9 @@ class AutotunedSpace:
             Axis(name, AT, tuple(values.contents), tuple(range(len(values.contents))))
             for name, values in added.items()
         ]
-        swept = [SweptAxis(name=axis.name, values=list(axis.values)) for axis in axes]
+        swept = [
+            SweptAxis(name=axis.name, values=list(axis.values), is_computed=True) for axis in axes
+        ]
         chosen = [
             [*first, *(values.chosen[index] for values in added.values())]
             for index, first in enumerate(kept)

@@ -6,7 +6,7 @@ The worker's own process only moves texts and checks the report.
 from dataclasses import dataclass
 
 from compiler.autotune import AutotuneReading
-from compiler.inspection import InspectJob
+from compiler.job import SOURCE_PATH
 from compiler.messages.orders import AutotuneOrder, SliceOrder
 from compiler.target import parse_target
 from worker.compile.autotune_report import MOST_CONFIGS, AutotuneReport, as_reading
@@ -26,11 +26,19 @@ class UnreadAutotuner:
     failure: FailureReport | None
 
 
-async def read_autotuner(
-    pool: Pool, job: InspectJob, target: str
-) -> AutotuneReading | UnreadAutotuner:
-    """Return what the job's kernel tries at a launch on `target`. Raises Malformed."""
-    sliced = await _slice(pool, job)
+@dataclass(frozen=True, slots=True)
+class AutotunedSource:
+    """A source, the modules beside it, and which of its kernels to ask."""
+
+    source: str
+    files: dict[str, str]
+    kernel: str | None
+    target: str
+
+
+async def read_autotuner(pool: Pool, asked: AutotunedSource) -> AutotuneReading | UnreadAutotuner:
+    """Return what a kernel tries at a launch. Raises Malformed."""
+    sliced = await _slice(pool, asked)
     if sliced.report is None:
         return UnreadAutotuner(sliced.outcome, sliced.failure)
     cut = sliced.report
@@ -38,8 +46,8 @@ async def read_autotuner(
         kernel=cut.kernel,
         files=cut.files,
         touched=cut.touched,
-        sources={"user.py": job.source, **job.files},
-        target=parse_target(target),
+        sources={SOURCE_PATH: asked.source, **asked.files},
+        target=parse_target(asked.target),
     )
     outcome = await carry_out(pool, order, cut.slice.encode(), deadline_s=DEADLINE_S)
     run = read_run(outcome, AutotuneReport)
@@ -54,10 +62,10 @@ async def read_autotuner(
             slug="out_of_resources", stage="frontend", message=message, diagnostics=[]
         )
         return UnreadAutotuner(outcome, failure)
-    return as_reading(run.report, target)
+    return as_reading(run.report, asked.target)
 
 
-async def _slice(pool: Pool, job: InspectJob) -> ChildRun[SliceReport]:
-    order = SliceOrder(kernel=job.kernel, files=job.files, tuned=True)
-    outcome = await carry_out(pool, order, job.source.encode(), deadline_s=DEADLINE_S)
+async def _slice(pool: Pool, asked: AutotunedSource) -> ChildRun[SliceReport]:
+    order = SliceOrder(kernel=asked.kernel, files=asked.files, tuned=True)
+    outcome = await carry_out(pool, order, asked.source.encode(), deadline_s=DEADLINE_S)
     return read_run(outcome, SliceReport)

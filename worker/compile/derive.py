@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from compiler.cached_tuning import NotCacheable
 from compiler.compilation import Compilation
 from compiler.derivation import EXPORTS, Derivation, DeriveJob, key_of
 from compiler.job import CompileJob
@@ -25,6 +26,7 @@ from compiler.messages.orders import (
 )
 from compiler.target import parse_target
 from store.compilations import Derived
+from worker.compile.autotune_cache_order import autotune_cache_order_of
 from worker.compile.child_run import carry_out
 from worker.compile.child_task import TimeLimit
 from worker.compile.compile import CompileContext
@@ -69,6 +71,8 @@ async def derive(job: DeriveJob, context: CompileContext, kept: Derived) -> byte
             return await work.instructions()
         case "passes":
             return await work.passes()
+        case "autotune-cache":
+            return await work.autotune_cache()
         case "numpy":
             return await work.numpy()
         case "exports/triton-cache":
@@ -125,6 +129,14 @@ class _Derivation:
             front, text = await self._source(request)
             order = replace(order, language=front.language, locations=front.locations.as_message())
         return await self._made(order, {"ir": text})
+
+    async def autotune_cache(self) -> bytes:
+        """Return the file that Triton's autotuner loads, with the folder it belongs in."""
+        try:
+            order = await autotune_cache_order_of(self.job, self._request(), self.context.pool)
+        except NotCacheable as error:
+            raise DerivationFailed("not_derivable", str(error)) from error
+        return await self._made(order, {})
 
     async def numpy(self) -> bytes:
         """Return the kernel in NumPy, of the stage before any pass: nothing is folded away yet."""

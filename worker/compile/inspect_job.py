@@ -14,7 +14,7 @@ from compiler.problem import failure_problem
 from store.compilations import Derived
 from store.jobs.consumer import JobConsumer
 from store.jobs.types import KEPT_S, Claim
-from worker.compile.autotune_reading import UnreadAutotuner, read_autotuner
+from worker.compile.autotune_reading import AutotunedSource, UnreadAutotuner, read_autotuner
 from worker.compile.child_failure import violation_of
 from worker.compile.child_run import ChildRun
 from worker.compile.compile_job import SUCCESS_KEPT_S
@@ -34,7 +34,8 @@ async def do_inspection(claim: Claim, attempts: JobConsumer, pool: Pool, kept: D
     try:
         inspection = _inspection(await inspect_source(pool, job.source, job.files))
         if inspection.state == "succeeded" and job.target is not None:
-            inspection = _with_autotuner(inspection, await read_autotuner(pool, job, job.target))
+            asked = AutotunedSource(job.source, job.files, job.kernel, job.target)
+            inspection = _with_autotuner(inspection, await read_autotuner(pool, asked))
     except Malformed as error:
         inspection = _failed("compiler_crashed", f"The report is broken: {error}", [])
     record = inspection.model_dump_json().encode()

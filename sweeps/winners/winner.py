@@ -1,0 +1,58 @@
+"""A winner as the formats take it: what the sweep says of it, and how it was compiled."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class UsableWinner:
+    """The variant that won one problem size on one target.
+
+    `options` are all that it was compiled with, `said` is the winner as the sweep answers it.
+    """
+
+    variant: int
+    problem_size: str | None
+    target: str
+    values: Mapping[str, Any]
+    median_us: float
+    interval_us: tuple[float, float] | None
+    verified: bool
+    compilation_key: str
+    options: Mapping[str, Any]
+    said: dict[str, Any]
+
+    @property
+    def lead_in_words(self) -> str:
+        """By how much it is ahead of the second."""
+        lead = self.said.get("lead")
+        if lead is None:
+            return "no other variant could have won"
+        low, high = lead["interval_percent"]
+        ahead = (
+            f"{lead['percent']:.3g} % ahead of row {lead['over']} (from {low:.3g} to {high:.3g})"
+        )
+        return ahead if lead["clear"] else f"no clear lead: {ahead}"
+
+
+def found(winners: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield those of a sweep's `winners` that are one: `variant` is null where there is none."""
+    return (item for item in winners if item.get("variant") is not None)
+
+
+def usable_winner(said: Mapping[str, Any], key: str, options: Mapping[str, Any]) -> UsableWinner:
+    """Return a winner that the sweep tells of, `key` and `options` being its compilation's."""
+    interval = said.get("interval_us")
+    return UsableWinner(
+        variant=said["variant"],
+        problem_size=said.get("problem_size"),
+        target=said["target"],
+        values=said.get("values") or {},
+        median_us=said["median_us"],
+        interval_us=(interval[0], interval[1]) if interval else None,
+        verified=bool(said.get("verified")),
+        compilation_key=key,
+        options=options,
+        said=dict(said),
+    )

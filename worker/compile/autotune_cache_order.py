@@ -1,0 +1,31 @@
+"""What the child is told that writes the file of Triton's autotuner: the kernel is read once more.
+
+The results are the sweep's; what the decorator lists is asked of the toolchain that the winner was
+compiled with, since the key of the file hangs on both.
+"""
+
+from compiler.autotune import AutotuneReading
+from compiler.cached_tuning import NotCacheable, autotune_cache_order
+from compiler.derivation import DeriveJob
+from compiler.job import CompileJob
+from compiler.messages.orders import AutotuneCacheOrder
+from worker.compile.autotune_reading import AutotunedSource, read_autotuner
+from worker.pool.pool import Pool
+
+
+async def autotune_cache_order_of(
+    job: DeriveJob, request: CompileJob, pool: Pool
+) -> AutotuneCacheOrder:
+    """Return the order for the results of `job`, `request` being what compiled the winner.
+
+    Raises NotCacheable, Malformed.
+    """
+    if request.source is None or job.tuned is None:
+        raise NotCacheable("posted IR has no autotuner; take the winners as `json`")
+    kernel = request.kernel or job.compilation.kernel
+    asked = AutotunedSource(request.source, request.files, kernel, request.target_name)
+    found = await read_autotuner(pool, asked)
+    if isinstance(found, AutotuneReading):
+        return autotune_cache_order(found, job.tuned, job.compilation.options)
+    why = found.failure.message if found.failure is not None else str(found.outcome.ending)
+    raise NotCacheable(f"the autotuner cannot be read: {why}")
