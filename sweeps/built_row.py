@@ -78,8 +78,8 @@ def failed_row(variant: Variant, problem: Problem) -> Row:
 
 
 def budget_row(variant: Variant, budget_s: float) -> Row:
-    """Return the row of a variant that was not begun within the sweep's budget."""
-    detail = f"it was not begun within budget_s = {budget_s:g}"
+    """Return the row of a variant that was not over within the sweep's budget."""
+    detail = f"it was not over within budget_s = {budget_s:g}"
     pruned = {"reason": "budget", "detail": detail}
     return Row(variant.index, dict(variant.values), "pruned", pruned=pruned)
 

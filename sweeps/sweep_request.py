@@ -57,7 +57,7 @@ class SweepRequest(RequestPart):
         default=None, description="of launches on a GPU: how to find winners"
     )
     budget_s: Annotated[float, Field(gt=0, le=MAX_BUDGET_S)] | None = Field(
-        default=None, description="after so many seconds nothing new is begun"
+        default=None, description="rows that are not over after so many seconds are `pruned`"
     )
     include: list[str] = Field(
         default_factory=list, max_length=8, description="`instruction_mix`: in each row"

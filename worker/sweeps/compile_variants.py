@@ -15,7 +15,7 @@ from launch.request.request_part import read
 from sweeps.built_row import budget_row, compiled_row, refused_row
 from sweeps.row import Row
 from sweeps.variant import Variant
-from worker.sweeps.sweep_run import SweepRun
+from worker.sweeps.sweep_run import BUDGET_OVER, SweepRun
 
 READ_AT_ONCE: Final = 64
 COMPILED_AT_ONCE: Final = 64
@@ -42,7 +42,7 @@ async def compile_variants(run: SweepRun) -> None:
     async with asyncio.TaskGroup() as group:
         while some := list(itertools.islice(todo, READ_AT_ONCE)):
             if run.is_over_budget:
-                await run.write(_not_begun(run, some))
+                await run.write(_over_budget(run, some))
                 continue
             # in a thread: a thousand sources take a while to hash
             wanted, refused = await asyncio.to_thread(_resolved, run, some)
@@ -58,16 +58,20 @@ async def compile_variants(run: SweepRun) -> None:
 async def _compile(run: SweepRun, wanted: _Wanted, room: asyncio.Semaphore) -> None:
     try:
         if run.is_over_budget:
-            await run.write(_not_begun(run, wanted.rows))
+            await run.write(_over_budget(run, wanted.rows))
             return
-        compiled = await run.compiled(wanted.job, wanted.rows)
+        async with asyncio.timeout(run.budget_left_s):
+            compiled = await run.compiled(wanted.job, wanted.rows)
         made = Compilation.model_validate_json(compiled.record)
         await run.write(compiled_row(each, made, compiled.cache) for each in wanted.variants)
+    except TimeoutError:
+        await run.withdraw_from(wanted.job.key, BUDGET_OVER)
+        await run.write(_over_budget(run, wanted.rows))
     finally:
         room.release()
 
 
-def _not_begun(run: SweepRun, rows: Iterable[int]) -> list[Row]:
+def _over_budget(run: SweepRun, rows: Iterable[int]) -> list[Row]:
     budget_s = run.job.budget_s or 0
     run.budget_ended = True
     return [budget_row(run.job.plan.variant(index), budget_s) for index in rows]

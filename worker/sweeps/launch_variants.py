@@ -20,7 +20,7 @@ from sweeps.built_row import budget_row, launched_row, refused_row
 from sweeps.row import Row
 from sweeps.sweep_job import LaunchPlace
 from sweeps.variant import Variant
-from worker.sweeps.sweep_run import SweepRun
+from worker.sweeps.sweep_run import BUDGET_OVER, SweepRun
 
 READ_AT_ONCE: Final = 16
 LAUNCHED_AT_ONCE: Final = 32
@@ -55,9 +55,13 @@ async def _launch(
             run.budget_ended = True
             await run.write([budget_row(variant, run.job.budget_s or 0)])
             return
-        record = await run.launched(launch.job, launch.lane, [variant.index])
+        async with asyncio.timeout(run.budget_left_s):
+            record = await run.launched(launch.job, launch.lane, [variant.index])
         row = Row(variant.index, dict(variant.values), "running")
         await run.write([launched_row(row, Launch.model_validate_json(record))])
+    except TimeoutError:
+        await run.withdraw_from(launch.job.id, BUDGET_OVER)
+        await run.write([budget_row(variant, run.job.budget_s or 0)])
     finally:
         room.release()
 

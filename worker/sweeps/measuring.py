@@ -32,7 +32,7 @@ from worker.launch.kernel_source import problem_of
 from worker.launch.run import DeadlinePassed
 from worker.sweeps.launch_variants import QueuedLaunch, launch_of
 from worker.sweeps.search_rows import SearchRows
-from worker.sweeps.sweep_run import SweepRun
+from worker.sweeps.sweep_run import BUDGET_OVER, SweepRun
 from worker.sweeps.timed_launch import timed_launch
 
 COMPILED_AT_ONCE = 64
@@ -109,7 +109,7 @@ class Measuring:
         finally:
             await _end(self._compiling | self._launching)
         if self._run.budget_ended:
-            await self._run.give_up("The budget of the sweep it belongs to had ended.")
+            await self._run.give_up(BUDGET_OVER)
         await self._rows.write(range(len(self._candidates)))
         return self._search.winners()
 

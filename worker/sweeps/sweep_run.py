@@ -41,6 +41,7 @@ WAIT_S: Final = 600.0
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 5.0
 MOST_ROWS_AT_ONCE: Final = 200
+BUDGET_OVER: Final = "The budget of the sweep it belongs to is over."
 logger = logging.getLogger(__name__)
 
 
@@ -144,15 +145,19 @@ class SweepRun:
 
     async def give_up(self, why: str) -> None:
         """Withdraw from what is under way: its launches are cancelled. Raises StoreUnavailable."""
-        for job_id, job in self._under_way.items():
-            if isinstance(job, CompileJob):
-                record = cancelled_compilation(job, None).model_dump_json().encode()
-                interest = interest_of_batch(self.job.id)
-                await self.stores.jobs.withdraw(job_id, interest, record)
-            else:
-                problem = failure_problem("cancelled", why)
-                launch = new_launch(job, "cancelled", problem=problem).model_dump_json().encode()
-                await self.stores.jobs.cancel(job_id, self.job.caller, launch, LIFE_S)
+        for job_id in list(self._under_way):
+            await self.withdraw_from(job_id, why)
+
+    async def withdraw_from(self, job_id: str, why: str) -> None:
+        """Withdraw from one job that is under way. Raises StoreUnavailable."""
+        job = self._under_way.pop(job_id, None)
+        if isinstance(job, CompileJob):
+            record = cancelled_compilation(job, None).model_dump_json().encode()
+            await self.stores.jobs.withdraw(job_id, interest_of_batch(self.job.id), record)
+        elif job is not None:
+            problem = failure_problem("cancelled", why)
+            launch = new_launch(job, "cancelled", problem=problem).model_dump_json().encode()
+            await self.stores.jobs.cancel(job_id, self.job.caller, launch, LIFE_S)
 
     async def _note(self, job_id: str, job: CompileJob | LaunchJob, rows: Iterable[int]) -> None:
         noted = dict.fromkeys(rows, job_id)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +16,7 @@ from store.connection import connect
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
 from tests.integration.service.running import Deployment, Process
+from tests.integration.service.sweeps.test_sweeps import post_sweep
 from tests.waiting import wait_until
 
 LEASE_S = 2
@@ -71,6 +74,27 @@ def busy_for(seconds: float, comment: str) -> dict[str, Any]:
 async def delete_blob(redis_url: str, digest: str) -> None:
     async with connect(redis_url) as redis:
         assert await redis.delete(keys.BLOB + digest) == 1
+
+
+def test_a_sweep_whose_driver_is_killed_goes_on_with_the_rows_it_has(
+    machine: Deployment, worker: Process, client: httpx.Client
+) -> None:
+    source = busy_for(0.3, "its driver is killed")["source"].replace("= SIZE", "")
+    base = busy_for(0.3, "") | {"source": source}
+    url = post_sweep(
+        client, wait=0, base=base, space={"constexprs.BLOCK": [2**n for n in range(10)]}
+    ).json()["url"]
+    wait_until(lambda: client.get(url).json()["counts"].get("succeeded"), "a first row")
+    before = client.get(url).json()["rows"]
+
+    os.kill(worker.pid, signal.SIGKILL)
+    machine.start_worker()
+    ended = client.get(url, params={"wait": 60}).json()
+
+    assert (ended["state"], ended["counts"]) == ("completed", {"succeeded": 10})
+    kept = [row for row in before if row["state"] == "succeeded"]
+    assert kept
+    assert kept == [ended["rows"][row["index"]] for row in kept]
 
 
 def test_the_job_of_a_killed_worker_is_done_by_another(
