@@ -55,9 +55,10 @@ def doubted(
     source = np.random.Generator(np.random.Philox(order.seed))
     nudged = [_tried(ask, _nudging(order, source)) for _ in range(_NUDGES)]
     are_exact = any(not is_float(leaf.dtype) for leaf in outputs)
-    alike = [_tried(ask, None), _tried(ask, _bent)] if are_exact else []
+    as_ever = _tried(ask, None) if are_exact or order.only_copies else None
+    alike = [as_ever, _tried(ask, _bent)] if are_exact else []
     if order.only_copies:
-        nudged.append(_tried(ask, None))  # what overflows on the way there does so in kernels
+        nudged.append(as_ever)  # what overflows on the way there does so in kernels
     copies = _magnitudes(inputs) if order.only_copies else None
     expected, doubtful, scales = {}, {}, {}
     for leaf in outputs:

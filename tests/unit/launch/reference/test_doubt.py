@@ -104,3 +104,11 @@ def test_the_same_seed_doubts_the_same():
     first, again = (asked(lambda x: np.cumsum(x) * 1000, x) for _ in range(2))
 
     assert np.array_equal(first.doubtful["z"], again.doubtful["z"])
+
+
+def test_a_reference_is_called_seven_times_at_most():
+    kinds = []
+
+    asked(lambda x: kinds.append(x.dtype) or x > 1, [1.0, 2.0], made="i1", only_copies=True)
+
+    assert len(kinds) - 1 == 7  # the first was to learn the shape
