@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 from compiler.compilation import amended
 from compiler.problem import Problem, failure_problem
@@ -199,10 +200,8 @@ class _LaunchRun:
             )
 
     async def _result(self, case: Case) -> CaseResult:
-        result = await self.cases.run(case)
-        if self._fuzzing is not None and case.index == 0:
-            return await self._fuzzing.fuzz(case, result)
-        return result
+        fuzzing = self._fuzzing if case.index == 0 else None
+        return await self.cases.run(case, partial(fuzzing.fuzz, case) if fuzzing else None)
 
     def _on_device(self, launch: Launch) -> Launch:
         """Return `launch` with its compilation (on the CPU one that failed), and its GPU."""

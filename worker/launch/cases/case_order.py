@@ -59,5 +59,9 @@ class CaseOrder:
         """Note that a case has a result, and takes no step any more."""
         self._judged[index] = failed
         self._changed.set()
+        self.leave(index)
+
+    def leave(self, index: int) -> None:
+        """Note that a case takes no step any more: those after it may."""
         for step in (self.memory, self.returned, self.stored):
             step.leave(index)

@@ -1,7 +1,7 @@
 """The cases of one launch, each from its arguments to its verdict."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -36,6 +36,8 @@ from worker.launch.run_binding import bind, bind_ir, select, with_uploads
 MUCH_BYTES = 8 << 20
 """What a case may bring that waits for a compile job; one that brings more comes when that is over.
 """
+Further = Callable[[CaseResult], Awaitable[CaseResult]]
+"""Adds to the result of a case what is found out after it."""
 _SLUGS = {"invalid_request": "invalid_argument"}
 """Of rejections that only a worker could make: there is no request any more to refuse."""
 
@@ -96,15 +98,19 @@ class Cases:
         """
         return await self._bind(self._job.compile_job, case)
 
-    async def run(self, case: Case) -> CaseResult:
+    async def run(self, case: Case, further: Further | None = None) -> CaseResult:
         """Return what came of a case: a verdict, or a problem where it could not be run.
 
         Several may be under way: what belongs in their order is done in it. One that must not run
-        after all, as too many before it failed, waits until it is cancelled.
+        after all, as too many before it failed, waits until it is cancelled. What `further` finds
+        out about a case counts among its failures.
         """
         failed = True
         try:
             result = await self._result_or_problem(case)
+            if further is not None:
+                self._order.leave(case.index)
+                result = await further(result)
             failed = result.failed
             return result
         finally:

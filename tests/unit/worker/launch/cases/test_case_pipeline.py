@@ -7,6 +7,7 @@ import pytest
 
 from worker.launch.cases.case_order import CaseOrder, InOrder
 from worker.launch.cases.case_pipeline import run_cases
+from worker.launch.cases.cases import Cases as OfLaunch
 
 
 class Cases:
@@ -119,3 +120,34 @@ async def test_a_step_is_taken_in_order_and_a_case_that_ended_keeps_nobody():
     await take(0)
     await asyncio.gather(*later)
     assert taken == [0, 2, 3]
+
+
+class TwoThatPass(OfLaunch):
+    """Two cases that pass as they are, where one failure ends the launch."""
+
+    def __init__(self):
+        self._order = CaseOrder(limit=1)
+        self.ran = []
+
+    async def _result_or_problem(self, case):
+        await self._order.may_run(case.index)
+        self.ran.append(case.index)
+        return SimpleNamespace(index=case.index, failed=False)
+
+
+async def test_no_case_runs_while_one_before_it_is_still_fuzzed():
+    of_launch, cases, fuzzed = TwoThatPass(), Cases(2), asyncio.Event()
+
+    async def fuzz(result):
+        await fuzzed.wait()
+        return SimpleNamespace(index=result.index, failed=True)
+
+    async def run(case):
+        return await of_launch.run(case, fuzz if case.index == 0 else None)
+
+    running = asyncio.create_task(run_cases(cases.cases, run, cases.tell, at_once=2, stop_after=1))
+    await cases.end()
+    assert of_launch.ran == [0]
+
+    fuzzed.set()
+    assert [result.index for result in await running] == of_launch.ran == [0]
