@@ -59,9 +59,10 @@ class JobProducer:
         `deadline_ms` counts from now and bounds the time in the queue, `timeout_ms` the execution.
         A join raises the priority and extends both. With `refresh` recent results do not count and
         a queued job becomes a refresh; a running attempt is joined (`Submitted.is_older`). The
-        caller's interest lasts until it is cancelled, and that of a `waiting` request beside it. A
-        job that is not over tells the batch of `membership` when it is; the interest is then the
-        batch's, unless the job is `of_batch_alone` and cancelled like any other.
+        caller's interest lasts until it is cancelled, and that of a `waiting` request beside it, or
+        alone if it `is_only`. A job that is not over tells the batch of `membership` when it is;
+        the interest is then the batch's, unless the job is `of_batch_alone` and cancelled like any
+        other.
 
         With `keeps_payload` it is kept as long as the result is, for `kept_payload`.
 
@@ -85,7 +86,7 @@ class JobProducer:
                 LIFE_MS,
                 membership.batch_id if membership else "",
                 membership.indices if membership else "",
-                _interest_of(caller, membership),
+                "" if waiting and waiting.is_only else _interest_of(caller, membership),
                 timeout_ms,
                 waiting.interest if waiting else "",
                 waiting.wait_ms + INTEREST_GRACE_MS if waiting else 0,

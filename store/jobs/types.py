@@ -92,6 +92,8 @@ class Waiting:
 
     name: str
     wait_ms: int
+    is_only: bool = False
+    """Whether its caller wants the job no longer than it waits: there is no standing interest."""
 
     @property
     def interest(self) -> str:

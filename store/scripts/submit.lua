@@ -3,7 +3,7 @@
 -- KEYS none. ARGV 1 id, 2 lane, 3 priority, 4 payload, 5 caller, 6 deadline in ms from now,
 -- 7 refresh 0|1, 8 most queued jobs of the lane, 9 most of one caller, 10 life of the events in ms,
 -- 11 the batch that it is for or "", 12 the indices of its items there, with blanks between,
--- 13 the standing interest, 14 timeout of the execution in ms, 15 the interest of the request that waits
+-- 13 the standing interest or "", 14 timeout of the execution in ms, 15 the interest of the request that waits
 -- or "", 16 for how many ms it may wait, 17 most bytes of all jobs, 18 most bytes that are kept of the
 -- caller's, 19 whether the payload is kept with the result 0|1.
 -- Answers {"hit", record} | {"join", "1" if the attempt that runs is not the refresh asked for} | {"miss"}
@@ -14,7 +14,9 @@ local refresh = ARGV[7]
 local deadline_ms = now_ms() + ARGV[6]
 
 local function note_interests()
-  note_interest(id, ARGV[13], ARGV[14], 0, caller)
+  if ARGV[13] ~= "" then
+    note_interest(id, ARGV[13], ARGV[14], 0, caller)
+  end
   if ARGV[15] ~= "" then
     note_interest(id, ARGV[15], ARGV[14], now_ms() + ARGV[16], caller)
   end

@@ -3,16 +3,20 @@
 User Python never runs where the GPU and the clock are: a launcher gets a cubin and data.
 """
 
+import logging
+import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
+from compiler.compilation import cancelled_compilation
 from compiler.job import CompileJob
 from compiler.problem import failure_problem
 from launch.checks.roofline import Ceilings
 from launch.request.hint_check import check_hints, compiled_hints
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_request import LaunchRequest
+from store.errors import StoreUnavailable
 from store.jobs.producer import JobProducer
 from store.jobs.types import Priority, SubmitOutcome, Waiting, compile_lane
 from store.jobs.waiting import ResultWaiter
@@ -26,6 +30,8 @@ from worker.launch.gpu.plausible_time import see_under_ceilings
 from worker.launch.gpu.repeat_findings import STATE_KEPT
 from worker.launch.gpu.tool_reruns import UnexplainedFaults, rerun_under_tools
 from worker.launch.run import Deadline, PreparedRun, RunResult, not_run
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,29 +63,49 @@ class GpuContext:
     ) -> CompiledKernel:
         """Return the kernel of `job`, from the cache or by an ordinary compile job.
 
-        Raises DeadlinePassed.
+        A launch that ends before wants it no more. Raises DeadlinePassed.
         """
         if (kept := await self.kernels.find(job.key)) is not None:
             return kept
         left_s = deadline.limit_s(request.deadline_s)
+        name = f"{launch.id}:{secrets.token_hex(4)}"  # several of its cases may wait for one kernel
+        waiting = Waiting(name, int(left_s * 1000), is_only=True)
+        record = None
         with self.aside():
-            submitted = await self.jobs.submit(
-                job.key,
-                lane=compile_lane(job.toolchain_id),
-                priority=Priority(request.priority),
-                payload=job.model_dump_json().encode(),
-                caller=launch.caller,
-                deadline_ms=int(left_s * 1000),
-                timeout_ms=int(job.timeout_s * 1000),
-                waiting=Waiting(launch.id, int(left_s * 1000)),
-            )
-            record = submitted.record
-            if submitted.outcome is not SubmitOutcome.HIT:
-                result = await self.finished.wait(job.key, left_s)
-                if result is None:
-                    raise deadline.passed
-                record = result.record
-        return await self.kernels.of_record(record or b"")
+            try:
+                record = await self._compiled(job, launch, Priority(request.priority), waiting)
+            finally:
+                if record is None:
+                    await self._withdraw(job, waiting)
+        if record is None:
+            raise deadline.passed
+        return await self.kernels.of_record(record)
+
+    async def _compiled(
+        self, job: CompileJob, launch: LaunchJob, priority: Priority, waiting: Waiting
+    ) -> bytes | None:
+        """Return the record of `job`, None where that takes longer than `waiting` may."""
+        submitted = await self.jobs.submit(
+            job.key,
+            lane=compile_lane(job.toolchain_id),
+            priority=priority,
+            payload=job.model_dump_json().encode(),
+            caller=launch.caller,
+            deadline_ms=waiting.wait_ms,
+            timeout_ms=int(job.timeout_s * 1000),
+            waiting=waiting,
+        )
+        if submitted.outcome is SubmitOutcome.HIT:
+            return submitted.record
+        result = await self.finished.wait(job.key, waiting.wait_ms / 1000)
+        return result.record if result is not None else None
+
+    async def _withdraw(self, job: CompileJob, waiting: Waiting) -> None:
+        record = cancelled_compilation(job, None).model_dump_json().encode()
+        try:
+            await self.jobs.withdraw(job.key, waiting.interest, record)
+        except StoreUnavailable as error:  # it ends by itself, with the time of its launch
+            logger.warning("the interest in %s is not withdrawn: %s", job.key, error)
 
 
 @dataclass(frozen=True, slots=True)
