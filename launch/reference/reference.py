@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import math
 import sys
 import types
 import warnings
@@ -25,7 +26,7 @@ from compiler.front import ast_source, environment
 from compiler.json_number import read_number
 from compiler.messages.wire import Send
 from launch.buffers.allocation import BadBuffer, Leaf, leaf_of, leaves, materialise, part, view
-from launch.buffers.element_types import Array, readable
+from launch.buffers.element_types import Array, is_float, largest_finite, readable
 from launch.checks.bounded_output import BoundedOutput
 from launch.interpreter import user_errors
 from launch.messages import (
@@ -98,6 +99,8 @@ class _Asked:
             )
         with language.undisturbed():
             inputs = _inputs(self.order, self.memories, language)
+            if given is not None:
+                inputs |= _infinite_scalars(self.order)
             returned = _call(_define(self.text), inputs, language)
         return _read_answer(returned, self.outputs, self.text)
 
@@ -236,6 +239,23 @@ def _inputs(
         raise Failure("invalid_argument", "request", str(error)) from error
     values = {name: ast_source.decode(value, str) for name, value in order.constexprs.items()}
     return inputs | {name: value for name, value in values.items() if "." not in name}
+
+
+def _infinite_scalars(order: ReferenceOrder) -> dict[str, float]:
+    """Return the finite scalars that are infinite for the kernel, as its type holds no more.
+
+    In their own precision references make them so by themselves; in float64 they would not.
+    """
+    floats = {
+        name: (float(read_number(argument["value"])), argument["dtype"])
+        for name, argument in order.arguments.items()
+        if argument["kind"] == "scalar" and is_float(argument["dtype"])
+    }
+    return {
+        name: math.copysign(math.inf, value)
+        for name, (value, dtype) in floats.items()
+        if abs(value) > largest_finite(dtype)
+    }
 
 
 def _input(

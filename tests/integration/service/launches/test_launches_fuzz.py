@@ -54,6 +54,21 @@ def test_nothing_is_found_in_a_right_kernel(launch: Launch, name: str) -> None:
     assert answer["fuzz"]["reference"] == "float64"
 
 
+def test_a_scalar_is_infinite_for_the_reference_where_it_is_for_the_kernel(launch: Launch) -> None:
+    text = "@triton.jit\ndef kernel(x_ptr, z_ptr, n, factor, BLOCK: tl.constexpr):\n"
+    text += "    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+    text += "    scaled = tl.load(x_ptr + at, at < n) * factor\n"  # 0 by infinity is no number
+    text += "    tl.store(z_ptr + at, tl.where(scaled == scaled, 1.0, 2.0), at < n)\n"
+    scaled = "import numpy as np\n\ndef reference(x_ptr, factor, **_):\n"
+    scaled += "    return np.where(np.isnan(x_ptr * factor), 2.0, 1.0)\n"
+    arguments = {"x_ptr": uniform(200), "z_ptr": output(200), "n": 200, "factor": 1e308}
+    body = bodies.written(
+        text, arguments, constexprs={"BLOCK": 64}, grid=["cdiv(n, BLOCK)"], reference=scaled
+    )
+
+    assert launch(fuzzed(body, seed=3))["verdict"] == "passed"
+
+
 def test_the_same_seed_tries_the_same_cases(launch: Launch) -> None:
     body = rows("largest_from_zero", of_rows("max"), n_columns=200, arguments={"z_ptr": output(16)})
     chosen = launch(body | {"checks": ["fuzz"]})
