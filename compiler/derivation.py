@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from compiler.autotune import TunedResults
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
-from compiler.key import derivation_key
+from compiler.key import comparison_key, derivation_key
 from compiler.problem import Problem
 
 DERIVATION_VERSION = 2
@@ -22,6 +22,9 @@ DERIVATION_VERSION = 2
 EXPORTS = "exports/"
 AUTOTUNE_CACHE = "autotune-cache"
 """Of the winner of a sweep: the file that Triton's autotuner loads, with the folder it is in."""
+DIFF = "diff"
+DIFF_STAGES = ("source", "ttir", "ttgir", "llir", "ptx", "sass", "amdgcn")
+"""What has a text to compare, in the order of the pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ KINDS: Mapping[str, DerivationKind] = {
     AUTOTUNE_CACHE: DerivationKind(
         "application/json", "autotune.json", ("source", "ttir", "ttgir"), needs_request=True
     ),
+    DIFF: DerivationKind("application/json", "diff.json", (), needs_request=True),
     "numpy": DerivationKind("text/x-python", "py", ("source", "ttir"), needs_request=True),
     EXPORTS + "c": DerivationKind("text/x-c", "h", ("cubin",)),
     EXPORTS + "cuda-inline": DerivationKind("text/x-cuda", "cuh", ("ptx",)),
@@ -60,11 +64,26 @@ KINDS: Mapping[str, DerivationKind] = {
 own, `sass` and `numpy`, are artifacts."""
 
 
+class Compared(BaseModel):
+    """The second compilation of a diff, and what of both was disassembled, by digest.
+
+    `stages` are those whose texts are compared, in the order of the pipeline.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    compilation: Compilation
+    compile_job: CompileJob
+    sass: str | None
+    sass_of_first: str | None
+    stages: tuple[str, ...]
+
+
 class DeriveJob(BaseModel):
     """A derivation as it is queued; `key` is its id, over all that it depends on.
 
     `compile_job` is there for what needs the compilation's own request, `tuned` for the file that
-    keeps an autotuner's results.
+    keeps an autotuner's results, `compared` for a diff.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -74,6 +93,7 @@ class DeriveJob(BaseModel):
     compilation: Compilation
     compile_job: CompileJob | None
     tuned: TunedResults | None = None
+    compared: Compared | None = None
 
 
 class Derivation(BaseModel):
@@ -104,3 +124,12 @@ def tuned_key_of(compilation: Compilation, results: TunedResults) -> str:
     """Return the id of the file that keeps `results`."""
     digest = hashlib.sha256(results.model_dump_json().encode()).hexdigest()
     return key_of(compilation, f"{AUTOTUNE_CACHE}/{digest}")
+
+
+def diff_key_of(first: Compilation, compared: Compared) -> str:
+    """Return the id of the diff between `first` and another, which has a direction."""
+    return comparison_key(
+        derivations=[key_of(first, DIFF), key_of(compared.compilation, DIFF)],
+        disassembly_digests=[compared.sass_of_first, compared.sass],
+        stages=compared.stages,
+    )

@@ -248,6 +248,26 @@ def derivation_key(
     )
 
 
+def comparison_key(
+    *,
+    derivations: Sequence[str],
+    disassembly_digests: Sequence[str | None],
+    stages: Sequence[str],
+) -> str:
+    """Return the key of what differs between two compilations: the id of its job.
+
+    `derivations` are the keys of what is derived from the first and from the second.
+    """
+    return labelled_digest(
+        "comparison",
+        [
+            ("derivations", derivations),
+            ("disassembly", disassembly_digests),
+            ("stages", stages),
+        ],
+    )
+
+
 def labelled_digest(level: str, parts: Parts) -> str:
     """Return the SHA-256 of labelled parts, each with its length; bytes are told from JSON."""
     pieces = []

@@ -23,6 +23,7 @@ from service.routes import (
     batches,
     compilations,
     derived,
+    diffs,
     events,
     explorer_api,
     inspect,
@@ -59,6 +60,7 @@ TAGS = [
 ROUTES = (
     compilations,
     derived,
+    diffs,
     artifacts,
     events,
     inspect,

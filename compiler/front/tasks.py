@@ -5,6 +5,7 @@ from __future__ import annotations
 from compiler.back.back import back
 from compiler.back.derive_tasks import export, hot_lines, instructions, lines, log
 from compiler.back.describe import describe
+from compiler.back.diff_task import diff
 from compiler.back.nvdisasm import sass
 from compiler.back.passes import passes
 from compiler.back.posted_ir import lower_posted_ir
@@ -35,6 +36,7 @@ TASKS: dict[str, Task] = dict(
         task_of(orders.SassOrder, sass),
         task_of(orders.LinesOrder, lines),
         task_of(orders.InstructionsOrder, instructions),
+        task_of(orders.DiffOrder, diff),
         task_of(orders.HotLinesOrder, hot_lines),
         task_of(orders.LogOrder, log),
         task_of(orders.PassesOrder, passes),

@@ -223,6 +223,32 @@ class InstructionsOrder(Order):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DiffSide:
+    """One of two compilations to compare: its record as JSON, and the sizes of its parts by stage.
+
+    One part is called `files`: the user's texts by path, as JSON.
+    """
+
+    record: Mapping[str, Any]
+    sizes: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffOrder(Order):
+    """Say what differs between two compilations, in the texts of the stages `compared`.
+
+    The parts of `a` stand before those of `b`. What assembly they have is counted in any case.
+    """
+
+    task = "diff"
+    profile = "back"
+    stages = frozenset({"diff"})
+    a: DiffSide
+    b: DiffSide
+    compared: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class HotLinesOrder(Order):
     """Say which lines of the source what a profiler counted belongs to; `sizes`: as above.
 

@@ -23,7 +23,7 @@ _PROBLEMS = {
     503: "The queue is full or the store cannot be reached; Retry-After says when to come again",
 }
 _FILES = ("/outputs/", "/trace")
-_OF_FINISHED = ("/artifacts/", "/lines", "/instructions", "/passes", "/exports/")
+_OF_FINISHED = ("/artifacts/", "/lines", "/instructions", "/diff/", "/passes", "/exports/")
 
 
 def body_of(model: type[BaseModel], examples: dict[str, Any]) -> dict[str, Any]:

@@ -5,27 +5,22 @@ A worker makes it, so a request waits as a POST of a compilation does: 202 until
 
 import re
 import time
-from functools import partial
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import orjson
 from fastapi import APIRouter, Request, Response
 
 from compiler.compilation import Compilation
-from compiler.derivation import EXPORTS, KINDS, Derivation, DeriveJob, key_of
-from compiler.job import CompileJob
-from compiler.target import parse_target
-from service.caller import Caller
-from service.compilations.answer import CACHE_STATUS, RETRY_AFTER_S, Cache, server_timing
-from service.compilations.retrieval import find_compilation, forget_evicted
-from service.compilations.submission import MAX_QUEUED_MS
+from compiler.derivation import EXPORTS, KINDS, Derivation
+from service.compilations.answer import CACHE_STATUS, RETRY_AFTER_S, server_timing
+from service.compilations.derivations import DerivationRequest, Found, derived, read_finished
+from service.compilations.retrieval import forget_evicted
 from service.http.openapi import bytes_as, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
 from service.routes.artifacts import blob_response
 from service.state import ServiceState, state_of
-from service.submit_and_wait import submit_and_wait
-from store.jobs.types import Priority, derive_lane
 
 router = APIRouter(prefix="/v1/compilations/{key}", tags=["artifacts"])
 
@@ -107,88 +102,36 @@ async def get_export(request: Request, key: str, format: str) -> Response:  # no
 
 
 async def _answer_derived(request: Request, key: str, what: str) -> Response:
+    async def find(asked: DerivationRequest) -> tuple[Sequence[Compilation], Found]:
+        compilation = await read_finished(asked.state, asked.caller, key)
+        return [compilation], await derived(asked, compilation, what)
+
+    return await answer_derivation(request, what, find)
+
+
+async def answer_derivation(
+    request: Request,
+    what: str,
+    find: Callable[[DerivationRequest], Awaitable[tuple[Sequence[Compilation], Found]]],
+) -> Response:
+    """Answer what `find` finds, which is asked once more if a blob of it has been evicted."""
     started = time.perf_counter()
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     wait = requested_wait(request, state.settings.max_wait_s)
-    compilation = await _read_finished(state, caller, key)
-    _check_stages(compilation, what)
-    id_ = key_of(compilation, what)
-    headers = _headers(compilation, what) | wait.headers
-    refresh = False
-    for _ in range(2):
-        cache, record = await _find_or_submit(
-            state, compilation, what, caller, wait.seconds, refresh
-        )
-        headers |= {"Cache-Status": CACHE_STATUS[cache], "Server-Timing": server_timing(started)}
-        if record is None:
-            return await _answer_unfinished(state, id_, request, headers)
-        outcome = Derivation.model_validate_json(record)
-        response = await _answer_finished(request, state, outcome, headers)
+    deadline = time.monotonic() + wait.seconds
+    for refresh in (False, True):
+        compilations, found = await find(DerivationRequest(state, caller, deadline, refresh))
+        headers = _headers(compilations[0], what) | wait.headers
+        headers["Cache-Status"] = CACHE_STATUS[found.cache]
+        headers["Server-Timing"] = server_timing(started)
+        if found.outcome is None:
+            return await _answer_unfinished(state, found.job_id, request, headers)
+        response = await _answer_finished(request, state, found.outcome, headers)
         if response is not None:
             return response
-        refresh = True  # its blob has been evicted: make it again
-    raise await forget_evicted(state, key)
-
-
-async def _read_finished(state: ServiceState, caller: Caller, key: str) -> Compilation:
-    answer = await find_compilation(state, caller, key)
-    if not answer.is_finished:
-        detail = f"The compilation is {answer.state}; ask again, or wait with GET {key}?wait=S"
-        raise ProblemRaised("not_finished", detail, headers={"Retry-After": "1"})
-    return Compilation.model_validate_json(answer.record)
-
-
-def _check_stages(compilation: Compilation, what: str) -> None:
-    """Raise ProblemRaised (404) when the compilation lacks what is needed."""
-    needs = KINDS[what].needs
-    if any(stage in compilation.artifacts for stage in needs):
-        return
-    target = parse_target(compilation.target)
-    if not any(stage in target.stages for stage in needs):
-        detail = f"{what} is not made for {target}: it needs {' or '.join(needs)}"
-        raise ProblemRaised("no_such_stage", detail)
-    detail = f"{what} needs {' or '.join(needs)}, which the compilation did not reach"
-    raise ProblemRaised("stage_not_reached", detail)
-
-
-async def _find_or_submit(
-    state: ServiceState,
-    compilation: Compilation,
-    what: str,
-    caller: Caller,
-    wait_s: float,
-    refresh: bool,
-) -> tuple[Cache, bytes | None]:
-    """Return what the cache did, and the outcome if it is there in time."""
-    id_ = key_of(compilation, what)
-    if not refresh and (record := await state.derivations.read(id_)):
-        return "hit", record
-    submit = partial(
-        state.jobs.submit,
-        id_,
-        lane=derive_lane(compilation.toolchain.id),
-        priority=Priority.INTERACTIVE,
-        payload=(await _derive_job(state, id_, compilation, what)).model_dump_json().encode(),
-        caller=caller.id,
-        deadline_ms=MAX_QUEUED_MS,
-        refresh=refresh,
-    )
-    submitted, record = await submit_and_wait(state, submit, wait_s)
-    return submitted.outcome.value, record
-
-
-async def _derive_job(
-    state: ServiceState, id_: str, compilation: Compilation, what: str
-) -> DeriveJob:
-    compile_job = None
-    if KINDS[what].needs_request:
-        key = compilation.key
-        posted = await state.jobs.kept_payload(key) or await state.compilations.request(key)
-        if posted is None:
-            raise await forget_evicted(state, key)
-        compile_job = CompileJob.model_validate_json(posted)
-    return DeriveJob(key=id_, what=what, compilation=compilation, compile_job=compile_job)
+    gone = [await forget_evicted(state, compilation.key) for compilation in compilations]
+    raise gone[0]
 
 
 async def _answer_finished(

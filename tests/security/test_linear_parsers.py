@@ -28,6 +28,7 @@ from compiler.abi import abi_of
 from compiler.back import amdgcn, inline_assembly, ir_repairs, mlir_log, passes, ptxas
 from compiler.compilation import Parameter
 from compiler.diagnostic import Diagnostic, Span, diagnostic, excerpt, without_addresses
+from compiler.diff import stage_text
 from compiler.export.exported_kernel import NotExportable
 from compiler.export.ptx import read_entry
 from compiler.front.diagnosis import wording
@@ -178,6 +179,34 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "the place of a line of MLIR": (
         lambda text: mlir.trailing_location(f"{text}[)"),
         (" loc(", " loc()", '"', "(", "[", "#loc1"),
+    ),
+    "IR to compare": (
+        lambda text: (stage_text.stage_lines("ttir", text), stage_text.stage_lines("llir", text)),
+        (
+            ' loc("',
+            " loc(",
+            '"a\\"',
+            "%a = ",
+            "%a#0",
+            "#a",
+            "!1 = !{!1}\n",
+            ", !dbg !1",
+            "#dbg_",
+            ";",
+        ),
+    ),
+    "assembly to compare": (
+        lambda text: [stage_text.stage_lines(name, text) for name in ("ptx", "sass", "amdgcn")],
+        (
+            "\t.section .debug\n",
+            "%r1",
+            "$L__BB0_1",
+            "/*0000*/ R1",
+            ".L_x_1",
+            "v[0:1]",
+            "\ta ;",
+            "//",
+        ),
     ),
     "instructions of SASS": (
         lambda text: instruction_mix.instruction_mix("sass", text),

@@ -30,6 +30,7 @@ from worker.compile.autotune_cache_order import autotune_cache_order_of
 from worker.compile.child_run import carry_out
 from worker.compile.child_task import TimeLimit
 from worker.compile.compile import CompileContext
+from worker.compile.diff_order import PartGone, diff_order_of
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.reports import (
     CacheKeyReport,
@@ -73,6 +74,8 @@ async def derive(job: DeriveJob, context: CompileContext, kept: Derived) -> byte
             return await work.passes()
         case "autotune-cache":
             return await work.autotune_cache()
+        case "diff":
+            return await work.diff()
         case "numpy":
             return await work.numpy()
         case "exports/triton-cache":
@@ -137,6 +140,14 @@ class _Derivation:
         except NotCacheable as error:
             raise DerivationFailed("not_derivable", str(error)) from error
         return await self._made(order, {})
+
+    async def diff(self) -> bytes:
+        """Return what differs from another compilation: pure text, so whatever its toolchain."""
+        try:
+            order, parts = await diff_order_of(self.job, self.context.blobs)
+        except PartGone as error:
+            raise DerivationFailed("evicted", str(error)) from error
+        return await self._made(order, parts)
 
     async def numpy(self) -> bytes:
         """Return the kernel in NumPy, of the stage before any pass: nothing is folded away yet."""

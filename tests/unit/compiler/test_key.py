@@ -19,6 +19,7 @@ from compiler import key
 from compiler.key import (
     KEY_VERSION,
     back_key,
+    comparison_key,
     compile_key,
     derivation_key,
     front_key,
@@ -166,6 +167,11 @@ INPUTS: dict[Callable[..., str], dict[str, list[Any]]] = {
         "what": ["sass", "lines", "exports/c"],
         "artifact_digests": [{"cubin": "sha256:1", "ptx": "sha256:2"}, {"cubin": "sha256:1"}, {}],
         "derivation_version": [1, 2],
+    },
+    comparison_key: {
+        "derivations": [["ab" * 32, "cd" * 32], ["cd" * 32, "ab" * 32], ["ab" * 32, "ab" * 32]],
+        "disassembly_digests": [["sha256:1", "sha256:2"], ["sha256:1", None], [None, None]],
+        "stages": [["ttir", "ptx"], ["ttir"], ["ptx", "ttir"]],
     },
 }
 FUNCTIONS = pytest.mark.parametrize("function", INPUTS, ids=lambda function: function.__name__)

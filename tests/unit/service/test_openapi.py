@@ -27,7 +27,7 @@ def test_an_operation_names_its_problems(name: str):
     if not name.startswith("HEAD"):
         assert responses["503"]["content"].keys() == {"application/problem+json"}
     assert ("404" in responses) == ("{" in name or name.endswith("/query"))
-    finished = ("/artifacts", "/lines", "/instructions", "/passes", "/exports")
+    finished = ("/artifacts", "/lines", "/instructions", "/diff/", "/passes", "/exports")
     assert ("409" in responses) == any(part in name for part in finished)
     assert "421" in responses
     assert ("413" in responses) == name.startswith(("POST", "PUT"))

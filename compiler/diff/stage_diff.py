@@ -1,0 +1,228 @@
+"""What differs between the texts of a stage of two compilations, as a unified diff.
+
+Names are no difference as long as each name of the one is one name of the other. Lines of the
+second are shown with the names of the first, so that what is read twice is what differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any, NamedTuple
+
+from compiler.diff.alignment import Level, Pair, aligned
+from compiler.diff.naming import Naming
+from compiler.diff.stage_text import (
+    LANGUAGES,
+    Interner,
+    StageLine,
+    exact_keys,
+    plain_keys,
+    stage_lines,
+    value_keys,
+)
+
+MOST_DIFF_BYTES = 128 << 10
+"""Of one stage."""
+CONTEXT_LINES = 3
+LONGEST_LINE_CHARS = 1000
+_PHYSICAL = frozenset({"sass", "amdgcn"})
+_FEW_MOVED_RATIO, _FEW_MOVED_LINES = 0.1, 4
+"""Of lines that differ in registers alone so many are shown, by share or by number: what is more is
+another allocation, and would hide all else."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageDiff:
+    """How a stage differs: lines `added` and `removed`, and the diff as far as it is shown.
+
+    With `registers_differ` the same instructions stand in other registers, which `diff` leaves out.
+    """
+
+    stage: str
+    added: int = 0
+    removed: int = 0
+    diff: str | None = None
+    truncated: bool = False
+    registers_differ: bool = False
+    only_in: str | None = None
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs that was not renamed."""
+        return not (self.added or self.removed or self.registers_differ or self.only_in)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what is answered."""
+        return {
+            "stage": self.stage,
+            "same": self.same,
+            "only_in": self.only_in,
+            "added": self.added,
+            "removed": self.removed,
+            "registers_differ": self.registers_differ,
+            "diff": self.diff,
+            "truncated": self.truncated,
+        }
+
+
+def stage_diff(stage: str, text_a: str, text_b: str) -> StageDiff:
+    """Return how `text_b` differs from `text_a`, both of `stage`."""
+    if text_a == text_b:
+        return StageDiff(stage)
+    a, b = stage_lines(stage, text_a), stage_lines(stage, text_b)
+    pairs = aligned(_levels(stage, a, b))
+    moved = {pair for pair in pairs if a[pair[0]].exact != b[pair[1]].exact}
+    differ_much = len(moved) > max(_FEW_MOVED_LINES, _FEW_MOVED_RATIO * len(pairs))
+    naming = Naming(name.text for line in a for name in line.names)
+    walk = _Walk(a, b, set() if differ_much else moved, naming, LANGUAGES[stage].reuses_names)
+    shown = list(walk.rows(pairs))
+    added = sum(row.sign == "+" for row in shown)
+    removed = sum(row.sign == "-" for row in shown)
+    if not added and not removed:
+        return StageDiff(stage, registers_differ=differ_much)
+    text, truncated = _unified(stage, shown)
+    return StageDiff(stage, added, removed, text, truncated, registers_differ=differ_much)
+
+
+def stage_of_one(stage: str, side: str, text: str) -> StageDiff:
+    """Return what is said of a stage that only `side`, `a` or `b`, has."""
+    count = sum(1 for _ in stage_lines(stage, text))
+    if side == "a":
+        return StageDiff(stage, removed=count, only_in=side)
+    return StageDiff(stage, added=count, only_in=side)
+
+
+def _levels(stage: str, a: Sequence[StageLine], b: Sequence[StageLine]) -> list[Level]:
+    intern = Interner()
+    plain = Level(plain_keys(a, intern), plain_keys(b, intern))
+    if stage in _PHYSICAL:
+        return [Level(exact_keys(a, intern), exact_keys(b, intern)), plain]
+    by_value = [
+        Level(value_keys(a, intern, is_deep=deep), value_keys(b, intern, is_deep=deep))
+        for deep in (True, False)
+    ]
+    return [*by_value, plain]
+
+
+class _Row(NamedTuple):
+    """A line as it is shown: `number` is that of the artifact that has it, or of the first."""
+
+    sign: str
+    text: str | Callable[[], str]
+    number: int
+    number_in_b: int | None = None
+
+    @property
+    def words(self) -> str:
+        """Return what the line says, with the names that are known when it is asked for."""
+        return self.text if isinstance(self.text, str) else self.text()
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One way through both texts, along what is aligned; `moved` is not to be taken for equal."""
+
+    a: Sequence[StageLine]
+    b: Sequence[StageLine]
+    moved: set[Pair]
+    naming: Naming
+    reuses_names: bool
+    removed: list[_Row] = field(default_factory=list)
+    added: list[_Row] = field(default_factory=list)
+
+    def rows(self, pairs: Sequence[Pair]) -> Iterator[_Row]:
+        """Yield every line in turn; of a change all that is removed stands first."""
+        at_a = at_b = 0
+        for a, b in pairs:
+            self._change(self.a[at_a:a], self.b[at_b:b])
+            at_a, at_b = a + 1, b + 1
+            if self.naming.agree(self.a[a], self.b[b]) and (a, b) not in self.moved:
+                yield from self._changed()
+                yield _Row(" ", self.a[a].text, self.a[a].number, self.b[b].number)
+            else:  # with what comes before the next line that is equal it is one change
+                self._show(self.a[a : a + 1], self.b[b : b + 1])
+        self._change(self.a[at_a:], self.b[at_b:])
+        yield from self._changed()
+
+    def _change(self, removed: Sequence[StageLine], added: Sequence[StageLine]) -> None:
+        if removed or added:
+            self.naming.changed(removed, added)
+            self._show(removed, added)
+
+    def _show(self, removed: Sequence[StageLine], added: Sequence[StageLine]) -> None:
+        self.removed += (_Row("-", line.text, line.number) for line in removed)
+        for line in added:
+            renamed = self.naming.in_names_of_a(line)
+            # a name that never means anything else may become known only by what comes later
+            text = renamed() if self.reuses_names else renamed
+            self.added.append(_Row("+", text, line.number))
+
+    def _changed(self) -> Iterator[_Row]:
+        yield from self.removed
+        yield from self.added
+        self.removed, self.added = [], []
+
+
+def _common(x: str, y: str) -> int:
+    """Return how many characters both begin with."""
+    return next((at for at, (c, d) in enumerate(zip(x, y, strict=False)) if c != d), 0)
+
+
+def _window(text: str, start: int) -> str:
+    """Return as much of a long line as is shown, from shortly before the character `start`."""
+    if len(text) <= LONGEST_LINE_CHARS:
+        return text
+    first = max(0, min(start - LONGEST_LINE_CHARS // 2, len(text) - LONGEST_LINE_CHARS))
+    last = first + LONGEST_LINE_CHARS
+    before = f"[{first} characters] … " if first else ""
+    behind = f" … [{len(text) - last} more characters]" if last < len(text) else ""
+    return before + text[first:last] + behind
+
+
+def _unified(stage: str, rows: Sequence[_Row]) -> tuple[str, bool]:
+    """Return the unified diff of `rows`, and whether it was cut at `MOST_DIFF_BYTES`."""
+    lines = [f"--- a/{stage}", f"+++ b/{stage}"]
+    size = sum(len(line) + 1 for line in lines)
+    for first, last in _hunks(rows):
+        hunk = rows[first:last]
+        of_a = [row.number for row in hunk if row.sign != "+"]
+        of_b = [row.number_in_b or row.number for row in hunk if row.sign != "-"]
+        span_a, span_b = (f"{(n or [0])[0]},{len(n)}" for n in (of_a, of_b))
+        for line in [f"@@ -{span_a} +{span_b} @@", *_written(hunk)]:
+            size += len(line.encode(errors="replace")) + 1
+            if size > MOST_DIFF_BYTES:
+                return "\n".join(lines) + "\n", True
+            lines.append(line)
+    return "\n".join(lines) + "\n", False
+
+
+def _written(hunk: Sequence[_Row]) -> Iterator[str]:
+    """Yield the lines of `hunk`; of those that are too long what is around the difference."""
+    removed = [row.words for row in hunk if row.sign == "-"]
+    added = [row.words for row in hunk if row.sign == "+"]
+    begins = (
+        [_common(x, y) for x, y in zip(removed, added, strict=True)]
+        if len(removed) == len(added)
+        else [0] * max(len(removed), len(added))
+    )
+    at = {"-": iter(begins), "+": iter(begins), " ": repeat(0)}
+    for row in hunk:
+        yield row.sign + _window(row.words, next(at[row.sign]))
+
+
+def _hunks(rows: Sequence[_Row]) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of `rows` that are shown: changes, and what stands around them."""
+    start = end = -1
+    for index, row in enumerate(rows):
+        if row.sign == " ":
+            continue
+        if start < 0:
+            start = max(0, index - CONTEXT_LINES)
+        elif index - CONTEXT_LINES > end:
+            yield start, end
+            start = index - CONTEXT_LINES
+        end = min(len(rows), index + 1 + CONTEXT_LINES)
+    if start >= 0:
+        yield start, end

@@ -1,0 +1,151 @@
+"""What is derived from finished compilations: found where it is kept, or submitted as a job.
+
+How it is answered is not known here, nor how it is made.
+"""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from functools import partial
+
+from compiler.compilation import Compilation
+from compiler.derivation import DIFF, KINDS, Compared, Derivation, DeriveJob, diff_key_of, key_of
+from compiler.job import CompileJob
+from compiler.target import parse_target
+from service.caller import Caller
+from service.compilations.answer import Cache
+from service.compilations.retrieval import find_compilation, forget_evicted
+from service.compilations.submission import MAX_QUEUED_MS
+from service.http.problems import ProblemRaised
+from service.state import ServiceState
+from service.submit_and_wait import submit_and_wait
+from store.jobs.types import Priority, derive_lane
+
+
+@dataclass(frozen=True, slots=True)
+class DerivationRequest:
+    """Who asks for something derived, and until when that waits; `refresh` has it made again."""
+
+    state: ServiceState
+    caller: Caller
+    deadline: float
+    refresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is of a derivation: what the cache did, and the outcome if it is over."""
+
+    job_id: str
+    cache: Cache
+    outcome: Derivation | None
+
+
+async def read_finished(state: ServiceState, caller: Caller, key: str) -> Compilation:
+    """Return the compilation `key`. Raises ProblemRaised: 404, or 409 while it is under way."""
+    answer = await find_compilation(state, caller, key)
+    if not answer.is_finished:
+        detail = f"The compilation is {answer.state}; ask again, or wait with GET {key}?wait=S"
+        raise ProblemRaised("not_finished", detail, headers={"Retry-After": "1"})
+    return Compilation.model_validate_json(answer.record)
+
+
+def check_stages(compilation: Compilation, what: str) -> None:
+    """Raise ProblemRaised (404) when the compilation lacks what is needed."""
+    needs = KINDS[what].needs
+    if any(stage in compilation.artifacts for stage in needs):
+        return
+    target = parse_target(compilation.target)
+    if not any(stage in target.stages for stage in needs):
+        detail = f"{what} is not made for {target}: it needs {' or '.join(needs)}"
+        raise ProblemRaised("no_such_stage", detail)
+    detail = f"{what} needs {' or '.join(needs)}, which the compilation did not reach"
+    raise ProblemRaised("stage_not_reached", detail)
+
+
+async def derived(asked: DerivationRequest, compilation: Compilation, what: str) -> Found:
+    """Return what is kept of `what`, else what became of the job that makes it."""
+    check_stages(compilation, what)
+    state, id_ = asked.state, key_of(compilation, what)
+    if not asked.refresh and (record := await state.derivations.read(id_)):
+        return Found(id_, "hit", Derivation.model_validate_json(record))
+    needs_request = KINDS[what].needs_request
+    compile_job = await _compile_job(state, compilation) if needs_request else None
+    job = DeriveJob(key=id_, what=what, compilation=compilation, compile_job=compile_job)
+    return await _submitted(asked, job)
+
+
+async def compared(
+    asked: DerivationRequest, first: Compilation, second: Compilation, stages: tuple[str, ...]
+) -> Found:
+    """Return what differs between two compilations, as `derived` does.
+
+    What is compared of machine code is its disassembly, which each toolchain makes of its own.
+    """
+    disassembled = await asyncio.gather(*(_disassembled(asked, c) for c in (first, second)))
+    for found in disassembled:
+        if found is not None and found.outcome is None:
+            return found
+    digests = [_digest_of(found) for found in disassembled]
+    state = asked.state
+    comparison = Compared(
+        compilation=second,
+        compile_job=await _compile_job(state, second),
+        sass_of_first=digests[0],
+        sass=digests[1],
+        stages=stages,
+    )
+    id_ = diff_key_of(first, comparison)
+    if not asked.refresh and (record := await state.derivations.read(id_)):
+        return Found(id_, "hit", Derivation.model_validate_json(record))
+    job = DeriveJob(
+        key=id_,
+        what=DIFF,
+        compilation=first,
+        compile_job=await _compile_job(state, first),
+        compared=comparison,
+    )
+    return await _submitted(asked, job)
+
+
+async def _disassembled(asked: DerivationRequest, compilation: Compilation) -> Found | None:
+    if "cubin" not in compilation.artifacts:
+        return None
+    return await derived(asked, compilation, "sass")
+
+
+def _digest_of(found: Found | None) -> str | None:
+    """Return the digest of a disassembly, None where there is none to be had."""
+    if found is None or found.outcome is None:
+        return None
+    problem = found.outcome.problem
+    if problem is not None and problem.slug != "not_derivable":
+        raise ProblemRaised(problem.slug, problem.detail)
+    return found.outcome.digest
+
+
+async def _submitted(asked: DerivationRequest, job: DeriveJob) -> Found:
+    state = asked.state
+    submit = partial(
+        state.jobs.submit,
+        job.key,
+        lane=derive_lane(job.compilation.toolchain.id),
+        priority=Priority.INTERACTIVE,
+        payload=job.model_dump_json().encode(),
+        caller=asked.caller.id,
+        deadline_ms=MAX_QUEUED_MS,
+        refresh=asked.refresh,
+    )
+    wait_s = max(asked.deadline - time.monotonic(), 0)
+    submitted, record = await submit_and_wait(state, submit, wait_s)
+    outcome = Derivation.model_validate_json(record) if record is not None else None
+    return Found(job.key, submitted.outcome.value, outcome)
+
+
+async def _compile_job(state: ServiceState, compilation: Compilation) -> CompileJob:
+    """Return what was posted. Raises ProblemRaised (410) when that has left the cache."""
+    key = compilation.key
+    posted = await state.jobs.kept_payload(key) or await state.compilations.request(key)
+    if posted is None:
+        raise await forget_evicted(state, key)
+    return CompileJob.model_validate_json(posted)

@@ -1,0 +1,341 @@
+"""The text of a stage compared: what was renamed is the same, and what was changed is shown."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compiler.derivation import DIFF_STAGES
+from compiler.diff.stage_diff import (
+    LONGEST_LINE_CHARS,
+    MOST_DIFF_BYTES,
+    StageDiff,
+    stage_diff,
+    stage_of_one,
+)
+from compiler.diff.stage_text import LANGUAGES
+
+TTIR = """\
+#loc = loc("/kernel/user.py":3:1)
+module {
+  tt.func public @k(%x_ptr: !tt.ptr<f32> {tt.divisibility = 16 : i32} loc("x_ptr"(#loc)), %n: i32 loc("n"(#loc))) attributes {noinline = false} {
+    %cst = arith.constant dense<0.000000e+00> : tensor<64xf32> loc(#loc1)
+    %c1_i32 = arith.constant 1 : i32 loc(#loc1)
+    %0 = tt.get_program_id x : i32 loc(#loc2)
+    %1 = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32> loc(#loc3)
+    %2 = tt.splat %x_ptr : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>> loc(#loc3)
+    %3:2 = scf.for %i = %c1_i32 to %n step %c1_i32 iter_args(%a = %cst, %p = %2) -> (tensor<64xf32>, tensor<64x!tt.ptr<f32>>)  : i32 {
+      %4 = tt.load %p : tensor<64x!tt.ptr<f32>> loc(#loc4)
+      %5 = arith.addf %a, %4 : tensor<64xf32> loc(#loc5)
+      %6 = tt.addptr %p, %1 : tensor<64x!tt.ptr<f32>>, tensor<64xi32> loc(callsite(#loc4 at #loc5))
+      scf.yield %5, %6 : tensor<64xf32>, tensor<64x!tt.ptr<f32>> loc(#loc6)
+    } loc(#loc6)
+    tt.store %2, %3#0 : tensor<64x!tt.ptr<f32>> loc(#loc7)
+    tt.return loc(#loc7)
+  } loc(#loc)
+} loc(#loc)
+#loc1 = loc(unknown)
+"""  # noqa: E501
+LLIR = """\
+; ModuleID = 'LLVMDialectModule'
+source_filename = "LLVMDialectModule"
+define ptx_kernel void @k(ptr addrspace(1) %0, i32 %1) local_unnamed_addr #0 !dbg !4 {
+  %3 = add i32 %1, 1, !dbg !7
+  br label %4, !dbg !7
+4:                                                ; preds = %2, %4
+  %5 = phi i32 [ 0, %2 ], [ %6, %4 ]
+  %6 = add i32 %5, 1, !dbg !8
+  %7 = icmp slt i32 %6, %3
+  br i1 %7, label %4, label %8, !llvm.loop !9
+8:                                                ; preds = %4
+  ret void, !dbg !8
+}
+attributes #0 = { nounwind "nvvm.reqntid"="128" }
+!llvm.dbg.cu = !{!1}
+!4 = distinct !DISubprogram(name: "k", scope: !1, line: 3)
+!7 = !DILocation(line: 4, column: 1, scope: !4)
+!8 = !DILocation(line: 5, column: 1, scope: !4)
+!9 = distinct !{!9, !10}
+!10 = !{!"llvm.loop.unroll.disable"}
+"""
+PTX = """\
+.version 8.4
+.target sm_90a
+.visible .entry k(
+\t.param .u64 k_param_0
+)
+.reqntid 128
+{
+\t.reg .pred \t%p<3>;
+\t.reg .b32 \t%r<9>;
+$L__func_begin0:
+\t.loc\t1 12 0                          // user.py:12:0
+// %bb.0:
+\tld.param.b64 \t%rd1, [k_param_0];
+$L__tmp0:
+\tmov.u32 \t%r1, %tid.x;
+\tshl.b32 \t%r2, %r1, 2;
+$L__BB0_1:                              // =>This Inner Loop Header
+\tadd.s32 \t%r3, %r2, %r1;
+\tsub.s32 \t%r4, %r3, %r2;
+\tsetp.lt.s32 \t%p1, %r4, 64;
+\t@%p1 bra \t$L__BB0_1;
+\tst.global.b32 [ %rd1 + 0 ], { %r4 };
+\tret;
+$L__func_end0:
+}
+\t.file\t1 "/kernel/user.py"
+\t.section\t.debug_abbrev
+\t{
+.b8 1                                   // Abbreviation Code
+.b8 17
+\t}
+"""
+SASS = """\
+\t.section\t.text.k,"ax",@progbits
+k:
+.text.k:
+\t//## File "/kernel/user.py", line 12
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0010*/                   S2R R0, SR_TID.X ;
+.L_x_0:
+        /*0020*/                   IADD3 R2, R0, 0x1, RZ ;
+        /*0030*/                   IADD3 R3, R2, -R0, RZ ;
+        /*0040*/                   FADD R5, R3, R2.reuse ;
+        /*0050*/              @!P0 BRA `(.L_x_0) ;
+        /*0060*/                   STG.E desc[UR4][R2.64], R5 ;
+        /*0070*/                   EXIT ;
+.L_x_1:
+        /*0080*/                   BRA `(.L_x_1);
+        /*0090*/                   NOP;
+"""
+AMD = """\
+\t.text
+\t.amdhsa_code_object_version 5
+k:                                      ; @k
+.Lfunc_begin0:
+\t.loc\t1 12 0                          ; user.py:12:0
+\ts_load_dwordx2 s[2:3], s[0:1], 0x0
+.LBB0_1:                                ; =>This Inner Loop Header
+\tv_add_u32_e32 v1, v0, v2
+\tv_sub_u32_e32 v3, v1, v2
+.Ltmp0:
+\ts_cbranch_scc1 .LBB0_1
+\tglobal_store_dword v0, v1, s[2:3]
+\ts_endpgm
+\t.section\t.debug_abbrev,"",@progbits
+\t.byte\t1                               ; Abbreviation Code
+"""
+TEXTS = {"ttir": TTIR, "llir": LLIR, "ptx": PTX, "sass": SASS, "amdgcn": AMD}
+NAMES = {
+    "ttir": r"%(?:[\w.]+)",
+    "llir": r"%\d+",
+    "ptx": r"%(?:r|rd|p)\d+\b",
+    "sass": r"\.L_x_\d+",
+    "amdgcn": r"\.LBB0_\d+",
+}
+EACH = pytest.mark.parametrize("stage", TEXTS)
+
+
+def renamed(stage: str, text: str, seed: int) -> str:
+    """The text with every name changed, one for one."""
+    names = sorted(set(re.findall(NAMES[stage], text)))
+    numbers = random.Random(seed).sample(range(100, 1000), len(names))
+    prefix = re.compile(r"\d+$|[\w.]+$") if stage == "ttir" else re.compile(r"\d+$")
+    others = {
+        name: prefix.sub(("v" if stage == "ttir" else "") + str(number), name)
+        for name, number in zip(names, numbers, strict=True)
+    }
+    found = re.sub(NAMES[stage], lambda match: others[match[0]], text)
+    if stage == "llir":  # a label is a name without its mark
+        found = re.sub(
+            r"^(\d+):", lambda match: others["%" + match[1]][1:] + ":", found, flags=re.MULTILINE
+        )
+    return found
+
+
+def changes(found: StageDiff) -> list[str]:
+    return [line for line in (found.diff or "").splitlines()[2:] if line[0] in "+-"]
+
+
+@EACH
+@given(seed=st.integers(0, 1000))
+def test_other_names_are_no_difference(stage: str, seed: int) -> None:
+    other = renamed(stage, TEXTS[stage], seed)
+
+    assert other != TEXTS[stage]
+    assert stage_diff(stage, TEXTS[stage], other) == StageDiff(stage)
+
+
+@EACH
+def test_other_locations_and_comments_are_no_difference(stage: str) -> None:
+    text = TEXTS[stage]
+    moved = re.sub(r"\.loc\t1 12", ".loc\t1 13", text)
+    moved = re.sub(r"#loc(\d)", lambda m: f"#loc{int(m[1]) + 20}", moved)
+    moved = moved.replace("user.py:12", "user.py:13").replace('"/kernel/user.py":3', '"/a.py":4')
+    moved = re.sub(r"line(:?) (\d+)", lambda m: f"line{m[1]} {int(m[2]) + 1}", moved)
+    moved = re.sub(r"(?<=dbg )!(\d)|^!([478]) =", _further, moved, flags=re.MULTILINE)
+
+    assert moved != text
+    assert stage_diff(stage, text, moved) == StageDiff(stage)
+
+
+def _further(match: re.Match[str]) -> str:
+    return f"!{int(match[1] or match[2]) + 30}" + (" =" if match[2] else "")
+
+
+@EACH
+@given(data=st.data())
+def test_of_one_changed_word_exactly_its_line_shows(stage: str, data: st.DataObject) -> None:
+    lines = TEXTS[stage].splitlines()
+    words, other = {
+        "ttir": ("arith.addf", "arith.mulf"),
+        "llir": ("add i32", "sub i32"),
+        "ptx": ("sub.s32", "sub.u32"),
+        "sass": ("FADD", "FMUL"),
+        "amdgcn": ("v_sub", "v_min"),
+    }[stage]
+    at = data.draw(st.sampled_from([n for n, line in enumerate(lines) if words in line]))
+    lines[at] = lines[at].replace(words, other)
+
+    found = stage_diff(stage, TEXTS[stage], renamed(stage, "\n".join(lines), 1))
+
+    assert (found.added, found.removed) == (1, 1), found.diff
+    removed, added = changes(found)
+    assert words in removed
+    assert added[1:] == removed[1:].replace(words, other)
+
+
+@EACH
+@given(data=st.data())
+def test_of_one_line_more_exactly_that_shows(stage: str, data: st.DataObject) -> None:
+    lines = TEXTS[stage].splitlines()
+    new, first, last = {
+        "ttir": ("    %new = arith.constant 77 : i32", 4, 15),
+        "llir": ("  fence seq_cst", 3, 12),
+        "ptx": ("\tbar.sync \t0;", 13, 22),
+        "sass": ("        /*0000*/                   MEMBAR.SC.GPU ;", 4, 13),
+        "amdgcn": ("\ts_barrier", 5, 12),
+    }[stage]
+    lines.insert(data.draw(st.integers(first, last)), new)
+
+    found = stage_diff(stage, TEXTS[stage], renamed(stage, "\n".join(lines), 2))
+
+    assert (found.added, found.removed) == (1, 0), found.diff
+    assert new.split()[-1] in changes(found)[0]
+
+
+@pytest.mark.parametrize(
+    ("stage", "line", "other"),
+    [
+        ("ttir", "arith.addf %a, %4", "arith.addf %4, %a"),
+        ("ttir", "scf.yield %5, %6", "scf.yield %5, %p"),
+        ("ttir", "%3#0 :", "%3#1 :"),
+        ("llir", "phi i32 [ 0, %2 ], [ %6, %4 ]", "phi i32 [ 0, %2 ], [ %5, %4 ]"),
+        ("llir", "icmp slt i32 %6, %3", "icmp slt i32 %3, %6"),
+        ("ptx", "%r3, %r2, %r1", "%r3, %r1, %r2"),
+        ("ptx", "%r4, %r3, %r2", "%r4, %r3, %r3"),
+        ("sass", "R3, R2, -R0", "R3, R0, -R2"),
+        ("amdgcn", "v3, v1, v2", "v3, v2, v1"),
+    ],
+)
+def test_another_value_in_its_place_is_a_difference(stage: str, line: str, other: str) -> None:
+    assert TEXTS[stage].count(line) == 1
+    text = TEXTS[stage].replace(line, other)
+
+    found = stage_diff(stage, TEXTS[stage], text)
+
+    assert not found.same
+    assert (found.added, found.removed) == (1, 1), found.diff
+
+
+def test_what_a_loop_may_be_told_is_no_place_of_a_debugger() -> None:
+    found = stage_diff("llir", LLIR, LLIR.replace("unroll.disable", "unroll.enable"))
+
+    assert [line[:1] for line in changes(found)] == ["-", "+"]
+
+
+def test_a_layout_is_shown_where_it_is_defined_and_not_where_it_is_used() -> None:
+    a = "#blocked = #ttg.blocked<{order = [0]}>\n" + "".join(
+        f"%{n} = tt.load %p : tensor<4xf32, #blocked>\n" for n in range(9)
+    )
+    b = "#new = #ttg.other\n" + a.replace("order = [0]", "order = [1]").replace("#bl", "#x")
+
+    found = stage_diff("ttgir", a, b)
+
+    assert (found.added, found.removed) == (2, 1)
+    assert "+#blocked = #ttg.blocked<{order = [1]}>" in changes(found)
+
+
+def test_another_allocation_of_registers_is_said_and_not_shown() -> None:
+    numbers = {"R2": "R9", "R3": "R2", "R5": "R7", "R0": "R4"}
+    other = re.sub(r"\bR\d\b", lambda match: numbers.get(match[0], match[0]), SASS)
+
+    found = stage_diff("sass", SASS, other)
+
+    assert found.registers_differ
+    assert not found.same
+    assert found.diff is None
+
+
+@EACH
+def test_a_text_and_itself_are_the_same(stage: str) -> None:
+    assert stage_diff(stage, TEXTS[stage], TEXTS[stage]).same
+    assert stage_diff(stage, TEXTS[stage], TEXTS[stage] + "\n").same
+
+
+@EACH
+def test_line_numbers_are_those_of_the_artifact(stage: str) -> None:
+    words = (
+        "ret" if stage in {"ttir", "llir", "ptx"} else {"sass": "EXIT", "amdgcn": "endpgm"}[stage]
+    )
+    lines = TEXTS[stage].splitlines()
+    (at,) = [
+        n for n, line in enumerate(lines, 1) if re.search(rf"\b{words}|_{words}|\.{words}", line)
+    ]
+    changed = TEXTS[stage].replace(lines[at - 1], lines[at - 1].replace(words, words + "x"))
+
+    found = stage_diff(stage, TEXTS[stage], "\n\n" + changed)
+
+    head, *hunk = (found.diff or "").splitlines()[2:]
+    place = re.fullmatch(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@", head)
+    assert place is not None
+    assert int(place[3]) == int(place[1]) + 2
+    assert int(place[1]) <= at
+    assert int(place[2]) == sum(line[0] in " -" for line in hunk)
+    assert int(place[4]) == sum(line[0] in " +" for line in hunk)
+
+
+def test_a_diff_is_cut_where_it_gets_too_long() -> None:
+    a = "".join(f"%{n} = a.{n} : i32\n" for n in range(20_000))
+    b = "".join(f"%{n} = b.{n} : i32\n" for n in range(20_000))
+
+    found = stage_diff("ttir", a, b)
+
+    assert found.truncated
+    assert (found.added, found.removed) == (20_000, 20_000)
+    assert len((found.diff or "").encode()) <= MOST_DIFF_BYTES
+
+
+def test_of_a_huge_line_what_is_around_the_difference_is_shown() -> None:
+    a = "x" * 50_000 + "a" + "y" * 50_000
+
+    found = stage_diff("ttir", a, a.replace("a", "b"))
+
+    removed, added = changes(found)
+    assert "xxxayyy" in removed
+    assert "xxxbyyy" in added
+    assert len(removed) < LONGEST_LINE_CHARS + 100
+
+
+def test_what_one_alone_has_is_counted() -> None:
+    assert stage_of_one("ptx", "a", PTX).removed == stage_of_one("ptx", "b", PTX).added > 10
+    assert not stage_of_one("ptx", "a", PTX).same
+
+
+def test_every_stage_that_is_compared_has_a_language() -> None:
+    assert tuple(LANGUAGES) == DIFF_STAGES
