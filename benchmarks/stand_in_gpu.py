@@ -41,6 +41,8 @@ BOOTSTRAP = (
 )
 SHARED_FROM_BYTES = 1 << 20
 USUAL_US = 4.4
+ALL_OTHERS = "else"
+"""In place of programs and threads: what launches do that are not named."""
 _FOR_EVER_S = 1e6
 
 
@@ -80,7 +82,7 @@ class MadeUpTimes:
         programs = math.prod(order.header["grid"])
         threads = math.prod(order.header["abi"]["block"])
         kind = f"{programs}x{threads}"
-        does = self._of.get(kind, Behaviour())
+        does = self._of.get(kind) or self._of.get(ALL_OTHERS, Behaviour())
         self._seen[kind] += 1
         if self._seen[kind] > does.ends:
             time.sleep(_FOR_EVER_S)

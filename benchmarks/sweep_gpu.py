@@ -7,9 +7,10 @@ times have a best, and its numbers say nothing of a GPU.
 
 - *From nothing*: a service and a worker that wait, with nothing of this kernel compiled or launched
   and its reference not known; until all configurations were verified and the winner is named.
-- *Busy*: from the sweep's first launch to its last answer, `utilization.gpu` of `nvidia-smi` (the
-  share of time in which a kernel ran); beside it what the timed runs alone took (their medians by
-  their repeats, without warming up, flushes of the L2 cache and comparisons on the GPU).
+- *Busy*: `utilization.gpu` of `nvidia-smi`, the share of time in which a kernel ran, while nothing
+  but measuring was left to do: from the last compilation to the last answer. Before that the GPU
+  waits for compilations; the same from the first launch on stands beside it, and what the timed
+  runs alone took (their medians by their repeats, without warming up and flushes of the L2 cache).
 - *Beside*: exhaustive search by @triton.autotune over the same configurations in a fresh process
   with torch (autotuned_matmul.py), which then times its best and the sweep's winner in turn.
 """
@@ -37,7 +38,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.launch_bodies import add, matmuls  # noqa: E402
 from benchmarks.launch_service import PORT, URL, Body, Line, Service, show, started, until_ready  # noqa: E402  # noqa: E402
-from benchmarks.stand_in_gpu import BEHAVIOURS  # noqa: E402
+from benchmarks.stand_in_gpu import ALL_OTHERS, BEHAVIOURS  # noqa: E402
 from store.embedded import EmbeddedValkey  # noqa: E402
 
 AXES: dict[str, list[int]] = {
@@ -107,8 +108,21 @@ def sweep_of(size: int, salt: str, triton: str | None) -> Body:
     return {"base": base, "space": {"product": AXES}, "search": {}}
 
 
-async def searched(service: httpx.AsyncClient, body: Body) -> tuple[Body, float]:
-    """Return the finished sweep, and how long it took. Raises NoWinner."""
+@dataclass(frozen=True)
+class Course:
+    """When the sweep was posted, and when its answer was there, by the monotonic clock."""
+
+    begun: float
+    ended: float
+
+    @property
+    def took_s(self) -> float:
+        """All of it."""
+        return self.ended - self.begun
+
+
+async def searched(service: httpx.AsyncClient, body: Body) -> tuple[Body, Course]:
+    """Return the finished sweep, and how it went. Raises NoWinner."""
     begun = time.monotonic()
     answer = await service.post("/v1/sweeps?wait=60", json=body)
     if answer.status_code not in {200, 202}:
@@ -116,7 +130,7 @@ async def searched(service: httpx.AsyncClient, body: Body) -> tuple[Body, float]
     sweep: Body = answer.json()
     while sweep["state"] in {"queued", "running"} and time.monotonic() - begun < WITHIN_S:
         sweep = (await service.get(f"{sweep['url']}?wait=10")).json()
-    return sweep, time.monotonic() - begun
+    return sweep, Course(begun, time.monotonic())
 
 
 def checked(sweep: Body) -> Body:
@@ -134,21 +148,23 @@ def checked(sweep: Body) -> Body:
     return dict(winner)
 
 
-def lines_of(sweep: Body, winner: Body, took_s: float, use: GpuUse, end: float) -> list[Line]:
+def lines_of(sweep: Body, winner: Body, course: Course, use: GpuUse) -> list[Line]:
     """Return what the sweep itself is measured by."""
     search = sweep["search"]
-    measuring_s = search["measuring_ms"] / 1000
-    timed = 100 * search["timed_ms"] / search["measuring_ms"]
+    measuring_s, compiling_s = search["measuring_ms"] / 1000, search["compiling_ms"] / 1000
     pruned = Counter(row["pruned"]["reason"] for row in sweep["rows"] if row["pruned"])
-    note = f"{search['launches']} launches in {measuring_s:.2f} s; pruned: {dict(pruned)}"
-    lines = [Line(f"{len(sweep['rows'])} matmul configurations, verified, from nothing",
-                  took_s, "s", 8, note=note)]  # fmt: skip
-    busy = use.percent(end - measuring_s, end)
+    note = f"all compiled after {compiling_s:.2f} s; {search['launches']} launches within "
+    note += f"{measuring_s:.2f} s; pruned: {dict(pruned)}"
+    name = f"{len(sweep['rows'])} matmul configurations, verified, from nothing"
+    lines = [Line(name, course.took_s, "s", 8, note=note)]
+    timed = 100 * search["timed_ms"] / search["measuring_ms"]
+    busy = use.percent(course.begun + compiling_s, course.ended)
     if busy is not None:
-        note = f"timed runs alone {timed:.1f} %"
+        whole = use.percent(course.ended - measuring_s, course.ended)
+        note = f"from the first launch on {whole:.1f} %, timed runs alone {timed:.1f} %"
         lines.append(Line("GPU busy while measuring", busy, "%", 50, at_least=True, note=note))
     else:
-        lines.append(Line("timed runs, of the time of measuring", timed, "%"))
+        lines.append(Line("timed runs, of the time since the first launch", timed, "%"))
     lead = winner["lead"]
     note = f"{lead['interval_percent']} %, clear: {lead['clear']}; "
     note += f"{values_of(winner)}, {winner['median_us']:.2f} µs"
@@ -198,10 +214,9 @@ async def measure(asked: argparse.Namespace, tritond: Sequence[Any]) -> tuple[Bo
         salt = f"\n# {os.urandom(8).hex()}\n"
         body = sweep_of(asked.size, salt, asked.triton)
         async with watched(not asked.stand_in) as use:
-            sweep, took_s = await searched(client, body)
-            end = time.monotonic()
+            sweep, course = await searched(client, body)
         winner = checked(sweep)
-        show(lines_of(sweep, winner, took_s, use, end))
+        show(lines_of(sweep, winner, course, use))
         return sweep, winner
 
 
@@ -209,8 +224,7 @@ async def with_stand_in(asked: argparse.Namespace, data: Path) -> None:
     """Search with a stand-in launcher, whose best must win."""
     print("STAND-IN LAUNCHER: no kernel runs, nothing here is a measurement of a GPU\n", flush=True)
     programs = (asked.size // 128) * (asked.size // 64)
-    made_up = {f"{programs}x256": STAND_IN_BEST}
-    made_up |= {f"{(asked.size // 64) ** 2}x{threads}": STAND_IN_OTHERS for threads in (128, 256)}
+    made_up = {f"{programs}x256": STAND_IN_BEST, ALL_OTHERS: STAND_IN_OTHERS}
     async with EmbeddedValkey(data) as valkey:
         settings = {"TRITOND_REDIS_URL": valkey.url, "TRITOND_PORT": str(PORT)}
         settings[BEHAVIOURS] = json.dumps(made_up)

@@ -21,6 +21,9 @@ class SearchEffort(Record):
         "what lies between runs"
     )
     measuring_ms: float = Field(description="from the first launch to the last answer")
+    compiling_ms: float = Field(
+        description="from the beginning until all variants were compiled, measuring meanwhile"
+    )
 
 
 class SweepEnd(Record):

@@ -3,8 +3,9 @@
 A state machine without a clock: a driver tells what was built and measured, and asks what to run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sweeps.search.candidate import Build, Candidate, ProblemSize, TimedRun
 from sweeps.search.measurement import Measurement
@@ -22,6 +23,11 @@ class Standing:
     pruned: Pruned | None
 
 
+_Objections = Sequence[tuple[int, str]]
+"""Of the variants of one configuration: the index of each that was not right, and how."""
+_MOST_OBJECTIONS = 2  # one of them is of another variant than that which would win
+
+
 class Search:
     """Told of every variant that it was built, or failed; then of every run what it came to."""
 
@@ -37,27 +43,29 @@ class Search:
         self._everywhere: dict[tuple[str, str], list[Candidate]] = {}
         for one in candidates:
             self._everywhere.setdefault(one.configuration, []).append(one)
-        sizes = dict.fromkeys(one.size for one in candidates)
+        rivals: dict[ProblemSize, list[Candidate]] = {}
+        for one in candidates:
+            rivals.setdefault(one.size, []).append(one)
         self._sizes = {
-            size: SizeSearch(
-                [one for one in candidates if one.size == size], asked, has_reference=has_reference
-            )
-            for size in sizes
+            size: SizeSearch(group, asked, has_reference=has_reference)
+            for size, group in rivals.items()
         }
+        self._undecided = set(self._sizes)
+        self._changed_sizes: dict[ProblemSize, None] = {}
 
     def built(self, index: int, build: Build) -> None:
         """Take note of what compiling a variant made."""
         self._builds[index] = build
-        self._of(index).built(index, build)
+        self._changed(index).built(index, build)
 
     def failed(self, index: int) -> None:
         """Take note that a variant cannot be run."""
         self._failed.add(index)
-        self._of(index).failed(index)
+        self._changed(index).failed(index)
 
     def told(self, run: TimedRun, measurement: Measurement) -> None:
         """Take note of what a run came to."""
-        self._of(run.index).told(run, measurement)
+        self._changed(run.index).told(run, measurement)
 
     def coming(self) -> list[TimedRun]:
         """Return the runs that are wanted from now on, in the order in which to begin them.
@@ -65,8 +73,10 @@ class Search:
         Each is returned once. Finalists are timed when nothing else is timed any more, and those
         of one problem size after those of another.
         """
-        runs = [run for size in self._sizes.values() for run in size.coming()]
-        if self._finals_asked or any(one.finalists is None for one in self._sizes.values()):
+        changed, self._changed_sizes = self._changed_sizes, {}
+        runs = [run for size in changed for run in self._sizes[size].coming()]
+        self._undecided -= {one for one in changed if self._sizes[one].finalists is not None}
+        if self._finals_asked or self._undecided:
             return runs
         self._finals_asked = True
         for size in self._sizes.values():
@@ -94,7 +104,16 @@ class Search:
 
     def winners(self) -> list[Winner]:
         """Return the winner of each problem size, by what is known now."""
-        return [self._winner(size, each) for size, each in self._sizes.items()]
+        objections = {
+            configuration: list(self._objections(candidates).items())[:_MOST_OBJECTIONS]
+            for configuration, candidates in self._everywhere.items()
+        }
+        return [self._winner(size, each, objections) for size, each in self._sizes.items()]
+
+    def _changed(self, index: int) -> SizeSearch:
+        """Return the search that a variant is of, which may want other runs from now on."""
+        self._changed_sizes[self._candidates[index].size] = None
+        return self._of(index)
 
     def _of(self, index: int) -> SizeSearch:
         return self._sizes[self._candidates[index].size]
@@ -106,36 +125,41 @@ class Search:
             return wrong[0] if wrong else None
         return standing_launch(size.in_rounds(index), size.in_passes(index))
 
-    def _contender(self, size: SizeSearch, index: int) -> Contender:
-        rounds, passes = size.in_rounds(index), size.in_passes(index)
-        return Contender(self._candidates[index], rounds, passes, self._objection(index))
-
-    def _winner(self, size: ProblemSize, search: SizeSearch) -> Winner:
+    def _winner(
+        self, size: ProblemSize, search: SizeSearch, objections: Mapping[Any, _Objections]
+    ) -> Winner:
         indices = search.finalists
         if indices is None:  # the budget ended before the rounds did
             indices = tuple(index for index in search.candidates if index not in search.pruned)
         contenders = [
-            self._contender(search, index)
+            Contender(
+                self._candidates[index],
+                search.in_rounds(index),
+                search.in_passes(index),
+                _elsewhere(index, objections[self._candidates[index].configuration]),
+            )
             for index in indices
             if index not in search.pruned and search.measured[index]
         ]
-        winner = winner_of(
-            size, contenders, is_verified=self._has_reference, why_none=self._why_none(search)
-        )
+        why_none = "" if contenders else self._why_none(search)
+        winner = winner_of(size, contenders, is_verified=self._has_reference, why_none=why_none)
         build = self._builds.get(winner.variant) if winner.variant is not None else None
         return winner.model_copy(
             update={"compilation_key": build.compilation_key if build else None}
         )
 
-    def _objection(self, index: int) -> str | None:
-        """Return why a variant may not win for what it did at other sizes: it must be right there.
+    def _objections(self, candidates: Sequence[Candidate]) -> dict[int, str]:
+        """Return by index why variants of one configuration may not win elsewhere.
 
-        Where it is not worth running, or does not compile, it says nothing.
+        They must be right at every size. Where one is not worth running, or does not compile, it
+        says nothing.
         """
-        for other in self._everywhere[self._candidates[index].configuration]:
-            if other.index != index and (why := self._unverified(other.index)) is not None:
-                return f"{why} with {other.size.shown()} (variant {other.index})"
-        return None
+        found = ((one, self._unverified(one.index)) for one in candidates)
+        return {
+            one.index: f"{why} with {one.size.shown()} (variant {one.index})"
+            for one, why in found
+            if why is not None
+        }
 
     def _unverified(self, index: int) -> str | None:
         size = self._of(index)
@@ -158,3 +182,7 @@ class Search:
             reasons[reason] = reasons.get(reason, 0) + 1
         counted = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
         return f"no variant was timed to the end: {counted}"
+
+
+def _elsewhere(index: int, objections: _Objections) -> str | None:
+    return next((why for other, why in objections if other != index), None)

@@ -78,10 +78,11 @@ class SizeSearch:
     def ask_for_finals(self) -> None:
         """Ask for the finalists in turn, every other pass in the opposite order.
 
-        So a clock that falls or rises all the while favours nobody.
+        So a clock that falls or rises all the while favours nobody. A pass has the repeats of the
+        second round: launches of one kernel differ by more than more repeats would tell of one.
         """
         finalists = [index for index in self.finalists or () if index not in self.pruned]
-        growth = self._growth(self._round + 1)
+        growth = self._growth(2)
         for number in range(1, self._asked.passes + 1):
             for index in finalists if number % 2 else reversed(finalists):
                 self._ask(index, f"{FINAL} {number}", growth)

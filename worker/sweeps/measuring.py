@@ -10,7 +10,7 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from compiler.compilation import Compilation
 from compiler.parameter_binding import BindingFailed
@@ -44,26 +44,38 @@ LAUNCHED_AT_ONCE = 16
 class Clocks:
     """How long a search timed variants: `timed_ms` on GPUs, without what lies between runs."""
 
+    begun: float = field(default_factory=time.monotonic)
+    compiled: float = field(default_factory=time.monotonic)
+    launched: float | None = None
+    told: float = 0.0
     launches: int = 0
     timed_ms: float = 0.0
-    began: float = 0.0
-    ended: float = 0.0
 
-    def begin(self) -> None:
+    def compile_ended(self) -> None:
+        """Take note that a variant is compiled."""
+        self.compiled = time.monotonic()
+
+    def launch_begins(self) -> None:
         """Take note that a launch begins."""
-        self.began = self.began or time.monotonic()
+        if self.launched is None:
+            self.launched = time.monotonic()
 
-    def told(self, measurement: Measurement) -> None:
+    def launch_ended(self, measurement: Measurement) -> None:
         """Take note of a launch that is over."""
         self.launches += 1
-        self.ended = time.monotonic()
+        self.told = time.monotonic()
         if measurement.time is not None:
             self.timed_ms += measurement.time.median_us * measurement.time.repeats / 1000
 
-    @property
-    def measuring_ms(self) -> float:
-        """From the first launch to the last answer."""
-        return 1000 * max(0.0, self.ended - self.began)
+    def effort(self) -> SearchEffort:
+        """Return what the answer says of it."""
+        measuring_s = max(0.0, self.told - self.launched) if self.launched is not None else 0.0
+        return SearchEffort(
+            launches=self.launches,
+            timed_ms=round(self.timed_ms, 3),
+            measuring_ms=round(1000 * measuring_s, 3),
+            compiling_ms=round(1000 * (self.compiled - self.begun), 3),
+        )
 
 
 async def search_variants(run: SweepRun, asked: SearchRequest) -> SweepEnd:
@@ -73,12 +85,7 @@ async def search_variants(run: SweepRun, asked: SearchRequest) -> SweepEnd:
     """
     measuring = Measuring(run, asked)
     winners = await measuring.measure()
-    clocks = measuring.clocks
-    effort = SearchEffort(
-        launches=clocks.launches,
-        timed_ms=round(clocks.timed_ms, 3),
-        measuring_ms=round(clocks.measuring_ms, 3),
-    )
+    effort = measuring.clocks.effort()
     return SweepEnd(
         state="completed", winners=winners, search=effort, budget_ended=run.budget_ended
     )
@@ -153,6 +160,7 @@ class Measuring:
             await self._leave_out(failed_row(variant, _problem(error)))
             return
         compiled = await self._run.compiled(compilation.job, [index])
+        self.clocks.compile_ended()
         made = Compilation.model_validate_json(compiled.record)
         self._rows.built(index, made)
         if made.state == "succeeded":
@@ -171,11 +179,11 @@ class Measuring:
     async def _launch(self, run: TimedRun) -> None:
         queued = self._launches[run.index]
         timed = await asyncio.to_thread(timed_launch, self._run.job.id, queued.job, run)
-        self.clocks.begin()
+        self.clocks.launch_begins()
         record = await self._run.launched(timed, queued.lane, [run.index])
         launch = Launch.model_validate_json(record)
         measurement = measurement_of(launch)
-        self.clocks.told(measurement)
+        self.clocks.launch_ended(measurement)
         self._rows.launched(run.index, launch)
         self._search.told(run, measurement)
         if run.stage.startswith(ROUND):
