@@ -14,7 +14,7 @@ from compiler.autotune import TunedResults
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from compiler.key import comparison_key, derivation_key
-from compiler.problem import Problem
+from compiler.problem import Problem, failure_problem
 
 DERIVATION_VERSION = 2
 """Raise it with every change to what a derivation holds: kept ones are then left behind."""
@@ -106,6 +106,12 @@ class Derivation(BaseModel):
     digest: str | None = None
     size_bytes: int | None = None
     problem: Problem | None = None
+
+
+def cancelled_derivation(job: DeriveJob) -> Derivation:
+    """Return how a derivation ends that nobody wants any more."""
+    problem = failure_problem("derivation_failed", "Everybody who asked for it withdrew.")
+    return Derivation(state="failed", what=job.what, problem=problem)
 
 
 def key_of(compilation: Compilation, what: str) -> str:

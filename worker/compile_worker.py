@@ -142,6 +142,7 @@ class CompileWorker:
             self._redis,
             self._blocking,
             Compilations(self._cache, self._budget),
+            Derived(self._cache, "derivation", self._budget),
             contexts[0],
             self._lease_s,
         )

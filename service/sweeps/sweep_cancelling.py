@@ -1,5 +1,6 @@
 """Cancelling a sweep: its job ends, and so does its interest in all that its rows wait for."""
 
+from compiler.derivation import DeriveJob, cancelled_derivation
 from compiler.job import CompileJob
 from compiler.problem import failure_problem
 from service.batches.batch_submission import for_each
@@ -12,7 +13,7 @@ from store.launches import LIFE_S
 from sweeps.sweep_record import SweepEnd
 
 _OF_COMPILATION = 64
-"""A compile key has so many digits, the id of a launch fewer."""
+"""A key of what is compiled or derived has so many digits, the id of a launch fewer."""
 
 
 async def cancel_sweep(state: ServiceState, caller: Caller, sweep_id: str) -> bool:
@@ -26,15 +27,24 @@ async def cancel_sweep(state: ServiceState, caller: Caller, sweep_id: str) -> bo
         if len(job_id) < _OF_COMPILATION:
             await cancel_launch(state, caller, job_id)
         else:
-            await _withdraw_compilation(state, sweep_id, job_id)
+            await _withdraw_build(state, sweep_id, job_id)
 
     await for_each(sorted(set(waiting.values())), withdraw)
     return done is Cancellation.CANCELLED
 
 
-async def _withdraw_compilation(state: ServiceState, sweep_id: str, key: str) -> None:
+async def _withdraw_build(state: ServiceState, sweep_id: str, key: str) -> None:
     payload = await state.jobs.payload(key)
     if payload is not None:
-        job = CompileJob.model_validate_json(payload)
-        record = cancelled_record(job, await state.toolchains.find(job.toolchain_id))
+        record = await _record(state, payload)
         await state.jobs.withdraw(key, interest_of_batch(sweep_id), record)
+
+
+async def _record(state: ServiceState, payload: bytes) -> bytes:
+    """Return what a compilation, or what is derived from one, ends with."""
+    try:
+        job = CompileJob.model_validate_json(payload)
+    except ValidationError:
+        derived = cancelled_derivation(DeriveJob.model_validate_json(payload))
+        return derived.model_dump_json().encode()
+    return cancelled_record(job, await state.toolchains.find(job.toolchain_id))

@@ -15,7 +15,8 @@ from launch.request.request_part import read
 from sweeps.built_row import budget_row, compiled_row, refused_row
 from sweeps.row import Row
 from sweeps.variant import Variant
-from worker.sweeps.sweep_run import BUDGET_OVER, SweepRun
+from worker.sweeps.instruction_mixes import is_wanted, with_mix
+from worker.sweeps.sweep_run import BUDGET_OVER, Compiled, SweepRun
 
 READ_AT_ONCE: Final = 64
 COMPILED_AT_ONCE: Final = 64
@@ -47,23 +48,27 @@ async def compile_variants(run: SweepRun) -> None:
             # in a thread: a thousand sources take a while to hash
             wanted, refused = await asyncio.to_thread(_resolved, run, some)
             hits = await asyncio.gather(*(run.hit(one.job.key) for one in wanted))
-            rows = await asyncio.to_thread(_hit_rows, wanted, hits)
-            await run.write([*refused, *rows])
+            if not is_wanted(run):
+                refused += await asyncio.to_thread(_hit_rows, wanted, hits)
+            await run.write(refused)
             for one, hit in zip(wanted, hits, strict=True):
-                if hit is None:
+                if hit is None or is_wanted(run):
                     await room.acquire()
-                    group.create_task(_compile(run, one, room))
+                    group.create_task(_finish(run, one, hit, room))
 
 
-async def _compile(run: SweepRun, wanted: _Wanted, room: asyncio.Semaphore) -> None:
+async def _finish(
+    run: SweepRun, wanted: _Wanted, hit: bytes | None, room: asyncio.Semaphore
+) -> None:
     try:
         if run.is_over_budget:
             await run.write(_over_budget(run, wanted.rows))
             return
         async with asyncio.timeout(run.budget_left_s):
-            compiled = await run.compiled(wanted.job, wanted.rows)
+            compiled = Compiled(hit, "hit") if hit else await run.compiled(wanted.job, wanted.rows)
         made = Compilation.model_validate_json(compiled.record)
-        await run.write(compiled_row(each, made, compiled.cache) for each in wanted.variants)
+        rows = [compiled_row(variant, made, compiled.cache) for variant in wanted.variants]
+        await run.write([await with_mix(run, row, made) for row in rows])
     except TimeoutError:
         await run.withdraw_from(wanted.job.key, BUDGET_OVER)
         await run.write(_over_budget(run, wanted.rows))
@@ -94,7 +99,7 @@ def _resolved(run: SweepRun, indices: Sequence[int]) -> tuple[list[_Wanted], lis
 def compile_job_of(run: SweepRun, variant: Variant) -> CompileJob:
     """Return the job of a variant of a compile base. Raises RequestRejected."""
     request = read(CompileRequest, variant.body, "")
-    return resolve(request, run.toolchains[request.triton or ""], run.job.namespace)
+    return resolve(request, run.toolchain_of(request.triton), run.job.namespace)
 
 
 def _hit_rows(wanted: Sequence[_Wanted], hits: Sequence[bytes | None]) -> list[Row]:

@@ -48,6 +48,11 @@ async def _driven(run: SweepRun) -> SweepEnd | None:
         end = SweepEnd(state="failed", problem=failure_problem("too_many_requests", detail))
     except* StoreUnavailable as away:
         raise StoreUnavailable(str(away.exceptions[0])) from None
+    except* Exception:
+        # a mistake of ours must be an answer too, not a sweep that nobody can finish
+        logger.exception("sweeping %s", run.job.id)
+        detail = "The worker made a mistake; its log holds the details under the sweep's id."
+        end = SweepEnd(state="failed", problem=failure_problem("worker_lost", detail))
     return end
 
 

@@ -114,6 +114,6 @@ def _compile_job(run: SweepRun, request: LaunchRequest) -> CompileJob:
     if kernel is None:
         assert run.job.launched is not None
         return run.job.launched
-    toolchain = run.toolchains[kernel.triton or ""]
     with below("/compilation"):
+        toolchain = run.toolchain_of(kernel.triton)
         return resolve(kernel.for_target(toolchain.default_target), toolchain, run.job.namespace)

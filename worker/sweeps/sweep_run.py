@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from compiler.compilation import cancelled_compilation
+from compiler.derivation import DeriveJob, cancelled_derivation
 from compiler.job import CompileJob
 from compiler.problem import failure_problem
+from compiler.rejection import Fault, RequestRejected
 from compiler.toolchain import Toolchain
 from launch.request.launch_job import LaunchJob, new_launch
-from store.compilations import Compilations
+from store.blobs import Blobs
+from store.compilations import Compilations, Derived
 from store.errors import CallerBytesFull, JobLost, QueueFull
 from store.jobs.producer import JobProducer
 from store.jobs.types import (
@@ -26,6 +29,7 @@ from store.jobs.types import (
     SubmitOutcome,
     Submitted,
     compile_lane,
+    derive_lane,
     interest_of_batch,
 )
 from store.jobs.waiting import ResultWaiter
@@ -40,13 +44,16 @@ QUEUED_AT_MOST_MS: Final = 3_600_000
 WAIT_S: Final = 600.0
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 5.0
-MOST_ROWS_AT_ONCE: Final = 200
 BUDGET_OVER: Final = "The budget of the sweep it belongs to is over."
 logger = logging.getLogger(__name__)
 
 
 class NotOurs(Exception):
     """The attempt does not count any more: another goes on, or the sweep was cancelled."""
+
+
+SubmittedJob = CompileJob | LaunchJob | DeriveJob
+"""What a row may wait for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,8 @@ class SweepStores:
     toolchain: Callable[[str], Awaitable[Toolchain | None]]
     """The description of a toolchain by its id."""
     kernels: LaunchCompilations
+    derivations: Derived
+    blobs: Blobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +87,12 @@ class SweepRun:
     claim: Claim
     job: SweepJob
     stores: SweepStores
-    toolchains: Mapping[str, Toolchain]
+    toolchains: Mapping[str, Toolchain | None]
     """By the Triton that variants name, "" for none."""
     done: frozenset[int]
     budget_ended: bool = False
     """Whether a variant was left out for want of time."""
-    _under_way: dict[str, CompileJob | LaunchJob] = field(default_factory=dict)
+    _under_way: dict[str, SubmittedJob] = field(default_factory=dict)
 
     @property
     def todo(self) -> Iterable[int]:
@@ -111,6 +120,16 @@ class SweepRun:
         """Whether nothing new is to be begun."""
         return self.budget_left_s == 0
 
+    def toolchain_of(self, triton: str | None) -> Toolchain:
+        """Return the toolchain of a variant that names this Triton, or none.
+
+        Raises RequestRejected where it is not offered any more.
+        """
+        toolchain = self.toolchains.get(triton or "")
+        if toolchain is None:
+            raise RequestRejected(Fault("/triton", "this Triton is not offered here any more"))
+        return toolchain
+
     async def hit(self, key: str) -> bytes | None:
         """Return the record of a compilation as the cache has it."""
         return await self.stores.compilations.read(key)
@@ -137,6 +156,12 @@ class SweepRun:
         _, record = await self._result(job.id, lambda: self._submit_launch(job, lane))
         return record
 
+    async def derived(self, job: DeriveJob, row: int) -> bytes:
+        """Return the record of what is derived for a row, when it is over. Raises as `compiled`."""
+        await self._note(job.key, job, [row])
+        _, record = await self._result(job.key, lambda: self._submit_derivation(job, row))
+        return record
+
     async def withdraw(self) -> None:
         """Withdraw from what is under way, if the sweep itself is over. Raises StoreUnavailable."""
         if await self.stores.jobs.state(self.job.id) is not None:
@@ -154,12 +179,15 @@ class SweepRun:
         if isinstance(job, CompileJob):
             record = cancelled_compilation(job, None).model_dump_json().encode()
             await self.stores.jobs.withdraw(job_id, interest_of_batch(self.job.id), record)
+        elif isinstance(job, DeriveJob):
+            record = cancelled_derivation(job).model_dump_json().encode()
+            await self.stores.jobs.withdraw(job_id, interest_of_batch(self.job.id), record)
         elif job is not None:
             problem = failure_problem("cancelled", why)
             launch = new_launch(job, "cancelled", problem=problem).model_dump_json().encode()
             await self.stores.jobs.cancel(job_id, self.job.caller, launch, LIFE_S)
 
-    async def _note(self, job_id: str, job: CompileJob | LaunchJob, rows: Iterable[int]) -> None:
+    async def _note(self, job_id: str, job: SubmittedJob, rows: Iterable[int]) -> None:
         noted = dict.fromkeys(rows, job_id)
         if not await self.stores.sweeps.note_jobs(self.job.id, self.claim.token, noted):
             raise NotOurs
@@ -195,6 +223,17 @@ class SweepRun:
             timeout_ms=int(job.timeout_s * 1000),
             membership=Membership(self.job.id, " ".join(map(str, rows))),
             keeps_payload=True,
+        )
+
+    async def _submit_derivation(self, job: DeriveJob, row: int) -> Submitted:
+        return await self.stores.jobs.submit(
+            job.key,
+            lane=derive_lane(job.compilation.toolchain.id),
+            priority=Priority.BATCH,
+            payload=job.model_dump_json().encode(),
+            caller=self.job.caller,
+            deadline_ms=QUEUED_AT_MOST_MS,
+            membership=Membership(self.job.id, str(row)),
         )
 
     async def _submit_launch(self, job: LaunchJob, lane: str) -> Submitted:

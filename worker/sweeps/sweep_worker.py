@@ -5,7 +5,7 @@ from functools import partial
 
 from compiler.toolchain import Toolchain
 from store import workers
-from store.compilations import Compilations
+from store.compilations import Compilations, Derived
 from store.connection import StoreClient
 from store.jobs.consumer import JobConsumer, Revocations
 from store.jobs.producer import JobProducer
@@ -31,6 +31,7 @@ class SweepWorker:
         redis: StoreClient,
         blocking: StoreClient,
         compilations: Compilations,
+        derivations: Derived,
         compiling: CompileContext,
         lease_s: float,
     ) -> None:
@@ -49,6 +50,8 @@ class SweepWorker:
             Launches(redis),
             partial(_described, workers.Toolchains(redis)),
             LaunchCompilations(compiling),
+            derivations,
+            compiling.blobs,
         )
 
     async def run(self) -> None:

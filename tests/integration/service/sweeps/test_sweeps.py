@@ -72,3 +72,16 @@ def test_the_same_sweep_again_is_all_hits(swept: httpx.Response, http: httpx.Cli
     assert [row["cache"] for row in again["rows"]] == ["hit"] * 4
     found = {row["compilation_key"] for row in again["rows"]}
     assert found < {row["compilation_key"] for row in swept.json()["rows"]}
+
+
+def test_rows_have_the_instruction_mix_that_is_asked_for(http: httpx.Client) -> None:
+    space = {"targets": ["cuda:90", "hip:gfx942"]}
+
+    sweep = post_sweep(http, base=base("swept"), space=space, include=["instruction_mix"]).json()
+
+    for row in sweep["rows"]:
+        mix = row["instruction_mix"]
+        whole = http.get(f"{row['compilation_url']}/instructions").json()
+        assert (mix["total"], mix["by_opcode"]) == (whole["total"], whole["by_opcode"])
+        assert sum(mix["by_class"].values()) == mix["total"] > 0
+        assert row["code_bytes"] == whole["code_bytes"]
