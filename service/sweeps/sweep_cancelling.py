@@ -1,5 +1,7 @@
 """Cancelling a sweep: its job ends, and so does its interest in all that its rows wait for."""
 
+from pydantic import ValidationError
+
 from compiler.derivation import DeriveJob, cancelled_derivation
 from compiler.job import CompileJob
 from compiler.problem import failure_problem

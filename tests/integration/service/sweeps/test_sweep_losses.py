@@ -85,3 +85,19 @@ def test_what_is_not_begun_within_the_budget_is_pruned(http: httpx.Client) -> No
     assert 0 < begun < 20
     assert answer["counts"] == {"succeeded": begun, "pruned": 20 - begun}
     assert answer["pruned"] == {"budget": 20 - begun}
+
+
+def test_a_sweep_that_is_cancelled_while_instructions_are_counted(
+    system: Deployment, http: httpx.Client
+) -> None:
+    body = bodies.vector_add("cancelled while counting")
+    posted = post_sweep(
+        http, wait=0, base=body, space={"constexprs.BLOCK_SIZE": [2**n for n in range(5, 11)]},
+        include=["instruction_mix"],
+    ).json()  # fmt: skip
+    wait_until(lambda: http.get(posted["url"]).json()["counts"].get("succeeded"), "a row")
+    jobs = asyncio.run(jobs_of(system, posted["id"]))
+
+    assert http.delete(posted["url"]).status_code in {200, 202}
+
+    assert not jobs or asyncio.run(living(system, jobs)) == 0
