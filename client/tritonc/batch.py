@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tritonc.compilation import Compilation
-from tritonc.diagnostic import Problem
+from tritonc.diagnostic import Problem, printable
+from tritonc.html_panes import cells_pane, framed, plain
 from tritonc.launch import Launch
 
 ACCEPTED = 202
@@ -70,6 +71,21 @@ class Batch:
     def finished(self) -> bool:
         """Whether nothing more will happen to any item."""
         return all(item.finished for item in self.items)
+
+    def __repr__(self) -> str:
+        """Return one line: the id, and how many items are in which state."""
+        counts = ", ".join(f"{count} {state}" for state, count in self.counts.items())
+        return printable(f"<Batch {self.id}: {counts or 'no items'}>")
+
+    def _repr_html_(self) -> str:
+        cells = [[str(item.index), item.state, _told(item)] for item in self.items]
+        is_good = all(item.good or not item.finished for item in self.items)
+        return framed(plain(repr(self), is_good=is_good), cells_pane(["#", "state", ""], cells))
+
+
+def _told(item: BatchItem) -> str:
+    """Return what there is to say of an item in a line."""
+    return str(item.problem) if item.result is None and item.problem else repr(item.result)
 
 
 def _result(body: Mapping[str, Any]) -> Compilation | Launch:

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from tritonc.diagnostic import POSTED_SOURCE, Diagnostic, Problem, render_all
+from tritonc.diagnostic import POSTED_SOURCE, Diagnostic, Problem, printable, render_all
+from tritonc.html_panes import cells_pane, framed, plain
 from tritonc.service_errors import TritoncError
 
 UNFINISHED = frozenset({"queued", "running"})
@@ -114,6 +115,28 @@ class Compilation:
         if self.succeeded:
             return self
         raise CompileFailed(self)
+
+    def __repr__(self) -> str:
+        """Return one line: the kernel, the state, the registers, and the beginning of the key."""
+        registers = self.resources.get("registers", self.resources.get("vgpr"))
+        said = [self.state, *([] if registers is None else [f"{registers} registers"])]
+        name = self.kernel or "kernel"
+        return printable(
+            f"<Compilation {name} for {self.target}: {', '.join(said)}, key {self.key[:16]}>"
+        )
+
+    def _repr_html_(self) -> str:
+        said = render_all(self.diagnostics)
+        numbers = [
+            [name, str(number)]
+            for name, number in self.resources.items()
+            if isinstance(number, int | float) and not isinstance(number, bool)
+        ]
+        return framed(
+            plain(repr(self), is_good=self.succeeded),
+            *([plain(said, is_good=self.succeeded)] if said else []),
+            *([cells_pane(["resource", "value"], numbers)] if numbers else []),
+        )
 
 
 class CompileFailed(TritoncError):

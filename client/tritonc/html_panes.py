@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from tritonc.diagnostic import printable
+
 MOST_LINES = 2000
 MOST_ACCESSES = 200
 _MOST_CHARS = 60
@@ -23,17 +25,30 @@ class Shown:
     html: str
 
     def _repr_html_(self) -> str:
-        return f'<div class="tritonc">{self.html}</div>'
+        return framed(self.html)
 
     def __repr__(self) -> str:
         return self.text
+
+
+def framed(*panes: str) -> str:
+    """Return panes, one below the other."""
+    return f'<div class="tritonc">{"".join(panes)}</div>'
+
+
+def cells_pane(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    """Return a table of texts."""
+    head = "".join(f'<th scope="col">{_text(text)}</th>' for text in heads)
+    rows = "".join(_row(row) for row in cells[:MOST_LINES])
+    body = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return body + (f"<p>{len(cells) - MOST_LINES} more</p>" if len(cells) > MOST_LINES else "")
 
 
 def plain(text: str, *, is_good: bool) -> str:
     """Return a text as it is, marked as good or not."""
     color = "seagreen" if is_good else "crimson"
     return (
-        f'<pre style="{_PRE};border-left:3px solid {color};padding-left:0.6em">{escape(text)}</pre>'
+        f'<pre style="{_PRE};border-left:3px solid {color};padding-left:0.6em">{_text(text)}</pre>'
     )
 
 
@@ -44,7 +59,7 @@ def pane(title: str, text: str, sources: Mapping[int, Sequence[int]], *, is_open
     """
     lines = text.splitlines()
     rows = [
-        f'<span style="{_GUTTER}">{_numbers(sources.get(number, ()))}</span>{escape(line)}'
+        f'<span style="{_GUTTER}">{_numbers(sources.get(number, ()))}</span>{_text(line)}'
         for number, line in enumerate(lines[:MOST_LINES], start=1)
     ]
     if len(lines) > MOST_LINES:
@@ -67,8 +82,12 @@ def accesses(trace: Mapping[str, Any]) -> str:
     return _folded(f"trace ({len(found)} accesses)", body, is_open=True)
 
 
+def _text(text: str) -> str:
+    return escape(printable(text))
+
+
 def _row(values: Iterable[Any]) -> str:
-    return "<tr>" + "".join(f"<td>{escape(_short(value))}</td>" for value in values) + "</tr>"
+    return "<tr>" + "".join(f"<td>{_text(_short(value))}</td>" for value in values) + "</tr>"
 
 
 def _short(value: Any) -> str:
@@ -82,4 +101,4 @@ def _numbers(lines: Sequence[int]) -> str:
 
 def _folded(title: str, body: str, *, is_open: bool) -> str:
     opened = " open" if is_open else ""
-    return f"<details{opened}><summary>{escape(title)}</summary>{body}</details>"
+    return f"<details{opened}><summary>{_text(title)}</summary>{body}</details>"

@@ -9,6 +9,7 @@ from typing import Any
 
 from tritonc.compilation import UNFINISHED, Compilation, CompileFailed
 from tritonc.diagnostic import POSTED_SOURCE, Problem, printable
+from tritonc.html_panes import framed, plain
 from tritonc.launch_run import DOES_NOT_COMPILE, GOOD, Finding, Output, Run, report_lines
 from tritonc.service_errors import TritoncError
 
@@ -105,6 +106,13 @@ class Launch:
     def __str__(self) -> str:
         """Return what `render` does under the service's own file name."""
         return self.render()
+
+    def __repr__(self) -> str:
+        """Return one line: the id, the state or verdict, and where it ran."""
+        return printable(f"<Launch {self.id}: {self._outcome()}>")
+
+    def _repr_html_(self) -> str:
+        return framed(plain(self.render(), is_good=self.good))
 
     def _is_compilation_to_tell(self) -> bool:
         """Whether a failed compilation says what nothing else here does."""

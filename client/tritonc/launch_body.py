@@ -14,13 +14,18 @@ from typing import Any, TypedDict, Unpack
 from tritonc.compilation import Compilation
 from tritonc.compile_body import JSON_SAFE_INTEGER, constexpr_json, members_json
 from tritonc.diagnostic import POSTED_SOURCE
+from tritonc.jit_launch import is_jit, jit_launch
 from tritonc.upload import Upload, array, is_array
 
-Source = str | Compilation | Mapping[str, Any]
-"""The text of a source, a compilation made before, or the JSON of a compile request.
+Source = str | Compilation | Mapping[str, Any] | Any
+"""The text of a source, a jit function, a compilation, or the JSON of a compile request.
 
-`{"compilation_key": key}` names a compilation that is not at hand.
+`{"compilation_key": key}` names a compilation that is not at hand. A function under `@triton.jit`
+is sent as its file, with the modules of the user's own that it imports.
 """
+
+Grid = Sequence[int | str] | int | Callable[[dict[str, Any]], Any]
+"""Numbers and expressions; of a jit function also a function of its arguments, as Triton has it."""
 
 Reference = str | Callable[..., Any] | Mapping[str, Any]
 """The text of a function `reference`, a function as it is, or the JSON of a reference."""
@@ -92,15 +97,25 @@ def launch_request(
     source: Source,
     *,
     arguments: Mapping[str, Any] | Sequence[Any],
-    grid: Sequence[int | str],
+    grid: Grid,
     **members: Unpack[LaunchMembers],
 ) -> LaunchRequest:
     """Return a launch to post alone or in a batch; `members` are those of `LaunchMembers`.
 
-    Raises TypeError for what is no array and has no JSON form.
+    An array whose name is in `returns` is an output. Raises TypeError for what is no array and has
+    no JSON form, and OSError for a jit function whose file cannot be read.
     """
     uploads: dict[str, Upload] = {}
     given: dict[str, Any] = dict(members)
+    if is_jit(source):
+        jit = jit_launch(source, arguments, given.get("constexprs"), given.get("options"))
+        source, arguments, grid = jit.source, jit.arguments, jit.grid(grid)
+        fixed = {"constexprs": jit.constexprs or None, "options": jit.options or None}
+        compiled_as = {name: given.pop(name, None) for name in KernelMembers.__annotations__}
+        source |= {n: m for n, m in (compiled_as | fixed).items() if m is not None}
+    elif callable(grid) or isinstance(grid, int):
+        raise TypeError("a grid is a list of numbers and expressions, such as [97]")
+    arguments = _with_outputs(arguments, given.get("returns") or {})
     compiled = {name: given.pop(name, None) for name in KernelMembers.__annotations__}
     compilation = _compilation(source, compiled, given.get("device"))
     body = {
@@ -129,6 +144,16 @@ def _compilation(source: Source, members: Mapping[str, Any], device: Any) -> dic
     if "compilation_key" in source:
         return dict(source)
     return {"compilation": members_json({**default, **source})}
+
+
+def _with_outputs(arguments: Any, returns: Mapping[str, str]) -> Any:
+    """Return the arguments, the arrays among them that shall come back as outputs."""
+    if not isinstance(arguments, Mapping):
+        return arguments
+    return {
+        name: array(value, output=True) if name in returns and is_array(value) else value
+        for name, value in arguments.items()
+    }
 
 
 def _sources(body: Mapping[str, Any]) -> dict[str, str]:

@@ -4,66 +4,13 @@ Reading is lenient, so that a newer service works: what is unknown stays in `raw
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from tritonc.compilation import UNFINISHED
-from tritonc.diagnostic import Problem
-from tritonc.launch_run import GOOD
-
-
-@dataclass(frozen=True, slots=True)
-class SweepRow:
-    """One variant; what is not known of it, or does not apply, is None.
-
-    `values` are by axis (`constexprs.BLOCK_SIZE`, `target`), a label where the value is long.
-    `state` is queued, running, succeeded (compiled), completed (ran), failed, refused, cancelled,
-    or pruned (not worth running: `pruned` says why). `occupancy` goes from 0 to 1.
-    """
-
-    index: int
-    values: Mapping[str, Any]
-    state: str
-    compilation_key: str | None
-    cache: str | None
-    registers: int | None
-    spill_store_bytes: int | None
-    spill_load_bytes: int | None
-    shared_bytes: int | None
-    occupancy: float | None
-    code_bytes: int | None
-    instruction_mix: Mapping[str, Any] | None
-    compile_ms: float | None
-    launch_id: str | None
-    verdict: str | None
-    median_us: float | None
-    interval_us: tuple[float, float] | None
-    repeats: int | None
-    pruned: Mapping[str, Any] | None
-    problem: Problem | None
-    raw: Mapping[str, Any]
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> "SweepRow":
-        """Read a row. Raises KeyError or TypeError when it is none."""
-        problem, interval = body.get("problem"), body.get("interval_us")
-        known: dict[str, Any] = {item.name: body.get(item.name) for item in fields(cls)}
-        known |= {name: body[name] for name in ("index", "values", "state")} | {"raw": body}
-        known["problem"] = None if problem is None else Problem.from_json(problem)
-        known["interval_us"] = None if interval is None else (interval[0], interval[1])
-        return cls(**known)
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing more will happen to it."""
-        return self.state not in UNFINISHED
-
-    @property
-    def good(self) -> bool:
-        """Whether it compiled, and where it was run, nothing speaks against it."""
-        if self.state == "completed":
-            return self.verdict in GOOD
-        return self.state in {"succeeded", "pruned"}
+from tritonc.diagnostic import Problem, printable
+from tritonc.html_panes import cells_pane, framed, plain
+from tritonc.sweep_row import SweepRow, sweep_cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +66,20 @@ class Sweep:
     def over(self) -> int:
         """How many rows are over."""
         return sum(count for state, count in self.counts.items() if state not in UNFINISHED)
+
+    @property
+    def won(self) -> frozenset[int]:
+        """The indices of the winners' rows."""
+        found = (winner.get("variant") for winner in self.winners)
+        return frozenset(index for index in found if index is not None)
+
+    def __repr__(self) -> str:
+        """Return one line: the id, the state, and how many rows are in which."""
+        counts = ", ".join(f"{count} {state}" for state, count in self.counts.items())
+        return printable(f"<Sweep {self.id}: {self.state}, {counts or 'no rows'}>")
+
+    def _repr_html_(self) -> str:
+        heads, cells = sweep_cells(self.axes, self.rows, self.won)
+        return framed(
+            plain(repr(self), is_good=self.state == "completed"), cells_pane(heads, cells)
+        )

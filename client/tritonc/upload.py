@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MAGIC = b"\x93NUMPY"
+ALIGNMENT = 16  # bytes; what Triton asks of an address
 NARROW = {  # what .npy files hold as unsigned bits, by the names of ml_dtypes
     "bfloat16": "bf16",
     "float8_e4m3fn": "fp8e4nv",
@@ -32,6 +33,10 @@ class Upload:
     shape: tuple[int, ...]
     dtype: str
     output: bool = False
+    strides: tuple[int, ...] | None = None
+    """In elements, where they are not those of C order: a kernel is passed strides, too."""
+    align_bytes: int | None = None
+    """What the address is a multiple of, where that is less than 16."""
 
     @property
     def digest(self) -> str:
@@ -41,20 +46,25 @@ class Upload:
     def described(self) -> dict[str, Any]:
         """Return the JSON of the argument."""
         init = {"kind": "tensor", "digest": self.digest}
-        buffer = {"shape": list(self.shape), "dtype": self.dtype, "init": init}
+        buffer: dict[str, Any] = {"shape": list(self.shape), "dtype": self.dtype, "init": init}
+        buffer |= {"strides": list(self.strides)} if self.strides is not None else {}
+        buffer |= {"align_bytes": self.align_bytes} if self.align_bytes is not None else {}
         return buffer | ({"output": True} if self.output else {})
 
 
 def array(values: Any, dtype: str | None = None, *, output: bool = False) -> Upload:
     """Return `values` to pass as an argument: an array, a CPU tensor, or the bytes of a .npy file.
 
-    `dtype` is needed where the bits are not what their type says: torch's bf16, which NumPy lacks,
-    is passed as `array(x.view(torch.uint16), "bf16")`. Raises TypeError for what is no array of
-    numbers, ValueError for bytes that are no .npy file.
+    A tensor of torch may be on any device, and of a dtype that NumPy lacks, such as bf16. What
+    strides it has, and whether its address is a multiple of 16 bytes, is passed on. `dtype` is
+    needed where the bits are not what their type says: `array(x.view(np.uint16), "bf16")`.
+
+    Raises TypeError for what is no array of numbers, ValueError for bytes that are no .npy file.
     """
     content, narrow = (values, None) if isinstance(values, bytes) else _saved(values)
     shape, kind = _read_header(content)
-    return Upload(content, shape, dtype or narrow or kind, output)
+    placed = {} if isinstance(values, bytes) else _placed(values)
+    return Upload(content, shape, dtype or narrow or kind, output, **placed)
 
 
 def is_array(value: Any) -> bool:
@@ -62,6 +72,34 @@ def is_array(value: Any) -> bool:
     if isinstance(value, bytes):
         return value.startswith(MAGIC)
     return hasattr(value, "__array__") and hasattr(value, "__len__")
+
+
+def _placed(values: Any) -> dict[str, Any]:
+    """Return strides and alignment, where they are not what a new array in C order has."""
+    if callable(getattr(values, "data_ptr", None)):  # a tensor of torch
+        address = values.data_ptr()
+        aligned = {"align_bytes": address & -address} if address % ALIGNMENT else {}
+        return aligned | ({} if values.is_contiguous() else {"strides": tuple(values.stride())})
+    import numpy as np
+
+    elements = np.asarray(values)
+    if elements.flags.c_contiguous:
+        return {}
+    return {"strides": tuple(step // elements.itemsize for step in elements.strides)}
+
+
+def _on_cpu(values: Any) -> tuple[Any, str | None]:
+    """Return a tensor of torch as NumPy takes it, and its dtype if only its bits can travel."""
+    if not callable(getattr(values, "detach", None)):
+        return values, None
+    tensor = values.detach().cpu()
+    narrow = NARROW.get(str(tensor.dtype).removeprefix("torch."))
+    if narrow is None:
+        return tensor, None
+    import torch
+
+    bits = torch.int16 if tensor.element_size() == 2 else torch.int8
+    return tensor.contiguous().view(bits), narrow
 
 
 def _saved(values: Any) -> tuple[bytes, str | None]:
@@ -74,15 +112,16 @@ def _saved(values: Any) -> tuple[bytes, str | None]:
     except ModuleNotFoundError as error:
         message = "arrays are passed on with NumPy: pip install numpy, or pass bytes of .npy files"
         raise TypeError(message) from error
+    held, narrow = _on_cpu(values)
     try:
-        elements = np.asarray(values)
+        elements = np.asarray(held)
     except TypeError as error:
         message = (
             f"NumPy cannot read this {type(values).__name__}: {error}; move a tensor to the CPU, "
             'and pass bf16 as tritonc.array(x.view(torch.uint16), "bf16")'
         )
         raise TypeError(message) from error
-    narrow = NARROW.get(elements.dtype.name)
+    narrow = narrow or NARROW.get(elements.dtype.name)
     bits = elements.view(f"u{elements.itemsize}") if narrow else elements
     file = io.BytesIO()
     try:

@@ -25,7 +25,7 @@ from tritonc.compile_body import FurtherMembers, compile_request, ir_request, st
 from tritonc.event import Event
 from tritonc.exchange import Request, is_accepted, read
 from tritonc.launch import Launch
-from tritonc.launch_body import LaunchMembers, LaunchRequest, Source, launch_request
+from tritonc.launch_body import Grid, LaunchMembers, LaunchRequest, Source, launch_request
 from tritonc.service_errors import WaitExpired
 from tritonc.sweep import Sweep
 from tritonc.sweep_body import Space, sweep_request
@@ -133,7 +133,7 @@ class Client:
         source: Source,
         *,
         arguments: Mapping[str, Any] | Sequence[Any],
-        grid: Sequence[int | str],
+        grid: Grid,
         wait_s: float = 60,
         check: bool = True,
         idempotency_key: str | None = None,
@@ -141,9 +141,10 @@ class Client:
     ) -> Launch:
         """Run a kernel and return what was found out about it, when it is over.
 
-        `source` is the text of one, or a `Compilation`. `arguments` are numbers, buffers that
-        `tritonc.buffers` describes, and arrays, which are uploaded; in `grid` stand numbers and
-        expressions such as `"cdiv(n_elements, BLOCK_SIZE)"`. `LaunchMembers` lists the rest.
+        `source` is the text of one, a `Compilation`, or a function under `@triton.jit`. `arguments`
+        are numbers, buffers that `tritonc.buffers` describes, and arrays or tensors, which are
+        uploaded; in `grid` stand numbers and expressions such as `"cdiv(n_elements, BLOCK_SIZE)"`,
+        and for a jit function it may be a function, as in Triton. `LaunchMembers` lists the rest.
         A request that gets no answer is repeated under one idempotency key: it runs once.
 
         A kernel that is wrong has a `verdict` that says so. Raises LaunchFailed when there is no

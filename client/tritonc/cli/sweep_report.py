@@ -1,94 +1,21 @@
 """A sweep as it is shown: a table with a row for each variant, its progress, its winners."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tritonc.cli.terminal import TextTable
-from tritonc.sweep import Sweep, SweepRow
+from tritonc.sweep import Sweep
+from tritonc.sweep_row import SweepRow, short_names, sweep_cells
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress
 
-Cell = Callable[[SweepRow], str]
-_EXPECTED = frozenset({"succeeded", "completed"})
-_MOST_CHARS = 100  # of why a variant is not good; --json has all of it
-
-
-def _spilled(row: SweepRow) -> str:
-    known = [n for n in (row.spill_store_bytes, row.spill_load_bytes) if n is not None]
-    return str(sum(known)) if known else ""
-
-
-def _occupancy(row: SweepRow) -> str:
-    return "" if row.occupancy is None else f"{100 * row.occupancy:.0f} %"
-
-
-def _time(row: SweepRow) -> str:
-    if row.median_us is None:
-        return ""
-    interval = row.interval_us
-    return f"{row.median_us:.4g}" + (f" ({interval[0]:.4g}-{interval[1]:.4g})" if interval else "")
-
-
-def _instructions(row: SweepRow) -> str:
-    return str((row.instruction_mix or {}).get("total", ""))
-
-
-def _why(row: SweepRow) -> str:
-    if row.pruned:
-        return str(row.pruned.get("detail") or row.pruned.get("reason") or "")
-    if row.problem is None:
-        return ""
-    faults = [f"{f.pointer.rpartition('/')[2]}: {f.message}" for f in row.problem.errors]
-    return "; ".join(faults) or row.problem.detail or row.problem.title
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
-
-
-_CELLS: Mapping[str, Cell] = {
-    "registers": lambda row: _number(row.registers),
-    "spilled bytes": _spilled,
-    "shared bytes": lambda row: _number(row.shared_bytes),
-    "occupancy": _occupancy,
-    "instructions": _instructions,
-    "code bytes": lambda row: _number(row.code_bytes),
-    "compile ms": lambda row: "" if row.compile_ms is None else f"{row.compile_ms:.0f}",
-    "verdict": lambda row: row.verdict or "",
-    "median us": _time,
-    "why": lambda row: _short(_why(row)),
-}
-
 
 def sweep_table(sweep: Sweep, rows: Sequence[SweepRow]) -> TextTable:
-    """Return the rows as a table, winners marked, without the columns that would say nothing."""
-    won = {winner.get("variant") for winner in sweep.winners}
-    shown = {name: [cell(row) for row in rows] for name, cell in _CELLS.items()}
-    shown = {name: cells for name, cells in shown.items() if any(cells)}
-    is_told = any(row.state not in _EXPECTED for row in rows)
-    heads = ["#", *short_names(sweep.axes), *(["state"] if is_told else []), *shown]
-    written = [
-        [
-            f"{row.index}{' *' if row.index in won else ''}",
-            *(_value(row.values.get(axis)) for axis in sweep.axes),
-            *([row.state] if is_told else []),
-            *(cells[at] for cells in shown.values()),
-        ]
-        for at, row in enumerate(rows)
-    ]
-    return TextTable(heads, written)
-
-
-def short_names(axes: Iterable[str]) -> list[str]:
-    """Return the names of axes without their group, where no two are the same then."""
-    names = list(axes)
-    shorts = [name.partition(".")[2] or name for name in names]
-    return [
-        short if shorts.count(short) == 1 else name
-        for name, short in zip(names, shorts, strict=True)
-    ]
+    """Return the rows as a table, winners marked."""
+    heads, cells = sweep_cells(sweep.axes, rows, sweep.won)
+    return TextTable(heads, cells)
 
 
 def closing_lines(sweep: Sweep) -> list[str]:
@@ -119,7 +46,7 @@ def _winner(winner: Mapping[str, Any]) -> str:
         return f"no winner {where}: {winner.get('note') or 'nothing was timed'}"
     values = winner.get("values") or {}
     said = " ".join(
-        f"{short}={_value(value)}"
+        f"{short}={value}"
         for short, value in zip(short_names(values), values.values(), strict=True)
     )
     median_us, lead = winner.get("median_us"), winner.get("lead") or {}
@@ -131,11 +58,3 @@ def _winner(winner: Mapping[str, Any]) -> str:
         parts.append(ahead if lead.get("clear") else f"{ahead}, which may be as fast")
     parts += [] if winner.get("verified") else ["not verified: there is no reference"]
     return ", ".join(parts) + (f"; {winner['note']}" if winner.get("note") else "")
-
-
-def _value(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
-def _number(number: float | None) -> str:
-    return "" if number is None else str(number)

@@ -1,0 +1,135 @@
+"""A launch as Triton's users write it: a jit function, tensors, a grid that may be a function.
+
+What is the user's own Python (grids, heuristics) is called here, in the user's process, as
+`kernel[grid](...)` would. Triton and torch are not needed by this package.
+"""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tritonc.jit_source import files_of, text_of
+
+_LAYERS = 8  # of decorators; more is no kernel
+
+
+@dataclass(slots=True)
+class JitLaunch:
+    """A launch of `function` as it is taken apart: what is passed, and what is fixed."""
+
+    function: Any
+    arguments: dict[str, Any]
+    constexprs: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """What is compiled: the file of the function, and the modules that go along.
+
+        Raises OSError for a kernel that was typed into an interpreter.
+        """
+        files = files_of(self.function)
+        named = {"source": text_of(self.function), "kernel": self.function.fn.__name__}
+        return named | ({"files": files} if files else {})
+
+    def grid(self, grid: Any) -> list[int | str]:
+        """Return how many programs there are; a function is asked, as Triton asks it.
+
+        Raises TypeError for what is no grid.
+        """
+        if callable(grid):
+            grid = grid({**self.arguments, **self.constexprs, **self.options})
+        if isinstance(grid, int | str):
+            grid = (grid,)
+        if not isinstance(grid, Sequence):
+            raise TypeError(f"{grid!r} is no grid: give (programs,) or a function that returns it")
+        return [extent if isinstance(extent, str) else int(extent) for extent in grid]
+
+
+def is_jit(source: Any) -> bool:
+    """Whether `source` is a function under `@triton.jit`, with or without other decorators."""
+    return hasattr(source, "fn")
+
+
+def jit_launch(
+    source: Any,
+    arguments: Mapping[str, Any] | Sequence[Any],
+    constexprs: Mapping[str, Any] | None,
+    options: Mapping[str, Any] | None,
+) -> JitLaunch:
+    """Take the launch of a jit function apart.
+
+    `arguments` are by position or by name, constexprs and options such as `num_warps` among them
+    if one likes. What `@triton.heuristics` say is worked out, and the one configuration of an
+    `@triton.autotune` is taken. Raises TypeError for a function with several configurations of
+    which none is chosen, and for more arguments than parameters.
+    """
+    function, configs, heuristics = _undecorated(source)
+    parameters = inspect.signature(function.fn).parameters
+    given = _named(function.fn.__name__, list(parameters), arguments)
+    named = {**given, **dict(constexprs or {})}
+    fixed = {n for n, parameter in parameters.items() if _is_constexpr(parameter.annotation)}
+    fixed |= set(constexprs or {})
+    named, chosen = _configured(function.fn.__name__, configs, named)
+    for name, heuristic in heuristics.items():
+        named[name] = heuristic(dict(named))
+        fixed.add(name)
+    launch = JitLaunch(function, {}, options={**chosen, **dict(options or {})})
+    for name, value in named.items():
+        if name not in parameters:
+            launch.options.setdefault(name, value)
+        elif name in fixed:
+            launch.constexprs[name] = value
+        else:
+            launch.arguments[name] = value
+    return launch
+
+
+def _undecorated(source: Any) -> tuple[Any, Sequence[Any], dict[str, Any]]:
+    """Return the jit function, and the configurations and heuristics of its decorators."""
+    configs: Sequence[Any] = ()
+    heuristics: dict[str, Any] = {}
+    for _ in range(_LAYERS):
+        if not hasattr(source.fn, "fn"):
+            return source, configs, heuristics
+        configs = getattr(source, "configs", None) or configs
+        heuristics |= getattr(source, "values", None) or {}
+        source = source.fn
+    raise TypeError(f"{source!r} is no function under @triton.jit")
+
+
+def _named(
+    kernel: str, parameters: Sequence[str], arguments: Mapping[str, Any] | Sequence[Any]
+) -> dict[str, Any]:
+    if isinstance(arguments, Mapping):
+        return dict(arguments)
+    if len(arguments) > len(parameters):
+        raise TypeError(f"{kernel} takes {len(parameters)} arguments, {len(arguments)} are given")
+    return dict(zip(parameters, arguments, strict=False))
+
+
+def _configured(
+    kernel: str, configs: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments with those of the configuration, and the options that it chooses."""
+    if not configs:
+        return dict(named), {}
+    missing = {name for config in configs for name in config.kwargs} - named.keys()
+    if len(configs) > 1 and missing:
+        raise TypeError(
+            f"{kernel} has {len(configs)} configurations of @triton.autotune: choose one by giving "
+            f"{', '.join(sorted(missing))}, or try them all with Client.sweep(..., "
+            '{"autotune": True})'
+        )
+    if len(configs) > 1:
+        return dict(named), {}
+    known = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+    chosen = {name: getattr(configs[0], name, None) for name in known}
+    chosen = {n: value for n, value in chosen.items() if value is not None and n not in named}
+    return {**configs[0].kwargs, **named}, chosen
+
+
+def _is_constexpr(annotation: Any) -> bool:
+    name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    return str(name).rpartition(".")[2] == "constexpr"

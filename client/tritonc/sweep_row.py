@@ -1,0 +1,154 @@
+"""One variant of a sweep, and the cells in which a table shows it."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from tritonc.compilation import UNFINISHED
+from tritonc.diagnostic import Problem
+from tritonc.launch_run import GOOD
+
+_EXPECTED = frozenset({"succeeded", "completed"})
+_MOST_CHARS = 100  # of why a variant is not good; the row itself has all of it
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow:
+    """One variant; what is not known of it, or does not apply, is None.
+
+    `values` are by axis (`constexprs.BLOCK_SIZE`, `target`), a label where the value is long.
+    `state` is queued, running, succeeded (compiled), completed (ran), failed, refused, cancelled,
+    or pruned (not worth running: `pruned` says why). `occupancy` goes from 0 to 1.
+    """
+
+    index: int
+    values: Mapping[str, Any]
+    state: str
+    compilation_key: str | None
+    cache: str | None
+    registers: int | None
+    spill_store_bytes: int | None
+    spill_load_bytes: int | None
+    shared_bytes: int | None
+    occupancy: float | None
+    code_bytes: int | None
+    instruction_mix: Mapping[str, Any] | None
+    compile_ms: float | None
+    launch_id: str | None
+    verdict: str | None
+    median_us: float | None
+    interval_us: tuple[float, float] | None
+    repeats: int | None
+    pruned: Mapping[str, Any] | None
+    problem: Problem | None
+    raw: Mapping[str, Any]
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "SweepRow":
+        """Read a row. Raises KeyError or TypeError when it is none."""
+        problem, interval = body.get("problem"), body.get("interval_us")
+        known: dict[str, Any] = {item.name: body.get(item.name) for item in fields(cls)}
+        known |= {name: body[name] for name in ("index", "values", "state")} | {"raw": body}
+        known["problem"] = None if problem is None else Problem.from_json(problem)
+        known["interval_us"] = None if interval is None else (interval[0], interval[1])
+        return cls(**known)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.state not in UNFINISHED
+
+    @property
+    def good(self) -> bool:
+        """Whether it compiled, and where it was run, nothing speaks against it."""
+        if self.state == "completed":
+            return self.verdict in GOOD
+        return self.state in {"succeeded", "pruned"}
+
+
+def sweep_cells(
+    axes: Collection[str], rows: Sequence[SweepRow], won: Collection[int]
+) -> tuple[list[str], list[list[str]]]:
+    """Return heads and cells of a table, without the columns that would say nothing.
+
+    The variants in `won` are marked with a star.
+    """
+    shown = {name: [cell(row) for row in rows] for name, cell in _CELLS.items()}
+    shown = {name: cells for name, cells in shown.items() if any(cells)}
+    is_told = any(row.state not in _EXPECTED for row in rows)
+    heads = ["#", *short_names(axes), *(["state"] if is_told else []), *shown]
+    cells = [
+        [
+            f"{row.index}{' *' if row.index in won else ''}",
+            *(_value(row.values.get(axis)) for axis in axes),
+            *([row.state] if is_told else []),
+            *(column[at] for column in shown.values()),
+        ]
+        for at, row in enumerate(rows)
+    ]
+    return heads, cells
+
+
+def short_names(axes: Iterable[str]) -> list[str]:
+    """Return the names of axes without their group, where no two are the same then."""
+    names = list(axes)
+    shorts = [name.partition(".")[2] or name for name in names]
+    return [
+        short if shorts.count(short) == 1 else name
+        for name, short in zip(names, shorts, strict=True)
+    ]
+
+
+def _spilled(row: SweepRow) -> str:
+    known = [n for n in (row.spill_store_bytes, row.spill_load_bytes) if n is not None]
+    return str(sum(known)) if known else ""
+
+
+def _occupancy(row: SweepRow) -> str:
+    return "" if row.occupancy is None else f"{100 * row.occupancy:.0f} %"
+
+
+def _time(row: SweepRow) -> str:
+    if row.median_us is None:
+        return ""
+    interval = row.interval_us
+    return f"{row.median_us:.4g}" + (f" ({interval[0]:.4g}-{interval[1]:.4g})" if interval else "")
+
+
+def _instructions(row: SweepRow) -> str:
+    return str((row.instruction_mix or {}).get("total", ""))
+
+
+def _why(row: SweepRow) -> str:
+    if row.pruned:
+        return str(row.pruned.get("detail") or row.pruned.get("reason") or "")
+    if row.problem is None:
+        return ""
+    faults = [f"{f.pointer.rpartition('/')[2]}: {f.message}" for f in row.problem.errors]
+    return "; ".join(faults) or row.problem.detail or row.problem.title
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
+
+
+_CELLS: Mapping[str, Callable[[SweepRow], str]] = {
+    "registers": lambda row: _number(row.registers),
+    "spilled bytes": _spilled,
+    "shared bytes": lambda row: _number(row.shared_bytes),
+    "occupancy": _occupancy,
+    "instructions": _instructions,
+    "code bytes": lambda row: _number(row.code_bytes),
+    "compile ms": lambda row: "" if row.compile_ms is None else f"{row.compile_ms:.0f}",
+    "verdict": lambda row: row.verdict or "",
+    "median us": _time,
+    "why": lambda row: _short(_why(row)),
+}
+
+
+def _value(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _number(number: float | None) -> str:
+    return "" if number is None else str(number)
