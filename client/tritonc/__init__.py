@@ -7,6 +7,7 @@ from tritonc.batch import Batch, BatchItem
 from tritonc.compilation import Artifact, Compilation
 from tritonc.compile_body import FurtherMembers, compile_request
 from tritonc.diagnostic import Diagnostic, Fault, Problem
+from tritonc.diff import Diff, StageDiff
 from tritonc.errors import (
     CompileFailed,
     LaunchFailed,
@@ -35,6 +36,7 @@ __all__ = [
     "Compilation",
     "CompileFailed",
     "Diagnostic",
+    "Diff",
     "Event",
     "Fault",
     "Finding",
@@ -48,6 +50,7 @@ __all__ = [
     "ProblemError",
     "Run",
     "ServerUnavailable",
+    "StageDiff",
     "Sweep",
     "SweepRequest",
     "SweepRow",

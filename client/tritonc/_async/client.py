@@ -9,6 +9,8 @@ import httpx
 
 from tritonc._async.batches import AsyncBatches
 from tritonc._async.compilations import (
+    Side,
+    compared,
     compilation_path,
     compile_and_wait,
     derived,
@@ -21,6 +23,7 @@ from tritonc._async.sweeps import AsyncSweeps, sweep_and_wait
 from tritonc._async.tensors import AsyncTensors
 from tritonc.compilation import Compilation
 from tritonc.compile_body import FurtherMembers, compile_request, ir_request, string_list
+from tritonc.diff import Diff
 from tritonc.event import Event
 from tritonc.exchange import Request, is_accepted, read
 from tritonc.launch import Launch
@@ -211,6 +214,15 @@ class AsyncClient:
     async def instructions(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
         """Return how many machine instructions there are, by class, by opcode, and by line."""
         return read(dict[str, Any], await derived(self._connection, key, "instructions", wait_s))
+
+    async def diff(
+        self, a: Side, b: Side, *, stages: Iterable[str] = (), wait_s: float = 60
+    ) -> Diff:
+        """Return what came of compilation `b` differently than of `a`; both by key, or themselves.
+
+        `stages` are those whose texts are compared; without, all.
+        """
+        return await compared(self._connection, a, b, string_list(stages), wait_s)
 
     async def passes(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
         """Return the compiler's passes, with the module before and after those that changed it."""

@@ -1,6 +1,6 @@
 """Compilations by key, for asyncio: how they are posted and polled, and what is derived of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,10 +10,14 @@ import httpx
 
 from tritonc._async.http_connection import AsyncConnection
 from tritonc.compilation import Compilation
+from tritonc.diff import Diff
 from tritonc.exchange import Request, is_accepted, read
 from tritonc.service_errors import WaitExpired
 
 COMPILATIONS = "/v1/compilations"
+
+Side = str | Compilation
+"""What is compared: a compilation, or its key."""
 
 _read_compilation = partial(read, Compilation.from_json)
 
@@ -44,17 +48,32 @@ async def get_compilation(
 
 
 async def derived(
-    connection: AsyncConnection, key: str, what: str, wait_s: float
+    connection: AsyncConnection,
+    key: str,
+    what: str,
+    wait_s: float,
+    query: Mapping[str, str] | None = None,
 ) -> httpx.Response:
     """Return the answer to a GET of `what`, such as `artifacts/sass`, once that is made.
 
     Raises WaitExpired when it is not made within `wait_s`.
     """
-    get = Request("GET", f"{compilation_path(key)}/{what}", repeatable=True)
+    path = f"{compilation_path(key)}/{what}"
+    get = Request("GET", path, query=query or {}, repeatable=True)
     answer = await poll_answer(connection, get, wait_s)
     if is_accepted(answer):
         raise WaitExpired(key, f"{what.rpartition('/')[2]} is not made yet", wait_s)
     return answer
+
+
+async def compared(
+    connection: AsyncConnection, a: Side, b: Side, stages: Sequence[str], wait_s: float
+) -> Diff:
+    """Return what differs between two compilations. Raises WaitExpired."""
+    first, second = (each if isinstance(each, str) else each.key for each in (a, b))
+    query = {"stages": ",".join(stages)} if stages else {}
+    path = f"diff/{quote(second, safe='')}"
+    return read(Diff.from_json, await derived(connection, first, path, wait_s, query))
 
 
 async def poll_answer(

@@ -10,6 +10,8 @@ import httpx
 
 from tritonc._sync.batches import Batches
 from tritonc._sync.compilations import (
+    Side,
+    compared,
     compilation_path,
     compile_and_wait,
     derived,
@@ -22,6 +24,7 @@ from tritonc._sync.sweeps import Sweeps, sweep_and_wait
 from tritonc._sync.tensors import Tensors
 from tritonc.compilation import Compilation
 from tritonc.compile_body import FurtherMembers, compile_request, ir_request, string_list
+from tritonc.diff import Diff
 from tritonc.event import Event
 from tritonc.exchange import Request, is_accepted, read
 from tritonc.launch import Launch
@@ -212,6 +215,13 @@ class Client:
     def instructions(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
         """Return how many machine instructions there are, by class, by opcode, and by line."""
         return read(dict[str, Any], derived(self._connection, key, "instructions", wait_s))
+
+    def diff(self, a: Side, b: Side, *, stages: Iterable[str] = (), wait_s: float = 60) -> Diff:
+        """Return what came of compilation `b` differently than of `a`; both by key, or themselves.
+
+        `stages` are those whose texts are compared; without, all.
+        """
+        return compared(self._connection, a, b, string_list(stages), wait_s)
 
     def passes(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
         """Return the compiler's passes, with the module before and after those that changed it."""

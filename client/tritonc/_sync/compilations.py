@@ -1,7 +1,7 @@
 # Generated from tritonc/_async/compilations.py by `make client`; change that file instead.
 """Compilations by key: how they are posted and polled, and what is derived of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,10 +11,14 @@ import httpx
 
 from tritonc._sync.http_connection import Connection
 from tritonc.compilation import Compilation
+from tritonc.diff import Diff
 from tritonc.exchange import Request, is_accepted, read
 from tritonc.service_errors import WaitExpired
 
 COMPILATIONS = "/v1/compilations"
+
+Side = str | Compilation
+"""What is compared: a compilation, or its key."""
 
 _read_compilation = partial(read, Compilation.from_json)
 
@@ -44,16 +48,33 @@ def get_compilation(
     return _poll(connection, _get(key, include), include, wait_s, None)
 
 
-def derived(connection: Connection, key: str, what: str, wait_s: float) -> httpx.Response:
+def derived(
+    connection: Connection,
+    key: str,
+    what: str,
+    wait_s: float,
+    query: Mapping[str, str] | None = None,
+) -> httpx.Response:
     """Return the answer to a GET of `what`, such as `artifacts/sass`, once that is made.
 
     Raises WaitExpired when it is not made within `wait_s`.
     """
-    get = Request("GET", f"{compilation_path(key)}/{what}", repeatable=True)
+    path = f"{compilation_path(key)}/{what}"
+    get = Request("GET", path, query=query or {}, repeatable=True)
     answer = poll_answer(connection, get, wait_s)
     if is_accepted(answer):
         raise WaitExpired(key, f"{what.rpartition('/')[2]} is not made yet", wait_s)
     return answer
+
+
+def compared(
+    connection: Connection, a: Side, b: Side, stages: Sequence[str], wait_s: float
+) -> Diff:
+    """Return what differs between two compilations. Raises WaitExpired."""
+    first, second = (each if isinstance(each, str) else each.key for each in (a, b))
+    query = {"stages": ",".join(stages)} if stages else {}
+    path = f"diff/{quote(second, safe='')}"
+    return read(Diff.from_json, derived(connection, first, path, wait_s, query))
 
 
 def poll_answer(connection: Connection, request: Request, wait_s: float) -> httpx.Response:

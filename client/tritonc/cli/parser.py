@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from tritonc.cli import (
     compile_command,
     completion_command,
+    diff_command,
     gate_command,
     key_commands,
     launch_command,
@@ -49,6 +50,7 @@ def command_parser() -> argparse.ArgumentParser:
     root.add_argument("--version", action="store_true", help=text)
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
     compile_command.add_command(commands)
+    diff_command.add_command(commands)
     launch_command.add_command(commands)
     sweep_command.add_command(commands)
     watch_command.add_command(commands)

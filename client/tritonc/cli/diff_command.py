@@ -1,0 +1,241 @@
+"""`tritonc diff`: what came of two compilations differently, as `diff` tells it."""
+
+import json
+import re
+import sys
+import tomllib
+from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tritonc._sync.client import Client
+from tritonc.cli.argument_syntax import value
+from tritonc.cli.compile_command import WantedCompilation, compile_all, report
+from tritonc.cli.kernel_flags import (
+    PAIRS,
+    add_json,
+    add_kernel,
+    add_like,
+    add_targets,
+    add_wait,
+    kernel_members,
+    targets_of,
+)
+from tritonc.cli.kernel_source import KernelSource, by_example, parameters_of, read_source
+from tritonc.cli.streams import read, write_json
+from tritonc.cli.sweep_space import axis_name
+from tritonc.cli.terminal import Terminal, has_colour, table
+from tritonc.cli.waiting import waiting
+from tritonc.diagnostic import printable
+from tritonc.diff import Diff
+
+MOST_LINES = 20
+_KEY = re.compile(r"(?:\S*/v1/compilations/)?([0-9a-f]{64})(?:[/?#]\S*)?")
+_REQUESTS = frozenset({".json", ".toml"})
+_EPILOG = """\
+A and B are keys or URLs of compilations, compile requests (.json, .toml), or kernels (Python, IR),
+which are compiled as the flags say. With A alone, --before and --after, or two targets, say in what
+it is compiled twice.
+
+exit codes: 0 the same came of both; 1 something differs; else as tritonc.
+
+examples:
+  tritonc diff before.py after.py --target cuda:90 --like 'x_ptr=fp32[4096]' n=4096
+  tritonc diff kernel.py --target cuda:90 --signature '*fp32:16,i32' \\
+      --before num_warps=4 --after num_warps=8 --stage ptx
+"""
+_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def add_command(commands: Any) -> None:
+    """Add `diff` to the parser's commands."""
+    parser = commands.add_parser(
+        "diff",
+        help="compare two compilations: resources, instructions, and each stage's text",
+        epilog=_EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    add = parser.add_argument
+    add("a", metavar="A", help="a key, a URL, a request file, or a kernel")
+    add("b", metavar="B", nargs="?", help="likewise")
+    what = "an option, a constexpr, `target` or `triton`"
+    add("--before", **PAIRS, help=f"of A alone, what the first is compiled with: {what}")
+    add("--after", **PAIRS, help="and the second")
+    text = "show this stage's text diff, or several with commas, or `all` (default: the first)"
+    add("--stage", action="append", default=[], metavar="STAGE", help=text)
+    add_targets(parser, required=False)
+    add_kernel(parser)
+    add_like(parser)
+    add_json(parser)
+    add_wait(parser, default=60)
+
+
+def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
+    """Compile what is not compiled yet, compare, and return whether the same came of both.
+
+    Raises what reading files, asking and waiting raise.
+    """
+    keys = _keys(given, client, terminal)
+    shown = [name for word in given.stage for name in word.split(",") if name]
+    with waiting(given, terminal, "comparing", keys):
+        diff = client.diff(*keys, wait_s=given.wait_s)
+    there = [stage.stage for stage in diff.stages]
+    for name in shown:
+        if name not in {"all", *there}:
+            raise ArgumentTypeError(f"--stage {name}: both have {', '.join(there)}")
+    if given.json:
+        write_json(diff.raw)
+    else:
+        _tell(diff, shown, terminal)
+    return diff.same
+
+
+def _keys(given: Namespace, client: Client, terminal: Terminal) -> list[str]:
+    """Return the keys of both, compiling what is no key. Raises ArgumentTypeError."""
+    sides = _sides(given, client)
+    wanted = [side for side in sides if isinstance(side, WantedCompilation)]
+    made = iter(compile_all(wanted, given, client, terminal) if wanted else [])
+    keys = []
+    for side in sides:
+        if isinstance(side, str):
+            keys.append(side)
+            continue
+        compilation = next(made)
+        keys.append(compilation.key)
+        if not compilation.succeeded:
+            terminal.say(report(side, compilation, given, client))
+    return keys
+
+
+def _sides(given: Namespace, client: Client) -> list[WantedCompilation | str]:
+    targets = targets_of(given)
+    if len(targets) > 2:
+        raise ArgumentTypeError(f"--target: two are compared, and here are {len(targets)}")
+    if given.b is not None and (given.before or given.after):
+        raise ArgumentTypeError("--before, --after: they are for A alone; B says what is other")
+    if given.b is None and not (given.before or given.after or len(targets) == 2):
+        message = "what is it compared with? give B, --before and --after, or two targets"
+        raise ArgumentTypeError(message)
+    if given.b is None and _KEY.fullmatch(given.a):
+        raise ArgumentTypeError(f"{given.a} is compiled already; give the other key as B")
+    words = (given.a, given.b or given.a)
+    changes = (given.before, given.after)
+    both: list[str | None] = list(targets) or [None]
+    return [
+        _side(word, given, target, pairs, client)
+        for word, target, pairs in zip(words, (both[0], both[-1]), changes, strict=True)
+    ]
+
+
+def _side(
+    word: str,
+    given: Namespace,
+    target: str | None,
+    pairs: Sequence[tuple[str, str]],
+    client: Client,
+) -> WantedCompilation | str:
+    if key := _KEY.fullmatch(word):
+        return key[1]
+    if Path(word).suffix in _REQUESTS:
+        source, members = _request(word)
+        members |= kernel_members(given)
+    else:
+        source, members = read_source(word, given), kernel_members(given)
+    _change(members, pairs, source, given, client)
+    target = members.pop("target", None) if target is None else target
+    if pairs and "target" in members:
+        target = members.pop("target")
+    if target is None:
+        raise ArgumentTypeError(f"{word}: which target? give --target cuda:90, or another")
+    members.pop("target", None)
+    return WantedCompilation(source, target, by_example(source, given, members, target, client))
+
+
+def _request(path: str) -> tuple[KernelSource, dict[str, Any]]:
+    """Return the source of a compile request in a file, and its other members."""
+    text = read(path)
+    try:
+        request = json.loads(text) if Path(path).suffix == ".json" else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ArgumentTypeError(f"{path}: {error}") from error
+    if not isinstance(request, dict) or not request.keys() & {"source", "ir"}:
+        raise ArgumentTypeError(f"{path}: a compile request is an object with `source` or `ir`")
+    ir, files = request.pop("ir", None), request.pop("files", None) or {}
+    if ir is None:
+        return KernelSource(path, str(request.pop("source")), None, files), request
+    if not isinstance(ir, dict) or not isinstance(ir.get("text"), str):
+        raise ArgumentTypeError(f"{path}: `ir` is an object with `language` and `text`")
+    for name in ("source", "kernel"):
+        request.pop(name, None)
+    further = {"canonicalize": ir["canonicalize"]} if "canonicalize" in ir else {}
+    return KernelSource(path, ir["text"], ir.get("language", "ttir"), {}), request | further
+
+
+def _change(
+    members: dict[str, Any],
+    pairs: Sequence[tuple[str, str]],
+    source: KernelSource,
+    given: Namespace,
+    client: Client,
+) -> None:
+    """Write what --before or --after say into the members of a request."""
+    if not pairs:
+        return
+    facts: Mapping[str, Mapping[str, Any]] = {}
+    if source.language is None:
+        inspection = client.inspect(source.text, files=source.files)
+        facts = parameters_of(inspection, given.kernel or members.get("kernel"))
+    for word, text in pairs:
+        group, _, name = axis_name(word, facts).partition(".")
+        if group in {"target", "triton"}:
+            members[group] = text
+        elif group in {"options", "constexprs"}:
+            members[group] = {**(members.get(group) or {}), name: value(text)}
+        else:
+            message = f"{word}: name an option, a constexpr, target or triton"
+            raise ArgumentTypeError(message)
+
+
+def _tell(diff: Diff, wanted: Sequence[str], terminal: Terminal) -> None:
+    """Write what differs: what was asked, the numbers, the lines, and a stage's text."""
+    rows = [*diff.differing(), *diff.instruction_counts()]
+    if rows:
+        cells = [[name, *told.split(" -> ", 1)] for name, told in rows]
+        terminal.draw(table(["", "a", "b"], cells))
+    for line in _lines(diff):
+        terminal.text(line)
+    if diff.same:
+        terminal.text("the same came of both")
+        return
+    terminal.text("\n".join(str(stage) for stage in diff.stages))
+    first = diff.first_differing()
+    for stage in diff.stages:
+        is_shown = stage.stage in wanted or "all" in wanted if wanted else stage is first
+        if is_shown and stage.diff is not None:
+            _show(stage.diff, terminal)
+            if stage.truncated:
+                terminal.say(f"note: {stage.stage}: more differs than is shown")
+
+
+def _lines(diff: Diff) -> Iterator[str]:
+    """Yield the lines of the source whose instructions differ."""
+    rows = (diff.instructions or {}).get("by_line") or []
+    for row in rows[:MOST_LINES]:
+        lines = " -> ".join(str(at) for at in dict.fromkeys((row["a_line"], row["b_line"])) if at)
+        counts = ", ".join(f"{kind} {more:+d}" for kind, more in row["delta"]["by_class"].items())
+        yield f"{row['file'] or 'no line'}:{lines}: {counts}"
+    if len(rows) > MOST_LINES:
+        yield f"and {len(rows) - MOST_LINES} more lines"
+
+
+def _show(text: str, terminal: Terminal) -> None:
+    if not has_colour(sys.stdout, terminal.environment):
+        terminal.text(text)
+        return
+    from rich.text import Text
+
+    console = terminal.console(sys.stdout)
+    for line in printable(text).splitlines():
+        console.print(Text(line, _STYLES.get(line[:1], "")), soft_wrap=True)

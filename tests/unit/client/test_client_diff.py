@@ -1,0 +1,242 @@
+"""Two compilations compared by the client, and by `tritonc diff`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tritonc import Client
+from tritonc.cli.main import main
+
+from tests.unit.client.fake_tritond import KEY, FakeTritond, compilation, failure, run
+
+OTHER = "b" * 64
+PTX = "--- a/ptx\n+++ b/ptx\n@@ -5,1 +5,1 @@\n-.reqntid 128\n+.reqntid 256\n"
+
+
+def stage(name: str, **members: Any) -> dict[str, Any]:
+    usual = {"same": True, "only_in": None, "added": 0, "removed": 0, "diff": None}
+    return {"stage": name, **usual, "registers_differ": False, "truncated": False, **members}
+
+
+def diff(**members: Any) -> dict[str, Any]:
+    """What the service answers of two compilations that differ."""
+    counts = {"total": 52, "code_bytes": 832, "by_class": {"fp32": 8, "move": 3}}
+    fewer = {"total": 48, "code_bytes": 768, "by_class": {"fp32": 4, "move": 3}}
+    line = {"file": "user.py", "a_line": 11, "b_line": 12}
+    less = {"total": -4, "by_class": {"fp32": -4}}
+    usual = {
+        "a": KEY,
+        "b": OTHER,
+        "same": False,
+        "state": {"a": "succeeded", "b": "succeeded"},
+        "problem": {"a": None, "b": None},
+        "kernel": {"a": "add_kernel", "b": "add_kernel"},
+        "target": {"a": "cuda:90", "b": "cuda:90"},
+        "toolchain": {},
+        "options": {"num_warps": {"a": 4, "b": 8}},
+        "parameters": {},
+        "resources": {"registers": {"a": 26, "b": 20}, "spill_store_bytes": {"a": 0, "b": 0}},
+        "instructions": {
+            "a": counts,
+            "b": fewer,
+            "delta": less | {"by_opcode": {"FADD": -4}},
+            "by_line": [line | {"delta": less}],
+        },
+        "stages": [stage("ttir"), stage("ptx", same=False, added=1, removed=1, diff=PTX)],
+    }
+    return usual | members
+
+
+SAME = {
+    "same": True,
+    "resources": {},
+    "instructions": None,
+    "stages": [stage("ttir"), stage("ptx")],
+}
+
+
+def test_a_diff_says_what_differs(client: Client, tritond: FakeTritond) -> None:
+    tritond.will_answer(diff())
+
+    found = client.diff(KEY, OTHER)
+
+    assert not found.same
+    assert found.asked == {"num_warps": {"a": 4, "b": 8}}
+    assert [one.stage for one in found.stages if not one.same] == ["ptx"]
+    assert repr(found).splitlines() == [
+        "Diff:",
+        "  num_warps: 4 -> 8",
+        "  registers: 26 -> 20",
+        "  instructions: 52 -> 48 (-4)",
+        "  fp32: 8 -> 4 (-4)",
+        "  ptx: +1 -1 lines",
+    ]
+    assert tritond.requests[0].url.path == f"/v1/compilations/{KEY}/diff/{OTHER}"
+
+
+def test_what_was_asked_otherwise_and_made_the_same_is_said(
+    client: Client, tritond: FakeTritond
+) -> None:
+    tritond.will_answer(diff(**SAME))
+
+    assert repr(client.diff(KEY, OTHER)) == "Diff: the same came of both (num_warps: 4 -> 8)"
+
+
+def test_compilations_themselves_can_be_compared_in_some_stages(
+    client: Client, tritond: FakeTritond
+) -> None:
+    tritond.will_answer(compilation())
+    tritond.will_answer({}, status=202)
+    tritond.will_answer(diff())
+
+    made = client.get(KEY)
+    client.diff(made, OTHER, stages=["ttir", "ptx"])
+
+    assert [request.url.params["stages"] for request in tritond.requests[1:]] == ["ttir,ptx"] * 2
+
+
+def test_the_command_ends_as_diff_does(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tritond.will_answer(diff())
+    tritond.will_answer(diff(**SAME))
+
+    assert run(tritond, "diff", KEY, f"http://tritond.test:8000/v1/compilations/{OTHER}") == 1
+    different = capsys.readouterr().out
+    assert run(tritond, "diff", KEY, OTHER) == 0
+    assert "the same came of both" in capsys.readouterr().out
+    assert "registers     26  20" in different
+    assert "user.py:11 -> 12: fp32 -4" in different
+    assert "ptx: +1 -1 lines" in different
+    assert PTX.rstrip() in different
+
+
+def test_colours_are_those_of_diff(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tritond.will_answer(diff())
+
+    main(["diff", KEY, OTHER], environment={"FORCE_COLOR": "1"}, transport=tritond)
+
+    out = capsys.readouterr().out
+    assert "\x1b[31m-.reqntid 128\x1b[0m" in out
+    assert "\x1b[32m+.reqntid 256\x1b[0m" in out
+
+
+def test_the_answer_itself_as_json(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tritond.will_answer(diff())
+
+    assert run(tritond, "diff", KEY, OTHER, "--json") == 1
+
+    assert json.loads(capsys.readouterr().out) == diff()
+
+
+def test_another_stage_is_shown_on_demand(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ttgir = stage("ttgir", same=False, added=1, diff="--- a/ttgir\n+++ b/ttgir\n+x\n")
+    for _ in range(3):
+        tritond.will_answer(diff(stages=[ttgir, *diff()["stages"]]))
+
+    shown = {}
+    for words in ((), ("--stage", "ptx"), ("--stage", "all")):
+        run(tritond, "diff", KEY, OTHER, *words)
+        shown[words[-1:]] = capsys.readouterr().out
+
+    assert "+++ b/ttgir" in shown[()]
+    assert "+++ b/ptx" not in shown[()]
+    assert "+++ b/ptx" in shown["ptx",]
+    assert "+++ b/ttgir" not in shown["ptx",]
+    assert "+++ b/ttgir" in shown["all",]
+    assert "+++ b/ptx" in shown["all",]
+
+
+def test_a_stage_that_neither_has(tritond: FakeTritond, capsys: pytest.CaptureFixture[str]) -> None:
+    tritond.will_answer(diff())
+
+    assert run(tritond, "diff", KEY, OTHER, "--stage", "amdgcn") == 2
+    assert "--stage amdgcn: both have ttir, ptx" in capsys.readouterr().err
+
+
+def test_one_kernel_is_compiled_before_and_after(kernel: str, tritond: FakeTritond) -> None:
+    facts = {"name": "BLOCK", "constexpr": True}
+    inspection = {"kernels": [{"name": "k", "calls": [], "parameters": [facts]}]}
+    tritond.will_answer(inspection)
+    tritond.will_answer(inspection)
+    tritond.will_answer(compilation())
+    tritond.will_answer(compilation(key=OTHER))
+    tritond.will_answer(diff())
+
+    words = ("--before", "num_warps=4", "--after", "num_warps=8", "BLOCK=64")
+    assert run(tritond, "diff", kernel, "--target", "cuda:90", *words) == 1
+
+    first, second = (tritond.sent(index) for index in (2, 3))
+    assert (first["options"], first.get("constexprs")) == ({"num_warps": 4}, None)
+    assert (second["options"], second["constexprs"]) == ({"num_warps": 8}, {"BLOCK": 64})
+
+
+def test_one_kernel_for_two_targets(kernel: str, tritond: FakeTritond) -> None:
+    tritond.will_answer(compilation())
+    tritond.will_answer(compilation(key=OTHER))
+    tritond.will_answer(diff())
+
+    assert run(tritond, "diff", kernel, "--target", "cuda:80,cuda:90") == 1
+    assert [tritond.sent(index)["target"] for index in (0, 1)] == ["cuda:80", "cuda:90"]
+
+
+def test_two_request_files(kernel: str, tritond: FakeTritond) -> None:
+    del kernel
+    request = {"source": "import triton", "target": "cuda:90", "signature": {"x": "*fp32"}}
+    Path("a.json").write_text(json.dumps(request))
+    Path("b.toml").write_text('target = "cuda:80"\n[ir]\nlanguage = "ttgir"\ntext = "module {}"\n')
+    tritond.will_answer(compilation())
+    tritond.will_answer(compilation(key=OTHER))
+    tritond.will_answer(diff())
+
+    assert run(tritond, "diff", "a.json", "b.toml") == 1
+
+    assert tritond.sent(0) == request | {"include": []}
+    assert tritond.sent(1)["ir"]["text"] == "module {}"
+    assert tritond.sent(1)["target"] == "cuda:80"
+
+
+def test_what_did_not_compile_is_told_and_compared(
+    kernel: str, tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tritond.will_answer(failure())
+    tritond.will_answer(diff())
+
+    assert run(tritond, "diff", kernel, OTHER, "--target", "cuda:90") == 1
+    assert "error:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((KEY,), "what is it compared with?"),
+        ((KEY, "--before", "a=1"), "is compiled already"),
+        (("add.py", "add.py", "--after", "a=1"), "B says what is other"),
+        (("add.py", "add.py"), "which target?"),
+        (("add.py", "add.py", "--target", "a,b,c"), "two are compared, and here are 3"),
+        (("none.py", "add.py", "--target", "cuda:90"), "No such file"),
+        (("bad.json", "add.py", "--target", "cuda:90"), "bad.json"),
+    ],
+)
+def test_what_cannot_be_compared_is_told(
+    kernel: str,
+    tritond: FakeTritond,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    message: str,
+) -> None:
+    del kernel
+    Path("bad.json").write_text("[]")
+
+    assert run(tritond, "diff", *words) == 2
+    assert message in capsys.readouterr().err
+    assert tritond.requests == []
