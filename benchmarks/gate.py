@@ -48,8 +48,9 @@ def main() -> None:
 
 
 def gate_file() -> str:
-    """Return a gate file over the first 20 kernels of the mix, each once."""
+    """Return a gate file over 20 kernels of the mix, each once."""
     kernels = {request["kernel"]: request for request in reversed(Mix().real())}
+    kernels["quantize_kernel"]["signature"]["q_ptr"] = "*fp8e5:16"  # sm_80 has no e4nv
     text = f"[matrix]\ntargets = {TARGETS}\ntritons = {TRITONS}\n{BUDGETS}"
     for name, request in sorted(kernels.items())[:COUNT]:
         [path] = [path for path in KERNELS.glob("*.py") if f"def {name}(" in path.read_text()]

@@ -12,6 +12,7 @@ from tritonc.cli.kernel_flags import WORDS, add_json, add_wait
 from tritonc.cli.streams import write, write_json
 from tritonc.cli.terminal import Terminal, table
 from tritonc.diagnostic import printable
+from tritonc.gate.annotations_report import annotations_report
 from tritonc.gate.gate_file import DEFAULT_NAME
 from tritonc.gate.gate_judgement import Check, GateJudgement
 from tritonc.gate.gate_run import BaselineFile, GateRun, GateUnjudged, run_gate
@@ -35,6 +36,7 @@ REPORTS: dict[str, Callable[[GateJudgement], str]] = {
     "markdown": markdown_report,
     "junit": junit_report,
     "sarif": sarif_report,
+    "annotations": annotations_report,
 }
 
 

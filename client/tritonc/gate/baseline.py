@@ -133,7 +133,7 @@ def _instructions(cell: Cell, measured: CellNumbers) -> dict[str, Any]:
     """Return the opcodes that budgets name, and what stems from each line."""
     asked = [metric for metric in cell.budgets if metric.startswith(f"{OPCODES}.")]
     opcodes = {metric: measured.opcodes(metric.partition(".")[2]) for metric in asked}
-    return opcodes | {"lines": line_counts(measured.lines, cell.kernel)}
+    return opcodes | {"lines": line_counts(measured.lines, cell.kernel.lines)}
 
 
 def _is_compared(cell: Cell, metric: str) -> bool:

@@ -119,7 +119,7 @@ class Judge:
     def _checks(self, cell: Cell) -> Iterator[Check]:
         measured = self._measured[cell]
         if measured.failure is not None:
-            path = cell.kernel.file_paths.get(measured.file, cell.kernel.path)
+            path = cell.kernel.lines.path(measured.file)
             line = measured.line or kernel_line(cell, measured)
             metric = "verdict" if cell.is_launch else "compiles"
             yield Check(cell, metric, FAILED, measured.failure, None, None, (), path, line)
@@ -241,7 +241,7 @@ def _of_run(cell: Cell, measured: CellNumbers) -> _Beside:
     for metric in cell.budgets:
         if metric.startswith(f"{OPCODES}."):
             metrics[metric] = measured.opcodes(metric.partition(".")[2])
-    lines = line_counts(measured.lines, cell.kernel)
+    lines = line_counts(measured.lines, cell.kernel.lines)
     name = f"Triton {cell.triton}"
     return _Beside(metrics, measured.ptx, lines, upper, measured.device, name)
 
@@ -253,4 +253,4 @@ def _blamed(
     name, _, inner = metric.partition(".")
     kind = inner if name == CLASSES else _LOCAL if name in _SPILLS else ""
     before = beside.lines if beside is not None and beside.lines else None
-    return grown_lines(measured.lines, before, cell.kernel, kind)
+    return grown_lines(measured.lines, before, cell.kernel.lines, kind)

@@ -59,7 +59,7 @@ class GateRun:
 
 
 def run_gate(client: Client, asked: GateRun, say: Say) -> tuple[GateJudgement, BaselineFile]:
-    """Return what was found out, and what would be the baseline from now on with its path.
+    """Return what was found out, and the baseline, which an update made new, with its path.
 
     Raises GateUnjudged when nothing can be judged.
     """
@@ -73,10 +73,10 @@ def run_gate(client: Client, asked: GateRun, say: Say) -> tuple[GateJudgement, B
     measured = _measured(client, asked, cells, say)
     missing = [] if asked.is_part or asked.is_update else (baseline or Baseline({})).missing(cells)
     judged = {cell: numbers for cell, numbers in measured.items() if not cell.is_reference}
-    updated = (baseline or Baseline({})).updated(judged, keep_others=asked.is_part)
-    judge = Judge(measured, updated if asked.is_update else baseline)
-    judgement = judge.judgement(missing, is_strict=asked.is_strict)
-    return judgement, (path, updated)
+    if asked.is_update:
+        baseline = (baseline or Baseline({})).updated(judged, keep_others=asked.is_part)
+    judgement = Judge(measured, baseline).judgement(missing, is_strict=asked.is_strict)
+    return judgement, (path, baseline or Baseline({}))
 
 
 def _read(asked: GateRun) -> tuple[GateFile, list[FileFault]]:

@@ -9,13 +9,23 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.gate.metric_budget import Budgets, merged, read_budgets
+from tritonc.gate.source_lines import SourceLines
 from tritonc.gate.toml_reading import TomlTable
 from tritonc.launch_body import KernelMembers, LaunchMembers
-from tritonc.local_imports import local_imports
-from tritonc.service_errors import TritoncError
+from tritonc.local_imports import ImportsTooLarge, local_imports
 
-KERNEL = ("source", "kernel", "signature", "constexprs", "hints", "options", "files")
+KERNEL = (
+    "source",
+    "kernel",
+    "signature",
+    "constexprs",
+    "hints",
+    "options",
+    "files",
+    "local_imports",
+)
 MATRIX = ("targets", "tritons")
 LAUNCH = (LaunchMembers.__annotations__.keys() - KernelMembers.__annotations__.keys()) | {
     "arguments",
@@ -54,15 +64,15 @@ class BudgetTable:
 class GatedKernel:
     """One kernel: how it is compiled, for what, its example launch, and its own budgets.
 
-    `path` is where its source is, for people; `place` where it stands in the gate file. `members`
-    are those of a compile request, `launch` those of a launch, None without one.
+    `path` is where its source is, `lines` what stands there; `place` is its own in the gate file.
+    `members` are those of a compile request, `launch` those of a launch, None without one.
     """
 
     name: str
     place: str
     path: Path
     members: Mapping[str, Any]
-    file_paths: Mapping[str, Path]
+    lines: SourceLines
     launch: Mapping[str, Any] | None
     targets: tuple[str, ...]
     tritons: tuple[str, ...]
@@ -110,13 +120,13 @@ class KernelTables:
         source = self._source(table)
         if source is None:
             return None
-        path, members, file_paths = source
+        path, members, lines = source
         return GatedKernel(
-            name, table.place, path, members, file_paths, launch, targets or (), tritons, budgets
+            name, table.place, path, members, lines, launch, targets or (), tritons, budgets
         )
 
-    def _source(self, table: TomlTable) -> tuple[Path, dict[str, Any], dict[str, Path]] | None:
-        """Return the path, the members of the compile request, and the paths of its files."""
+    def _source(self, table: TomlTable) -> tuple[Path, dict[str, Any], SourceLines] | None:
+        """Return the path, the members of the compile request, and the lines of its files."""
         members: dict[str, Any] = {
             name: {key: None if value == NONE else value for key, value in given.items()}
             for name in ("constexprs", "options")
@@ -139,14 +149,25 @@ class KernelTables:
         given = {name: self._folder / str(at) for name, at in table.mapping("files").items()}
         inner = table.table("files")
         texts = {name: self._text(inner, name, at) for name, at in given.items()}
-        try:
-            files = local_imports(path, text) | {n: t for n, t in texts.items() if t is not None}
-        except (TritoncError, OSError, UnicodeDecodeError) as error:
-            table.fault("source", f"what it imports cannot be read: {error}")
-            return None
+        files = self._imports(table, path, text)
+        files |= {name: said for name, said in texts.items() if said is not None}
         members |= {"source": text, "files": files}
         imported = {name: path.parent / name for name in files}
-        return path, {n: m for n, m in members.items() if m}, imported | given
+        lines = SourceLines(path, {POSTED_SOURCE: text, **files}, imported | given)
+        return path, {n: m for n, m in members.items() if m}, lines
+
+    def _imports(self, table: TomlTable, path: Path, text: str) -> dict[str, str]:
+        """Return the local modules that a source imports, unless `local_imports` is false."""
+        if table.flag("local_imports") is False:
+            return {}
+        try:
+            return local_imports(path, text)
+        except ImportsTooLarge:
+            message = "it imports more than travels with a request: name what the kernel needs in "
+            table.fault("source", f"{message}`files`, and write local_imports = false")
+        except (OSError, UnicodeDecodeError) as error:
+            table.fault("source", f"what it imports cannot be read: {error}")
+        return {}
 
     def _text(self, table: TomlTable, key: str, path: Path) -> str | None:
         try:

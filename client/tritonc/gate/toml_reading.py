@@ -60,6 +60,11 @@ class TomlTable:
         text: str | None = self._of(key, str)
         return text
 
+    def flag(self, key: str) -> bool | None:
+        """Return true or false, None where there is neither."""
+        flag: bool | None = self._of(key, bool)
+        return flag
+
     def mapping(self, key: str) -> dict[str, Any]:
         """Return a table as it is, an empty one where there is none or something else."""
         return self._of(key, dict) or {}

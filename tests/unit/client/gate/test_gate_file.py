@@ -143,6 +143,33 @@ def test_a_kernel_that_is_asked_for_must_be_there(service: GateService, capsys: 
     assert "kernels.duble: there is no such kernel" in capsys.readouterr().err
 
 
+def test_none_and_files_by_name_can_be_written(service: GateService):
+    more = "local_imports = false\nfiles = {'helper.py' = 'other.py'}\n"
+    more += "options = {maxnreg = {none = true}}"
+    write_gate("[budgets]\nregisters = 32", more)
+    Path("other.py").write_text("TWO = 2\n")
+    source = Path("double.py")
+    source.write_text(f"from helper import TWO\n{source.read_text()}")
+    Path("helper.py").write_text("TWO = 3\n")
+
+    assert gate(service) == 0
+    assert service.requests[0]["files"] == {"helper.py": "TWO = 2\n"}
+    assert service.requests[0]["options"] == {"maxnreg": None}
+
+
+def test_too_many_local_imports_say_what_to_write(service: GateService, capsys: Any):
+    write_gate("[budgets]\nregisters = 32")
+    modules = [f"module_{number}" for number in range(80)]
+    for module in modules:
+        Path(f"{module}.py").write_text("")
+    source = Path("double.py")
+    source.write_text(f"import {', '.join(modules)}\n{source.read_text()}")
+
+    [fault] = faults(service, capsys)
+
+    assert fault.endswith("in `files`, and write local_imports = false")
+
+
 def test_local_imports_travel_with_the_source(service: GateService):
     write_gate("[budgets]\nregisters = 32")
     Path("helper.py").write_text("TWO = 2\n")

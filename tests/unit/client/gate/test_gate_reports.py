@@ -83,6 +83,24 @@ def test_sarif_keeps_the_schema_of_its_standard(request: pytest.FixtureRequest, 
     jsonschema.validate(document, json.loads(SCHEMA.read_text()))
 
 
+def test_annotations_are_commands_of_the_runner(broken: GateService):
+    first, outcome = report(broken, "annotations").splitlines()
+
+    assert first.startswith("::error file=double.py,line=7,title=tritonc gate::double for cuda:90")
+    assert outcome == "tritonc gate: 1 cells, 2 checks: 1 kept, 1 broken"
+
+
+def test_hostile_text_is_no_command_of_the_runner(service: GateService):
+    write_gate("[budgets]\nregisters = 1")
+    problem = {"slug": "compile_error", "detail": "no\n::set-env name=A::b%0A::stop\r::x"}
+    service.compiled = lambda _: {"state": "failed", "problem": problem}
+
+    text = report(service, "annotations")
+
+    assert [line[:2] for line in text.splitlines()] == ["::", "tr"]
+    assert "%0A" not in text
+
+
 def test_markdown_says_where(broken: GateService):
     text = report(broken, "markdown")
 
