@@ -1,6 +1,6 @@
 """`tritonc gate` over several Tritons: what another one makes of a kernel is caught at its line.
 
-The kernels are those of benchmarks/kernels, as they are in use; docs/gate.md tells of them.
+The kernels are those of examples/gate and benchmarks/kernels; docs/gate.md tells of them.
 """
 
 from __future__ import annotations
@@ -55,6 +55,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def gate(deployment: Deployment, *words: str) -> int:
     return main(["gate", *words], environment={"TRITOND_URL": deployment.url})
+
+
+@pytest.mark.usefixtures("client")
+def test_the_public_case_is_caught_at_the_reduction_that_became_slower(
+    deployment: Deployment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+
+    assert gate(deployment, str(ROOT / "examples/gate/kernels.toml"), "--json") == 1
+
+    checks: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["checks"]
+    broken = {(c["target"], c["triton"], c["metric"]): c for c in checks if c["state"] == "broken"}
+    assert {triton for _, triton, _ in broken} == {"3.7.1", "3.8.0", "3.9.0"}
+    for target in ("cuda:75", "cuda:80", "cuda:90"):
+        check = broken[target, "3.7.1", "instruction_classes.shuffle"]
+        [line] = check["lines"]
+        assert line["text"] == "sums = tl.sum(products, 2)"
+        assert line["now"] > 6 * line["before"]
+        assert (target, "3.7.1", "occupancy") in broken
 
 
 @pytest.mark.usefixtures("client", "folder")
