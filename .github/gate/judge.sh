@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Runs the gate, keeps its reports, and leaves the outcome to the last step: others come before it.
+set -uo pipefail
+
+here="$RUNNER_TEMP/tritonc-gate"
+read -r -a arguments <<< "$GATE_ARGUMENTS"
+"$here/environment/bin/tritonc" --url "${GATE_URL:-$(cat "$here/url")}" gate "$GATE_FILE" \
+    --markdown "$here/gate.md" --junit "$here/gate.xml" --sarif "$here/gate.sarif" \
+    --annotations "$here/annotations" ${arguments[@]+"${arguments[@]}"}
+code=$?
+
+if [ -f "$here/gate.md" ]; then
+    cat "$here/annotations"
+    cat "$here/gate.md" >> "$GITHUB_STEP_SUMMARY"
+    for report in markdown=gate.md junit=gate.xml sarif=gate.sarif; do
+        echo "${report%%=*}=$here/${report#*=}" >> "$GITHUB_OUTPUT"
+    done
+else
+    echo "tritonc gate: nothing was judged; the log says why" >> "$GITHUB_STEP_SUMMARY"
+fi
+echo "exit-code=$code" >> "$GITHUB_OUTPUT"
