@@ -50,9 +50,9 @@ def add_files(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add the flag for programs that read the answer."""
+    """Add the flag for programs that read the answer; it may stand before the command, too."""
     text = "write the whole answer to stdout, as one JSON document; errors, too"
-    parser.add_argument("--json", action="store_true", help=text)
+    parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=text)
 
 
 def add_wait(parser: argparse.ArgumentParser, default: float) -> None:

@@ -91,7 +91,7 @@ def _run(
     try:
         with Client(url, api_key=key, timeout_s=timeout_s, transport=transport) as client:
             if given.version:
-                version.say_versions(url, client, terminal)
+                version.say_versions(url, client, terminal, as_json=given.json)
                 return Exit.DONE
             return Exit.DONE if given.run(given, client, terminal) else Exit.NOT_GOOD
     except BrokenPipeError:
@@ -106,7 +106,7 @@ def _failed(error: Exception, given: Namespace, terminal: Terminal) -> Exit:
     """Say what went wrong, as the one document of --json, too; return the exit code."""
     message = refused(error, given) if isinstance(error, ProblemError) else _message(error)
     code = next(code for kind, code in _CODES if isinstance(error, kind))
-    if getattr(given, "json", False):
+    if given.json:
         told: dict[str, Any] = {"exit_code": int(code), "message": message}
         if isinstance(error, ProblemError):
             told["problem"] = error.problem.raw

@@ -45,7 +45,9 @@ def command_parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    root.add_argument("--url", "--server", help="where the service is; overrides TRITOND_URL")
+    where = ("--url", "--server")
+    root.add_argument(*where, help="where the service is; overrides TRITOND_URL")
+    root.add_argument("--json", action="store_true", help="write one JSON document to stdout")
     text = "show the version of this client, and of the service if there is one"
     root.add_argument("--version", action="store_true", help=text)
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
@@ -58,6 +60,8 @@ def command_parser() -> argparse.ArgumentParser:
     lookup_commands.add_commands(commands)
     key_commands.add_commands(commands)
     completion_command.add_command(commands)
+    for parser in commands.choices.values():  # people write it behind the command, too
+        parser.add_argument(*where, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     return root
 
 

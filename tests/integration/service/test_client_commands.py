@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tritonc.cli.main import main
 
 from tests.integration.service.running import ROOT, Deployment
 
@@ -171,6 +172,8 @@ def test_the_version_is_that_of_client_and_service(system: Deployment):
 
     assert done.stdout == f"tritonc 0.1.0\ntritond 0.1.0 at {system.url}\n"
     assert (alone.returncode, alone.stdout) == (0, "tritonc 0.1.0\n")
+    as_json = json.loads(run(system, "--version", "--json").stdout)
+    assert as_json == {"tritonc": "0.1.0", "tritond": "0.1.0", "url": system.url}
     assert "no answer from http://127.0.0.1:9" in alone.stderr
 
 
@@ -204,7 +207,12 @@ def test_the_version_is_that_of_client_and_service(system: Deployment):
     ],
 )
 def test_what_is_wrong_is_told_in_the_words_of_the_command(
-    system: Deployment, folder: Path, words: list[str], message: str
+    system: Deployment,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    message: str,
 ):
     (folder / "binary.py").write_bytes(b"\xff\xfe\x00")
     wrong = (
@@ -212,11 +220,13 @@ def test_what_is_wrong_is_told_in_the_words_of_the_command(
     )
     (folder / "wrong.toml").write_text(wrong)
 
-    done = run(system, *words, folder=folder)
+    monkeypatch.chdir(folder)
 
-    assert done.returncode == 2, done.stderr
-    assert message in done.stderr
-    assert done.stdout == ""
+    code = main(words, environment={"TRITOND_URL": system.url})
+
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert message in err
 
 
 def test_an_error_is_one_json_document_where_that_is_asked_for(system: Deployment, folder: Path):

@@ -248,3 +248,15 @@ def test_the_helps_have_examples():
 def test_without_a_command_the_help_says_which_there_are(capsys: pytest.CaptureFixture[str]):
     assert main([]) == 2
     assert "run a kernel and say whether it is right" in capsys.readouterr().err
+
+
+def test_url_and_json_may_stand_before_or_behind_the_command(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
+):
+    for words in (["--url", "http://a.test", "--json"], []):
+        behind = [] if words else ["--url", "http://a.test", "--json"]
+        tritond.will_refuse(404, "not_found", detail="gone")
+
+        assert run(tritond, *words, "sass", KEY, *behind) == 2
+        assert json.loads(capsys.readouterr().out)["error"]["problem"]["slug"] == "not_found"
+    assert {request.url.host for request in tritond.requests} == {"a.test"}
