@@ -1,8 +1,6 @@
-"""The tools on sources and compilations: targets, inspect, compile, compare and explain."""
+"""The tools on sources and compilations: targets, inspect, compile and explain."""
 
-import asyncio
 import re
-from collections import Counter
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -14,7 +12,6 @@ from service.http.inner_request import ask_itself
 from service.mcp.launch_tool import told_launch
 from service.mcp.short_answer import ToolAnswer, answer, diagnosed, numbered, refused
 from service.mcp.tool_arguments import (
-    CompareArguments,
     CompileArguments,
     ExplainArguments,
     InspectArguments,
@@ -23,11 +20,9 @@ from service.mcp.tool_arguments import (
 from service.state import state_of
 
 COMPILATIONS = "/v1/compilations"
-_OPCODE = re.compile(r"\s*(?:@!?%\w+\s+)?([a-z][\w.]*|%\w+ = [\w.]+)")
-_MOST_OPCODES = 40
 _KEY_CHARS = 64
 _NUMBERS = ("registers", "vgpr", "sgpr", "spill_store_bytes", "spill_load_bytes", "shared_bytes")
-_PATH_PART = re.compile(r"[0-9a-zA-Z-]{1,100}")
+PATH_PART = re.compile(r"[0-9a-zA-Z-]{1,100}")
 
 
 async def targets(request: Request, _arguments: TargetsArguments) -> ToolAnswer:
@@ -50,7 +45,7 @@ async def targets(request: Request, _arguments: TargetsArguments) -> ToolAnswer:
 async def inspect(request: Request, arguments: InspectArguments) -> ToolAnswer:
     """Say which kernels a source has, and what they need."""
     body = {"source": arguments.source}
-    found = await ask_itself(request, "POST", "/v1/inspect", body, {"wait": _wait_s(request)})
+    found = await ask_itself(request, "POST", "/v1/inspect", body, {"wait": wait_s(request)})
     if found.is_problem:
         return refused(found.json)
     inspection = found.json
@@ -102,7 +97,7 @@ async def compile_kernel(request: Request, arguments: CompileArguments) -> ToolA
     asked = arguments.model_dump(exclude={"stage", "first_line"}, exclude_none=True)
     if arguments.stage is not None:
         asked["include"] = [arguments.stage]
-    made = await ask_itself(request, "POST", COMPILATIONS, asked, {"wait": _wait_s(request)})
+    made = await ask_itself(request, "POST", COMPILATIONS, asked, {"wait": wait_s(request)})
     if made.is_problem:
         return refused(made.json)
     compilation = made.json
@@ -147,59 +142,6 @@ def _resources(compilation: Mapping[str, Any]) -> str:
     return ", ".join(numbers)
 
 
-async def compare(request: Request, arguments: CompareArguments) -> ToolAnswer:
-    """Say in what two compilations differ: request, resources, instructions."""
-    sides: list[dict[str, Any]] = []
-    counts: list[Counter[str]] = []
-    for key in (arguments.first, arguments.second):
-        found = await _compilation(request, key)
-        if isinstance(found, ToolAnswer):
-            return found
-        stage = arguments.stage or _assembly_stage(found)
-        path = f"{COMPILATIONS}/{key}/artifacts/{stage}"
-        text = await ask_itself(request, "GET", path)
-        if text.is_problem:
-            return refused(text.json)
-        sides.append(found)
-        counts.append(await asyncio.to_thread(_opcodes, text.body.decode(errors="replace")))
-    lines = [*_differing(*(_numbers(side) for side in sides))]
-    opcodes = _differing(*counts)
-    lines += [f"instructions: {sum(counts[0].values())} -> {sum(counts[1].values())}"]
-    lines += opcodes[:_MOST_OPCODES]
-    if len(opcodes) > _MOST_OPCODES:
-        lines.append(f"… and {len(opcodes) - _MOST_OPCODES} more kinds of instructions")
-    step = "explain a line of either; launch both with timing to see which is faster"
-    return answer("first -> second, where they differ:", *lines, next_step=step)
-
-
-def _numbers(compilation: Mapping[str, Any]) -> dict[str, Any]:
-    resources = compilation["resources"] or {}
-    constants = {
-        item["name"]: item["value"]
-        for item in compilation["parameters"]
-        if item["role"] == "constexpr"
-    }
-    occupancy = (resources.get("occupancy") or {}).get("ratio")
-    named = {"target": compilation["target"], "triton": compilation["toolchain"]["triton"]}
-    numbers = {name: resources.get(name) for name in _NUMBERS}
-    return {**named, **compilation["options"], **constants, **numbers, "occupancy": occupancy}
-
-
-def _differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
-    """Return what is not the same in both, the most different numbers first."""
-    names = dict.fromkeys([*first, *second])
-    differing = [name for name in names if first.get(name) != second.get(name)]
-    if isinstance(first, Counter) and isinstance(second, Counter):
-        differing.sort(key=lambda name: -abs(first[name] - second[name]))
-        return [f"  {name}: {first[name]} -> {second[name]}" for name in differing]
-    return [f"{name}: {first.get(name)} -> {second.get(name)}" for name in differing]
-
-
-def _opcodes(text: str) -> Counter[str]:
-    found = (_OPCODE.match(line[:400]) for line in text.splitlines())
-    return Counter(match[1].rpartition(" ")[2] for match in found if match)
-
-
 async def explain(request: Request, arguments: ExplainArguments) -> ToolAnswer:
     """Say what a line of the source became, how a compilation failed, or what a launch found."""
     if len(arguments.key) != _KEY_CHARS:
@@ -221,7 +163,7 @@ async def explain(request: Request, arguments: ExplainArguments) -> ToolAnswer:
 
 async def _explain_line(request: Request, key: str, line: int, stage: str) -> ToolAnswer:
     path = f"{COMPILATIONS}/{key}"
-    lines = await ask_itself(request, "GET", f"{path}/lines", query={"wait": _wait_s(request)})
+    lines = await ask_itself(request, "GET", f"{path}/lines", query={"wait": wait_s(request)})
     text = await ask_itself(request, "GET", f"{path}/artifacts/{stage}")
     for made in (lines, text):
         if made.is_problem:
@@ -243,10 +185,10 @@ async def _explain_line(request: Request, key: str, line: int, stage: str) -> To
 
 async def _compilation(request: Request, key: str) -> dict[str, Any] | ToolAnswer:
     """Return a compilation that is over, or what to say instead."""
-    if not _PATH_PART.fullmatch(key):
-        return answer(f"{key[:80]!r} is no key.", next_step="use a key that compile answered")
+    if not PATH_PART.fullmatch(key):
+        return no_key(key)
     found = await ask_itself(
-        request, "GET", f"{COMPILATIONS}/{key}", query={"wait": _wait_s(request)}
+        request, "GET", f"{COMPILATIONS}/{key}", query={"wait": wait_s(request)}
     )
     if found.is_problem:
         return refused(found.json)
@@ -262,5 +204,11 @@ def _assembly_stage(compilation: Mapping[str, Any]) -> str:
     return texts[-1] if texts else stages[0]
 
 
-def _wait_s(request: Request) -> float:
+def no_key(text: str) -> ToolAnswer:
+    """Return what is said of an argument that can be no key."""
+    return answer(f"{text[:80]!r} is no key.", next_step="use a key that compile answered")
+
+
+def wait_s(request: Request) -> float:
+    """Return how long a tool waits for what it asks."""
     return state_of(request).settings.max_wait_s

@@ -23,7 +23,8 @@ from service import VERSION
 from service.http.body import parse_value, read_body
 from service.http.problems import problem_of, problem_of_rejection
 from service.mcp import tool_arguments as words
-from service.mcp.compilation_tools import compare, compile_kernel, explain, inspect, targets
+from service.mcp.compare_tool import compare
+from service.mcp.compilation_tools import compile_kernel, explain, inspect, targets
 from service.mcp.launch_tool import launch
 from service.mcp.short_answer import ToolAnswer, answer, refused
 from service.settings import ServiceSettings
@@ -73,7 +74,8 @@ _TOOLS: Mapping[str, _Tool] = {
         launch,
     ),
     "compare": _Tool(
-        "In what two compilations differ: options, resources, counts of instructions.",
+        "In what two compilations differ: options, resources, instructions by class and line, and "
+        "the text of a stage.",
         words.CompareArguments,
         compare,
     ),

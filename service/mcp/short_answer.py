@@ -44,6 +44,7 @@ def refused(problem: Mapping[str, Any]) -> ToolAnswer:
     fields = [f"{item['pointer'] or 'the body'}: {item['message']}" for item in errors]
     said = fields or [str(problem["detail"])]
     step = {
+        "not_finished": "ask again; it goes on meanwhile",
         "queue_full": "ask again in a few seconds",
         "too_many_requests": "ask again in a few seconds",
         "store_unavailable": "ask again in a few seconds",

@@ -68,7 +68,9 @@ class CompareArguments(ToolArguments):
 
     first: str = Field(description="key that `compile` answered")
     second: str = Field(description="key that `compile` answered")
-    stage: Stage | None = Field(default=None, description="default: PTX or AMD assembly")
+    stage: Stage | Literal["sass"] | None = Field(
+        default=None, description="whose text diff is shown; default: the first that differs"
+    )
 
 
 class ExplainArguments(ToolArguments):

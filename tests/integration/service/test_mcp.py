@@ -144,8 +144,23 @@ async def test_compare_tells_what_differs(system: Deployment) -> None:
     text = await said(system, "compare", first=first, second=second)
 
     assert "num_warps: 4 -> 8" in text
-    assert re.search(r"  ld\.global[.\w]*: \d+ -> \d+", text)
+    assert re.search(r"  global_load: \d+ -> \d+", text)
+    assert re.search(r"  user\.py:\d+: .*global_load -\d", text)
+    assert "ttir same, ttgir +" in text
+    assert '"ttg.num-warps" = 8' in text
     assert "BLOCK_SIZE" not in text
+    ptx = await said(system, "compare", first=first, second=second, stage="ptx")
+    assert "-.reqntid 128\n+.reqntid 256" in ptx
+
+
+async def test_compare_says_that_the_same_came_of_both(system: Deployment) -> None:
+    first = key_in(await said(system, "compile", **COMPILED))
+    commented = COMPILED | {"source": f"# a comment\n{VECTOR_ADD}"}
+    second = key_in(await said(system, "compile", **commented))
+
+    text = await said(system, "compare", first=first, second=second)
+
+    assert text.startswith("The same came of both.")
 
 
 async def test_a_right_kernel_passes_and_a_wrong_one_says_where(system: Deployment) -> None:
