@@ -171,8 +171,8 @@ class Search:
             return (
                 f"its verdict is {found.verdict}" if found and found.verdict else "it did not run"
             )
-        is_to_run = index in self._builds and (pruned is None or pruned.reason is Reason.SLOWER)
-        return "it was not checked" if is_to_run and not size.measured[index] else None
+        is_left = pruned is None and index not in self._failed and not size.measured[index]
+        return "it was not checked" if is_left else None
 
     def _why_none(self, search: SizeSearch) -> str:
         reasons: dict[str, int] = {}

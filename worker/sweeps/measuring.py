@@ -6,30 +6,30 @@ those that are over, and comes to the same decisions.
 """
 
 import asyncio
-import itertools
-import time
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from compiler.compilation import Compilation
+from compiler.job import CompileJob
 from compiler.parameter_binding import BindingFailed
 from compiler.problem import Problem, failure_problem
 from compiler.rejection import RequestRejected
+from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import Launch
 from sweeps.built_row import failed_row, refused_row
 from sweeps.row import Row
 from sweeps.search.candidate import Build, Candidate, TimedRun, candidate_of
-from sweeps.search.measurement import Measurement, measurement_of
+from sweeps.search.measurement import measurement_of
 from sweeps.search.search import Search
 from sweeps.search.search_request import SearchRequest
 from sweeps.search.size_search import ROUND
 from sweeps.search.winner import Winner
 from sweeps.sweep_job import SweepJob
-from sweeps.sweep_record import SearchEffort, SweepEnd
+from sweeps.sweep_record import SweepEnd
 from worker.compile.progress import CompilationFailed
 from worker.launch.kernel_source import problem_of
 from worker.launch.run import DeadlinePassed
+from worker.sweeps.effort import Clocks
 from worker.sweeps.launch_variants import QueuedLaunch, launch_of
 from worker.sweeps.search_rows import SearchRows
 from worker.sweeps.sweep_run import BUDGET_OVER, SweepRun
@@ -38,44 +38,6 @@ from worker.sweeps.timed_launch import timed_launch
 COMPILED_AT_ONCE = 64
 LAUNCHED_AT_ONCE = 16
 """As many as one GPU prepares, times and compares at a time."""
-
-
-@dataclass(slots=True)
-class Clocks:
-    """How long a search timed variants: `timed_ms` on GPUs, without what lies between runs."""
-
-    begun: float = field(default_factory=time.monotonic)
-    compiled: float = field(default_factory=time.monotonic)
-    launched: float | None = None
-    told: float = 0.0
-    launches: int = 0
-    timed_ms: float = 0.0
-
-    def compile_ended(self) -> None:
-        """Take note that a variant is compiled."""
-        self.compiled = time.monotonic()
-
-    def launch_begins(self) -> None:
-        """Take note that a launch begins."""
-        if self.launched is None:
-            self.launched = time.monotonic()
-
-    def launch_ended(self, measurement: Measurement) -> None:
-        """Take note of a launch that is over."""
-        self.launches += 1
-        self.told = time.monotonic()
-        if measurement.time is not None:
-            self.timed_ms += measurement.time.median_us * measurement.time.repeats / 1000
-
-    def effort(self) -> SearchEffort:
-        """Return what the answer says of it."""
-        measuring_s = max(0.0, self.told - self.launched) if self.launched is not None else 0.0
-        return SearchEffort(
-            launches=self.launches,
-            timed_ms=round(self.timed_ms, 3),
-            measuring_ms=round(1000 * measuring_s, 3),
-            compiling_ms=round(1000 * (self.compiled - self.begun), 3),
-        )
 
 
 async def search_variants(run: SweepRun, asked: SearchRequest) -> SweepEnd:
@@ -101,10 +63,14 @@ class Measuring:
         self._search = Search(self._candidates, asked, has_reference=has_reference)
         self._rows = SearchRows(run, self._search)
         self._launches: dict[int, QueuedLaunch] = {}
+        self._uncompiled = deque(_by_configuration(self._candidates))
         self._wanted: deque[TimedRun] = deque()
         self._compiling: set[asyncio.Task[None]] = set()
         self._launching: set[asyncio.Task[None]] = set()
         self.clocks = Clocks()
+        self._replays = run.claim.attempt > 1 and run.is_over_budget
+        """Whether it only goes through what an attempt before it found out: no time is left."""
+        self._is_missing_some = False
 
     async def measure(self) -> list[Winner]:
         """Time variants until the winners are known, or the budget has ended; return the winners.
@@ -114,38 +80,56 @@ class Measuring:
         try:
             await self._until_over()
         finally:
-            await _end(self._compiling | self._launching)
+            await _end(self._under_way)
         if self._run.budget_ended:
             await self._run.give_up(BUDGET_OVER)
         await self._rows.write(range(len(self._candidates)))
         return self._search.winners()
 
     async def _until_over(self) -> None:
-        uncompiled = iter(_by_configuration(self._candidates))
-        while not self._run.budget_ended:
-            for index in itertools.islice(uncompiled, COMPILED_AT_ONCE - len(self._compiling)):
-                self._compiling.add(asyncio.create_task(self._compile(index)))
+        while True:
             self._wanted += self._search.coming()
-            while self._wanted and len(self._launching) < LAUNCHED_AT_ONCE:
-                run = self._wanted.popleft()
-                if self._search.is_wanted(run):
-                    self._launching.add(asyncio.create_task(self._launch(run)))
-            if not (self._compiling or self._launching):
+            if self._run.is_over_budget and not self._replays and self._is_unfinished:
+                self._end_budget()
                 return
+            self._begin()
+            if not self._under_way:
+                break
             await self._wait()
+        if self._is_missing_some:
+            self._end_budget()
+
+    @property
+    def _under_way(self) -> set[asyncio.Task[None]]:
+        return self._compiling | self._launching
+
+    @property
+    def _is_unfinished(self) -> bool:
+        return bool(self._uncompiled or self._wanted or self._under_way)
+
+    def _end_budget(self) -> None:
+        self._run.budget_ended = True
+        self._search.end(self._run.job.budget_s or 0.0)
+
+    def _begin(self) -> None:
+        while self._uncompiled and len(self._compiling) < COMPILED_AT_ONCE:
+            compiling = self._compile(self._uncompiled.popleft())
+            self._compiling.add(asyncio.create_task(compiling))
+        while self._wanted and len(self._launching) < LAUNCHED_AT_ONCE:
+            run = self._wanted.popleft()
+            if self._search.is_wanted(run):
+                self._launching.add(asyncio.create_task(self._launch(run)))
 
     async def _wait(self) -> None:
-        """Return when something is over; when the budget is, begin nothing more."""
-        under_way = self._compiling | self._launching
-        left_s = self._run.budget_left_s
-        done, _ = await asyncio.wait(under_way, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+        """Return when something is over, or the budget is."""
+        left_s = None if self._replays else self._run.budget_left_s
+        done, _ = await asyncio.wait(
+            self._under_way, timeout=left_s, return_when=asyncio.FIRST_COMPLETED
+        )
         self._compiling -= done
         self._launching -= done
         for task in done:
             task.result()
-        if left_s is not None and self._run.is_over_budget:
-            self._run.budget_ended = True
-            self._search.end(self._run.job.budget_s or 0.0)
 
     async def _compile(self, index: int) -> None:
         """Have a variant compiled; whatever keeps it from that is its row."""
@@ -159,9 +143,11 @@ class Measuring:
         except (BindingFailed, CompilationFailed, DeadlinePassed) as error:
             await self._leave_out(failed_row(variant, _problem(error)))
             return
-        compiled = await self._run.compiled(compilation.job, [index])
+        record = await self._compiled(compilation.job, index)
+        if record is None:
+            return
         self.clocks.compile_ended()
-        made = Compilation.model_validate_json(compiled.record)
+        made = Compilation.model_validate_json(record)
         self._rows.built(index, made)
         if made.state == "succeeded":
             self._launches[index] = queued
@@ -180,7 +166,9 @@ class Measuring:
         queued = self._launches[run.index]
         timed = await asyncio.to_thread(timed_launch, self._run.job.id, queued.job, run)
         self.clocks.launch_begins()
-        record = await self._run.launched(timed, queued.lane, [run.index])
+        record = await self._launched(timed, queued.lane, run.index)
+        if record is None:
+            return
         launch = Launch.model_validate_json(record)
         measurement = measurement_of(launch)
         self.clocks.launch_ended(measurement)
@@ -188,6 +176,24 @@ class Measuring:
         self._search.told(run, measurement)
         if run.stage.startswith(ROUND):
             await self._rows.write([run.index])
+
+    async def _compiled(self, job: CompileJob, index: int) -> bytes | None:
+        if not self._replays:
+            return (await self._run.compiled(job, [index])).record
+        return self._found(await self._run.hit(job.key) or await self._kept(job.key))
+
+    async def _launched(self, job: LaunchJob, lane: str, index: int) -> bytes | None:
+        if not self._replays:
+            return await self._run.launched(job, lane, [index])
+        return self._found(await self._kept(job.id))
+
+    async def _kept(self, job_id: str) -> bytes | None:
+        kept = await self._run.stores.jobs.result(job_id)
+        return kept.record if kept is not None else None
+
+    def _found(self, record: bytes | None) -> bytes | None:
+        self._is_missing_some |= record is None
+        return record
 
 
 def _candidates(job: SweepJob) -> list[Candidate]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from compiler.compilation import amended
 from launch.request.launch_job import LaunchJob
+from launch.request.launch_request import MAX_DEADLINE_S
 from sweeps.search.candidate import TimedRun
 from sweeps.search.size_search import FINAL
 
@@ -20,7 +21,9 @@ def timed_launch(sweep_id: str, job: LaunchJob, run: TimedRun) -> LaunchJob:
     request = {name: value for name, value in job.request.items() if name not in _NOT_ANSWERED}
     if run.stage != EXAMINED_STAGE:
         request = {name: value for name, value in request.items() if name not in _EXAMINATIONS}
+    # it waits for others of its search, which count against no deadline of its own
     request |= {"timing": _timing(request.get("timing"), run), "priority": "batch"}
+    request["deadline_s"] = MAX_DEADLINE_S
     launch_id = hashlib.sha256(text.encode()).hexdigest()[:32]
     return amended(job, id=launch_id, request=request)
 

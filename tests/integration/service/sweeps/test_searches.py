@@ -8,6 +8,7 @@ how long it says that it took, hangs on its programs and the threads of each
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -244,29 +245,60 @@ def test_a_variant_that_does_not_compile_is_a_row(gpu: httpx.Client) -> None:
     assert (passed["state"], sweep["winners"][0]["variant"]) == ("completed", 1)
 
 
+def under_way(gpu: httpx.Client, **more: Any) -> dict[str, Any]:
+    """Return a long search of which a first variant was timed."""
+    space = {"product": BLOCKS | {"options.num_warps": [4]}}
+    long = SHORT | {"passes": 20, "finalists": 5}
+    posted = post_sweep(gpu, wait=0, base=base(), space=space, search=long, **more).json()
+
+    def sweep() -> dict[str, Any]:
+        found: dict[str, Any] = gpu.get(posted["url"]).json()
+        return found
+
+    wait_until(lambda: any(row["verdict"] for row in sweep()["rows"]), "a first row")
+    found = sweep()
+    assert found["state"] == "running", "it was too short"
+    return found
+
+
+def ended(deployment: Deployment, gpu: httpx.Client, sweep: dict[str, Any]) -> dict[str, Any]:
+    """Return the sweep when it has ended."""
+    wait_until(
+        lambda: gpu.get(sweep["url"]).json()["state"] == "completed", "the end", deployment.said
+    )
+    found: dict[str, Any] = gpu.get(sweep["url"]).json()
+    return found
+
+
 def test_a_driver_that_was_killed_is_followed_by_one_that_goes_on(
     deployment: Deployment, gpu: httpx.Client
 ) -> None:
-    space = {"product": BLOCKS | {"options.num_warps": [4]}}
-    long = SHORT | {"passes": 20, "finalists": 5}
-    sweep = post_sweep(gpu, wait=0, base=base(), space=space, search=long).json()
-    wait_until(
-        lambda: any(row["verdict"] for row in gpu.get(sweep["url"]).json()["rows"]), "a first row"
-    )
-    before = gpu.get(sweep["url"]).json()
+    before = under_way(gpu)
     done = next(row["launch_url"] for row in before["rows"] if row["verdict"])
     launch = gpu.get(done).json()
     deployment.workers.pop().kill()
     start_worker(deployment)
-    wait_until(
-        lambda: gpu.get(sweep["url"]).json()["state"] == "completed", "the end", deployment.said
-    )
-    after = gpu.get(sweep["url"]).json()
+    after = ended(deployment, gpu, before)
 
-    assert before["state"] == "running"
     assert after["winners"][0]["values"]["constexprs.BLOCK_SIZE"] == 256
     assert {row["state"] for row in after["rows"]} == {"completed"}
     assert gpu.get(done).json() == launch  # it was not run again
+
+
+def test_a_driver_that_comes_after_the_budget_answers_what_was_found_out_before(
+    deployment: Deployment, gpu: httpx.Client
+) -> None:
+    budget_s = 6
+    posted = time.monotonic()
+    before = under_way(gpu, budget_s=budget_s)
+    deployment.workers.pop().kill()
+    wait_until(lambda: time.monotonic() > posted + budget_s, "the end of the budget")
+    start_worker(deployment)
+    after = ended(deployment, gpu, before)
+
+    assert after["budget_ended"] is True
+    timed = [row["index"] for row in before["rows"] if row["median_us"]]
+    assert all(after["rows"][index]["median_us"] for index in timed)
 
 
 def test_on_the_cpu_device_there_are_verdicts_and_no_winner(gpu: httpx.Client) -> None:

@@ -207,6 +207,18 @@ def test_a_budget_that_ends_before_all_sizes_were_checked_names_no_winner():
     assert large.variant is None
 
 
+def test_a_size_that_was_not_even_compiled_in_time_stands_against_a_winner():
+    search = Search(variants(1, ("small", "large")), SearchRequest(), has_reference=True)
+    search.built(0, built(0))
+    [run] = search.coming()
+    search.told(run, MadeUpGpu({0: 10.0}).run(run))
+    search.end(1.0)
+    small, _ = search.winners()
+
+    assert small.variant is None
+    assert "it was not checked with large on cuda:90" in small.note
+
+
 def test_a_budget_that_ends_in_the_finals_compares_the_passes_that_were_whole():
     gpu = MadeUpGpu({0: 10.0, 1: 11.0})
     winner = only(searched(variants(2), gpu, most_runs=2 + 5))

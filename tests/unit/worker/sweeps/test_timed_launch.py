@@ -48,6 +48,10 @@ def test_checks_and_profiles_are_made_once_of_finalists():
     assert launched("final 2").read_request().profile is False
 
 
+def test_waiting_for_others_of_the_search_counts_against_no_deadline():
+    assert launched("round 1").read_request().deadline_s == 3600
+
+
 def test_no_launch_of_a_search_keeps_tensors_or_goes_before_others():
     request = launched("final 1").read_request()
 
