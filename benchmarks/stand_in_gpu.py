@@ -55,7 +55,7 @@ class Behaviour:
     """
 
     us: float = USUAL_US
-    spread: float = 0.01
+    spread: float = 0.004
     fault: str | None = None
     wrong: bool = False
     ends: int = 1 << 30

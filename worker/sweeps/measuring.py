@@ -157,6 +157,7 @@ class Measuring:
             self._search.failed(index)
         if made.state != "succeeded" or self._search.standing(index).pruned is not None:
             await self._rows.write([index])
+        await self._rows.mix(index, made)
 
     async def _leave_out(self, row: Row) -> None:
         self._search.failed(row.index)

@@ -8,6 +8,7 @@ from launch.request.launch_record import Launch
 from sweeps.built_row import launched_row, with_compilation
 from sweeps.row import Row
 from sweeps.search.search import Search
+from worker.sweeps.instruction_mixes import is_wanted, with_mix
 from worker.sweeps.sweep_run import SweepRun
 
 NOT_RUN = "pruned"
@@ -20,6 +21,7 @@ class SearchRows:
         self._run = run
         self._search = search
         self._bare: dict[int, Row] = {}
+        self._mixed: dict[int, Row] = {}
         self._launched: dict[str, Row] = {}
         self._written: dict[int, Row] = {}
 
@@ -27,6 +29,14 @@ class SearchRows:
         """Take note of what a variant compiles to, in whatever state that is."""
         row = Row(index, self._run.job.plan.values(index), made.state)
         self._bare[index] = with_compilation(row, made)
+
+    async def mix(self, index: int, made: Compilation) -> None:
+        """Find out the instruction mix of a variant, where the sweep wants it.
+
+        Raises NotOurs, StoreUnavailable.
+        """
+        if is_wanted(self._run):
+            self._mixed[index] = await with_mix(self._run, self._bare[index], made)
 
     def launched(self, index: int, launch: Launch) -> None:
         """Take note of a launch of a variant that was built."""
@@ -46,6 +56,12 @@ class SearchRows:
         self._written.update({row.index: row for row in changed})
 
     def _row(self, index: int) -> Row:
+        row, mixed = self._as_it_stands(index), self._mixed.get(index)
+        if mixed is None:
+            return row
+        return replace(row, instruction_mix=mixed.instruction_mix, code_bytes=mixed.code_bytes)
+
+    def _as_it_stands(self, index: int) -> Row:
         standing = self._search.standing(index)
         if standing.launch is not None:
             row = self._launched[standing.launch.launch_id]

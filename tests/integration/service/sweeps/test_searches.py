@@ -236,6 +236,17 @@ def test_a_launch_that_a_budget_ended_is_cancelled(gpu: httpx.Client) -> None:
     assert free["rows"][0]["verdict"] == "passed"
 
 
+def test_rows_of_a_search_have_their_instruction_mix_where_that_is_asked_for(
+    gpu: httpx.Client,
+) -> None:
+    space = {"constexprs": {"BLOCK_SIZE": [256]}, "options.num_warps": [4]}
+    asked = {"search": SHORT, "include": ["instruction_mix"]}
+    [row] = post_sweep(gpu, base=base(), space=space, **asked).json()["rows"]
+
+    assert row["verdict"] == "passed"
+    assert row["instruction_mix"]["total"] > 0
+
+
 def test_a_variant_that_does_not_compile_is_a_row(gpu: httpx.Client) -> None:
     space = {"constexprs": {"BLOCK_SIZE": [100, 256]}, "options.num_warps": [4]}
     sweep = post_sweep(gpu, base=base(), space=space, search=SHORT).json()
