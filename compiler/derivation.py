@@ -57,7 +57,7 @@ KINDS: Mapping[str, DerivationKind] = {
     EXPORTS + "rust": DerivationKind("text/rust", "rs", ("cubin",)),
     EXPORTS + "python": DerivationKind("text/x-python", "py", ("cubin",)),
     EXPORTS + "triton-cache": DerivationKind(
-        "application/x-tar", "tar", ("cubin",), needs_request=True
+        "application/x-tar", "tar", ("cubin", "hsaco"), needs_request=True
     ),
 }
 """By name, which is also the path behind that of the compilation; those without a folder of their

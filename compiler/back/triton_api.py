@@ -248,6 +248,11 @@ def cache_key_of(source_hash: str, backend: Any, options: Any) -> str:
     return str(cache.get_cache_key(Source, backend, options, env_vars={}))
 
 
+def has_global_scratch(backend: str) -> bool:
+    """Return whether a backend's metadata has the kernel's scratch memory: AMD's since 3.8."""
+    return backend == "cuda" or not triton.__version__.startswith(("3.6.", "3.7."))
+
+
 def triton_key() -> str:
     """Return the text by which Triton tells its own builds apart."""
     return str(cache.triton_key())

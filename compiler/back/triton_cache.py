@@ -131,13 +131,22 @@ def _metadata(
         "name": known["name"],
         "num_warps": known["num_warps"],
         "shared": known["shared_bytes"],
-        "tmem_size": known["tmem_columns"],
-        "global_scratch_size": abi.global_scratch.size_bytes,
-        "global_scratch_align": abi.global_scratch.align_bytes,
+        **_of_backend(known, abi, backend),
         "profile_scratch_size": abi.profile_scratch.size_bytes,
         "profile_scratch_align": abi.profile_scratch.align_bytes,
         "tensordesc_meta": _tensor_descriptors(artifacts["ttgir"].decode(), backend),
     }
+
+
+def _of_backend(known: Mapping[str, Any], abi: Abi, backend: Any) -> dict[str, Any]:
+    """Return what not every backend of every version keeps."""
+    found: dict[str, Any] = {}
+    if backend.target.backend == "cuda":
+        found["tmem_size"] = known["tmem_columns"]
+    if triton_api.has_global_scratch(backend.target.backend):
+        found["global_scratch_size"] = abi.global_scratch.size_bytes
+        found["global_scratch_align"] = abi.global_scratch.align_bytes
+    return found
 
 
 def _tensor_descriptors(ttgir: str, backend: Any) -> Any:

@@ -47,7 +47,7 @@ DEADLINE_S = 120.0
 MADE = "made"
 """The name of the one blob of a derivation."""
 _MAPPED = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
-_CACHED = ("source", "ttir", "ttgir", "llir", "ptx", "cubin")
+_CACHED = ("source", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco")
 _NEEDS_OF_EXPORT = {"c": "cubin", "cuda-inline": "ptx", "rust": "cubin", "python": "cubin"}
 _Report = TypeVar("_Report", bound=Report)
 

@@ -1,8 +1,8 @@
 """Lets Triton's JIT compile kernels as an application would, and says whether its cache knew them.
 
-Reads {"source", "kernel", "arguments", "options"} on stdin; an argument is {"tensor": dtype},
-{"descriptor": {"tensor": dtype}, "block_shape"}, {"tuple": [...]}, or a value.
-Prints {"cache_hit", "cubin": size}.
+Reads {"source", "kernel", "arguments", "options", "target"} on stdin; an argument is
+{"tensor": dtype}, {"descriptor": {"tensor": dtype}, "block_shape"}, {"tuple": [...]}, or a value.
+Prints {"cache_hit", "binary": size}.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from direct import load
 
 
 class Driver:
+    def __init__(self, target: list[Any]) -> None:
+        self.target = target
+
     def get_current_target(self) -> Any:
         from triton.backends.compiler import GPUTarget
 
-        return GPUTarget("cuda", 90, 32)
+        return GPUTarget(*self.target)
 
     def get_current_device(self) -> int:
         return 0
@@ -33,7 +36,7 @@ def main() -> None:
     from triton.tools.tensor_descriptor import TensorDescriptor
 
     request = json.load(sys.stdin)
-    triton.runtime.driver.set_active(Driver())
+    triton.runtime.driver.set_active(Driver(request.get("target", ["cuda", 90, 32])))
     module = load(request["source"], "/kernel/user.py")
     function = getattr(module, request["kernel"])
     while not isinstance(function, triton.JITFunction):
@@ -55,7 +58,8 @@ def main() -> None:
 
     arguments = {name: value(item) for name, item in request["arguments"].items()}
     made = function.warmup(**arguments, grid=(1,), **request["options"])
-    json.dump({"cache_hit": hits, "cubin": len(made.asm["cubin"])}, sys.stdout)
+    binary = made.asm["cubin" if "cubin" in made.asm else "hsaco"]
+    json.dump({"cache_hit": hits, "binary": len(binary)}, sys.stdout)
 
 
 if __name__ == "__main__":

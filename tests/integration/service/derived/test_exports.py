@@ -56,7 +56,7 @@ def test_an_unknown_format(http: httpx.Client, post: Post) -> None:
     assert "cuda-inline" in answer.json()["detail"]
 
 
-@pytest.mark.parametrize("path", ["artifacts/sass", "exports/c", "exports/triton-cache"])
+@pytest.mark.parametrize("path", ["artifacts/sass", "exports/c", "exports/cuda-inline"])
 def test_what_amd_does_not_have(http: httpx.Client, post: Post, path: str) -> None:
     answer = get(http, compiled(post, "vector_add", target="hip:gfx942"), path)
 

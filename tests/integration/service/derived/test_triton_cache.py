@@ -26,6 +26,8 @@ VECTOR_ADD = {
     "n_elements": 4096,
     "BLOCK_SIZE": 1024,
 }
+AMD = ("hip", "gfx942", 64)
+HINTS_OF_AMD = ["divisible_by_16", "pointer_range_32"]
 MATMUL = {name: {"tensor": "float16"} for name in ("a_ptr", "b_ptr", "c_ptr")} | {
     **dict.fromkeys(("M", "N", "K", "stride_am", "stride_bk", "stride_cm"), 512),
     **dict.fromkeys(("stride_ak", "stride_bn", "stride_cn"), 1),
@@ -55,9 +57,11 @@ def jit(
     kernel: str,
     arguments: Any,
     python: str = sys.executable,
+    target: tuple[str, int | str, int] = ("cuda", 90, 32),
     **options: Any,
 ) -> dict[str, Any]:
     request = {"source": source, "kernel": kernel, "arguments": arguments, "options": options}
+    request["target"] = target
     environment = {
         "TRITON_CACHE_DIR": str(cache),
         "PYTHONPATH": str(HERE.parents[1] / "compiler"),
@@ -88,7 +92,7 @@ def test_the_jit_finds_what_was_installed(
     answer = jit(cache, bodies.good(name)["source"], kernel, arguments)
 
     assert answer["cache_hit"] == [True]
-    assert answer["cubin"] == compilation["artifacts"]["cubin"]["size_bytes"]
+    assert answer["binary"] == compilation["artifacts"]["cubin"]["size_bytes"]
 
 
 def test_other_constants_are_compiled(http: httpx.Client, post: Post, tmp_path: Path) -> None:
@@ -105,6 +109,20 @@ def test_options_count(http: httpx.Client, post: Post, tmp_path: Path) -> None:
     source = bodies.good("vector_add")["source"]
 
     assert jit(cache, source, "add_kernel", VECTOR_ADD, num_warps=8)["cache_hit"] == [True]
+
+
+def test_an_amd_gpu_finds_its_own(http: httpx.Client, post: Post, tmp_path: Path) -> None:
+    # Triton's JIT also knows of a tensor that 32 bits reach through it
+    pointers = dict.fromkeys(("x_ptr", "y_ptr", "output_ptr"), HINTS_OF_AMD)
+    hints = {**pointers, "n_elements": ["divisible_by_16"]}
+    compilation = compiled(post, "vector_add", target="hip:gfx942", hints=hints)
+    cache = installed(http, compilation, tmp_path)
+    source = bodies.good("vector_add")["source"]
+
+    answer = jit(cache, source, "add_kernel", VECTOR_ADD, target=AMD)
+
+    assert answer["cache_hit"] == [True]
+    assert answer["binary"] == compilation["artifacts"]["hsaco"]["size_bytes"]
 
 
 def test_posted_ir_is_refused(http: httpx.Client, post: Post) -> None:
