@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from compiler.autotune import AutotuneReading, TimedVariant, TunedResults
 from compiler.constexpr import canonical_value
-from compiler.messages.orders import AutotuneCacheOrder
+from compiler.messages.autotuning import AutotuneCacheOrder
 from compiler.target import parse_target
 
 _OPTIONS: Final = ("num_warps", "num_ctas", "num_stages", "maxnreg")

@@ -45,6 +45,7 @@ TITLES = {
     "method_not_allowed": "The method is not allowed here",
     "misdirected": "This service does not go by that name",
     "not_finished": "The work is not finished",
+    "no_winner": "The sweep has no winner",
     "evicted": "The artifact has left the cache",
     "not_derivable": "This cannot be derived from the compilation",
     "derivation_failed": "Deriving this failed",

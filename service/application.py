@@ -33,6 +33,7 @@ from service.routes import (
     sweeps,
     system,
     tensors,
+    winners,
 )
 from service.settings import ServiceSettings
 from sweeps.sweep_request import SweepRequest
@@ -68,6 +69,7 @@ ROUTES = (
     tensors,
     batches,
     sweeps,
+    winners,
     states,
     system,
     explorer_api,

@@ -17,7 +17,7 @@ from triton.runtime.autotuner import Config
 from compiler.back import triton_api
 from compiler.diagnostic import Failure
 from compiler.front.ast_source import decode
-from compiler.messages.orders import AutotuneCacheOrder
+from compiler.messages.autotuning import AutotuneCacheOrder
 from compiler.messages.wire import Send
 
 LONGEST_NAME = 150

@@ -20,8 +20,12 @@ from compiler.front.jit_function import find, unwrap
 from compiler.front.module import Loaded, load
 from compiler.front.module_execution import MODULE
 from compiler.front.stubs import driver_stub
-from compiler.messages.orders import AutotuneOrder
-from compiler.messages.reports import AutotuneReport, HeuristicReport, TunedConfig
+from compiler.messages.autotuning import (
+    AutotuneOrder,
+    AutotuneReport,
+    HeuristicReport,
+    TunedConfig,
+)
 from compiler.messages.wire import Send
 
 MOST_CONFIGS = 10_000

@@ -16,7 +16,7 @@ from compiler.front.cache_key import cache_key
 from compiler.front.front import front
 from compiler.front.jit_function import parameters
 from compiler.front.warming import forget, touch, warm_up
-from compiler.messages import orders
+from compiler.messages import autotuning, orders
 from compiler.messages.wire import Task, task_of
 from compiler.numpy_module.task import numpy
 from compiler.slice.slice import slice_kernel
@@ -28,8 +28,8 @@ TASKS: dict[str, Task] = dict(
         task_of(orders.SliceOrder, slice_kernel),
         task_of(orders.FrontOrder, front),
         task_of(orders.ParametersOrder, parameters),
-        task_of(orders.AutotuneOrder, autotune),
-        task_of(orders.AutotuneCacheOrder, autotune_cache),
+        task_of(autotuning.AutotuneOrder, autotune),
+        task_of(autotuning.AutotuneCacheOrder, autotune_cache),
         task_of(orders.BackOrder, back),
         task_of(orders.PostedOrder, lower_posted_ir),
         task_of(orders.DescribeOrder, describe),

@@ -91,22 +91,6 @@ class ParametersOrder(Order):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AutotuneOrder(Order):
-    """Execute a slice that is `tuned`, and ask the kernel's autotuner what it would try.
-
-    `sources` are posted, by path; the rest is as in a FrontOrder.
-    """
-
-    task = "autotune"
-    profile = "front"
-    kernel: str | None
-    files: dict[str, str] = field(default_factory=dict)
-    touched: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    sources: Mapping[str, str]
-    target: Target
-
-
-@dataclass(frozen=True, kw_only=True)
 class CacheKeyOrder(Order):
     """Hash the kernel that `front` names as Triton's own JIT does; `sources` are posted, by path.
 
@@ -286,27 +270,6 @@ class TritonCacheOrder(Order):
     options: Mapping[str, Any]
     target: Target
     sizes: Mapping[str, int]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AutotuneCacheOrder(Order):
-    """Write the file in which Triton's autotuner caches its results, and name the folder it is in.
-
-    `configs` are all that the decorator lists, `timings` those with times; of each, `values` and
-    `options` are tagged, as in a TunedConfig, and `ms` is a time with its bounds. `key` has the
-    tagged values of the tuning key, `dtypes` torch's names of the tensors' types.
-    """
-
-    task = "autotune_cache"
-    profile = "back"
-    stages = frozenset({"autotune_cache"})
-    kernel: str
-    source_hash: str
-    target: Target
-    configs: Sequence[Mapping[str, Any]]
-    key: Sequence[Any]
-    dtypes: Sequence[str]
-    timings: Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,59 +70,6 @@ class ParametersReport:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TunedConfig:
-    """One `triton.Config`: the keywords it launches with as tagged JSON, in Triton's own order.
-
-    `values` are those of its mapping, `options` Triton's (`num_warps`, ...). `unsaid` are keywords
-    whose values are no JSON; `sets_aside` what is not carried out here (`pre_hook`, `ir_override`).
-    """
-
-    values: dict[str, Any]
-    options: dict[str, Any]
-    unsaid: list[str]
-    sets_aside: list[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeuristicReport:
-    """One entry of `@triton.heuristics`: its plain expression over arguments, or why it is none.
-
-    `outside`: it stands above the autotuner, so that it does not see what that chooses.
-    """
-
-    name: str
-    line: int
-    expression: str | None
-    why_not: str | None
-    outside: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class AutotuneReport:
-    """What a kernel's decorators try and set when it is launched.
-
-    `line` is that of the kernel's `def`; `hooks` are those of the autotuner that user code gave it,
-    by Triton's names. `configs` are cut off, `config_count` is not. `source_hash` is what Triton
-    names the kernel by in the file that it caches an autotuner's results in.
-    """
-
-    kernel: str
-    line: int
-    parameters: list[str]
-    is_autotuned: bool
-    configs: list[TunedConfig]
-    config_count: int
-    key: list[str]
-    reset_to_zero: list[str]
-    restore_value: list[str]
-    hooks: list[str]
-    heuristics: list[HeuristicReport]
-    source_hash: str
-    assumptions: list[Assumption]
-    conclusive: bool
-
-
-@dataclass(frozen=True, kw_only=True)
 class FrontReport:
     """What a front end made of a kernel, its stages apart.
 

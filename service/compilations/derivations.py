@@ -8,8 +8,19 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
+from compiler.autotune import TunedResults
 from compiler.compilation import Compilation
-from compiler.derivation import DIFF, KINDS, Compared, Derivation, DeriveJob, diff_key_of, key_of
+from compiler.derivation import (
+    AUTOTUNE_CACHE,
+    DIFF,
+    KINDS,
+    Compared,
+    Derivation,
+    DeriveJob,
+    diff_key_of,
+    key_of,
+    tuned_key_of,
+)
 from compiler.job import CompileJob
 from compiler.target import parse_target
 from service.caller import Caller
@@ -72,6 +83,22 @@ async def derived(asked: DerivationRequest, compilation: Compilation, what: str)
     needs_request = KINDS[what].needs_request
     compile_job = await _compile_job(state, compilation) if needs_request else None
     job = DeriveJob(key=id_, what=what, compilation=compilation, compile_job=compile_job)
+    return await _submitted(asked, job)
+
+
+async def tuned(asked: DerivationRequest, compilation: Compilation, results: TunedResults) -> Found:
+    """Return the file of Triton's autotuner that keeps `results`, as `derived` does."""
+    check_stages(compilation, AUTOTUNE_CACHE)
+    state, id_ = asked.state, tuned_key_of(compilation, results)
+    if not asked.refresh and (record := await state.derivations.read(id_)):
+        return Found(id_, "hit", Derivation.model_validate_json(record))
+    job = DeriveJob(
+        key=id_,
+        what=AUTOTUNE_CACHE,
+        compilation=compilation,
+        compile_job=await _compile_job(state, compilation),
+        tuned=results,
+    )
     return await _submitted(asked, job)
 
 

@@ -23,6 +23,7 @@ STATUS = {
     "not_found": 404,
     "no_such_stage": 404,
     "stage_not_reached": 404,
+    "no_winner": 404,
     "method_not_allowed": 405,
     "request_timeout": 408,
     "not_finished": 409,

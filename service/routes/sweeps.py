@@ -67,7 +67,7 @@ async def post_sweep(request: Request) -> Response:
     kind = kind_of_base(posted.base)
     require(caller, SCOPE_OF_KIND[kind])
     sweep_id = await submit_sweep(state, posted, kind, caller)
-    sweep = await _found(state, caller, sweep_id, wait.seconds)
+    sweep = await awaited_sweep(state, caller, sweep_id, wait.seconds)
     headers = {"Location": sweep_url(sweep_id), "Server-Timing": server_timing(started)}
     if not sweep.is_finished:
         headers["Retry-After"] = str(RETRY_AFTER_S)
@@ -103,7 +103,7 @@ async def get_sweep(
     shared = state_of(request)
     caller = await shared.callers.identify(request, *SCOPE_OF_KIND.values())
     wait = requested_wait(request, shared.settings.max_wait_s)
-    sweep = await _found(shared, caller, sweep_id, wait.seconds)
+    sweep = await awaited_sweep(shared, caller, sweep_id, wait.seconds)
     named = {"state": state, "verdict": verdict}
     only = {name: values for name, values in named.items() if values} | _by_axis(request, sweep)
     _check(state)
@@ -149,7 +149,10 @@ async def get_sweep_events(request: Request, sweep_id: str) -> StreamingResponse
     return await event_stream(request, state, sweep_id)
 
 
-async def _found(state: ServiceState, caller: Caller, sweep_id: str, wait_s: float) -> FoundSweep:
+async def awaited_sweep(
+    state: ServiceState, caller: Caller, sweep_id: str, wait_s: float
+) -> FoundSweep:
+    """Return the sweep as it is when it is over, or after `wait_s`. Raises ProblemRaised (404)."""
     await _check_owned(state, caller, sweep_id)
     if wait_s:
         await state.results.wait(sweep_id, wait_s)

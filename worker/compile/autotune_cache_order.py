@@ -8,7 +8,7 @@ from compiler.autotune import AutotuneReading
 from compiler.cached_tuning import NotCacheable, autotune_cache_order
 from compiler.derivation import DeriveJob
 from compiler.job import CompileJob
-from compiler.messages.orders import AutotuneCacheOrder
+from compiler.messages.autotuning import AutotuneCacheOrder
 from worker.compile.autotune_reading import AutotunedSource, read_autotuner
 from worker.pool.pool import Pool
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from compiler.autotune import TimedVariant, TunedResults
 from compiler.cached_tuning import autotune_cache_order
-from compiler.messages.orders import AutotuneOrder, SliceOrder
+from compiler.messages.autotuning import AutotuneOrder
+from compiler.messages.orders import SliceOrder
 from compiler.messages.wire import header_of
 from compiler.target import Target
 from tests.integration.compiler.children import Children
@@ -100,14 +101,26 @@ def cached(
 def run_autotuned(
     folder: Path, target: Target, python: str = sys.executable, **changes: Any
 ) -> dict[str, Any]:
-    """Launch the kernel with Triton's own autotuner, from a file of the user's, on that cache."""
+    """Launch `scale` with Triton's own autotuner, from a file of the user's, on that cache."""
+    return run_tuner(folder, SOURCE, "scale", CALL | changes, target, python)
+
+
+def run_tuner(
+    folder: Path,
+    source: str,
+    kernel: str,
+    arguments: dict[str, Any],
+    target: Target,
+    python: str = sys.executable,
+) -> dict[str, Any]:
+    """Launch a kernel of `source` with Triton's own autotuner; its cache is `folder`/cache."""
     module = folder / "mine.py"
-    module.write_text(SOURCE)
+    module.write_text(source)
     request = {
         "path": str(module),
-        "kernel": "scale",
+        "kernel": kernel,
         "target": [target.backend, target.arch, target.warp_size],
-        "arguments": CALL | changes,
+        "arguments": arguments,
     }
     done = subprocess.run(
         [python, HERE / "autotuner_run.py"],

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compiler.messages import orders
+from compiler.messages import autotuning, orders
 from compiler.messages.reports import BlockLocations
 from compiler.messages.wire import header_of, task_of
 from compiler.target import Target
@@ -24,7 +24,8 @@ BACK = orders.BackOrder(
     options={},
     target=Target("hip", "gfx942", 64),
 )
-KINDS = [kind for kind in vars(orders).values() if isinstance(kind, type)]
+KINDS = [*vars(orders).values(), *vars(autotuning).values()]
+KINDS = list({kind for kind in KINDS if isinstance(kind, type)})
 KINDS = [kind for kind in KINDS if issubclass(kind, orders.Order) and kind is not orders.Order]
 
 

@@ -1,0 +1,104 @@
+"""What is asked of children about a kernel's autotuner, and what they report of it.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compiler.diagnostic import Assumption
+from compiler.messages.orders import Order
+from compiler.target import Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutotuneOrder(Order):
+    """Execute a slice that is `tuned`, and ask the kernel's autotuner what it would try.
+
+    `sources` are posted, by path; the rest is as in a FrontOrder.
+    """
+
+    task = "autotune"
+    profile = "front"
+    kernel: str | None
+    files: dict[str, str] = field(default_factory=dict)
+    touched: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    sources: Mapping[str, str]
+    target: Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunedConfig:
+    """One `triton.Config`: the keywords it launches with as tagged JSON, in Triton's own order.
+
+    `values` are those of its mapping, `options` Triton's (`num_warps`, ...). `unsaid` are keywords
+    whose values are no JSON; `sets_aside` what is not carried out here (`pre_hook`, `ir_override`).
+    """
+
+    values: dict[str, Any]
+    options: dict[str, Any]
+    unsaid: list[str]
+    sets_aside: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeuristicReport:
+    """One entry of `@triton.heuristics`: its plain expression over arguments, or why it is none.
+
+    `outside`: it stands above the autotuner, so that it does not see what that chooses.
+    """
+
+    name: str
+    line: int
+    expression: str | None
+    why_not: str | None
+    outside: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutotuneReport:
+    """What a kernel's decorators try and set when it is launched.
+
+    `line` is that of the kernel's `def`; `hooks` are those of the autotuner that user code gave it,
+    by Triton's names. `configs` are cut off, `config_count` is not. `source_hash` is what Triton
+    names the kernel by in the file that it caches an autotuner's results in.
+    """
+
+    kernel: str
+    line: int
+    parameters: list[str]
+    is_autotuned: bool
+    configs: list[TunedConfig]
+    config_count: int
+    key: list[str]
+    reset_to_zero: list[str]
+    restore_value: list[str]
+    hooks: list[str]
+    heuristics: list[HeuristicReport]
+    source_hash: str
+    assumptions: list[Assumption]
+    conclusive: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutotuneCacheOrder(Order):
+    """Write the file in which Triton's autotuner caches its results, and name the folder it is in.
+
+    `configs` are all that the decorator lists, `timings` those with times; of each, `values` and
+    `options` are tagged, as in a TunedConfig, and `ms` is a time with its bounds. `key` has the
+    tagged values of the tuning key, `dtypes` torch's names of the tensors' types.
+    """
+
+    task = "autotune_cache"
+    profile = "back"
+    stages = frozenset({"autotune_cache"})
+    kernel: str
+    source_hash: str
+    target: Target
+    configs: Sequence[Mapping[str, Any]]
+    key: Sequence[Any]
+    dtypes: Sequence[str]
+    timings: Sequence[Mapping[str, Any]]

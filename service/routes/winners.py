@@ -1,0 +1,170 @@
+"""Winners of a sweep, to be used elsewhere: JSON, Triton's configurations, its caches."""
+
+import time
+from typing import Annotated, Any, Literal
+
+import orjson
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from service.caller import Caller
+from service.compilations.answer import RETRY_AFTER_S, server_timing
+from service.compilations.derivations import DerivationRequest
+from service.http.openapi import bytes_as, wait_parameter
+from service.http.problems import ProblemRaised
+from service.http.query import requested_wait
+from service.routes.sweeps import SCOPE_OF_KIND, awaited_sweep
+from service.state import ServiceState, state_of
+from service.sweeps.find_sweep import FoundSweep
+from service.sweeps.winner_bundle import bundle_of_all, bundle_of_winners, size_bytes, tar_of
+from service.sweeps.winner_derivations import (
+    CompiledWinner,
+    cache_files,
+    compiled_winners,
+    sorted_out,
+)
+from sweeps.sweep_job import sweep_url
+from sweeps.winners.bundle import END, member_of
+from sweeps.winners.triton_config import triton_config
+
+MEDIA_TYPES = {
+    "json": "application/json",
+    "triton-config": "text/x-python",
+    "autotune-cache": "application/x-tar",
+    "bundle": "application/x-tar",
+}
+SUFFIXES = {"json": "json", "triton-config": "py", "autotune-cache": "tar", "bundle": "tar"}
+
+router = APIRouter(prefix="/v1/sweeps", tags=["sweeps"])
+
+
+@router.get(
+    "/{sweep_id}/winners/{format}",
+    summary="Winners to take away: json, triton-config, autotune-cache, bundle",
+    response_class=Response,
+    responses=bytes_as(*dict.fromkeys(MEDIA_TYPES.values()))
+    | {202: {"description": "Not yet; ask again"}},
+    openapi_extra={"parameters": [wait_parameter()]},
+)
+async def get_winners(
+    request: Request,
+    sweep_id: str,
+    format: str,  # noqa: A002
+    of: Annotated[
+        Literal["winners", "all"],
+        Query(description="all: of a bundle, every variant that compiled"),
+    ] = "winners",
+) -> Response:
+    """Answer the winners, 202 while files of theirs are made; 404 says why there is no winner.
+
+    `autotune-cache` is to be unpacked into Triton's cache folder, of a `bundle` `install.py` does
+    so.
+    """
+    started = time.perf_counter()
+    state = state_of(request)
+    caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
+    wait = requested_wait(request, state.settings.max_wait_s)
+    deadline = time.monotonic() + wait.seconds
+    _check(format, of)
+    sweep = await _finished(state, caller, sweep_id, wait.seconds)
+    asked = DerivationRequest(state, caller, deadline)
+    response = await _answer(asked, sweep, format, of)
+    if response is None:
+        body = {"state": "running", "url": request.url.path}
+        response = Response(orjson.dumps(body), status_code=202, media_type="application/json")
+        response.headers["Retry-After"] = str(RETRY_AFTER_S)
+    response.headers.update(wait.headers | {"Server-Timing": server_timing(started)})
+    return response
+
+
+def _check(format: str, of: str) -> None:  # noqa: A002
+    if format not in MEDIA_TYPES:
+        known = ", ".join(MEDIA_TYPES)
+        detail = f"Winners have no format {format[:40]!r}; there is {known}"
+        raise ProblemRaised("not_found", detail)
+    if of == "all" and format != "bundle":
+        detail = "`of=all` is for a bundle; the other formats are of winners"
+        raise ProblemRaised("invalid_request", detail, parameter="of")
+
+
+async def _finished(
+    state: ServiceState, caller: Caller, sweep_id: str, wait_s: float
+) -> FoundSweep:
+    sweep = await awaited_sweep(state, caller, sweep_id, wait_s)
+    if not sweep.is_finished:
+        detail = "The sweep is under way; ask again, or wait with ?wait=S"
+        raise ProblemRaised("not_finished", detail, headers={"Retry-After": str(RETRY_AFTER_S)})
+    return sweep
+
+
+async def _answer(
+    asked: DerivationRequest,
+    sweep: FoundSweep,
+    format: str,  # noqa: A002
+    of: str,
+) -> Response | None:
+    headers = {
+        "Cache-Control": "private, no-cache",
+        "Content-Disposition": f'attachment; filename="winners-{sweep.job.id}.{SUFFIXES[format]}"',
+    }
+    if of == "all":
+        return _bundle(asked.state, await bundle_of_all(asked, sweep), headers)
+    winners = await compiled_winners(asked, sweep)
+    match format:
+        case "json":
+            body: bytes | None = _json(sweep, winners)
+        case "triton-config":
+            usable = [item.winner for item in winners]
+            body = triton_config(sweep_url(sweep.job.id), sweep.plan, usable).encode()
+        case "autotune-cache":
+            body = await _autotune_cache(asked, sweep, winners)
+        case _:
+            members = await bundle_of_winners(asked, sweep, winners)
+            return _bundle(asked.state, members, headers)
+    if body is None:
+        return None
+    return Response(body, headers=headers, media_type=MEDIA_TYPES[format])
+
+
+def _json(sweep: FoundSweep, winners: list[CompiledWinner]) -> bytes:
+    none = [item.model_dump(mode="json") for item in sweep.end.winners if item.variant is None]
+    told: list[dict[str, Any]] = [
+        {
+            **item.winner.said,
+            "options": item.compilation.options,
+            "request": sweep.plan.variant(item.winner.variant).body,
+        }
+        for item in winners
+    ]
+    return orjson.dumps({"sweep": sweep_url(sweep.job.id), "winners": told, "without": none})
+
+
+async def _autotune_cache(
+    asked: DerivationRequest, sweep: FoundSweep, winners: list[CompiledWinner]
+) -> bytes | None:
+    """Return a tar of the files, None while one is made.
+
+    Raises ProblemRaised for one that Triton would not find, and for two that are one to it.
+    """
+    found = await cache_files(asked, sweep, winners)
+    made = [file for file in found if file is not None]
+    if len(made) < len(found):
+        return None
+    kept, without = sorted_out(winners, made)
+    for item, refused in without:
+        raise ProblemRaised(refused.slug, f"{item.name}: {refused.detail}")
+    members = [member_of(path, file.text.encode()) for path, file in kept.items()]
+    parts = [member.header + (member.data or b"") + member.padding for member in members]
+    return b"".join([*parts, END])
+
+
+def _bundle(
+    state: ServiceState, members: list[Any] | None, headers: dict[str, str]
+) -> Response | None:
+    if members is None:
+        return None
+    return StreamingResponse(
+        tar_of(state, members),
+        headers=headers | {"Content-Length": str(size_bytes(members))},
+        media_type=MEDIA_TYPES["bundle"],
+    )

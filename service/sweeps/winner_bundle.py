@@ -1,0 +1,155 @@
+"""The bundle of a sweep: exports of its winners, or of all that compiled, in one tar as it is sent.
+
+An export stays the file that it is; only one of them is in memory at a time.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import orjson
+
+from compiler.compilation import Compilation
+from compiler.derivation import Derivation
+from service.compilations.derivations import DerivationRequest, read_finished
+from service.http.problems import ProblemRaised
+from service.state import ServiceState
+from service.sweeps.find_sweep import FoundSweep
+from service.sweeps.winner_derivations import (
+    CompiledWinner,
+    Refusal,
+    cache_files,
+    exports,
+    sorted_out,
+)
+from sweeps.sweep_job import sweep_url
+from sweeps.winners.bundle import END, INSTALL, Member, member_of
+from sweeps.winners.triton_config import triton_config
+
+MOST_COMPILATIONS = 1_000
+DONE = ("succeeded", "completed")
+
+
+async def bundle_of_winners(
+    asked: DerivationRequest, sweep: FoundSweep, winners: Sequence[CompiledWinner]
+) -> list[Member] | None:
+    """Return the files of the winners' bundle, None while they are being made.
+
+    Raises ProblemRaised (422) where nothing of it can be made.
+    """
+    compilations = {item.compilation.key: item.compilation for item in winners}
+    exported = await _exported(asked, list(compilations.values()))
+    files = await cache_files(asked, sweep, winners)
+    made = [file for file in files if file is not None]
+    if exported is None or len(made) < len(files):
+        return None
+    kept, without = sorted_out(winners, made)
+    left_out = [
+        {"winner": item.winner.variant, "of": "autotune-cache", "why": refused.detail}
+        for item, refused in without
+    ]
+    said = {
+        "winners": [item.winner.said for item in winners],
+        "left_out": [*left_out, *_left_out(exported)],
+    }
+    text = triton_config(sweep_url(sweep.job.id), sweep.plan, [item.winner for item in winners])
+    return _members(
+        sweep,
+        exported,
+        said,
+        [
+            member_of("triton_config.py", text.encode()),
+            *(member_of(f"autotune-cache/{path}", f.text.encode()) for path, f in kept.items()),
+        ],
+    )
+
+
+async def bundle_of_all(asked: DerivationRequest, sweep: FoundSweep) -> list[Member] | None:
+    """Return the files of the bundle of every variant that compiled, None while they are made.
+
+    Raises ProblemRaised (422) for too many, and where nothing of it can be made.
+    """
+    done = [row for row in sweep.rows if row["state"] in DONE and row["compilation_key"]]
+    keys = list(dict.fromkeys(row["compilation_key"] for row in done))
+    if len(keys) > MOST_COMPILATIONS:
+        detail = f"{len(keys)} compilations; a bundle has {MOST_COMPILATIONS} at most"
+        raise ProblemRaised("invalid_request", detail, limit=MOST_COMPILATIONS)
+    if not keys:
+        raise ProblemRaised("no_winner", "No variant of the sweep has a finished compilation")
+    compilations = [await read_finished(asked.state, asked.caller, key) for key in keys]
+    exported = await _exported(asked, compilations)
+    if exported is None:
+        return None
+    rows = [{name: row[name] for name in ("index", "values", "compilation_key")} for row in done]
+    return _members(sweep, exported, {"rows": rows, "left_out": _left_out(exported)}, [])
+
+
+_Exported = Sequence[tuple[Compilation, Derivation | Refusal]]
+
+
+async def _exported(
+    asked: DerivationRequest, compilations: Sequence[Compilation]
+) -> _Exported | None:
+    outcomes = await exports(asked, compilations)
+    found = [
+        (compilation, outcome)
+        for compilation, outcome in zip(compilations, outcomes, strict=True)
+        if outcome is not None
+    ]
+    return found if len(found) == len(compilations) else None
+
+
+def _left_out(exported: _Exported) -> list[dict[str, Any]]:
+    return [
+        {"compilation_key": compilation.key, "of": "triton-cache", "why": outcome.detail}
+        for compilation, outcome in exported
+        if isinstance(outcome, Refusal)
+    ]
+
+
+def _members(
+    sweep: FoundSweep, exported: _Exported, said: dict[str, Any], more: Sequence[Member]
+) -> list[Member]:
+    entries, tars = [], []
+    for compilation, outcome in exported:
+        if isinstance(outcome, Refusal):
+            continue
+        path = f"triton-cache/{compilation.key}.tar"
+        tars.append(Member(path, outcome.size_bytes or 0, digest=outcome.digest))
+        entries.append(
+            {
+                "file": path,
+                "kernel": compilation.kernel,
+                "target": compilation.target,
+                "triton": compilation.toolchain.triton,
+            }
+        )
+    if not tars and not any(item.path.startswith("autotune-cache/") for item in more):
+        why = said["left_out"][0]["why"] if said["left_out"] else "nothing was compiled"
+        raise ProblemRaised("not_derivable", f"Nothing of this sweep can be bundled: {why}")
+    told = {"sweep": sweep_url(sweep.job.id), "entries": entries, **said}
+    manifest = orjson.dumps(told, option=orjson.OPT_INDENT_2)
+    return [
+        member_of("install.py", INSTALL.encode()),
+        member_of("bundle.json", manifest),
+        *more,
+        *tars,
+    ]
+
+
+def size_bytes(members: Sequence[Member]) -> int:
+    """Return the size of the tar."""
+    return sum(member.total_bytes for member in members) + len(END)
+
+
+async def tar_of(state: ServiceState, members: Sequence[Member]) -> AsyncIterator[bytes]:
+    """Yield the tar. Raises RuntimeError for a blob that left the cache while it was sent."""
+    for member in members:
+        data = member.data
+        if data is None:
+            data = await state.blobs.get(member.digest or "")
+        if data is None or len(data) != member.size_bytes:
+            # the length was promised: the client sees that the body ends early
+            message = f"{member.path} has left the cache while the bundle was sent"
+            raise RuntimeError(message)
+        yield member.header + data + member.padding
+    yield END

@@ -1,0 +1,194 @@
+"""What is derived for the winners of a sweep: exports of their compilations, files of autotuners.
+
+Each is a derivation like any other, made once and kept; here many are asked for at once.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import orjson
+
+from compiler.autotune import TunedResults
+from compiler.compilation import Compilation
+from compiler.derivation import Derivation
+from service.compilations.derivations import DerivationRequest, Found, derived, read_finished, tuned
+from service.http.problems import ProblemRaised
+from service.state import ServiceState
+from service.sweeps.find_sweep import FoundSweep
+from sweeps.winners.tuned_results import tuned_results
+from sweeps.winners.winner import UsableWinner, usable_winner
+
+AT_ONCE = 16
+TRITON_CACHE = "exports/triton-cache"
+_Asked = TypeVar("_Asked")
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledWinner:
+    """A winner with the record of its compilation."""
+
+    winner: UsableWinner
+    compilation: Compilation
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other winners, in a message."""
+        size = self.winner.problem_size
+        return f"{'the one size' if size is None else size} on {self.winner.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheFile:
+    """A file of Triton's autotuner, and the folder of Triton's cache that it is looked for in."""
+
+    folder: str
+    file: str
+    text: str
+
+    @property
+    def path(self) -> str:
+        """Where it belongs in the cache."""
+        return f"{self.folder}/{self.file}"
+
+    @property
+    def chosen(self) -> Any:
+        """The configuration that Triton chooses: the first has the least time."""
+        return orjson.loads(self.text)["configs_timings"][0][0]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why something cannot be derived."""
+
+    slug: str
+    detail: str
+
+
+async def compiled_winners(asked: DerivationRequest, sweep: FoundSweep) -> list[CompiledWinner]:
+    """Return the winners of a finished sweep.
+
+    Raises ProblemRaised: 404 (`no_winner`) saying why there is none, 410 for an evicted one.
+    """
+    found = [item for item in sweep.end.winners if item.variant is not None]
+    if not found:
+        raise ProblemRaised("no_winner", _why_none(sweep))
+
+    async def read(index: int) -> CompiledWinner:
+        said = found[index]
+        assert said.compilation_key is not None
+        compilation = await read_finished(asked.state, asked.caller, said.compilation_key)
+        winner = usable_winner(said.model_dump(mode="json"), compilation.key, compilation.options)
+        return CompiledWinner(winner, compilation)
+
+    return await _all(read, range(len(found)))
+
+
+def _why_none(sweep: FoundSweep) -> str:
+    if sweep.plan.kind == "compilations":
+        return (
+            "A sweep over compilations measures no times, so nothing can win; sweep over launches "
+            "on a GPU. All that was compiled is in winners/bundle?of=all"
+        )
+    notes = [item.note for item in sweep.end.winners if item.note]
+    said = "; ".join(dict.fromkeys(notes)) or sweep.end.note
+    if not said and sweep.job.search is None:
+        said = "it was asked for without a `search`"
+    elif not said and sweep.end.state != "completed":
+        said = f"it was {sweep.end.state} before one was known"
+    return f"The sweep has no winner: {said or 'no variant was timed'}"
+
+
+async def exports(
+    asked: DerivationRequest, compilations: Sequence[Compilation]
+) -> list[Derivation | Refusal | None]:
+    """Return the export for Triton's cache of each; None for one that is not there in time."""
+
+    async def one(compilation: Compilation) -> Derivation | Refusal | None:
+        return await _outcome(asked, lambda again: derived(again, compilation, TRITON_CACHE))
+
+    return await _all(one, compilations)
+
+
+async def cache_files(
+    asked: DerivationRequest, sweep: FoundSweep, winners: Sequence[CompiledWinner]
+) -> list[CacheFile | Refusal | None]:
+    """Return the file of Triton's autotuner for each winner; None for one not there in time."""
+
+    async def one(item: CompiledWinner) -> CacheFile | Refusal | None:
+        results: TunedResults = await asyncio.to_thread(
+            tuned_results, sweep.plan, sweep.rows, item.winner
+        )
+        found = await _outcome(asked, lambda again: tuned(again, item.compilation, results))
+        if not isinstance(found, Derivation):
+            return found
+        return CacheFile(**orjson.loads(await blob(asked.state, found)))
+
+    return await _all(one, winners)
+
+
+def sorted_out(
+    winners: Sequence[CompiledWinner], files: Sequence[CacheFile | Refusal]
+) -> tuple[dict[str, CacheFile], list[tuple[CompiledWinner, Refusal]]]:
+    """Return the files by path, and the winners that have none, or have one with another winner."""
+    kept: dict[str, tuple[CompiledWinner, CacheFile]] = {}
+    without = []
+    for item, file in zip(winners, files, strict=True):
+        if isinstance(file, Refusal):
+            without.append((item, file))
+            continue
+        other, first = kept.setdefault(file.path, (item, file))
+        if first.chosen != file.chosen:
+            detail = (
+                f"{item.name} and {other.name} have one tuning key, for which Triton keeps one "
+                "configuration, and different winners. Add what tells them apart to the `key` of "
+                "@triton.autotune"
+            )
+            without.append((item, Refusal("not_derivable", detail)))
+    return {path: file for path, (_, file) in kept.items()}, without
+
+
+async def blob(state: ServiceState, made: Derivation) -> bytes:
+    """Return what was derived. Raises ProblemRaised (410) when it has left the cache."""
+    data = await state.blobs.get(made.digest or "")
+    if data is None:
+        detail = f"What was derived ({made.what}) has left the cache; ask again"
+        raise ProblemRaised("evicted", detail)
+    return data
+
+
+async def _outcome(
+    asked: DerivationRequest, find: Callable[[DerivationRequest], Awaitable[Found]]
+) -> Derivation | Refusal | None:
+    for refresh in (False, True):
+        try:
+            outcome = (await find(replace(asked, refresh=refresh))).outcome
+        except ProblemRaised as raised:  # 404: the compilation lacks what is needed; 410: is gone
+            return Refusal(raised.slug, str(raised))
+        if outcome is None or outcome.problem is None:
+            there = outcome is None or await asked.state.blobs.exists(outcome.digest or "")
+            if there:
+                return outcome
+        elif outcome.problem.slug != "evicted":
+            return Refusal(outcome.problem.slug, outcome.problem.detail)
+    return Refusal("evicted", "An artifact of the compilation has left the cache; compile it again")
+
+
+_Made = TypeVar("_Made")
+
+
+async def _all(make: Callable[[_Asked], Awaitable[_Made]], asked: Sequence[_Asked]) -> list[_Made]:
+    """Return what is made of each, some at once. Raises what the first that fails raises."""
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def one(item: _Asked) -> _Made:
+        async with places:
+            return await make(item)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(item)) for item in asked]
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]

@@ -1,0 +1,86 @@
+"""A bundle: one tar of everything that winners are taken away as, with a program that installs it.
+
+What is in it are files of others (exports of compilations); here they only get names and headers,
+so that a large one can be sent without being in memory.
+"""
+
+import tarfile
+from dataclasses import dataclass
+from typing import Final
+
+_BLOCK: Final = 512
+END: Final = bytes(2 * _BLOCK)
+"""What a tar ends with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One file of a bundle, by what it has or by the digest of the blob that has it."""
+
+    path: str
+    size_bytes: int
+    data: bytes | None = None
+    digest: str | None = None
+
+    @property
+    def header(self) -> bytes:
+        """What stands before its bytes."""
+        entry = tarfile.TarInfo(self.path)
+        entry.size, entry.mode = self.size_bytes, 0o644
+        return entry.tobuf(tarfile.PAX_FORMAT)
+
+    @property
+    def padding(self) -> bytes:
+        """What stands behind them."""
+        return bytes(-self.size_bytes % _BLOCK)
+
+    @property
+    def total_bytes(self) -> int:
+        """What it takes in the tar."""
+        return len(self.header) + self.size_bytes + len(self.padding)
+
+
+def member_of(path: str, data: bytes) -> Member:
+    """Return a file that is here."""
+    return Member(path, len(data), data)
+
+
+INSTALL: Final = '''\
+"""Puts all of this bundle into Triton's cache, so that nothing of it is compiled or timed again.
+
+The cache is TRITON_CACHE_DIR, or .triton/cache below TRITON_HOME or the home folder. What is in the
+bundle, for which targets and versions of Triton, and what had to be left out, is in bundle.json.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def main() -> None:
+    for export in sorted(HERE.glob("triton-cache/*.tar")):
+        with tempfile.TemporaryDirectory() as folder:
+            with tarfile.open(export) as archive:
+                archive.extractall(folder, **SAFELY)
+            subprocess.run([sys.executable, str(Path(folder) / "install.py")], check=True)
+    home = Path(os.environ.get("TRITON_HOME") or Path.home())
+    cache = Path(os.environ.get("TRITON_CACHE_DIR") or home / ".triton" / "cache")
+    for file in sorted(HERE.glob("autotune-cache/*/*.autotune.json")):
+        place = cache / file.parent.name
+        place.mkdir(parents=True, exist_ok=True)
+        written = place / (file.name + f".{os.getpid()}")
+        shutil.copyfile(file, written)
+        written.replace(place / file.name)
+        sys.stdout.write(f"{place}\\n")
+
+
+# older Pythons have no filters; what is unpacked was made by the service
+SAFELY = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+main()
+'''
