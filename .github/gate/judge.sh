@@ -4,6 +4,7 @@ set -uo pipefail
 
 here="$RUNNER_TEMP/tritonc-gate"
 read -r -a arguments <<< "$GATE_ARGUMENTS"
+rm -f "$here/gate.md"  # of an earlier use in this job
 "$here/environment/bin/tritonc" --url "${GATE_URL:-$(cat "$here/url")}" gate "$GATE_FILE" \
     --markdown "$here/gate.md" --junit "$here/gate.xml" --sarif "$here/gate.sarif" \
     --annotations "$here/annotations" ${arguments[@]+"${arguments[@]}"}
@@ -16,6 +17,7 @@ if [ -f "$here/gate.md" ]; then
         echo "${report%%=*}=$here/${report#*=}" >> "$GITHUB_OUTPUT"
     done
 else
+    code=2
     echo "tritonc gate: nothing was judged; the log says why" >> "$GITHUB_STEP_SUMMARY"
 fi
 echo "exit-code=$code" >> "$GITHUB_OUTPUT"

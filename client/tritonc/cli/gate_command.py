@@ -110,7 +110,7 @@ def _write_baseline(written: BaselineFile, terminal: Terminal) -> None:
 
 def _draw(judgement: GateJudgement, terminal: Terminal) -> None:
     columns = ["kernel", "target", "Triton", "budget", "found"]
-    for title, checks in (("broken", judgement.bad), ("nothing to compare with", judgement.new)):
+    for title, checks in (("broken", judgement.bad), ("not judged", judgement.unjudged)):
         if checks:
             terminal.draw(table(columns, map(_row, checks[:MAX_ROWS]), title))
         if len(checks) > MAX_ROWS:

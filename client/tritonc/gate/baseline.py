@@ -65,10 +65,10 @@ class Baseline:
         return sorted(key for key in _keys(self.entries) if key not in there)
 
     def updated(self, measured: Mapping[Cell, CellNumbers], *, keep_others: bool) -> "Baseline":
-        """Return the baseline of what was measured; a cell that failed keeps what it had."""
+        """Return the baseline of what was measured; a cell that tells nothing keeps what it had."""
         entries: Entries = {}
-        fresh = {c.key: _entry(c, m) for c, m in measured.items() if m.failure is None}
-        failed = {c.key for c, m in measured.items() if m.failure is not None}
+        failed = {c.key for c, m in measured.items() if m.failure is not None or m.has_no_times}
+        fresh = {c.key: _entry(c, m) for c, m in measured.items() if c.key not in failed}
         kept = [key for key in _keys(self.entries) if keep_others or key in failed]
         for name, target, triton in sorted({*fresh, *kept}):
             entry = fresh.get((name, target, triton)) or self.entries[name][target][triton]

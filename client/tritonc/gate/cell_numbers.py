@@ -37,7 +37,8 @@ class CellNumbers:
     """The numbers of one cell by metric, such as `registers` or `opcodes.LDG`.
 
     `failure` says why there are none; `line` is where, of the posted `file`. `intervals` has the
-    bounds of times by metric. `url` is where the service has it.
+    bounds of times by metric; a launch on the CPU device has none. `url` is where the service has
+    it.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -45,6 +46,7 @@ class CellNumbers:
     lines: tuple[LineMix, ...] = ()
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     device: str | None = None
+    has_no_times: bool = False
     failure: str | None = None
     file: str = POSTED_SOURCE
     line: int | None = None
@@ -119,12 +121,13 @@ def launch_measured(launch: Launch) -> CellNumbers:
     times = dict(_times(launch.raw))
     metrics = {name: median for name, (median, _) in times.items()}
     intervals = {name: interval for name, (_, interval) in times.items()}
-    return CellNumbers(metrics, intervals=intervals, device=model, url=launch.raw.get("url"))
-
-
-def refusal_measured(problem: Problem | None) -> CellNumbers:
-    """Return what is known of a request that the service did not take."""
-    return _failed(problem, (), "refused")
+    return CellNumbers(
+        metrics,
+        intervals=intervals,
+        device=model,
+        has_no_times=bool(told.get("interpreter")),
+        url=launch.raw.get("url"),
+    )
 
 
 def ptx_digest(text: str) -> str:

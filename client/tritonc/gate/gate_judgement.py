@@ -23,7 +23,7 @@ from tritonc.gate.metric_budget import (
     number,
 )
 
-KEPT, BROKEN, NEW, FAILED = "kept", "broken", "new", "failed"
+KEPT, BROKEN, NEW, SKIPPED, FAILED = "kept", "broken", "new", "skipped", "failed"
 _LOCAL = "local"  # the class of instructions that spills are
 _SPILLS = frozenset({"spill_bytes", "spilled_registers", "stack_bytes"})
 
@@ -32,9 +32,9 @@ _SPILLS = frozenset({"spill_bytes", "spilled_registers", "stack_bytes"})
 class Check:
     """One budget of one cell: `state` is kept, broken, or new where nothing is known to compare.
 
-    `failed` means that there was nothing to judge: the kernel did not compile, or its launch is
-    not good. `told` says what was found in a sentence, `lines` where it comes from, `path` and
-    `line` the place for those who show one.
+    `skipped` is a time where there is no GPU. `failed` means that there was nothing to judge: the
+    kernel did not compile, or its launch is not good. `told` says what was found in a sentence,
+    `lines` where it comes from, `path` and `line` the place for those who show one.
     """
 
     cell: Cell
@@ -69,20 +69,20 @@ class GateJudgement:
         return [check for check in self.checks if check.is_bad]
 
     @property
-    def new(self) -> list[Check]:
-        """The checks with nothing to compare with."""
-        return [check for check in self.checks if check.state == NEW]
+    def unjudged(self) -> list[Check]:
+        """The checks with nothing to compare with, and those of times without a GPU."""
+        return [check for check in self.checks if check.state in (NEW, SKIPPED)]
 
     @property
     def is_good(self) -> bool:
         """Whether the gate is open."""
-        return not self.bad and not (self.is_strict and (self.new or self.missing))
+        return not self.bad and not (self.is_strict and (self.unjudged or self.missing))
 
     def sentence(self) -> str:
         """Return the outcome in a line."""
         kept = sum(check.state == KEPT for check in self.checks)
         said = f"{len(self.measured)} cells, {len(self.checks)} checks: {kept} kept"
-        counts = {"broken": BROKEN, "without a result": FAILED, "new": NEW}
+        counts = {"broken": BROKEN, "without a result": FAILED, "new": NEW, "skipped": SKIPPED}
         for words, state in counts.items():
             if found := sum(check.state == state for check in self.checks):
                 said += f", {found} {words}"
@@ -156,6 +156,8 @@ class Judge:
         reference = None if beside is None else _reference(metric, beside, measured)
         if metric == PTX:
             state, told = _ptx(measured, beside)
+        elif metric == TIME and measured.has_no_times:
+            state, told = SKIPPED, "this ran on the CPU device, which has no times"
         elif value is None:
             state, told = FAILED, f"the service does not tell {metric} of this"
         elif budget.reference is not None and reference is None:

@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree as ET
 
-from tritonc.gate.gate_judgement import FAILED, NEW, Check, GateJudgement
+from tritonc.gate.gate_judgement import FAILED, NEW, SKIPPED, Check, GateJudgement
 from tritonc.gate.report_text import one_line, shown_path, xml_text
 
 
@@ -40,12 +40,12 @@ def _add(suite: ET.Element, check: Check, *, is_strict: bool) -> None:
         line=str(check.line),
     )
     message = xml_text(one_line(check.told))
-    if check.is_bad or (is_strict and check.state == NEW):
+    if check.is_bad or (is_strict and check.state in (NEW, SKIPPED)):
         tag = "error" if check.state == FAILED else "failure"
         broken = ET.SubElement(case, tag, message=message, type=check.metric.partition(".")[0])
         places = [f"{shown_path(check.path)}:{check.line}: {check.metric}: {check.told}"]
         broken.text = xml_text("\n".join(map(one_line, [*places, *map(str, check.lines)])))
-    elif check.state == NEW:
+    elif check.state in (NEW, SKIPPED):
         ET.SubElement(case, "skipped", message=message)
 
 

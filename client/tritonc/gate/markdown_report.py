@@ -21,8 +21,8 @@ def markdown_report(judgement: GateJudgement) -> str:
     parts = [f"## tritonc gate: {outcome}", f"{judgement.sentence()}."]
     if judgement.bad:
         parts.append(_checks("Broken", judgement.bad))
-    if judgement.new:
-        parts.append(_checks("Nothing to compare with", judgement.new))
+    if judgement.unjudged:
+        parts.append(_checks("Not judged", judgement.unjudged))
     if judgement.missing:
         rows = [[markdown_text(part) for part in key] for key in judgement.missing]
         parts += ["### In the baseline only", _table(["kernel", "target", "Triton"], rows)]

@@ -6,17 +6,17 @@ Only what budgets ask for is asked for: PTX and instructions cost more than a re
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from tritonc._sync.client import Client
 from tritonc.batch import Batch, BatchItem
 from tritonc.compilation import Compilation
+from tritonc.exchange import RETRY_PAUSES_S
 from tritonc.gate.cell_numbers import (
     CellNumbers,
     compilation_measured,
     launch_measured,
-    refusal_measured,
 )
 from tritonc.gate.cells import Cell, Parameters, compile_body, launch_body
 from tritonc.gate.gated_kernel import GatedKernel
@@ -24,14 +24,16 @@ from tritonc.gate.metric_budget import CLASSES, OPCODES, PTX
 from tritonc.gate.toml_reading import FileFault
 from tritonc.launch import Launch
 from tritonc.launch_body import LaunchRequest
-from tritonc.service_errors import UnexpectedAnswer, WaitExpired
+from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer, WaitExpired
 
 MAX_BATCH = 400
 MAX_BATCH_BYTES = 8 << 20  # half of what a service takes, unless it is told otherwise
 AT_ONCE = 8
 OF_INSTRUCTIONS = frozenset({"instructions", "code_bytes", CLASSES, OPCODES})
-TOO_LARGE = "too_large"
+SPILLED = frozenset({"spill_bytes", "spilled_registers", "stack_bytes"})
+TOO_LARGE, WORKER_LOST = "too_large", "worker_lost"
 INVALID = 422
+NOT_TOLD = frozenset({404, INVALID})  # where there is no machine code, or no tool reads it
 
 Say = Callable[[str], None]
 
@@ -62,50 +64,58 @@ class CellMeasuring:
     ) -> dict[Cell, CellNumbers]:
         """Compile the cells, and count instructions where a budget needs them."""
         bodies = dict(self._bodies(cells, lambda cell: compile_body(cell, parameters)))
-        measured: dict[Cell, CellNumbers] = {}
-        for chunk in _chunks(list(bodies), bodies):
-            batch = self._finished(
-                self._client.batches.compile([bodies[c] for c in chunk], wait_s=0, check=False)
-            )
-            for cell, item in zip(chunk, batch.items, strict=True):
-                measured[cell] = self._compilation(cell, item)
-            self._say(f"{len(measured)} of {len(bodies)} compiled")
-        return self.with_instructions(measured, _needs_instructions)
+
+        def compiled(chunk: list[Cell]) -> Batch:
+            requests = [bodies[cell] for cell in chunk]
+            return self._client.batches.compile(requests, wait_s=0, check=False)
+
+        measured = self._all(bodies, compiled, self._compilation)
+        return self.with_instructions(measured)
 
     def launches(self, cells: Sequence[Cell]) -> dict[Cell, CellNumbers]:
         """Launch the cells."""
         requests: dict[Cell, LaunchRequest] = dict(self._bodies(cells, launch_body))
-        measured: dict[Cell, CellNumbers] = {}
-        for chunk in _chunks(list(requests), {c: r.body for c, r in requests.items()}):
-            batch = self._finished(
-                self._client.batches.launch([requests[c] for c in chunk], wait_s=0, check=False)
-            )
-            for cell, item in zip(chunk, batch.items, strict=True):
-                measured[cell] = self._launch(cell, item)
-            self._say(f"{len(measured)} of {len(requests)} launched")
-        return measured
 
-    def with_instructions(
-        self, measured: Mapping[Cell, CellNumbers], is_wanted: Callable[[Cell], bool]
-    ) -> dict[Cell, CellNumbers]:
-        """Return it with the instructions of those cells that are wanted."""
-        wanted = [c for c, m in measured.items() if m.failure is None and m.key and is_wanted(c)]
-        done = 0
+        def launched(chunk: list[Cell]) -> Batch:
+            posted = [requests[cell] for cell in chunk]
+            return self._client.batches.launch(posted, wait_s=0, check=False)
+
+        bodies = {cell: request.body for cell, request in requests.items()}
+        return self._all(bodies, launched, self._launch)
+
+    def with_instructions(self, measured: Mapping[Cell, CellNumbers]) -> dict[Cell, CellNumbers]:
+        """Return it with the instructions of those cells that budgets need them of."""
+        wanted = [cell for cell, numbers in measured.items() if _needs_instructions(cell, numbers)]
+        keys = [str(measured[cell].key) for cell in wanted]
         counted = dict(measured)
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            for cell, answer in zip(
-                wanted,
-                pool.map(self._instructions, [str(measured[cell].key) for cell in wanted]),
-                strict=True,
-            ):
-                try:
-                    counted[cell] = measured[cell].with_instructions(answer)
-                except (KeyError, TypeError, AttributeError) as error:
-                    message = f"what was answered of the instructions of {cell.title} is no count"
-                    raise UnexpectedAnswer(f"{message}: {error}") from error
-                done += 1
-                self._say(f"{done} of {len(wanted)} counted")
+            answers = zip(wanted, pool.map(self._instructions, keys), strict=True)
+            for done, (cell, answer) in enumerate(answers, 1):
+                self._say(f"instructions of {done} of {len(wanted)}")
+                if answer is not None:
+                    counted[cell] = _counted(cell, measured[cell], answer)
         return counted
+
+    def _all(
+        self,
+        bodies: Mapping[Cell, Any],
+        post: Callable[[list[Cell]], Batch],
+        read: Callable[[Cell, BatchItem], CellNumbers],
+    ) -> dict[Cell, CellNumbers]:
+        """Post all in batches; what is refused, or lost, for the moment is posted again."""
+        measured: dict[Cell, CellNumbers] = {}
+        left = list(bodies)
+        for pause_s in (*RETRY_PAUSES_S, None):
+            items: dict[Cell, BatchItem] = {}
+            for chunk in _chunks(left, bodies):
+                items |= zip(chunk, self._finished(post(chunk)).items, strict=True)
+                self._say(f"{len(measured) + len(items)} of {len(bodies)} are over")
+            left = [] if pause_s is None else [cell for cell in items if _is_passing(items[cell])]
+            measured |= {cell: read(cell, items[cell]) for cell in items if cell not in left}
+            if not left:
+                break
+            sleep(min(pause_s or 0, self._remaining_s()))
+        return measured
 
     def _inspected(self, kernel: GatedKernel) -> dict[str, Mapping[str, Any]]:
         files = kernel.members.get("files")
@@ -161,20 +171,30 @@ class CellMeasuring:
         return self._refused(cell, item)
 
     def _refused(self, cell: Cell, item: BatchItem) -> CellNumbers:
-        """Note what is wrong with a request as a fault of the gate file."""
+        """Note what is wrong with a request as a fault of the gate file.
+
+        Raises ServerUnavailable when it is not the request that is wrong.
+        """
         problem = item.problem
         if item.status != INVALID or problem is None:
-            return refusal_measured(problem)
+            message = f"{cell.title} was not taken: {problem or item.state}"
+            raise ServerUnavailable(message, problem)
         for error in problem.errors:
             below = error.pointer.removeprefix("/compilation").replace("/", ".")
             place = f"{cell.kernel.place}{'.launch' if cell.is_launch else ''}{below}"
             self._fault(FileFault(place, error.message))
         if not problem.errors:
             self._fault(FileFault(cell.kernel.place, str(problem)))
-        return refusal_measured(problem)
+        return CellNumbers(failure=str(problem))
 
-    def _instructions(self, key: str) -> dict[str, Any]:
-        found: dict[str, Any] = self._client.instructions(key, wait_s=self._remaining_s())
+    def _instructions(self, key: str) -> dict[str, Any] | None:
+        """Return the instructions of a compilation, None where nothing can tell them."""
+        try:
+            found: dict[str, Any] = self._client.instructions(key, wait_s=self._remaining_s())
+        except ProblemError as error:
+            if error.status not in NOT_TOLD:
+                raise
+            return None
         return found
 
     def _fault(self, fault: FileFault) -> None:
@@ -185,8 +205,27 @@ class CellMeasuring:
         return max(0.1, self._until - monotonic())
 
 
-def _needs_instructions(cell: Cell) -> bool:
-    return any(metric.partition(".")[0] in OF_INSTRUCTIONS for metric in cell.budgets)
+def _needs_instructions(cell: Cell, numbers: CellNumbers) -> bool:
+    """Return whether a budget bounds instructions, or they tell where something is spilled."""
+    if numbers.failure is not None or not numbers.key:
+        return False
+    names = {metric.partition(".")[0] for metric in cell.budgets}
+    return bool(names & OF_INSTRUCTIONS) or any(numbers.metrics.get(m) for m in names & SPILLED)
+
+
+def _counted(cell: Cell, numbers: CellNumbers, answer: dict[str, Any]) -> CellNumbers:
+    try:
+        return numbers.with_instructions(answer)
+    except (KeyError, TypeError, AttributeError) as error:
+        message = f"what was answered of the instructions of {cell.title} is no count"
+        raise UnexpectedAnswer(f"{message}: {error}") from error
+
+
+def _is_passing(item: BatchItem) -> bool:
+    """Return whether to post it again: there was no room for it, or its worker was lost."""
+    if item.result is not None:
+        return item.result.problem is not None and item.result.problem.slug == WORKER_LOST
+    return item.problem is not None and bool(item.problem.retryable)
 
 
 def _chunks(cells: Sequence[Cell], bodies: Mapping[Cell, Any]) -> Iterator[list[Cell]]:

@@ -9,4 +9,5 @@ from tests.unit.client.gate.gate_service import GateService
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GateService:
     """A fake service, and an empty working directory."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tritonc.gate.measure_cells.sleep", lambda seconds: None)
     return GateService()

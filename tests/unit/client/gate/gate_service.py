@@ -51,8 +51,10 @@ class GateService(httpx.MockTransport):
         self.compiled: Compiled = lambda request: {}
         self.launched: Compiled = lambda request: {}
         self.refused: dict[str, Any] | None = None
+        self.refusals = 10**6
+        self.batches = 0
         self.mixes: dict[tuple[str, str], dict[str, Any]] = {}
-        self.mix = MIX
+        self.mix: dict[str, Any] | None = MIX
         self._keys: dict[str, dict[str, Any]] = {}
         self._batch: list[dict[str, Any]] = []
 
@@ -67,6 +69,9 @@ class GateService(httpx.MockTransport):
         if path.endswith("/instructions"):
             posted = self._keys[path.split("/")[3]]
             mix = self.mixes.get((posted["target"], posted["triton"]), self.mix)
+            if mix is None:
+                problem = {"slug": "not_derivable", "status": 422}
+                return httpx.Response(422, json=problem)
             return _json(mix)
         if path == "/v1/inspect":
             fact = {"name": "x_ptr", "constexpr": False}, {"name": "N", "constexpr": True}
@@ -74,14 +79,16 @@ class GateService(httpx.MockTransport):
             return _json({"kernels": kernels, "problem": None})
         if request.method == "POST":
             body = json.loads(request.content)
+            self.batches += 1
             self.requests = body["requests"]
             item = self._compilation if body["kind"] == "compilations" else self._launch
             self._batch = [item(index, one) for index, one in enumerate(self.requests)]
         return _json({"id": "b1", "counts": {}, "items": self._batch})
 
     def _compilation(self, index: int, posted: dict[str, Any]) -> dict[str, Any]:
-        if self.refused is not None:
-            return _item(index, 422, None, self.refused)
+        if self.refused is not None and self.refusals:
+            self.refusals -= 1
+            return _item(index, self.refused.get("status", 422), None, self.refused)
         key = hashlib.sha256(json.dumps(posted).encode()).hexdigest()
         self._keys[key] = posted
         usual = {

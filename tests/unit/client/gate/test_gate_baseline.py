@@ -82,7 +82,7 @@ def test_new_and_missing_are_told_and_count_with_strict(service: GateService, ca
 
     assert gate(service) == 0
     said = capsys.readouterr()
-    assert "nothing to compare with" in said.out
+    assert "20, and nothing is known to compare with" in said.out
     assert "only the baseline has double for cuda:90 with Triton 3.9.0" in said.err
     assert gate(service, "--strict") == 1
 

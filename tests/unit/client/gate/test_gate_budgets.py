@@ -50,7 +50,7 @@ def test_a_budget_decides_the_exit_code(service: GateService, budget: str, code:
 
 
 def test_spills_name_the_line_with_local_memory(service: GateService, capsys: Any):
-    write_gate("[budgets]\nspills = 'none'\ninstructions = 1_000")
+    write_gate("[budgets]\nspills = 'none'")
     service.compiled = lambda _: {"resources": resources(spill_store_bytes=8, spill_load_bytes=8)}
     line = {"file": "user.py", "line": 7, "total": 4, "by_class": {"local": 4}}
     service.mix = MIX | {"by_line": [*MIX["by_line"][:1], line]}
@@ -177,3 +177,68 @@ def test_a_time_is_broken_only_beyond_both_intervals(service: GateService, capsy
     )
     gpu["model"] = "NVIDIA A100"
     assert checks(service, capsys)["median_us"]["state"] == "new"
+
+
+def test_without_a_gpu_a_time_is_not_judged_and_its_baseline_is_kept(
+    service: GateService, capsys: Any
+):
+    write_gate(
+        "[budgets]\nmedian_us = '<= 1.05 x baseline'",
+        "launch = {grid = [1], arguments = {x_ptr = 'fp32[64]:ones:output'}}",
+    )
+    on_gpu = {
+        "timing": {"median_us": 100.0, "interval_us": [98.0, 102.0]},
+        "device": {"target": "cuda:90", "model": "NVIDIA H200", "interpreter": False},
+    }
+    service.launched = lambda _: on_gpu
+    gate(service, "--update-baseline")
+    before = Path("kernels.baseline.json").read_bytes()
+
+    service.launched = lambda _: {}
+    check = checks(service, capsys)["median_us"]
+
+    assert (check["state"], check["told"]) == (
+        "skipped",
+        "this ran on the CPU device, which has no times",
+    )
+    assert gate(service) == 0
+    assert gate(service, "--strict") == 1
+    assert gate(service, "--update-baseline") == 0
+    assert Path("kernels.baseline.json").read_bytes() == before
+
+
+def test_instructions_that_nobody_can_tell_are_no_kept_budget(service: GateService, capsys: Any):
+    write_gate("[budgets]\ninstructions = 1_000_000\nregisters = 32")
+    service.mix = None
+
+    found = checks(service, capsys)
+
+    assert found["registers"]["state"] == "kept"
+    assert found["instructions"]["told"] == "the service does not tell instructions of this"
+    assert gate(service) == 1
+
+
+def test_what_finds_no_room_is_posted_again(service: GateService):
+    write_gate("[budgets]\nregisters = 32", targets='["cuda:80", "cuda:90"]')
+    service.refused = {"slug": "queue_full", "status": 503, "retryable": True}
+    service.refusals = 3
+
+    assert gate(service) == 0
+    assert service.batches == 3
+
+
+def test_what_never_finds_room_is_not_judged(service: GateService, capsys: Any):
+    write_gate("[budgets]\nregisters = 32")
+    service.refused = {"slug": "queue_full", "status": 503, "retryable": True, "detail": "full"}
+
+    assert gate(service) == 2
+    assert "double for cuda:90 with Triton 3.9.0 was not taken: full" in capsys.readouterr().err
+
+
+def test_a_lost_worker_is_no_broken_budget(service: GateService):
+    write_gate("[budgets]\nregisters = 32")
+    lost = {"state": "failed", "problem": {"slug": "worker_lost", "retryable": True}}
+    answers = iter([lost, {}])
+    service.compiled = lambda _: next(answers)
+
+    assert gate(service) == 0
