@@ -22,9 +22,9 @@ from tritonc.exchange import __version__
 from tritonc.launch import Launch
 from tritonc.launch_body import LaunchMembers, LaunchRequest, launch_request
 from tritonc.launch_run import Finding, Output, Run
-from tritonc.sweep import Sweep
-from tritonc.sweep_body import SweepRequest, sweep_request
-from tritonc.sweep_row import SweepRow
+from tritonc.sweeps.sweep import Sweep
+from tritonc.sweeps.sweep_body import SweepRequest, sweep_request
+from tritonc.sweeps.sweep_row import SweepRow
 from tritonc.upload import Upload, array
 
 __all__ = [

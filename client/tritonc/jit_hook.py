@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 from typing import Any, Self
 
 from tritonc._sync.client import Client
-from tritonc.jit_source import files_of, text_of
+from tritonc.jit.jit_source import files_of, text_of
 from tritonc.service_errors import ServerUnavailable, TritoncError
 
 LOG = logging.getLogger("tritonc")

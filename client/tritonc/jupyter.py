@@ -16,9 +16,9 @@ from httpx import InvalidURL
 from tritonc._sync.client import Client
 from tritonc.cli.kernel_flags import kernel_members, rare_members, targets_of
 from tritonc.cli.kernel_source import KernelSource, by_example, read_source
-from tritonc.cli.launch_members import launch_members, launch_source
+from tritonc.cli.launching.launch_members import launch_members, launch_source
+from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.parser import command_parser
-from tritonc.cli.request_file import read_request
 from tritonc.cli.streams import STANDARD
 from tritonc.compilation import Compilation, CompileFailed
 from tritonc.diagnostic import POSTED_SOURCE, printable, render_all

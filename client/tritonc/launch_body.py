@@ -14,7 +14,7 @@ from typing import Any, TypedDict, Unpack
 from tritonc.compilation import Compilation
 from tritonc.compile_body import JSON_SAFE_INTEGER, constexpr_json, members_json
 from tritonc.diagnostic import POSTED_SOURCE
-from tritonc.jit_launch import is_jit, jit_launch
+from tritonc.jit.jit_launch import is_jit, jit_launch
 from tritonc.upload import Upload, array, is_array
 
 Source = str | Compilation | Mapping[str, Any] | Any

@@ -29,8 +29,8 @@ from tritonc.exchange import Request, is_accepted, read
 from tritonc.launch import Launch
 from tritonc.launch_body import Grid, LaunchMembers, LaunchRequest, Source, launch_request
 from tritonc.service_errors import WaitExpired
-from tritonc.sweep import Sweep
-from tritonc.sweep_body import Space, sweep_request
+from tritonc.sweeps.sweep import Sweep
+from tritonc.sweeps.sweep_body import Space, sweep_request
 
 
 class AsyncClient:

@@ -11,8 +11,8 @@ from tritonc._sync.tensors import upload_missing
 from tritonc.event import Event
 from tritonc.exchange import Request, read
 from tritonc.service_errors import WaitExpired
-from tritonc.sweep import Sweep
-from tritonc.sweep_body import SweepRequest
+from tritonc.sweeps.sweep import Sweep
+from tritonc.sweeps.sweep_body import SweepRequest
 
 SWEEPS = "/v1/sweeps"
 NO_ROWS = {"limit": "0"}  # enough to wait with; the rows come once, at the end

@@ -11,7 +11,7 @@ from typing import Any
 
 from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import value
-from tritonc.cli.compile_command import WantedCompilation, compile_all, report
+from tritonc.cli.compiling.compile_command import WantedCompilation, compile_all, report
 from tritonc.cli.kernel_flags import (
     PAIRS,
     add_json,
@@ -24,7 +24,7 @@ from tritonc.cli.kernel_flags import (
 )
 from tritonc.cli.kernel_source import KernelSource, by_example, parameters_of, read_source
 from tritonc.cli.streams import read, write_json
-from tritonc.cli.sweep_space import axis_name
+from tritonc.cli.sweeping.sweep_space import axis_name
 from tritonc.cli.terminal import Terminal, has_colour, table
 from tritonc.cli.waiting import waiting
 from tritonc.diagnostic import printable

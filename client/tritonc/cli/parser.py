@@ -4,16 +4,15 @@ import argparse
 from collections.abc import Sequence
 
 from tritonc.cli import (
-    compile_command,
     completion_command,
     diff_command,
     gate_command,
     key_commands,
-    launch_command,
     lookup_commands,
-    sweep_command,
-    watch_command,
 )
+from tritonc.cli.compiling import compile_command, watch_command
+from tritonc.cli.launching import launch_command
+from tritonc.cli.sweeping import sweep_command
 
 EPILOG = """\
 exit codes:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from tritonc.jit_source import files_of, text_of
+from tritonc.jit.jit_source import files_of, text_of
 
 FILES = {
     "shop/__init__.py": "",

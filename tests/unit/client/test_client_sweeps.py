@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import tritonc
 from tritonc import Client
-from tritonc.cli.sweep_report import closing_lines, short_names, sweep_table
-from tritonc.cli.sweep_space import axis_name, split_values
-from tritonc.sweep import Sweep
+from tritonc.cli.sweeping.sweep_report import closing_lines, short_names, sweep_table
+from tritonc.cli.sweeping.sweep_space import axis_name, split_values
+from tritonc.sweeps.sweep import Sweep
 
 from tests.unit.client.fake_tritond import FakeTritond, run
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tritonc._sync.client import Client
-from tritonc.cli.compile_report import describe, overview
-from tritonc.cli.emissions import Emissions
+from tritonc.cli.compiling.compile_report import describe, overview
+from tritonc.cli.compiling.emissions import Emissions
+from tritonc.cli.compiling.missing import flags_to_add
 from tritonc.cli.kernel_flags import (
     WORDS,
     add_json,
@@ -22,7 +23,6 @@ from tritonc.cli.kernel_flags import (
     targets_of,
 )
 from tritonc.cli.kernel_source import KernelSource, by_example, read_source
-from tritonc.cli.missing import flags_to_add
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.cli.waiting import waiting

@@ -8,7 +8,7 @@ from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import launch_argument, value
 from tritonc.cli.kernel_flags import kernel_members
 from tritonc.cli.kernel_source import KernelSource, by_example, parameters_of
-from tritonc.cli.launch_members import launch_members, launch_source
+from tritonc.cli.launching.launch_members import launch_members, launch_source
 from tritonc.cli.streams import name_of, read
 from tritonc.compile_body import compile_request
 from tritonc.launch_body import LaunchRequest, launch_request

@@ -17,15 +17,15 @@ from tritonc.cli.kernel_flags import (
     targets_of,
 )
 from tritonc.cli.kernel_source import read_source
-from tritonc.cli.launch_flags import add_launch, unused_of_launches
-from tritonc.cli.request_file import read_request
+from tritonc.cli.launching.launch_flags import add_launch, unused_of_launches
+from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.streams import STANDARD, write, write_json
-from tritonc.cli.sweep_report import closing_lines, live_view, sweep_table
-from tritonc.cli.sweep_space import SWEPT, base_of, is_launch, space_of
+from tritonc.cli.sweeping.sweep_report import closing_lines, live_view, sweep_table
+from tritonc.cli.sweeping.sweep_space import SWEPT, base_of, is_launch, space_of
 from tritonc.cli.terminal import Terminal
 from tritonc.cli.waiting import waiting
 from tritonc.service_errors import WaitExpired
-from tritonc.sweep import Sweep
+from tritonc.sweeps.sweep import Sweep
 
 REFRESH_EVERY_S = 0.5
 MOST_ROWS = 100

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from tritonc._sync.client import Client
-from tritonc.cli.compile_command import (
+from tritonc.cli.compiling.compile_command import (
     WantedCompilation,
     compile_all,
     report,
     wanted_compilations,
 )
-from tritonc.cli.compile_report import is_number
+from tritonc.cli.compiling.compile_report import is_number
 from tritonc.cli.fault_words import refused
 from tritonc.cli.kernel_flags import add_json, add_kernel, add_like, add_targets, add_wait
 from tritonc.cli.terminal import Terminal

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tritonc.cli.terminal import TextTable
-from tritonc.sweep import Sweep
-from tritonc.sweep_row import SweepRow, short_names, sweep_cells
+from tritonc.sweeps.sweep import Sweep
+from tritonc.sweeps.sweep_row import SweepRow, short_names, sweep_cells
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

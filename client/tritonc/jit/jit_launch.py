@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tritonc.jit_source import files_of, text_of
+from tritonc.jit.jit_source import files_of, text_of
 
 _LAYERS = 8  # of decorators; more is no kernel
 

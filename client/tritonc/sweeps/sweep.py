@@ -10,7 +10,7 @@ from typing import Any
 from tritonc.compilation import UNFINISHED
 from tritonc.diagnostic import Problem, printable
 from tritonc.html_panes import cells_pane, framed, plain
-from tritonc.sweep_row import SweepRow, sweep_cells
+from tritonc.sweeps.sweep_row import SweepRow, sweep_cells
 
 
 @dataclass(frozen=True, slots=True)

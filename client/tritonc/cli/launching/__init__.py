@@ -1,0 +1,1 @@
+"""`tritonc launch`: a launch as flags and a request file say it, and its report."""

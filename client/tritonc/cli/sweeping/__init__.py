@@ -1,0 +1,1 @@
+"""`tritonc sweep`: axes as flags say them, and the table."""

@@ -1,0 +1,1 @@
+"""Jit functions of this process: their text and modules, and launches of them."""

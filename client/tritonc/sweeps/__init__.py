@@ -1,0 +1,1 @@
+"""Sweeps: what is posted, and the table that comes back."""
