@@ -11,6 +11,7 @@ from tritonc.cli.argument_syntax import launch_argument
 from tritonc.cli.kernel_flags import WORDS, add_json, add_wait
 from tritonc.cli.streams import write, write_json
 from tritonc.cli.terminal import Terminal, table
+from tritonc.cli.waiting import Interrupted
 from tritonc.diagnostic import printable
 from tritonc.gate.annotations_report import annotations_report
 from tritonc.gate.gate_file import DEFAULT_NAME
@@ -76,6 +77,10 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
             judgement, baseline = run_gate(client, _settings(given), say)
         except GateUnjudged as error:
             raise ArgumentTypeError(f"nothing was judged:\n{error}") from error
+        except KeyboardInterrupt:
+            raise Interrupted(
+                "interrupted: nothing was judged, what was left is cancelled"
+            ) from None
     if given.update_baseline:
         _write_baseline(baseline, terminal)
     reports = {name: path for name in REPORTS if (path := getattr(given, name)) is not None}
@@ -115,7 +120,8 @@ def _draw(judgement: GateJudgement, terminal: Terminal) -> None:
             terminal.draw(table(columns, map(_row, checks[:MAX_ROWS]), title))
         if len(checks) > MAX_ROWS:
             terminal.text(f"... and {len(checks) - MAX_ROWS} more; --json has all of them")
-    for line in dict.fromkeys(str(g) for check in judgement.bad for g in check.lines):
+    lines = dict.fromkeys(str(g) for check in judgement.bad for g in check.lines)
+    for line in list(lines)[:MAX_ROWS]:
         terminal.text(one_line(line))
     for name, target, triton in judgement.missing[:MAX_ROWS]:
         where = printable(f"{name} for {target} with Triton {triton}")

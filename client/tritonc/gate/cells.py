@@ -103,7 +103,7 @@ def cells_of(gate_file: GateFile, offered: OfferedTritons) -> tuple[list[Cell], 
     faults += [
         _no_target(cell.kernel, cell.target, cell.triton, offered)
         for cell in cells.values()
-        if not cell.is_launch and cell.target not in offered.targets[cell.triton]
+        if ":" in cell.target and cell.target not in offered.targets[cell.triton]
     ]
     return list(cells.values()), list(dict.fromkeys(faults))
 

@@ -111,6 +111,9 @@ class KernelTables:
         table.only((*KERNEL, *MATRIX, "launch", "budgets"))
         budgets = budget_table(table.table("budgets"))
         targets = self._instead.targets or table.texts("targets") or self._targets
+        for target in targets or ():
+            if ":" not in target:
+                table.fault("targets", f"{target!r} is no target; write cuda:90 or hip:gfx942")
         tritons = self._instead.tritons or table.texts("tritons") or self._tritons or ()
         if not targets:
             table.fault("", "no targets: write [matrix] targets = [...], or the kernel's own")
@@ -133,10 +136,7 @@ class KernelTables:
             for given in [table.mapping(name)]
         }
         members |= {"kernel": table.text("kernel"), "hints": table.mapping("hints")}
-        signature = table.members.get("signature")
-        if signature is not None and not isinstance(signature, str | dict):
-            table.fault("signature", f"{signature!r} is neither a table nor a text")
-        members["signature"] = signature
+        members["signature"] = _signature(table)
         written = table.text("source")
         if written is None:
             if "source" not in table.members:
@@ -219,6 +219,13 @@ class KernelTables:
         except Exception as error:  # noqa: BLE001  whatever the reader of arguments refuses
             arguments.fault(name, str(error))
             return None
+
+
+def _signature(table: TomlTable) -> Any:
+    signature = table.members.get("signature")
+    if signature is not None and not isinstance(signature, str | dict):
+        table.fault("signature", f"{signature!r} is neither a table nor a text")
+    return signature
 
 
 def budget_table(table: TomlTable) -> BudgetTable:

@@ -108,10 +108,14 @@ class CellMeasuring:
         for pause_s in (*RETRY_PAUSES_S, None):
             items: dict[Cell, BatchItem] = {}
             for chunk in _chunks(left, bodies):
-                items |= zip(chunk, self._finished(post(chunk)).items, strict=True)
+                batch = self._finished(post(chunk))
+                if len(batch.items) != len(chunk):
+                    raise UnexpectedAnswer(f"{len(batch.items)} answers to {len(chunk)} requests")
+                items |= zip(chunk, batch.items, strict=True)
                 self._say(f"{len(measured) + len(items)} of {len(bodies)} are over")
             left = [] if pause_s is None else [cell for cell in items if _is_passing(items[cell])]
-            measured |= {cell: read(cell, items[cell]) for cell in items if cell not in left}
+            over = [cell for cell in items if cell not in left]
+            measured |= {cell: _understood(cell, items[cell], read) for cell in over}
             if not left:
                 break
             sleep(min(pause_s or 0, self._remaining_s()))
@@ -121,9 +125,13 @@ class CellMeasuring:
         files = kernel.members.get("files")
         found = self._client.inspect(kernel.source, files=files, wait_s=self._remaining_s())
         name = kernel.members.get("kernel")
-        kernels = [k for k in found.get("kernels") or () if name in (None, k.get("name"))]
-        facts = kernels[0]["parameters"] if len(kernels) == 1 else []
-        return {fact["name"]: fact for fact in facts}
+        try:
+            kernels = [k for k in found.get("kernels") or () if name in (None, k.get("name"))]
+            facts = kernels[0]["parameters"] if len(kernels) == 1 else []
+            return {fact["name"]: fact for fact in facts}
+        except (KeyError, TypeError, AttributeError) as error:
+            message = f"what was answered of the parameters of {kernel.name} is none: {error!r}"
+            raise UnexpectedAnswer(message) from error
 
     def _bodies(
         self, cells: Sequence[Cell], body: Callable[[Cell], Any]
@@ -211,6 +219,16 @@ def _needs_instructions(cell: Cell, numbers: CellNumbers) -> bool:
         return False
     names = {metric.partition(".")[0] for metric in cell.budgets}
     return bool(names & OF_INSTRUCTIONS) or any(numbers.metrics.get(m) for m in names & SPILLED)
+
+
+def _understood(
+    cell: Cell, item: BatchItem, read: Callable[[Cell, BatchItem], CellNumbers]
+) -> CellNumbers:
+    """Return what `read` makes of an answer. Raises UnexpectedAnswer if it cannot."""
+    try:
+        return read(cell, item)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise UnexpectedAnswer(f"the answer for {cell.title} is none: {error!r}") from error
 
 
 def _counted(cell: Cell, numbers: CellNumbers, answer: dict[str, Any]) -> CellNumbers:

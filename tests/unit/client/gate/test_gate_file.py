@@ -1,11 +1,14 @@
 """What can be wrong with a gate file: all of it is told at once, with its place."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.client.gate.gate_service import GateService, gate, write_gate
+
+GATE_DOCUMENT = Path(__file__).parents[4] / "docs" / "gate.md"
 
 
 def faults(service: GateService, capsys: Any) -> list[str]:
@@ -91,6 +94,10 @@ budgets = {spill_bytes = 0, registers = "<= triton 3.8"}
         ("[kernels.add]", "kernels.add: neither `signature` nor `launch`: what is it compiled"),
         ("matrix = 3", "matrix: 3 is not a table"),
         (
+            "[kernels.add]\nsource = 'kernels.toml'\ntargets = ['launch']",
+            "kernels.add.targets: 'launch' is no target; write cuda:90 or hip:gfx942",
+        ),
+        (
             "budgets = {median_us = 5}\n[kernels.add]\nsource = 'kernels.toml'",
             "budgets.median_us: this cannot be judged",
         ),
@@ -100,6 +107,18 @@ def test_a_fault_has_its_place(service: GateService, capsys: Any, text: str, sai
     Path("kernels.toml").write_text(text)
 
     assert any(line.startswith(f"kernels.toml: {said}") for line in faults(service, capsys))
+
+
+def test_the_file_of_the_documents_is_right(service: GateService, capsys: Any):
+    [text] = re.findall(r"```toml\n(# kernels.toml\n.*?)```", GATE_DOCUMENT.read_text(), re.DOTALL)
+    Path("kernels.toml").write_text(text)
+    Path("kernels").mkdir()
+    Path("kernels/vector_add.py").write_text("import triton\n")
+
+    [fault] = faults(service, capsys)
+
+    assert fault.startswith("kernels.toml: baseline: there is no kernels.baseline.json")
+    assert gate(service, "--update-baseline") in (0, 1)
 
 
 def test_a_file_that_is_not_there_is_named(service: GateService, capsys: Any):

@@ -164,6 +164,35 @@ def test_an_answer_that_is_no_count_is_refused(service: GateService, capsys: Any
     assert "what was answered of the instructions of double for cuda:90" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("members", "code"),
+    [
+        ({"resources": [1]}, 2),
+        ({"timings_ms": 5}, 2),
+        ({"diagnostics": 5}, 2),
+        ({"artifacts": {"ptx": 5}}, 2),
+        ({"resources": {"occupancy": "much", "registers": "many"}}, 1),
+    ],
+)
+def test_a_record_that_is_none_never_keeps_a_budget(service: GateService, members: Any, code: int):
+    write_gate("[budgets]\nregisters = 64")
+    service.compiled = lambda _: members
+
+    assert gate(service) == code
+
+
+def test_a_hostile_name_of_a_kernel_is_text(service: GateService):
+    write_gate("[budgets]\nregisters = 1")
+    text = Path("kernels.toml").read_text()
+    name = '"]]> <b>|`x`\\u001b[31m\\n::error::"'
+    Path("kernels.toml").write_text(text.replace("[kernels.double]", f"[kernels.{name}]"))
+
+    rows = report(service, "markdown").splitlines()
+    assert not [row for row in rows if "<b>" in row or row.startswith("::")]
+    assert ET.fromstring(report(service, "junit")).find("testsuite") is not None
+    assert len(report(service, "annotations").splitlines()) == 2
+
+
 def test_endless_names_are_cut(service: GateService, capsys: Any):
     write_gate("[budgets]\ninstructions = 20")
     service.mix = MIX | {"by_class": {"x" * 1000 + str(n): n for n in range(5000)}}
