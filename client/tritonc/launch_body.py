@@ -108,11 +108,7 @@ def launch_request(
     uploads: dict[str, Upload] = {}
     given: dict[str, Any] = dict(members)
     if is_jit(source):
-        jit = jit_launch(source, arguments, given.get("constexprs"), given.get("options"))
-        source, arguments, grid = jit.source, jit.arguments, jit.grid(grid)
-        fixed = {"constexprs": jit.constexprs or None, "options": jit.options or None}
-        compiled_as = {name: given.pop(name, None) for name in KernelMembers.__annotations__}
-        source |= {n: m for n, m in (compiled_as | fixed).items() if m is not None}
+        source, arguments, grid = _of_jit(source, arguments, grid, given)
     elif callable(grid) or isinstance(grid, int):
         raise TypeError("a grid is a list of numbers and expressions, such as [97]")
     arguments = _with_outputs(arguments, given.get("returns") or {})
@@ -129,6 +125,17 @@ def launch_request(
     }
     written = {name: member for name, member in body.items() if member is not None}
     return LaunchRequest(written, uploads, _sources(written))
+
+
+def _of_jit(
+    function: Any, arguments: Any, grid: Any, given: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], list[int | str]]:
+    """Return source, arguments and grid; what says how it is compiled is taken out of `given`."""
+    compiled = {name: given.pop(name, None) for name in KernelMembers.__annotations__}
+    jit = jit_launch(function, arguments, compiled["constexprs"], compiled["options"])
+    compiled |= {"constexprs": jit.constexprs or None, "options": jit.options or None}
+    source = jit.source | {n: member for n, member in compiled.items() if member is not None}
+    return source, jit.arguments, jit.grid(grid)
 
 
 def _compilation(source: Source, members: Mapping[str, Any], device: Any) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The client, for asyncio: its methods, and how compilations are posted and polled."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self, Unpack
 from urllib.parse import quote
 
@@ -290,12 +289,7 @@ class AsyncClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         await self.aclose()
 
     async def _document(self, path: str) -> dict[str, Any]:

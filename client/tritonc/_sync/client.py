@@ -2,7 +2,6 @@
 """The client: its methods, and how compilations are posted and polled."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self, Unpack
 from urllib.parse import quote
 
@@ -289,12 +288,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def _document(self, path: str) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.cli.waiting import waiting
 from tritonc.diagnostic import Diagnostic, Problem, render_all
+from tritonc.exchange import __version__
+from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer
 
 
 def add_commands(commands: Any) -> None:
@@ -58,6 +60,23 @@ def show_deployment(given: Namespace, client: Client, _: Terminal) -> bool:
     documents = {"targets": client.targets, "devices": client.devices, "system": client.system}
     write_json(documents[given.command]())
     return True
+
+
+def say_versions(url: str, client: Client, terminal: Terminal, *, as_json: bool) -> None:
+    """Write a line for each, or one document; that no service answers is no failure."""
+    service = None
+    try:
+        service = client.system().get("version")
+    except ProblemError as error:
+        terminal.say(f"tritond at {url} does not tell its version: {error}")
+    except (ServerUnavailable, UnexpectedAnswer) as error:
+        terminal.say(f"no tritond is asked for its version: {error}")
+    if as_json:
+        write_json({"tritonc": __version__, "tritond": service, "url": url})
+        return
+    terminal.text(f"tritonc {__version__}")
+    if service is not None:
+        terminal.text(f"tritond {service} at {url}")
 
 
 def _paragraph(kernel: Mapping[str, Any]) -> str:

@@ -13,9 +13,9 @@ from typing import Any
 from httpx import BaseTransport, InvalidURL
 
 from tritonc._sync.client import Client
-from tritonc.cli import version
 from tritonc.cli.completion_command import ASKED, complete
 from tritonc.cli.fault_words import refused
+from tritonc.cli.lookup_commands import say_versions
 from tritonc.cli.parser import command_parser, joined
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
@@ -32,6 +32,7 @@ from tritonc.errors import (
 from tritonc.exchange import DEFAULT_URL, KEY_VARIABLE, URL_VARIABLE
 
 TIMEOUT_S = 10.0  # to connect, and of each silence
+VERSION_TIMEOUT_S = 3.0  # somebody waits for one line
 
 
 class Exit(IntEnum):
@@ -86,12 +87,12 @@ def _run(
     terminal: Terminal,
     transport: BaseTransport | None,
 ) -> Exit:
-    timeout_s = version.TIMEOUT_S if given.version else TIMEOUT_S
+    timeout_s = VERSION_TIMEOUT_S if given.version else TIMEOUT_S
     key = environment.get(KEY_VARIABLE, "")
     try:
         with Client(url, api_key=key, timeout_s=timeout_s, transport=transport) as client:
             if given.version:
-                version.say_versions(url, client, terminal, as_json=given.json)
+                say_versions(url, client, terminal, as_json=given.json)
                 return Exit.DONE
             return Exit.DONE if given.run(given, client, terminal) else Exit.NOT_GOOD
     except BrokenPipeError:

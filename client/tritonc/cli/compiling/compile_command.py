@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tritonc._sync.client import Client
-from tritonc.cli.compiling.compile_report import describe, overview
+from tritonc.cli.compiling.compile_report import describe, flags_to_add, overview
 from tritonc.cli.compiling.emissions import Emissions
-from tritonc.cli.compiling.missing import flags_to_add
 from tritonc.cli.kernel_flags import (
     WORDS,
     add_json,

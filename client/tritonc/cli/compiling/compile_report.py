@@ -1,11 +1,16 @@
-"""What is said of compilations: one in some lines, several in a table."""
+"""What is said of compilations: one in some lines, several in a table; what one still lacks."""
 
+import shlex
+from argparse import Namespace
 from collections.abc import Sequence
 
+from tritonc._sync.client import Client
+from tritonc.cli.kernel_source import KernelSource, parameters_of
 from tritonc.cli.terminal import TextTable, table
 from tritonc.compilation import Compilation
 from tritonc.diagnostic import render_all
 
+_SLUGS = frozenset({"missing_constexpr", "missing_argument"})
 _COLUMNS = ("registers", "spill_store_bytes", "spill_load_bytes", "shared_bytes")
 
 
@@ -33,6 +38,24 @@ def overview(names: Sequence[tuple[str, str]], made: Sequence[Compilation]) -> T
     ]
     heads = ["registers", "spill stores", "spill loads", "shared bytes"]
     return table(["file", "kernel", "target", "state", *heads, "key"], rows)
+
+
+def flags_to_add(
+    compilation: Compilation, source: KernelSource, given: Namespace, client: Client
+) -> str:
+    """Return the flags for all parameters without a type or value, nothing if none is missing."""
+    problem = compilation.problem
+    if problem is None or problem.slug not in _SLUGS or source.language:
+        return ""
+    facts = parameters_of(client.inspect(source.text, files=source.files), given.kernel)
+    named = [word.partition("=")[0] for word in given.signature]
+    known = {*named, *(name for name, _ in [*given.constexpr, *given.like])}
+    missing = [fact for name, fact in facts.items() if name not in known and not fact["default"]]
+    types = [f"{fact['name']}=?" for fact in missing if not fact["constexpr"]]
+    values = [f"{fact['name']}=?" for fact in missing if fact["constexpr"]]
+    flags = [["--like", *types] if types else [], ["--constexpr", *values] if values else []]
+    example = ", as in --like 'x_ptr=fp32[4096]' n=98432" if types else ""
+    return " ".join(shlex.join(words) for words in flags if words) + example
 
 
 def is_number(value: object) -> bool:

@@ -10,8 +10,7 @@ from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import assignment
 from tritonc.cli.kernel_flags import PAIRS, WORDS, add_json, add_kernel, add_wait
 from tritonc.cli.kernel_source import read_source
-from tritonc.cli.launching.launch_flags import add_launch
-from tritonc.cli.launching.launch_members import launch_members, launch_source
+from tritonc.cli.launching.launch_members import add_launch, launch_members, launch_source
 from tritonc.cli.launching.launch_report import accesses, values
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.streams import name_of, write, write_json

@@ -17,7 +17,7 @@ from tritonc.cli.kernel_flags import (
     targets_of,
 )
 from tritonc.cli.kernel_source import read_source
-from tritonc.cli.launching.launch_flags import add_launch, unused_of_launches
+from tritonc.cli.launching.launch_members import add_launch, unused_of_launches
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.streams import STANDARD, write, write_json
 from tritonc.cli.sweeping.sweep_report import closing_lines, live_view, sweep_table

@@ -62,19 +62,7 @@ def space_of(
     Raises ArgumentTypeError for axes in both, or for none, OSError for sources.
     """
     written = request.pop("space", {})
-    axes: dict[str, Any] = {}
-    facts = _facts(given, posted, client)
-    for word, text in given.space:
-        name = axis_name(word, facts)
-        if name in axes:
-            raise ArgumentTypeError(f"--space {word}: it is an axis already")
-        axes[name] = _values(name, text)
-    if len(targets) > 1:
-        if "target" in axes:
-            raise ArgumentTypeError("--space target: --target has several already")
-        axes["target"] = list(targets)
-    if given.autotune:
-        axes["autotune"] = True
+    axes = _typed_axes(given, posted, targets, client)
     if not axes and not written:
         raise ArgumentTypeError(
             "which variants? give --space, such as --space BLOCK_SIZE=64,128 num_warps=2,4, "
@@ -86,6 +74,24 @@ def space_of(
     if twice := sorted(described.keys() & axes.keys()):
         raise ArgumentTypeError(f"--space {twice[0]}: {given.request} has this axis, too")
     return {**described, **axes}
+
+
+def _typed_axes(
+    given: Namespace, posted: KernelSource | None, targets: Sequence[str], client: Client
+) -> dict[str, Any]:
+    """Return the axes that the flags name."""
+    axes: dict[str, Any] = {}
+    facts = _facts(given, posted, client)
+    for word, text in given.space:
+        name = axis_name(word, facts)
+        if name in axes:
+            raise ArgumentTypeError(f"--space {word}: it is an axis already")
+        axes[name] = _values(name, text)
+    if len(targets) > 1:
+        if "target" in axes:
+            raise ArgumentTypeError("--space target: --target has several already")
+        axes["target"] = list(targets)
+    return axes | ({"autotune": True} if given.autotune else {})
 
 
 def axis_name(word: str, facts: Mapping[str, Mapping[str, Any]]) -> str:
