@@ -3,6 +3,7 @@
 A state machine without a clock: a driver tells what was built and measured, and asks what to run.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -175,13 +176,18 @@ class Search:
         return "it was not checked" if is_left else None
 
     def _why_none(self, search: SizeSearch) -> str:
-        reasons: dict[str, int] = {}
-        for index in search.candidates:
-            pruned = self.standing(index).pruned
-            reason = pruned.reason.value if pruned is not None else "failed"
-            reasons[reason] = reasons.get(reason, 0) + 1
-        counted = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
-        return f"no variant was timed to the end: {counted}"
+        ends = Counter(self._end_of(index) for index in search.candidates)
+        counted = ", ".join(f"{end}: {count}" for end, count in ends.items())
+        return f"no variant was timed to the end ({counted})"
+
+    def _end_of(self, index: int) -> str:
+        """Return in a word how a variant ended that has no time to compare."""
+        standing = self.standing(index)
+        if standing.pruned is None:
+            return "failed"
+        if standing.pruned.reason is Reason.VERDICT and standing.launch is not None:
+            return standing.launch.verdict or "not launched"
+        return standing.pruned.reason.value
 
 
 def _elsewhere(index: int, objections: _Objections) -> str | None:

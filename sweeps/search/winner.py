@@ -96,6 +96,8 @@ def winner_of(
     order = sorted(may_win, key=lambda one: (_score(one, passes), one.candidate.index))
     best, others = order[0], order[1:]
     lead = _lead(best, others[0], passes) if others else None
+    barred = [one for one in contenders if one.obstacle is not None]
+    unverified = [] if is_verified else ["without a reference nothing says that it is right"]
     launch = standing_launch(best.rounds, best.passes)
     time = launch.time
     return Winner(
@@ -109,7 +111,7 @@ def winner_of(
         interval_us=(time.low_us, time.high_us) if time is not None else None,
         verified=is_verified,
         lead=lead,
-        note=_note(best, lead, [one for one in contenders if one.obstacle is not None], passes),
+        note="; ".join([*_notes(best, lead, barred, passes), *unverified]) or None,
     )
 
 
@@ -159,9 +161,9 @@ def _none_may_win(contenders: Sequence[Contender]) -> str:
     )
 
 
-def _note(
+def _notes(
     best: Contender, lead: Lead | None, barred: Sequence[Contender], passes: Sequence[int]
-) -> str | None:
+) -> list[str]:
     score = _score(best, passes)
     faster = [one for one in barred if min(time.median_us for time in one.times) < score]
     notes = [
@@ -173,4 +175,4 @@ def _note(
             f"no clear lead: variant {lead.over} may be as fast, as the lead of {lead.percent:g} % "
             f"is somewhere from {lead.interval_percent[0]:g} to {lead.interval_percent[1]:g} %"
         )
-    return "; ".join(notes) or None
+    return notes

@@ -32,7 +32,7 @@ from worker.launch.run import DeadlinePassed
 from worker.sweeps.effort import Clocks
 from worker.sweeps.launch_variants import QueuedLaunch, launch_of
 from worker.sweeps.search_rows import SearchRows
-from worker.sweeps.sweep_run import BUDGET_OVER, SweepRun
+from worker.sweeps.sweep_run import BUDGET_OVER, Compiled, SweepRun
 from worker.sweeps.timed_launch import timed_launch
 
 COMPILED_AT_ONCE = 64
@@ -143,12 +143,12 @@ class Measuring:
         except (BindingFailed, CompilationFailed, DeadlinePassed) as error:
             await self._leave_out(failed_row(variant, _problem(error)))
             return
-        record = await self._compiled(compilation.job, index)
-        if record is None:
+        compiled = await self._compiled(compilation.job, index)
+        if compiled is None:
             return
         self.clocks.compile_ended()
-        made = Compilation.model_validate_json(record)
-        self._rows.built(index, made)
+        made = Compilation.model_validate_json(compiled.record)
+        self._rows.built(variant, made, compiled.cache)
         if made.state == "succeeded":
             self._launches[index] = queued
             launched_as = compilation.launched_as(made)
@@ -178,10 +178,11 @@ class Measuring:
         if run.stage.startswith(ROUND):
             await self._rows.write([run.index])
 
-    async def _compiled(self, job: CompileJob, index: int) -> bytes | None:
+    async def _compiled(self, job: CompileJob, index: int) -> Compiled | None:
         if not self._replays:
-            return (await self._run.compiled(job, [index])).record
-        return self._found(await self._run.hit(job.key) or await self._kept(job.key))
+            return await self._run.compiled(job, [index])
+        record = self._found(await self._run.hit(job.key) or await self._kept(job.key))
+        return None if record is None else Compiled(record, "hit")
 
     async def _launched(self, job: LaunchJob, lane: str, index: int) -> bytes | None:
         if not self._replays:

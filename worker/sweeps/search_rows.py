@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from compiler.compilation import Compilation
 from launch.request.launch_record import Launch
-from sweeps.built_row import launched_row, with_compilation
+from sweeps.built_row import compiled_row, launched_row
 from sweeps.row import Row
 from sweeps.search.search import Search
+from sweeps.variant import Variant
 from worker.sweeps.instruction_mixes import is_wanted, with_mix
 from worker.sweeps.sweep_run import SweepRun
 
@@ -25,10 +26,9 @@ class SearchRows:
         self._launched: dict[str, Row] = {}
         self._written: dict[int, Row] = {}
 
-    def built(self, index: int, made: Compilation) -> None:
+    def built(self, variant: Variant, made: Compilation, cache: str) -> None:
         """Take note of what a variant compiles to, in whatever state that is."""
-        row = Row(index, self._run.job.plan.values(index), made.state)
-        self._bare[index] = with_compilation(row, made)
+        self._bare[variant.index] = compiled_row(variant, made, cache)
 
     async def mix(self, index: int, made: Compilation) -> None:
         """Find out the instruction mix of a variant, where the sweep wants it.

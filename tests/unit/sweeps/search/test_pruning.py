@@ -81,7 +81,7 @@ def test_whoever_is_the_same_as_a_wrong_one_is_wrong():
 
     assert small.variant is None
     assert large.variant is None
-    assert large.note == "no variant was timed to the end: 1 verdict, 1 equal_cubin"
+    assert large.note == "no variant was timed to the end (mismatch: 1, equal_cubin: 1)"
 
 
 def test_a_search_in_which_everything_spills_names_no_winner():
@@ -90,4 +90,4 @@ def test_a_search_in_which_everything_spills_names_no_winner():
     [winner] = searched(variants(2), MadeUpGpu({}), builds=builds).winners()
 
     assert winner.variant is None
-    assert winner.note == "no variant was timed to the end: 2 spills"
+    assert winner.note == "no variant was timed to the end (spills: 2)"
