@@ -102,9 +102,10 @@ def _compile(request: dict[str, Any], path: Path) -> float:
         if written.get(name, "").endswith(":16")
     }
     backend, arch = request["target"].split(":")
+    target = GPUTarget(backend, int(arch), 32) if arch.isdigit() else GPUTarget(backend, arch, 64)
     started = time.perf_counter()
     source = ASTSource(function, signature, constexprs, attrs)
-    triton.compile(source, GPUTarget(backend, int(arch), 32), options=request["options"])
+    triton.compile(source, target, options=request["options"])
     return (time.perf_counter() - started) * 1000
 
 
