@@ -1,4 +1,4 @@
-"""What docs/launches.md and docs/batches.md show is what happens."""
+"""What docs/launches.md, docs/batches.md and docs/sweeps.md show is what happens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXT = (DOCS / "launches.md").read_text()
 EXAMPLE = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["launches.md", "batches.md"])
+@pytest.mark.parametrize("name", ["launches.md", "batches.md", "sweeps.md"])
 def test_its_examples_print_what_it_says(system: Deployment, name: str) -> None:
     namespace: dict[str, Any] = {}
     text = (DOCS / name).read_text()
