@@ -75,6 +75,12 @@ def specialized_job(job: CompileJob, specialization: Specialization) -> CompileJ
     return _with_key(parts, job.timeout_s)
 
 
+def job_for(job: CompileJob, toolchain: Toolchain) -> CompileJob:
+    """Return `job` for another toolchain with the same Triton, with the key that it has there."""
+    parts = job.model_dump(exclude={"key", "timeout_s"})
+    return _with_key(parts | {"toolchain_id": toolchain.id}, job.timeout_s)
+
+
 def _spelled_as_posted(kind: Any) -> Any:
     """Return a type as a request would have it: Triton's JIT says u1 of a bool, we say i1."""
     if isinstance(kind, list):

@@ -147,7 +147,7 @@ def _service_state(
         idempotency=Idempotency(redis),
         workers=workers.Workers(redis),
         callers=callers,
-        toolchains=ToolchainCache(workers.Toolchains(redis)),
+        toolchains=ToolchainCache(workers.Toolchains(redis), workers.Workers(redis)),
         memory=memory,
         aliases=RequestAliases(settings.memory_meanings),
         single_flight=SingleFlight(),

@@ -1,15 +1,15 @@
 """The toolchains that a request may be compiled with: those that workers registered.
 
 They are read again every few seconds, so that a hit costs no look-up; what an id describes never
-changes. An operator chooses a fleet's default (`tritond toolchain`). `tritond up` does so by
-itself, as its own worker is all there is: with a default of an older installation, all would queue
-for ever.
+changes. An operator chooses a fleet's default (`tritond toolchain`); where no worker serves that
+any more, one with the same Triton stands in for it, since all would queue for ever. `tritond up`
+chooses by itself, as its own worker is all there is.
 """
 
 import asyncio
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -18,6 +18,8 @@ from compiler.rejection import Fault, RequestRejected
 from compiler.toolchain import Toolchain
 from service.http.problems import ProblemRaised
 from store import workers
+from store.jobs.producer import JobProducer
+from store.jobs.types import compile_lane
 from store.workers import Toolchains, Workers
 
 MAX_AGE_S = 2.0
@@ -29,7 +31,7 @@ class ToolchainSet:
 
     default: Toolchain | None = None
     known: Sequence[Toolchain] = ()
-    """All of them, the last one registered last."""
+    """All of them, the last one registered last, and those behind the others that are served."""
 
     @cached_property
     def digest(self) -> str:
@@ -41,9 +43,9 @@ class ToolchainSet:
     def choose(self, version: str | None) -> Toolchain:
         """Return the toolchain for a request that names Triton `version`, or none.
 
-        Of several with this version, the one that a worker registered last. Raises RequestRejected
-        for a version the deployment does not offer, ProblemRaised (503) while there is no
-        toolchain at all.
+        Of several with this version, the one that a worker registered last, and serves. Raises
+        RequestRejected for a version the deployment does not offer, ProblemRaised (503) while there
+        is no toolchain at all.
         """
         if self.default is None:
             detail = (
@@ -64,8 +66,9 @@ class ToolchainSet:
 class ToolchainCache:
     """The set that was last read from the store."""
 
-    def __init__(self, stored: workers.Toolchains) -> None:
+    def __init__(self, stored: workers.Toolchains, registry: workers.Workers) -> None:
         self._stored = stored
+        self._registry = registry
         self._current = ToolchainSet()
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
@@ -107,20 +110,47 @@ class ToolchainCache:
             identity: before.get(identity) or Toolchain.model_validate_json(description)
             for identity, description in (await self._stored.list()).items()
         }
-        return ToolchainSet(known.get(default_id or ""), tuple(known.values()))
+        served = await served_toolchains(self._registry)
+        return toolchain_set(default_id, known.values(), served)
 
     def _is_fresh(self) -> bool:
         return self._current.default is not None and time.monotonic() - self._read_at < MAX_AGE_S
 
 
-async def reconcile_default(workers: Workers, toolchains: Toolchains) -> list[str]:
-    """Forget what no living worker serves, have a default that one does; return what changed."""
-    living = {
+def toolchain_set(
+    default_id: str | None, known: Iterable[Toolchain], served: Collection[str]
+) -> ToolchainSet:
+    """Return the set of what is `known`, in the order in which workers registered it.
+
+    A default that is not `served` is stood in for by the last one that is, of the same Triton.
+    """
+    ordered = sorted(known, key=lambda toolchain: toolchain.id in served)
+    default = next((each for each in ordered if each.id == default_id), None)
+    if default is not None and default.id not in served:
+        version = default.triton
+        alike = [each for each in ordered if each.triton == version and each.id in served]
+        default = alike[-1] if alike else default
+    return ToolchainSet(default, tuple(ordered))
+
+
+async def served_toolchains(registry: Workers) -> set[str]:
+    """Return the ids of the toolchains that living workers compile with."""
+    return {
         toolchain_id
-        for worker in await workers.list()
+        for worker in await registry.list()
         if worker.kind == "compile"
         for toolchain_id in worker.served
     }
+
+
+async def reconcile_default(
+    workers: Workers, toolchains: Toolchains, jobs: JobProducer
+) -> list[str]:
+    """Have a default that a living worker serves, forget what none does; return what changed.
+
+    What jobs still wait for is known until a worker has done them.
+    """
+    living = await served_toolchains(workers)
     known = {
         name: Toolchain.model_validate_json(description)
         for name, description in (await toolchains.list()).items()
@@ -134,6 +164,8 @@ async def reconcile_default(workers: Workers, toolchains: Toolchains) -> list[st
         await toolchains.set_default(chosen)
         changes.append(f"the default toolchain is now {chosen} (Triton {known[chosen].triton})")
     for gone in sorted(known.keys() - living):
+        if await jobs.queued(compile_lane(gone)):
+            continue
         await toolchains.forget(gone)
         changes.append(f"toolchain {gone} (Triton {known[gone].triton}) is not offered any more")
     return changes

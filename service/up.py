@@ -15,15 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from service.toolchains import reconcile_default
-from store.connection import connect
+from store.connection import StoreClient, connect
 from store.embedded import EmbeddedValkey, bound_to_parent
 from store.errors import StoreUnavailable
+from store.jobs.producer import JobProducer
 from store.workers import Toolchains, Workers
 
 READY_TIMEOUT_S = 120.0
 DRAIN_S = 5.0
 STOP_TIMEOUT_S = 5.0  # beyond what a part takes to finish its jobs
 POLL_S = 0.1
+RECONCILE_S = 5.0
 QUICK_DEATH_S = 10.0
 MAX_QUICK_DEATHS = 3
 RESTART_AFTER_S = 0.5
@@ -106,18 +108,17 @@ async def up(host: str, port: int, data: Path) -> None:
             await part.start()
             stack.push_async_callback(part.stop)
         ends += [_end(service), end_for_good(worker)]
-        ready = _announce_when_ready(redis_url, host, port, alone=alone)
-        await _run(ends, stopped, ready)
+        await _run(ends, stopped, _announce_and_tend(redis_url, host, port, alone=alone))
 
 
 async def _run(
     endings: Iterable[Coroutine[Any, Any, str]],
     stopped: asyncio.Event,
-    announcement: Coroutine[Any, Any, None],
+    beside: Coroutine[Any, Any, None],
 ) -> None:
     ends = [asyncio.create_task(ending) for ending in endings]
     stop = asyncio.create_task(stopped.wait())
-    ready = asyncio.create_task(announcement)
+    ready = asyncio.create_task(beside)
     waited: set[asyncio.Task[Any]] = {*ends, stop}
     try:
         done, _ = await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
@@ -161,15 +162,28 @@ async def _end_of_valkey(valkey: EmbeddedValkey) -> str:
     return "embedded Valkey ended"
 
 
+async def _announce_and_tend(redis_url: str, host: str, port: int, *, alone: bool) -> None:
+    """Tell when it is ready; then have a default that the worker serves, whose code may change."""
+    await _announce_when_ready(redis_url, host, port, alone=alone)
+    async with connect(redis_url) as redis:
+        while alone:
+            await asyncio.sleep(RECONCILE_S)
+            with suppress(StoreUnavailable):
+                await _reconcile(redis)
+
+
+async def _reconcile(redis: StoreClient) -> None:
+    for change in await reconcile_default(Workers(redis), Toolchains(redis), JobProducer(redis)):
+        print(f"tritond: {change}", flush=True)  # noqa: T201
+
+
 async def _announce_when_ready(redis_url: str, host: str, port: int, *, alone: bool) -> None:
     redis = connect(redis_url)
     try:
         async with asyncio.timeout(READY_TIMEOUT_S):
             await _ready(Workers(redis), host, port)
-            for change in (
-                await reconcile_default(Workers(redis), Toolchains(redis)) if alone else []
-            ):
-                print(f"tritond: {change}", flush=True)  # noqa: T201
+            if alone:
+                await _reconcile(redis)
     except StoreUnavailable as error:
         print(f"tritond: {error}", file=sys.stderr, flush=True)  # noqa: T201
         return

@@ -45,6 +45,7 @@ from worker.launch.gpu.gpu_worker import GpuWorker, LaunchMemory
 from worker.launch.launch_children import Children
 from worker.launch.launch_worker import LaunchWorker, launch_worker_of
 from worker.pool.sandbox_report import ToolchainContext
+from worker.replaced_toolchains import ReplacedToolchains
 from worker.settings import WorkerSettings
 from worker.slots import HEARTBEAT_S, SWEEP_S, Slots, every, leave, once_available
 from worker.sweeps.sweep_worker import SweepWorker
@@ -125,7 +126,9 @@ class CompileWorker:
 
     async def _work_until(self, stopped: asyncio.Event, contexts: Sequence[CompileContext]) -> None:
         toolchains = [context.toolchain for context in contexts]
-        slots = self._slots(contexts)
+        own = {lane(context.toolchain.id): context for context in contexts for lane in LANES}
+        replaced = ReplacedToolchains(self._redis, own)
+        slots = self._slots(replaced)
         launches = LaunchWorker(
             launch_worker_of(self._name, toolchains[0], self._branches[0], self._slot_count),
             self._redis,
@@ -154,6 +157,7 @@ class CompileWorker:
                 group.create_task(gpus.run()),
                 group.create_task(Revocations(self._blocking, slots.revoke).run()),
                 group.create_task(every(HEARTBEAT_S, partial(self._beat, toolchains, slots))),
+                group.create_task(every(HEARTBEAT_S, replaced.look)),
                 group.create_task(reap_for_all(reaper, _lapsed)),
             ]
             driving = group.create_task(sweeps.run())
@@ -207,7 +211,7 @@ class CompileWorker:
             ir_bounds=self._ir_bounds,
         )
 
-    def _slots(self, contexts: Sequence[CompileContext]) -> Slots:
+    def _slots(self, replaced: ReplacedToolchains) -> Slots:
         compilations = Compilations(self._cache, self._budget)
         events, counters = Events(self._redis), Counters(self._redis)
         forget = partial(invalidate, self._redis)
@@ -215,10 +219,8 @@ class CompileWorker:
         inspections = Derived(self._cache, "inspection", self._budget)
         derivations = Derived(self._cache, "derivation", self._budget)
 
-        by_lane = {lane(context.toolchain.id): context for context in contexts for lane in LANES}
-
         async def do(claim: Claim, attempts: JobConsumer) -> None:
-            context = by_lane[claim.lane]
+            context = replaced.context_of(claim.lane)
             if kind_of(claim.lane) == "inspect":
                 await do_inspection(claim, attempts, context.pool, inspections)
             elif kind_of(claim.lane) == "derive":
@@ -230,7 +232,7 @@ class CompileWorker:
 
         return Slots(
             self._attempts(self._name),
-            list(by_lane),
+            replaced.lanes,
             do,
             self._slot_count,
             self._lease_s,

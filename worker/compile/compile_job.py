@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from compiler.compilation import Compilation, amended, new_compilation
 from compiler.job import CompileJob
 from compiler.problem import failure_problem
+from compiler.resolution import job_for
 from compiler.toolchain import Toolchain
 from store.compilations import Compilations
 from store.errors import StoreUnavailable
@@ -64,6 +65,8 @@ async def _announce_all(claim: Claim, events: Events, stages: asyncio.Queue[Stag
             logger.warning("%d stages of %s not announced: %s", len(reached_now), claim.id, error)
 
 
+REPLACED_KEPT_S = 24 * 3600
+"""A success under the key of a toolchain that is served no more is nowhere else."""
 SUCCESS_KEPT_S = 60
 """A success lives in the cache; its result only bridges the moment until it is written there."""
 
@@ -86,8 +89,11 @@ async def do_job(claim: Claim, context: JobContext) -> None:
     Raises StoreUnavailable; whatever happens to the job itself becomes its record.
     """
     job = CompileJob.model_validate_json(claim.payload)
+    is_own = job.toolchain_id == context.compiling.toolchain.id
+    if not is_own:  # nobody serves that toolchain any more: this one has the same Triton
+        job = job_for(job, context.compiling.toolchain)
     if not claim.refresh and (record := await context.compilations.read(job.key)):
-        await _finish(claim, context, record, reusable=True, keep_s=SUCCESS_KEPT_S)
+        await _finish(claim, context, record, reusable=is_own, keep_s=_kept_s(is_own=is_own))
         return
     try:
         made, progress, digests = await _make(claim, job, context)
@@ -101,19 +107,25 @@ async def do_job(claim: Claim, context: JobContext) -> None:
         return
     record = made.model_dump_json().encode()
     if made.problem is not None:
-        reusable = not made.problem.retryable
+        reusable = is_own and not made.problem.retryable
         await _finish(claim, context, record, reusable=reusable, keep_s=KEPT_S)
     else:
         if claim.refresh:
             # whoever learns of the new record must not find the old one afterwards
             await context.compilations.forget(job.key)
             await context.invalidate(job.key)
-        if await _finish(claim, context, record, reusable=True, keep_s=SUCCESS_KEPT_S):
-            await context.compilations.write(job.key, record, claim.payload, digests)
+        keep_s = _kept_s(is_own=is_own)
+        if await _finish(claim, context, record, reusable=is_own, keep_s=keep_s):
+            payload = claim.payload if is_own else job.model_dump_json().encode()
+            await context.compilations.write(job.key, record, payload, digests)
     # nobody waits for these any more
     if progress.overruled:
         await context.counters.add(OVERRULED)
     await leave_for_others(progress, digests)
+
+
+def _kept_s(*, is_own: bool) -> int:
+    return SUCCESS_KEPT_S if is_own else REPLACED_KEPT_S
 
 
 async def _make(

@@ -25,13 +25,13 @@ _TRIED: dict[bytes, bytes] = {}
 class Process:
     """A Python program of ours; what it says goes to `log`."""
 
-    def __init__(self, log: Path, *arguments: str, **settings: str) -> None:
+    def __init__(self, log: Path, *arguments: str, cwd: Path = ROOT, **settings: str) -> None:
         inherited = {n: v for n, v in os.environ.items() if not n.startswith("TRITOND_")}
         self.log = log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 bound_to_parent(sys.executable, *arguments),
-                cwd=ROOT,
+                cwd=cwd,
                 env=inherited | settings,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -108,9 +108,9 @@ class Deployment:
         if service is not None:
             service.stop()
 
-    def start_worker(self, module: str = "worker") -> Process:
-        """Start a worker; `wait_for_workers` says when it is there."""
-        worker = self._start(module, TRITOND_SLOTS="2")
+    def start_worker(self, module: str = "worker", root: Path = ROOT) -> Process:
+        """Start a worker of the code in `root`; `wait_for_workers` says when it is there."""
+        worker = self._start(module, root, TRITOND_SLOTS="2")
         self.workers.append(worker)
         return worker
 
@@ -139,10 +139,10 @@ class Deployment:
             counts: dict[str, int] = http.get("/v1/system").json()["workers"]
         return counts["compile"]
 
-    def _start(self, module: str, **settings: str) -> Process:
+    def _start(self, module: str, root: Path = ROOT, **settings: str) -> Process:
         log = self.folder / f"{module}.log"
         settings = {"TRITOND_REDIS_URL": self.redis_url, **self._settings, **settings}
-        return Process(log, "-m", module, **settings)
+        return Process(log, "-m", module, cwd=root, **settings)
 
 
 async def give_tried(redis_url: str) -> None:

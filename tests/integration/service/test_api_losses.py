@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,7 +17,7 @@ from store import keys
 from store.connection import connect
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
-from tests.integration.service.running import Deployment, Process
+from tests.integration.service.running import ROOT, Deployment, Process
 from tests.integration.service.sweeps.test_sweeps import post_sweep
 from tests.waiting import wait_until
 
@@ -120,6 +122,39 @@ def test_a_worker_that_is_told_to_stop_gives_its_job_back(
     assert client.get(url).json()["state"] == "queued"
     assert not is_registered(machine, worker)
     assert client.delete(url).json()["state"] == "cancelled"
+
+
+@pytest.fixture
+def edited(tmp_path: Path) -> Path:
+    """The same code but for a comment, which makes another toolchain of it."""
+    for package in ("compiler", "launch", "store", "sweeps", "worker"):
+        leave = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=leave)
+    with (tmp_path / "compiler/parameter_binding.py").open("a") as file:
+        file.write("# edited\n")
+    return tmp_path
+
+
+def test_what_waits_for_a_worker_whose_code_is_replaced_is_done_by_the_new_one(
+    machine: Deployment, worker: Process, client: httpx.Client, edited: Path
+) -> None:
+    before = client.post("/v1/compilations?wait=60", json=bodies.vector_add("replaced")).json()
+    worker.stop()
+    requests = [bodies.vector_add(f"replaced {number}") for number in range(3)]
+    batch = client.post("/v1/batches", json={"kind": "compilations", "requests": requests}).json()
+
+    machine.start_worker(root=edited)
+    ended = client.get(batch["url"], params={"wait": 60}).json()
+    after = client.post("/v1/compilations?wait=60", json=bodies.vector_add("after it")).json()
+
+    assert ended["counts"]["succeeded"] == len(requests)
+    assert after["state"] == "succeeded"
+    assert after["toolchain"]["id"] != before["toolchain"]["id"]
+    for item in ended["items"]:
+        assert item["result"]["toolchain"] == after["toolchain"], "which it says itself"
+        assert client.get(item["result"]["url"]).json()["key"] == item["result"]["key"]
+        assert item["result"]["url"] != item["url"]
+    machine.stop_workers()  # the default is served again by the next one
 
 
 def test_the_cache_outlives_a_restart_of_everything(machine: Deployment, worker: Process) -> None:

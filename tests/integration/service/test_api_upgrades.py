@@ -10,7 +10,7 @@ import pytest
 
 from compiler.toolchain import Toolchain
 from store.connection import connect
-from store.workers import Toolchains
+from store.workers import Toolchains, Worker, Workers
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
 from tests.integration.service.running import Deployment
@@ -22,6 +22,12 @@ VERSION = "3.9.1"
 async def offer(url: str, toolchain: Toolchain) -> None:
     async with connect(url) as redis:
         await Toolchains(redis).register(toolchain.id, toolchain.model_dump_json().encode())
+
+
+async def serve(url: str, name: str) -> None:
+    """Say that a worker has it, for as long as one heartbeat counts."""
+    async with connect(url) as redis:
+        await Workers(redis).beat(Worker("its worker", "compile", name, None, "standard", 1, 0))
 
 
 async def become_default(url: str, name: str) -> None:
@@ -82,7 +88,8 @@ def test_a_version_that_comes_to_mean_another_toolchain_answers_nothing_of_the_o
 
     newer = other.model_copy(update={"id": "e" * 16, "triton": version})
     asyncio.run(offer(system.redis_url, newer))
-    wait_until(lambda: newer.id in ids(http), "the newer one is known")
+    asyncio.run(serve(system.redis_url, newer.id))
+    wait_until(lambda: ids(http)[-1] == newer.id, "the newer one is known and served")
     answer = post(body, wait=0)
     asyncio.run(forget(system.redis_url, newer.id))
 

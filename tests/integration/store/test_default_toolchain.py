@@ -3,6 +3,7 @@
 import pytest
 
 from service.toolchains import reconcile_default
+from store.jobs.types import Priority, compile_lane
 from store.workers import Toolchains, Worker, Workers
 
 DESCRIPTION = (
@@ -32,14 +33,14 @@ async def living(workers, *names):
 
 
 async def test_a_default_that_only_an_older_installation_had_is_followed_by_a_living_one(
-    workers, toolchains
+    workers, toolchains, jobs
 ):
     await offered(toolchains, "old", "3.9.0")
     await offered(toolchains, "another", "3.6.0")
     await offered(toolchains, "new", "3.10.0")
     await living(workers, "another", "new")
 
-    assert await reconcile_default(workers, toolchains) == [
+    assert await reconcile_default(workers, toolchains, jobs) == [
         "the default toolchain is now new (Triton 3.10.0)",
         "toolchain old (Triton 3.9.0) is not offered any more",
     ]
@@ -47,17 +48,33 @@ async def test_a_default_that_only_an_older_installation_had_is_followed_by_a_li
     assert list(await toolchains.list()) == ["another", "new"]
 
 
-async def test_a_default_that_is_offered_stays_though_another_is_newer(workers, toolchains):
+async def test_a_default_that_is_offered_stays_though_another_is_newer(workers, toolchains, jobs):
     await offered(toolchains, "mine", "3.6.0")
     await offered(toolchains, "new", "3.9.0")
     await living(workers, "new", "mine")
 
-    assert await reconcile_default(workers, toolchains) == []
+    assert await reconcile_default(workers, toolchains, jobs) == []
     assert await toolchains.default() == "mine"
 
 
-async def test_without_a_living_worker_nothing_changes(workers, toolchains):
+async def test_without_a_living_worker_nothing_changes(workers, toolchains, jobs):
     await offered(toolchains, "old", "3.9.0")
 
-    assert await reconcile_default(workers, toolchains) == []
+    assert await reconcile_default(workers, toolchains, jobs) == []
     assert await toolchains.default() == "old"
+
+
+async def test_what_jobs_wait_for_is_known_until_they_are_done(workers, toolchains, jobs):
+    await offered(toolchains, "old", "3.9.0")
+    await offered(toolchains, "new", "3.9.0")
+    await living(workers, "new")
+    await jobs.submit(
+        "vector-add", lane=compile_lane("old"), priority=Priority.BATCH, payload=b"{}",
+        caller="alice", deadline_ms=60_000,
+    )  # fmt: skip
+
+    [change] = await reconcile_default(workers, toolchains, jobs)
+    assert change == "the default toolchain is now new (Triton 3.9.0)"
+    await jobs.cancel("vector-add", "alice", b"{}")
+    [change] = await reconcile_default(workers, toolchains, jobs)
+    assert change == "toolchain old (Triton 3.9.0) is not offered any more"

@@ -5,7 +5,7 @@ import pytest
 from compiler.rejection import RequestRejected
 from compiler.toolchain import Toolchain
 from service.http.problems import ProblemRaised
-from service.toolchains import ToolchainSet
+from service.toolchains import ToolchainSet, toolchain_set
 
 
 def toolchain(name: str, triton: str) -> Toolchain:
@@ -54,3 +54,21 @@ def test_another_default_or_another_toolchain_of_a_version_is_another_set(other)
 
 def test_a_worker_that_comes_back_does_not_change_the_set():
     assert ToolchainSet(NEW, [NEW, OLD]).digest == ToolchainSet(NEW, [OLD, NEW]).digest
+
+
+def test_a_default_that_nobody_serves_is_stood_in_for_by_one_of_its_version():
+    assert toolchain_set("p", [OLDER, OLD, NEW], {"o", "n"}).default is OLD
+    assert toolchain_set("p", [OLDER, OLD, NEW], {"p", "o", "n"}).default is OLDER
+
+
+def test_a_default_of_a_version_that_nobody_serves_stays():
+    assert toolchain_set("o", [OLD, NEW], {"n"}).default is OLD
+    assert toolchain_set("o", [OLD, NEW], set()).default is OLD
+
+
+def test_of_several_with_a_version_one_that_is_served_counts():
+    assert toolchain_set("n", [OLDER, OLD, NEW], {"n", "p"}).choose("3.8.0") is OLDER
+
+
+def test_without_a_default_there_is_none():
+    assert toolchain_set(None, [NEW], {"n"}).default is None
