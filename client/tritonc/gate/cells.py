@@ -5,7 +5,7 @@ is a fault of the gate file.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,8 +73,13 @@ class OfferedTritons:
 
     def version(self, written: str) -> str | None:
         """Return the Triton that is meant: `3.7` is the last of 3.7; None where there is none."""
-        among = [v for v in self.targets if v == written or v.startswith(f"{written}.")]
-        return max(among, key=version_order, default=None)
+        return matching_version(written, self.targets)
+
+
+def matching_version(written: str, versions: Iterable[str]) -> str | None:
+    """Return the newest version that is `written` or begins so: 3.7.1 for 3.7."""
+    among = [v for v in versions if v == written or v.startswith(f"{written}.")]
+    return max(among, key=version_order, default=None)
 
 
 def version_order(version: str) -> tuple[tuple[int, str], ...]:

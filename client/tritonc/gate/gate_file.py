@@ -59,9 +59,11 @@ def read_gate_file(
         raise GateFileWrong(str(path), [FileFault("", f"this is no TOML: {error}")]) from error
     root.only(("baseline", "matrix", "budgets", "kernels"))
     reader = KernelTables(path.parent, read_argument, root.table("matrix"), instead or Matrix())
-    tables = root.table("kernels").tables()
+    is_list = isinstance(root.members.get("kernels"), list)
+    tables = {} if is_list else root.table("kernels").tables()
     if not tables:
-        root.fault("kernels", "there is no kernel; write one as [kernels.NAME]")
+        what = "this is a list of kernels" if is_list else "there is no kernel"
+        root.fault("kernels", f"{what}; write each as [kernels.NAME]")
     if len(tables) > MAX_KERNELS:
         root.fault("kernels", f"{len(tables)} kernels are more than {MAX_KERNELS}")
     found = [reader.kernel(name, table) for name, table in tables.items()]

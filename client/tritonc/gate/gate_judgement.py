@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tritonc.gate.baseline import Baseline, Known
 from tritonc.gate.cell_numbers import CellNumbers
-from tritonc.gate.cells import Cell, CellKey
+from tritonc.gate.cells import Cell, CellKey, matching_version
 from tritonc.gate.line_growth import Growth, LineCounts, grown_lines, line_counts
 from tritonc.gate.metric_budget import (
     BACKENDS,
@@ -107,7 +107,9 @@ class Judge:
     def __init__(self, measured: Mapping[Cell, CellNumbers], baseline: Baseline | None) -> None:
         self._measured = measured
         self._baseline = baseline
-        self._by_key = {cell.key: cell for cell in measured}
+        self._tritons: dict[tuple[str, str], dict[str, Cell]] = {}
+        for cell in measured:
+            self._tritons.setdefault(cell.key[:2], {})[cell.triton] = cell
 
     def judgement(self, missing: Sequence[CellKey], *, is_strict: bool) -> GateJudgement:
         """Return what became of every cell, in the order of their names."""
@@ -124,25 +126,24 @@ class Judge:
             metric = "verdict" if cell.is_launch else "compiles"
             yield Check(cell, metric, FAILED, measured.failure, None, None, (), path, line)
             return
+        references = {budget.reference for bounds in cell.budgets.values() for budget in bounds}
+        beside = {name: self._beside(cell, name) for name in references if name is not None}
         for metric, bounds in sorted(cell.budgets.items()):
             for budget in bounds:
-                beside = self._beside(cell, budget)
-                for name in _names(cell, metric, measured, beside):
-                    yield self._check(cell, name, budget, measured, beside)
+                other = beside.get(budget.reference or "")
+                for name in _names(cell, metric, measured, other):
+                    yield self._check(cell, name, budget, measured, other)
 
-    def _beside(self, cell: Cell, budget: MetricBudget) -> _Beside | None:
-        if budget.reference is None:
-            return None
-        if budget.reference == BASELINE:
+    def _beside(self, cell: Cell, reference: str) -> _Beside | None:
+        """Return what a reference stands for, None where nothing is known of it."""
+        if reference == BASELINE:
             known = self._baseline.of(cell) if self._baseline is not None else None
             return None if known is None else _of_baseline(known, cell)
-        wanted = budget.reference.removeprefix(TRITON)
-        for (name, target, version), other in self._by_key.items():
-            is_meant = f"{version}.".startswith(f"{wanted}.")
-            if (name, target) == cell.key[:2] and is_meant:
-                measured = self._measured[other]
-                return None if measured.failure is not None else _of_run(other, measured)
-        return None
+        others = self._tritons[cell.key[:2]]
+        version = matching_version(reference.removeprefix(TRITON), others)
+        if version is None or self._measured[others[version]].failure is not None:
+            return None
+        return _of_run(others[version], self._measured[others[version]])
 
     def _check(
         self,
@@ -186,7 +187,7 @@ def _names(cell: Cell, metric: str, measured: CellNumbers, beside: _Beside | Non
     if metric == TIME and cell.is_launch:
         times = [name for name in measured.metrics if name.partition(".")[0] == TIME]
         yield from sorted(times) or [TIME]
-    elif metric == f"{CLASSES}.*":
+    elif metric == f"{CLASSES}.*" and "instructions" in measured.metrics:
         known = {**measured.metrics, **(beside.metrics if beside else {})}
         named = {name for name, n in known.items() if name.startswith(f"{CLASSES}.") and n}
         yield from sorted(named - cell.budgets.keys())

@@ -12,7 +12,7 @@ from typing import Any
 from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.gate.metric_budget import Budgets, merged, read_budgets
 from tritonc.gate.source_lines import SourceLines
-from tritonc.gate.toml_reading import TomlTable
+from tritonc.gate.toml_reading import TomlTable, shown
 from tritonc.launch_body import KernelMembers, LaunchMembers
 from tritonc.local_imports import ImportsTooLarge, local_imports
 
@@ -199,7 +199,7 @@ class KernelTables:
 
     def _case(self, launch: TomlTable, case: Any) -> Any:
         if not isinstance(case, dict):
-            launch.fault("cases", f"{case!r} is not a table")
+            launch.fault("cases", f"{shown(case)} is not a table")
             return {}
         inner = TomlTable(case, launch.at("cases"), launch.faults)
         return case | ({"arguments": self._arguments(inner)} if "arguments" in case else {})
@@ -224,7 +224,7 @@ class KernelTables:
 def _signature(table: TomlTable) -> Any:
     signature = table.members.get("signature")
     if signature is not None and not isinstance(signature, str | dict):
-        table.fault("signature", f"{signature!r} is neither a table nor a text")
+        table.fault("signature", f"{shown(signature)} is neither a table nor a text")
     return signature
 
 

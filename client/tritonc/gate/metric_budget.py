@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tritonc.gate.toml_reading import TomlTable
+from tritonc.gate.toml_reading import TomlTable, shown
 
 CLASSES, OPCODES = "instruction_classes", "opcodes"
 BASELINE, TRITON, UNCHANGED, ANY = "baseline", "triton ", "unchanged", "any"
@@ -132,7 +132,9 @@ def _no_spills(table: TomlTable, given: Any) -> dict[str, tuple[MetricBudget, ..
     if given == ANY:
         return dict.fromkeys(metrics, ())
     if given != NO_SPILLS:
-        table.fault(SPILLS, f'{given!r} is neither "none" nor "any"; `spill_bytes` takes numbers')
+        table.fault(
+            SPILLS, f'{shown(given)} is neither "none" nor "any"; `spill_bytes` takes numbers'
+        )
     return {metric: (MetricBudget(metric, NO_SPILLS),) for metric in metrics}
 
 
@@ -151,17 +153,19 @@ def _bound(table: TomlTable, key: str, metric: str, given: Any) -> MetricBudget 
     is_least = metric in AT_LEAST
     if metric == PTX:
         if given != UNCHANGED:
-            table.fault(key, f'{given!r} is not "unchanged", which is all that can be asked of PTX')
+            table.fault(
+                key, f'{shown(given)} is not "unchanged", which is all that can be asked of PTX'
+            )
             return None
         return MetricBudget(metric, UNCHANGED, reference=BASELINE)
     if isinstance(given, int | float) and not isinstance(given, bool):
         if given < 0 or given != given or given == float("inf"):
-            table.fault(key, f"{given!r} is no bound: it must be a number from 0 on")
+            table.fault(key, f"{shown(given)} is no bound: it must be a number from 0 on")
             return None
         return MetricBudget(metric, str(given), is_least, given)
     match = _BOUND.fullmatch(given.strip()) if isinstance(given, str) else None
     if match is None:
-        table.fault(key, f"{given!r} is no budget: {HOW_TO_WRITE}")
+        table.fault(key, f"{shown(given)} is no budget: {HOW_TO_WRITE}")
         return None
     values = {name: float((match[name] or "0").replace("_", "")) for name in ("limit", "slack")}
     factor = float((match["factor"] or "1").replace("_", ""))

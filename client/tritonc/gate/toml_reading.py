@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+MAX_SHOWN_CHARS = 80
 _NAMES: dict[type, str] = {
     str: "a text",
     dict: "a table",
@@ -84,7 +85,7 @@ class TomlTable:
             return None
         for item in given:
             if not isinstance(item, str) or not item:
-                self.fault(key, f"{item!r} is no text in a list of texts")
+                self.fault(key, f"{shown(item)} is no text in a list of texts")
                 return None
         if not given:
             self.fault(key, "the list is empty: nothing would be judged")
@@ -94,8 +95,14 @@ class TomlTable:
         given = self.members.get(key)
         if given is None or isinstance(given, kind):
             return given
-        self.fault(key, f"{given!r} is not {_NAMES[kind]}")
+        self.fault(key, f"{shown(given)} is not {_NAMES[kind]}")
         return None
+
+
+def shown(given: Any) -> str:
+    """Return a value as a message names it: its beginning, where it is long."""
+    text = repr(given)
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}..."
 
 
 def _is_bare(key: str) -> bool:

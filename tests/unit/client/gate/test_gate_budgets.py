@@ -208,13 +208,14 @@ def test_without_a_gpu_a_time_is_not_judged_and_its_baseline_is_kept(
 
 
 def test_instructions_that_nobody_can_tell_are_no_kept_budget(service: GateService, capsys: Any):
-    write_gate("[budgets]\ninstructions = 1_000_000\nregisters = 32")
+    write_gate("[budgets]\ninstructions = 1_000_000\ninstruction_classes = 9\nregisters = 32")
     service.mix = None
 
     found = checks(service, capsys)
 
     assert found["registers"]["state"] == "kept"
     assert found["instructions"]["told"] == "the service does not tell instructions of this"
+    assert found["instruction_classes.*"]["state"] == "failed"
     assert gate(service) == 1
 
 

@@ -86,12 +86,16 @@ budgets = {spill_bytes = 0, registers = "<= triton 3.8"}
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "kernels: there is no kernel; write one as [kernels.NAME]"),
+        ("", "kernels: there is no kernel; write each as [kernels.NAME]"),
         ("a = ", "this is no TOML: Invalid value (at end of document)"),
         ("[kernels]\nadd = 5", "kernels.add: 5 is not a table"),
         ("[kernels.add]", "kernels.add: no `source`: write the path of the kernel's file"),
         ("[kernels.add]", "kernels.add: no targets: write [matrix] targets = [...], or"),
         ("[kernels.add]", "kernels.add: neither `signature` nor `launch`: what is it compiled"),
+        (
+            "[[kernels]]\nsource = 'add.py'",
+            "kernels: this is a list of kernels; write each as [kernels.NAME]",
+        ),
         ("matrix = 3", "matrix: 3 is not a table"),
         (
             "[kernels.add]\nsource = 'kernels.toml'\ntargets = ['launch']",
