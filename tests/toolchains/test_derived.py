@@ -100,3 +100,27 @@ def test_block_pointers_are_told_in_numpy(client: httpx.Client, version: str) ->
     x, y = np.arange(11 * 40, dtype=np.float32).reshape(11, 40), np.zeros((11, 40), np.float32)
     module.launch(module.__dict__["add_one"], (1,), x, y, 11, 40)
     np.testing.assert_array_equal(y, x + 1)
+
+
+@pytest.mark.parametrize(("one", "other"), [*itertools.pairwise(VERSIONS)])
+@pytest.mark.parametrize("target", ["cuda:90", "hip:gfx942"])
+def test_two_versions_are_compared_each_disassembled_by_its_own(
+    client: httpx.Client, one: str, other: str, target: str
+) -> None:
+    a, b = (
+        compile_with(client, version, good("matmul", target=target)) for version in (one, other)
+    )
+
+    found = get(client, a, f"diff/{b['key']}").json()
+
+    assert found["toolchain"]["triton"] == {
+        "a": a["toolchain"]["triton"],
+        "b": b["toolchain"]["triton"],
+    }
+    assert [stage["only_in"] for stage in found["stages"]] == [None] * len(found["stages"])
+    for side in ("a", "b"):
+        by_class = found["instructions"][side]["by_class"]
+        assert by_class["tensor"] > 0
+        assert by_class["other"] == 0
+    itself = get(client, a, f"diff/{a['key']}").json()
+    assert itself["same"] is True
