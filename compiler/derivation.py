@@ -4,7 +4,7 @@ Job and outcome as service and worker exchange them; how it is made is not known
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -132,10 +132,15 @@ def tuned_key_of(compilation: Compilation, results: TunedResults) -> str:
     return key_of(compilation, f"{AUTOTUNE_CACHE}/{digest}")
 
 
-def diff_key_of(first: Compilation, compared: Compared) -> str:
-    """Return the id of the diff between `first` and another, which has a direction."""
+def diff_key_of(
+    first: Compilation,
+    second: Compilation,
+    disassembly_digests: Sequence[str | None],
+    stages: Sequence[str],
+) -> str:
+    """Return the id of the diff between two compilations, which has a direction."""
     return comparison_key(
-        derivations=[key_of(first, DIFF), key_of(compared.compilation, DIFF)],
-        disassembly_digests=[compared.sass_of_first, compared.sass],
-        stages=compared.stages,
+        derivations=[key_of(first, DIFF), key_of(second, DIFF)],
+        disassembly_digests=disassembly_digests,
+        stages=stages,
     )

@@ -99,7 +99,8 @@ _AMD = (
     ("local", r"scratch_"),
     (
         "async_copy",
-        r"(?:global|buffer)_load_(?:lds|async)|global_store_async|tensor_(?:load|store)_",
+        r"(?:global|buffer)_load_(?:lds|async)|global_store_async|tensor_(?:load|store)_"
+        r"|global_prefetch_",
     ),
     ("barrier", r"s_barrier|s_wait|s_dcache_|s_icache_|(?:buffer|global)_(?:inv|wb|gl\d)"),
     ("atomic", r"(?:global|buffer|flat)_atomic_"),

@@ -115,6 +115,9 @@ async def compared(
             return found
     digests = [_digest_of(found) for found in disassembled]
     state = asked.state
+    id_ = diff_key_of(first, second, digests, stages)
+    if not asked.refresh and (record := await state.derivations.read(id_)):
+        return Found(id_, "hit", Derivation.model_validate_json(record))
     comparison = Compared(
         compilation=second,
         compile_job=await _compile_job(state, second),
@@ -122,9 +125,6 @@ async def compared(
         sass=digests[1],
         stages=stages,
     )
-    id_ = diff_key_of(first, comparison)
-    if not asked.refresh and (record := await state.derivations.read(id_)):
-        return Found(id_, "hit", Derivation.model_validate_json(record))
     job = DeriveJob(
         key=id_,
         what=DIFF,
