@@ -93,6 +93,10 @@ _ATTEMPTS = frozenset(
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 
 
+class StandIn:
+    """What stands in for something of a library that is not here."""
+
+
 class StandInUsed(TypeError):
     """A stand-in was asked for something that only the real thing knows."""
 
@@ -153,8 +157,15 @@ def _lacks(error: BaseException, missing: Collection[str]) -> bool:
         match = _UNDEFINED.search(str(error))
         return match is not None and match[1] in missing
     if isinstance(error, AttributeError):
-        return getattr(error, "name", None) in missing
+        return getattr(error, "name", None) in missing or _inherits_what_is_not_here(error.obj)
     return isinstance(error, KeyError) and _raised_in(error) == os.__name__
+
+
+def _inherits_what_is_not_here(thing: Any) -> bool:
+    """Return whether a class, or that of an object, has a base that only stands in for one."""
+    kind = thing if isinstance(thing, type) else type(thing)
+    bases = (base for each in kind.__mro__ for base in vars(each).get("__orig_bases__", ()))
+    return any(isinstance(base, StandIn) for base in bases)
 
 
 def _import_lacks(error: ImportError, missing: Collection[str]) -> bool:

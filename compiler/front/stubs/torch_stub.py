@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import triton.language as tl
 
-from compiler.front.environment import Assumptions, StandInUsed
+from compiler.front.environment import Assumptions, StandIn, StandInUsed
 from compiler.front.stubs import driver_stub, version_stub
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ _PLUGGED_IN = frozenset({"corex", "gcu", "hpu", "mlu", "musa", "npu", "ptpu", "t
 _OTHERS = {"packaging": (), "packaging.version": ("Version", "InvalidVersion", "parse")}
 
 
-class Absent:
+class Absent(StandIn):
     """Something of a library that is not here: it can be named and called, but decides nothing."""
 
     def __init__(self, name: str, assumptions: Assumptions) -> None:

@@ -53,6 +53,29 @@ def test_a_module_that_asks_torch_for_the_device_is_told_the_target(children: Ch
     assert stored(compile_text(children, HEAD + ASKS + KERNEL, arch=80)) == "8.000000e+00"
 
 
+def test_what_a_class_would_inherit_from_torch_is_left_out(children: Children) -> None:
+    class_ = (
+        "import torch\n"
+        "globals()['VALUE'] = tl.constexpr(3.0)\n"  # so that every statement is executed
+        "class Op(torch.autograd.Function):\n    pass\n"
+        "op = Op.apply\n"
+        "layer = Op().to('cuda')\n"
+    )
+
+    compiled = compile_text(children, HEAD + class_ + KERNEL)
+
+    assert stored(compiled) == "3.000000e+00"
+
+
+def test_an_attribute_that_nothing_gives_a_class_is_an_error(children: Children) -> None:
+    class_ = "globals()['VALUE'] = 1\nclass Op:\n    pass\nop = Op.apply\n"
+
+    failure = compile_text(children, HEAD + class_ + KERNEL).failure
+
+    assert failure is not None
+    assert "no attribute 'apply'" in failure["message"]
+
+
 def test_torch_has_no_parts_that_only_plug_ins_of_other_makers_add(children: Children) -> None:
     asks = (
         "import torch\n"
