@@ -6,10 +6,11 @@ from dataclasses import replace
 from functools import partial
 from urllib.parse import quote
 
+from tritonc._sync.compilations import poll_answer
 from tritonc._sync.http_connection import Connection
 from tritonc._sync.tensors import upload_missing
 from tritonc.event import Event
-from tritonc.exchange import Request, read
+from tritonc.exchange import Request, is_accepted, read
 from tritonc.service_errors import WaitExpired
 from tritonc.sweeps.sweep import Sweep
 from tritonc.sweeps.sweep_body import SweepRequest
@@ -60,10 +61,20 @@ class Sweeps:
         request = Request("GET", _path(sweep_id), query=query, repeatable=True)
         return (self._connection.send(request)).text
 
-    def winners(self, sweep_id: str, kind: str = "json") -> bytes:
-        """Return the winners to use: `json`, `triton-config`, `autotune-cache` or `bundle`."""
+    def winners(
+        self, sweep_id: str, kind: str = "json", *, of: str = "", wait_s: float = 60
+    ) -> bytes:
+        """Return the winners to use: `json`, `triton-config`, `autotune-cache` or `bundle`.
+
+        `of="all"` puts every variant that compiled into a bundle. Raises ProblemError with the slug
+        `no_winner` where there is none, and WaitExpired when its files are not made in time.
+        """
         path = f"{_path(sweep_id)}/winners/{quote(kind, safe='')}"
-        return (self._connection.send(Request("GET", path, repeatable=True))).content
+        request = Request("GET", path, query={"of": of} if of else {}, repeatable=True)
+        answer = poll_answer(self._connection, request, wait_s)
+        if is_accepted(answer):
+            raise WaitExpired(sweep_id, f"{kind} of the winners is not made yet", wait_s)
+        return answer.content
 
     def cancel(self, sweep_id: str) -> Sweep:
         """Cancel what is left of a sweep; the rows that are over stay."""

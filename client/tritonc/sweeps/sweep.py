@@ -20,7 +20,8 @@ class Sweep:
     `state` is queued, running, completed, failed or cancelled; `counts` says how many rows are in
     which state. `rows` are those of the query, `matched` on all its pages, of `total`. `winners`
     has, for each problem size, the fastest variant, its lead and its interval; `pruned` counts what
-    was not run, by reason, and `note` says what there is to say of the whole.
+    was not run, by reason; `budget_ended` says whether `budget_s` was over before all was done,
+    `assumptions` what taking the source's own autotuner assumes, and `note` what else there is.
     """
 
     id: str
@@ -33,6 +34,8 @@ class Sweep:
     rows: tuple[SweepRow, ...]
     winners: tuple[Mapping[str, Any], ...]
     pruned: Mapping[str, int]
+    budget_ended: bool
+    assumptions: tuple[Mapping[str, Any], ...]
     note: str | None
     problem: Problem | None
     raw: Mapping[str, Any]
@@ -52,6 +55,8 @@ class Sweep:
             rows=rows,
             winners=tuple(body.get("winners") or ()),
             pruned=body.get("pruned") or {},
+            budget_ended=bool(body.get("budget_ended")),
+            assumptions=tuple(body.get("assumptions") or ()),
             note=body.get("note"),
             problem=None if problem is None else Problem.from_json(problem),
             raw=body,

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import signal
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -105,6 +106,21 @@ def test_sources_before_and_after_are_compared(system: Deployment, tmp_path: Pat
     rows = json.loads(done.stdout)["rows"]
     assert [row["values"]["source"] for row in rows] == ["before.py", "after.py"]
     assert len({row["compilation_key"] for row in rows}) == 2
+
+
+def test_all_that_compiled_is_a_bundle_to_install(system: Deployment, tmp_path: Path):
+    words = [*SUM_LIKE, "n_elements=4096", *SPACE, *CONDITION]
+
+    done = run(
+        system, "sweep", VECTOR_ADD, *words, "--winners", "all=all.tar", "json=-", folder=tmp_path
+    )
+
+    with tarfile.open(tmp_path / "all.tar") as bundle:
+        names = bundle.getnames()
+    assert "install.py" in names
+    assert sum(name.startswith("triton-cache/") for name in names) == 6
+    assert done.returncode == 2
+    assert "404 no_winner: A sweep over compilations measures no times" in done.stderr
 
 
 def test_what_is_wrong_with_a_space_is_told_at_its_flag(system: Deployment):

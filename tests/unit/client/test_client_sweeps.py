@@ -93,6 +93,21 @@ def test_a_sweep_that_is_not_over_in_time_is_found_by_its_id(client: Client, tri
         client.sweep({"source": ""}, {"target": ["cuda:90"]}, wait_s=0)
 
 
+def test_winners_are_waited_for(client: Client, tritond: FakeTritond):
+    tritond.will_answer({"state": "queued"}, status=202)
+    tritond.will_send(b"[triton.Config({})]")
+
+    assert client.sweeps.winners("5eep", "triton-config") == b"[triton.Config({})]"
+    assert tritond.requests[1].url.path == "/v1/sweeps/5eep/winners/triton-config"
+
+
+def test_winners_that_are_not_made_in_time_say_so(client: Client, tritond: FakeTritond):
+    tritond.will_answer({"state": "queued"}, status=202)
+
+    with pytest.raises(tritonc.WaitExpired, match="bundle of the winners is not made yet"):
+        client.sweeps.winners("5eep", "bundle", of="all", wait_s=0)
+
+
 @pytest.mark.parametrize(
     ("text", "values"),
     [
@@ -247,12 +262,17 @@ def test_winners_are_told_with_their_lead():
     }
     none = {"problem_size": None, "target": "cuda:80", "variant": None, "note": "times are noisy"}
 
-    lines = closing_lines(Sweep.from_json(sweep(winners=[winner, none], pruned={"spills": 2})))
+    assumed = [{"file": "user.py", "line": 7, "message": "the pruning hook is left out"}]
+    members = {"pruned": {"spills": 2}, "budget_ended": True, "assumptions": assumed}
+
+    lines = closing_lines(Sweep.from_json(sweep(winners=[winner, none], **members)))
 
     assert lines == [
         "fastest for large on cuda:90: #0 BLOCK=64, 12.34 us, 5 % before #4 (3 to 7)",
         "no winner on cuda:80: times are noisy",
         "not run: 2 spills",
+        "note: the budget was over before all was done",
+        "note: assumed, line 7: the pruning hook is left out",
         "sweep 5eep: completed, 1 succeeded",
     ]
 

@@ -30,7 +30,8 @@ from tritonc.sweeps.sweep import Sweep
 REFRESH_EVERY_S = 0.5
 MOST_ROWS = 100
 _BESIDE_ROWS = 8  # lines of a terminal that are no rows: heads, the bar, what stood there before
-WINNERS = ("json", "triton-config", "autotune-cache", "bundle")
+WINNERS = ("json", "triton-config", "autotune-cache", "bundle", "all")
+"""What --winners writes: `all` is the bundle of every variant that compiled."""
 EPILOG = """\
 axes, with --space NAME=VALUE,VALUE,...:
   BLOCK_SIZE=64,128          a constexpr, an option, or an argument, as the kernel has it
@@ -74,7 +75,7 @@ def add_command(commands: Any) -> None:
     add("--sort", default="", metavar="COLUMNS", help="registers, or -occupancy,registers, ...")
     add("--limit", type=int, default=MOST_ROWS, metavar="N", help=f"rows (default {MOST_ROWS})")
     add("--csv", action="store_true", help="write all rows to stdout as CSV")
-    text = "write the winners to PATH, - is stdout: " + ", ".join(WINNERS)
+    text = f"write the winners to PATH, - is stdout: {', '.join(WINNERS)} (what compiled)"
     add("--winners", **WORDS, metavar="FORMAT[=PATH]", help=text)
     add_json(parser)
     add_wait(parser, default=600)
@@ -101,7 +102,10 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
         write_json(final.raw)
     _tell(given, final, terminal)
     for kind, path in winners.items():
-        write(client.sweeps.winners(sweep.id, kind), path)
+        with waiting(given, terminal, f"{kind} of the winners", going_on):
+            form, of = ("bundle", "all") if kind == "all" else (kind, "")
+            content = client.sweeps.winners(sweep.id, form, of=of, wait_s=given.wait_s)
+        write(content, path)
     return final.state == "completed" and any(row.good for row in final.rows)
 
 
@@ -168,7 +172,8 @@ def _tell(given: Namespace, sweep: Sweep, terminal: Terminal) -> None:
     is_quiet = given.json or given.csv
     rows = sweep.rows[: max(0, given.limit)]
     if not is_quiet:
-        terminal.draw(sweep_table(sweep, rows))
+        if rows:
+            terminal.draw(sweep_table(sweep, rows))
         if len(rows) < len(sweep.rows):
             more = len(sweep.rows) - len(rows)
             terminal.say(f"{more} more rows; --limit {len(sweep.rows)} and --csv show all")

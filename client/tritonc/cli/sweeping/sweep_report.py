@@ -25,6 +25,8 @@ def closing_lines(sweep: Sweep) -> list[str]:
     return [
         *(_winner(winner) for winner in sweep.winners),
         *([f"not run: {pruned}"] if pruned else []),
+        *(["note: the budget was over before all was done"] if sweep.budget_ended else []),
+        *(f"note: assumed, line {one['line']}: {one['message']}" for one in sweep.assumptions),
         *([f"note: {sweep.note}"] if sweep.note else []),
         *([f"error: {sweep.problem}"] if sweep.problem else []),
         f"sweep {sweep.id}: {sweep.state}, {counts or 'no rows'}",
