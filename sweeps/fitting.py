@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from compiler.limits import RequestLimits, RequestTooLarge
 from compiler.rejection import Fault, RequestRejected
 from sweeps.axis import Axis
 from sweeps.variant import OF_COMPILATION, Kind
@@ -42,6 +43,16 @@ def check_axes(base: Mapping[str, Any], kind: Kind, axes: Sequence[Axis]) -> Non
     if kernel.get("specialization_data") is not None:
         message = "the base says constexprs in its `specialization_data`; write them as constexprs"
         _refuse(axes, ("constexprs",), message)
+
+
+def check_sources(axes: Sequence[Axis], limits: RequestLimits) -> None:
+    """Measure the sources of an axis, each as that of a base. Raises RequestTooLarge."""
+    for axis in axes:
+        for index, text in enumerate(axis.contents or ()) if axis.name == "source" else ():
+            size_bytes = len(text.encode(errors="surrogatepass"))
+            if size_bytes > limits.source_bytes:
+                message = f"{size_bytes:,} bytes; the limit of a source is {limits.source_bytes:,}"
+                raise RequestTooLarge(Fault(axis.pointer_of(index), message))
 
 
 def _refuse(axes: Sequence[Axis], groups: Sequence[str], message: str) -> None:

@@ -20,6 +20,7 @@ COLUMNS: Final = (
     "occupancy", "code_bytes", "compile_ms", "median_us", "interval_us", "repeats", "cache",
     "compilation_key", "launch_id",
 )  # fmt: skip
+MAX_SORTED: Final = 8
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 """What a spreadsheet takes for the beginning of a formula."""
 
@@ -73,7 +74,10 @@ class _OrderBy:
 
 def _keys(sort: str, axes: Sequence[str]) -> list[tuple[str, bool]]:
     keys = []
-    for written in filter(None, sort.split(",")):
+    columns = [name for name in sort.split(",") if name]
+    if len(columns) > MAX_SORTED:
+        raise WrongQuery("sort", f"{len(columns)} columns to sort by; {MAX_SORTED} is the most")
+    for written in columns:
         name = written.removeprefix("-")
         known = (*SORTABLE, *axes)
         if name not in known:

@@ -16,7 +16,7 @@ from service.launches.launch_device import WITHOUT_TOOLS
 from service.state import ServiceState, state_of
 from store.connection import probe
 from store.errors import StoreUnavailable
-from store.jobs.types import compile_lane
+from store.jobs.types import SWEEPS_LANE, compile_lane
 from store.workers import OVERRULED
 
 WITHIN_S = 3.0
@@ -113,6 +113,7 @@ async def get_system(request: Request) -> dict[str, Any]:
 
 async def _queue_lengths(state: ServiceState) -> dict[str, int]:
     lanes = [compile_lane(toolchain.id) for toolchain in await state.toolchains.all()]
+    lanes.append(SWEEPS_LANE)
     return {lane: await state.jobs.queued(lane) for lane in lanes}
 
 

@@ -24,7 +24,7 @@ from store.errors import QueueFull
 from store.jobs.types import SWEEPS_LANE, Priority
 from sweeps.autotune.autotuned_space import AutotunedSpace, contexts_of
 from sweeps.fault_place import BASE, COMPILATION, placed
-from sweeps.fitting import check_axes, check_base
+from sweeps.fitting import check_axes, check_base, check_sources
 from sweeps.search.search_request import read_search
 from sweeps.space import AT, PlannedSweep, Space, planned, read_space
 from sweeps.sweep_job import SweepJob
@@ -98,6 +98,7 @@ def _planned(
     if tuned is not None:
         sweep = tuned.completed(sweep)
     check_axes(request.base, kind, sweep.axes)
+    check_sources(sweep.axes, state.settings.request_limits)
     _check_size(sweep, state.settings.max_sweep_bytes)
     return sweep
 

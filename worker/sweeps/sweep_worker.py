@@ -19,7 +19,8 @@ from worker.sweeps.do_sweep import do_sweep
 from worker.sweeps.launch_compilation import LaunchCompilations
 from worker.sweeps.sweep_run import SweepStores
 
-SWEEPS_AT_ONCE = 16
+SWEEPS_AT_ONCE = 64
+"""Several times what one caller may have: they only wait."""
 
 
 class SweepWorker:

@@ -46,6 +46,21 @@ def new_kernel(name):
     return bodies.vector_add(f"{name} at {time.time_ns()}")
 
 
+async def test_a_sweep_outlives_a_store_that_refuses_its_rows(machine, worker, operator, http):
+    await until_ready(http, 200)
+    base = new_kernel("swept")
+    space = {"constexprs.BLOCK_SIZE": [2**n for n in range(5, 15)], "options.num_warps": [1, 2, 4]}
+    posted = await http.post("/v1/sweeps", json={"base": base, "space": space})
+    url = posted.json()["url"]
+    async with REFUSALS["full memory"](machine.store, operator):
+        refused = await http.post("/v1/sweeps", json={"base": base, "space": space})
+
+    ended = await http.get(f"{url}?wait=60")
+    assert (refused.status_code, refused.json()["slug"]) == (503, "store_unavailable")
+    assert ended.json()["counts"] == {"succeeded": 30}
+    assert worker.still_runs()
+
+
 async def test_ready_tells_how_many_workers_there_are_and_needs_none(machine, worker, http):
     # one compiles, and one launches on the interpreter
     assert (await until_ready(http, 200)).json()["workers"] >= 1

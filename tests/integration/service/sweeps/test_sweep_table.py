@@ -156,3 +156,12 @@ def test_what_nothing_here_compiles_for_is_refused_where_it_stands(
 
     assert answer.status_code == 422
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def test_a_source_of_an_axis_is_measured_like_that_of_a_base(http: httpx.Client) -> None:
+    answer = post_sweep(
+        http, base=base("large"), space={"source": {"large": "#" * (1 << 20) + "#", "small": "#"}}
+    )
+
+    assert (answer.status_code, answer.json()["slug"]) == (413, "too_large")
+    assert [error["pointer"] for error in answer.json()["errors"]] == ["/space/source/large"]
