@@ -4,10 +4,12 @@ import asyncio
 import hashlib
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from compiler.compilation import Compilation
 from compiler.job import CompileJob
+from compiler.parameter_binding import BindingFailed
 from compiler.rejection import Fault, RequestRejected
 from compiler.resolution import resolve
 from launch.request.launch_job import LaunchJob
@@ -16,10 +18,13 @@ from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import resolve_launch
 from launch.request.request_part import below, read
 from store.jobs.types import Priority
-from sweeps.built_row import budget_row, launched_row, refused_row
+from sweeps.built_row import budget_row, launched_row, refused_row, with_compilation
 from sweeps.row import Row
 from sweeps.sweep_job import LaunchPlace
 from sweeps.variant import Variant
+from worker.compile.progress import CompilationFailed
+from worker.launch.run import DeadlinePassed
+from worker.sweeps.instruction_mixes import with_mix
 from worker.sweeps.sweep_run import BUDGET_OVER, SweepRun
 
 READ_AT_ONCE: Final = 16
@@ -52,18 +57,40 @@ async def _launch(
 ) -> None:
     try:
         if run.is_over_budget:
-            run.budget_ended = True
-            await run.write([budget_row(variant, run.job.budget_s or 0)])
+            await _end_by_budget(run, variant)
             return
         async with asyncio.timeout(run.budget_left_s):
+            row = await _built(run, Row(variant.index, dict(variant.values), "running"), launch)
             record = await run.launched(launch.job, launch.lane, [variant.index])
-        row = Row(variant.index, dict(variant.values), "running")
         await run.write([launched_row(row, Launch.model_validate_json(record))])
     except TimeoutError:
         await run.withdraw_from(launch.job.id, BUDGET_OVER)
-        await run.write([budget_row(variant, run.job.budget_s or 0)])
+        await _end_by_budget(run, variant)
     finally:
         room.release()
+
+
+async def _end_by_budget(run: SweepRun, variant: Variant) -> None:
+    run.budget_ended = True
+    await run.write([budget_row(variant, run.job.budget_s or 0)])
+
+
+async def _built(run: SweepRun, row: Row, launch: QueuedLaunch) -> Row:
+    """Return the row with what its kernel takes, where the variant says for which target.
+
+    A launch on the CPU device makes no machine code of its own. What cannot be compiled, the launch
+    says better.
+    """
+    request = launch.job.read_request()
+    if request.cases or request.compilation is None or not request.compilation.has_target:
+        return row
+    try:
+        compilation = await run.stores.kernels.of(launch.job)
+    except (RequestRejected, BindingFailed, CompilationFailed, DeadlinePassed):
+        return row
+    compiled = await run.compiled(compilation.job, [row.index])
+    made = Compilation.model_validate_json(compiled.record)
+    return await with_mix(run, replace(with_compilation(row, made), cache=compiled.cache), made)
 
 
 def _queued(

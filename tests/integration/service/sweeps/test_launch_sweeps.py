@@ -69,3 +69,55 @@ def test_all_variants_are_asked_the_same(swept: dict[str, Any], http: httpx.Clie
     seeds = [http.get(row["launch_url"]).json()["seeds"] for row in swept["rows"]]
 
     assert all(each == seeds[0] for each in seeds)
+
+
+def test_rows_of_a_launch_for_a_target_say_what_its_kernel_takes(http: httpx.Client) -> None:
+    base = BASE | {"compilation": BASE["compilation"] | {"constexprs": {"BLOCK": 128}}}
+
+    sweep = post_sweep(
+        http, base=base, space={"target": ["cuda:80", "hip:gfx942"]}, include=["instruction_mix"]
+    ).json()
+
+    for row in sweep["rows"]:
+        assert (row["state"], row["verdict"]) == ("completed", "passed")
+        compilation = http.get(row["compilation_url"]).json()
+        assert compilation["target"] == row["values"]["target"]
+        assert row["registers"] == compilation["resources"]["registers"] > 0
+        assert row["instruction_mix"]["total"] > 0
+
+
+def test_what_does_not_compile_is_told_by_the_launch(http: httpx.Client) -> None:
+    space = {"constexprs.BLOCK": [100], "target": ["cuda:90"]}
+
+    [row] = post_sweep(http, base=BASE, space=space).json()["rows"]
+
+    assert (row["state"], row["problem"]["slug"]) == ("failed", "compile_error")
+    assert row["launch_url"] is not None
+
+
+def test_a_space_of_a_finished_compilation_is_its_arguments_and_grids(http: httpx.Client) -> None:
+    kernel = {
+        "source": SOURCE,
+        "signature": {"x_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"},
+        "constexprs": {"BLOCK": 32},
+        "target": "cuda:90",
+    }
+    key = http.post("/v1/compilations", params={"wait": 60}, json=kernel).json()["key"]
+    base = {name: part for name, part in BASE.items() if name != "compilation"}
+    base |= {"compilation_key": key, "grid": [1]}
+
+    sweep = post_sweep(http, base=base, space={"grid": [[1], [4]]}).json()
+    refused = post_sweep(http, base=base, space={"options.num_warps": [1]}).json()
+
+    assert [row["verdict"] for row in sweep["rows"]] == ["mismatch", "passed"]
+    assert [error["pointer"] for error in refused["errors"]] == ["/space/options.num_warps"]
+
+
+def test_arguments_that_cannot_be_are_the_row_of_their_variants(http: httpx.Client) -> None:
+    sizes = {"right": {}, "wrong": {"x_ptr": {"shape": [-1]}}}
+    base = BASE | {"compilation": {"source": SOURCE, "constexprs": {"BLOCK": 32}}}
+
+    right, wrong = post_sweep(http, base=base, space={"arguments": sizes}).json()["rows"]
+
+    assert (right["verdict"], wrong["state"]) == ("passed", "refused")
+    assert wrong["problem"]["errors"][0]["pointer"] == "/arguments/x_ptr/shape/0"
