@@ -52,6 +52,8 @@ class GateService(httpx.MockTransport):
         self.launched: Compiled = lambda request: {}
         self.refused: dict[str, Any] | None = None
         self.refusals = 10**6
+        self.is_too_large = False
+        self.made: dict[str, dict[str, Any]] = {}
         self.batches = 0
         self.mixes: dict[tuple[str, str], dict[str, Any]] = {}
         self.mix: dict[str, Any] | None = MIX
@@ -73,6 +75,8 @@ class GateService(httpx.MockTransport):
                 problem = {"slug": "not_derivable", "status": 422}
                 return httpx.Response(422, json=problem)
             return _json(mix)
+        if path.startswith("/v1/compilations/"):
+            return _json(self.made[path.split("/")[3]])
         if path == "/v1/inspect":
             fact = {"name": "x_ptr", "constexpr": False}, {"name": "N", "constexpr": True}
             kernels = [{"name": "double", "parameters": fact}]
@@ -99,6 +103,10 @@ class GateService(httpx.MockTransport):
             "included": {"ptx": "add.s32 %r1, 1, 2;"} if posted.get("include") else {},
         }
         made = fake_tritond.compilation(**(usual | self.compiled(posted)))
+        self.made[key] = made
+        if self.is_too_large:
+            problem = {"slug": "too_large", "retryable": False}
+            return _item(index, 200, None, problem) | {"url": f"/v1/compilations/{key}"}
         return _item(index, 200, made, None)
 
     def _launch(self, index: int, posted: dict[str, Any]) -> dict[str, Any]:

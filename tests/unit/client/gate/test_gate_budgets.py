@@ -243,3 +243,11 @@ def test_a_lost_worker_is_no_broken_budget(service: GateService):
     service.compiled = lambda _: next(answers)
 
     assert gate(service) == 0
+
+
+def test_what_is_too_long_for_a_batch_is_asked_for_alone(service: GateService):
+    write_gate("[budgets]\nregisters = 32", targets='["cuda:80", "cuda:90"]')
+    service.is_too_large = True
+
+    assert gate(service) == 0
+    assert len(service.made) == 2
