@@ -180,20 +180,13 @@ PARSERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         lambda text: mlir.trailing_location(f"{text}[)"),
         (" loc(", " loc()", '"', "(", "[", "#loc1"),
     ),
-    "IR to compare": (
-        lambda text: (stage_text.stage_lines("ttir", text), stage_text.stage_lines("llir", text)),
-        (
-            ' loc("',
-            " loc(",
-            '"a\\"',
-            "%a = ",
-            "%a#0",
-            "#a",
-            "!1 = !{!1}\n",
-            ", !dbg !1",
-            "#dbg_",
-            ";",
-        ),
+    "TTIR to compare": (
+        lambda text: stage_text.stage_lines("ttir", text),
+        (' loc("', " loc(", '"a\\"', "%a = "),
+    ),
+    "LLVM IR to compare": (
+        lambda text: stage_text.stage_lines("llir", text),
+        ("!1 = !{!1}\n", ", !dbg !1", '"a\\"', "1:"),
     ),
     "assembly to compare": (
         lambda text: [stage_text.stage_lines(name, text) for name in ("ptx", "sass", "amdgcn")],

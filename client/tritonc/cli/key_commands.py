@@ -20,6 +20,7 @@ _MADE = {
     "sass": "write the disassembled machine code to stdout",
     "numpy": "write the kernel as a Python module on NumPy to stdout",
     "lines": "show what each line of the source became, as JSON",
+    "instructions": "show how many machine instructions of each kind there are, as JSON",
     "passes": "show what each compiler pass did, as JSON",
 }
 
@@ -83,6 +84,8 @@ def _document(given: Namespace, client: Client, wait_s: float) -> Any:
             return client.get(given.key, wait_s=wait_s).raw
         case "lines":
             return client.lines(given.key, wait_s=wait_s)
+        case "instructions":
+            return client.instructions(given.key, wait_s=wait_s)
         case "passes":
             return client.passes(given.key, wait_s=wait_s)
         case "cancel" if is_launch:

@@ -261,6 +261,7 @@ def test_what_is_derived_goes_to_standard_output(
     tritond.will_send(b"import numpy as np\n")
     tritond.will_send(b"/* c */\n")
     tritond.will_answer({"lines": []})
+    tritond.will_answer({"total": 52})
     tritond.will_answer({"devices": []})
 
     codes = [
@@ -268,10 +269,12 @@ def test_what_is_derived_goes_to_standard_output(
         run(tritond, "numpy", KEY),
         run(tritond, "export", KEY, "c"),
         run(tritond, "lines", KEY),
+        run(tritond, "instructions", KEY),
         run(tritond, "devices"),
     ]
 
-    assert codes == [0, 0, 0, 0, 0]
+    assert codes == [0] * 6
     out = capfdbinary.readouterr().out
     assert out.startswith(b"MOV R1\nimport numpy as np\n/* c */\n")
     assert b'"lines": []' in out
+    assert b'"total": 52' in out
