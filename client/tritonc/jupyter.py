@@ -15,10 +15,10 @@ from httpx import InvalidURL
 
 from tritonc._sync.client import Client
 from tritonc.cli.kernel_flags import kernel_members, rare_members, targets_of
-from tritonc.cli.kernel_source import KernelSource, by_example, read_source
 from tritonc.cli.launching.launch_members import launch_members, launch_source
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.parser import command_parser
+from tritonc.cli.posted_file import PostedFile, by_example, read_source
 from tritonc.cli.streams import STANDARD
 from tritonc.compilation import Compilation, CompileFailed
 from tritonc.diagnostic import POSTED_SOURCE, printable, render_all
@@ -111,7 +111,7 @@ def _compile(given: Namespace, cell: str, client: Client) -> Shown:
     return Shown(summary, "".join(panes))
 
 
-def _source(given: Namespace, cell: str) -> KernelSource:
+def _source(given: Namespace, cell: str) -> PostedFile:
     """Return the cell as it is posted; its local modules are those of the working directory."""
     return read_source(STANDARD, given, cell)
 

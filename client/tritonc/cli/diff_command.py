@@ -12,6 +12,7 @@ from typing import Any
 from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import value
 from tritonc.cli.compiling.compile_command import WantedCompilation, compile_all, report
+from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import (
     PAIRS,
     add_json,
@@ -22,11 +23,10 @@ from tritonc.cli.kernel_flags import (
     kernel_members,
     targets_of,
 )
-from tritonc.cli.kernel_source import KernelSource, by_example, parameters_of, read_source
+from tritonc.cli.posted_file import PostedFile, by_example, parameters_of, read_source
 from tritonc.cli.streams import read, write_json
 from tritonc.cli.sweeping.sweep_space import axis_name
 from tritonc.cli.terminal import Terminal, has_colour, table
-from tritonc.cli.waiting import waiting
 from tritonc.diagnostic import printable
 from tritonc.diff import Diff
 
@@ -153,7 +153,7 @@ def _side(
     return WantedCompilation(source, target, by_example(source, given, members, target, client))
 
 
-def _request(path: str) -> tuple[KernelSource, dict[str, Any]]:
+def _request(path: str) -> tuple[PostedFile, dict[str, Any]]:
     """Return the source of a compile request in a file, and its other members."""
     text = read(path)
     try:
@@ -164,19 +164,19 @@ def _request(path: str) -> tuple[KernelSource, dict[str, Any]]:
         raise ArgumentTypeError(f"{path}: a compile request is an object with `source` or `ir`")
     ir, files = request.pop("ir", None), request.pop("files", None) or {}
     if ir is None:
-        return KernelSource(path, str(request.pop("source")), None, files), request
+        return PostedFile(path, str(request.pop("source")), None, files), request
     if not isinstance(ir, dict) or not isinstance(ir.get("text"), str):
         raise ArgumentTypeError(f"{path}: `ir` is an object with `language` and `text`")
     for name in ("source", "kernel"):
         request.pop(name, None)
     further = {"canonicalize": ir["canonicalize"]} if "canonicalize" in ir else {}
-    return KernelSource(path, ir["text"], ir.get("language", "ttir"), {}), request | further
+    return PostedFile(path, ir["text"], ir.get("language", "ttir"), {}), request | further
 
 
 def _change(
     members: dict[str, Any],
     pairs: Sequence[tuple[str, str]],
-    source: KernelSource,
+    source: PostedFile,
     given: Namespace,
     client: Client,
 ) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import launch_argument
+from tritonc.cli.interruption import Interrupted
 from tritonc.cli.kernel_flags import WORDS, add_json, add_wait
 from tritonc.cli.streams import write, write_json
 from tritonc.cli.terminal import Terminal, table
-from tritonc.cli.waiting import Interrupted
 from tritonc.diagnostic import printable
 from tritonc.gate.annotations_report import annotations_report
 from tritonc.gate.gate_file import DEFAULT_NAME

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tritonc._sync.client import Client
+from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import add_json, add_wait
 from tritonc.cli.streams import STANDARD, write, write_json
 from tritonc.cli.terminal import Terminal
-from tritonc.cli.waiting import waiting
 from tritonc.service_errors import ProblemError
 
 KEY_DIGITS = 64  # of a compilation's key; the ids of launches are shorter

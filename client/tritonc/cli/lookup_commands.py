@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from tritonc._sync.client import Client
+from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import add_files, add_json, add_wait
-from tritonc.cli.kernel_source import read_source
+from tritonc.cli.posted_file import read_source
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
-from tritonc.cli.waiting import waiting
 from tritonc.diagnostic import Diagnostic, Problem, render_all
 from tritonc.exchange import __version__
 from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer

@@ -226,6 +226,16 @@ def test_what_no_sweep_can_be_is_told_before_anything_is_posted(
     assert not any(request.url.path == "/v1/sweeps" for request in tritond.requests)
 
 
+def test_a_word_of_two_kernels_is_of_neither(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    two = [{"name": name, "parameters": [], "calls": []} for name in ("add", "mul")]
+    tritond.will_answer({"state": "succeeded", "kernels": two})
+
+    assert run(tritond, "sweep", kernel, *LIKE, "--space", "BLOCK=1,2") == 2
+    assert "--space BLOCK: of which kernel? add.py has add, mul" in capsys.readouterr().err
+
+
 def test_a_table_has_no_columns_that_say_nothing():
     table = sweep_table(read := Sweep.from_json(sweep()), read.rows)
 

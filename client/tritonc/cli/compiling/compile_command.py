@@ -10,6 +10,7 @@ from typing import Any
 from tritonc._sync.client import Client
 from tritonc.cli.compiling.compile_report import describe, flags_to_add, overview
 from tritonc.cli.compiling.emissions import Emissions
+from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import (
     WORDS,
     add_json,
@@ -21,10 +22,9 @@ from tritonc.cli.kernel_flags import (
     rare_members,
     targets_of,
 )
-from tritonc.cli.kernel_source import KernelSource, by_example, read_source
+from tritonc.cli.posted_file import PostedFile, by_example, read_source
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
-from tritonc.cli.waiting import waiting
 from tritonc.compilation import Compilation, CompileFailed
 from tritonc.service_errors import WaitExpired
 
@@ -33,7 +33,7 @@ from tritonc.service_errors import WaitExpired
 class WantedCompilation:
     """One file for one target, and how it is asked for."""
 
-    source: KernelSource
+    source: PostedFile
     target: str
     members: Mapping[str, Any]
 

@@ -5,7 +5,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from tritonc._sync.client import Client
-from tritonc.cli.kernel_source import KernelSource, parameters_of
+from tritonc.cli.posted_file import PostedFile, parameters_of
 from tritonc.cli.terminal import TextTable, table
 from tritonc.compilation import Compilation
 from tritonc.diagnostic import render_all
@@ -41,7 +41,7 @@ def overview(names: Sequence[tuple[str, str]], made: Sequence[Compilation]) -> T
 
 
 def flags_to_add(
-    compilation: Compilation, source: KernelSource, given: Namespace, client: Client
+    compilation: Compilation, source: PostedFile, given: Namespace, client: Client
 ) -> str:
     """Return the flags for all parameters without a type or value, nothing if none is missing."""
     problem = compilation.problem

@@ -48,6 +48,8 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     given.sources = [given.source]
     before: Resources = {}
     Path(given.source).read_bytes()
+    files = ", ".join(map(str, _watched(given)))
+    terminal.say(f"watching {files}; Ctrl-C ends it")
     try:
         while True:
             watched = _watched(given)

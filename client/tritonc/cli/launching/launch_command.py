@@ -8,14 +8,14 @@ from typing import Any
 
 from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import assignment
+from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import PAIRS, WORDS, add_json, add_kernel, add_wait
-from tritonc.cli.kernel_source import read_source
 from tritonc.cli.launching.launch_members import add_launch, launch_members, launch_source
 from tritonc.cli.launching.launch_report import accesses, values
 from tritonc.cli.launching.request_file import read_request
+from tritonc.cli.posted_file import read_source
 from tritonc.cli.streams import name_of, write, write_json
 from tritonc.cli.terminal import Terminal
-from tritonc.cli.waiting import waiting
 from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.launch import Launch
 from tritonc.service_errors import WaitExpired

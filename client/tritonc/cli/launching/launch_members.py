@@ -6,7 +6,7 @@ from typing import Any
 
 from tritonc.cli.argument_syntax import launch_argument
 from tritonc.cli.kernel_flags import PAIRS, kernel_members
-from tritonc.cli.kernel_source import KernelSource
+from tritonc.cli.posted_file import PostedFile
 from tritonc.cli.streams import read
 from tritonc.launch_body import KernelMembers
 
@@ -36,7 +36,7 @@ def unused_of_launches() -> dict[str, Any]:
 
 
 def launch_source(
-    given: Namespace, request: dict[str, Any], posted: KernelSource | None
+    given: Namespace, request: dict[str, Any], posted: PostedFile | None
 ) -> dict[str, Any]:
     """Take what is compiled out of `request` and return it, with what file and flags add.
 

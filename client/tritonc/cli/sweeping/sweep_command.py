@@ -6,6 +6,7 @@ from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from typing import Any
 
 from tritonc._sync.client import Client
+from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import (
     PAIRS,
     WORDS,
@@ -16,14 +17,13 @@ from tritonc.cli.kernel_flags import (
     add_wait,
     targets_of,
 )
-from tritonc.cli.kernel_source import read_source
 from tritonc.cli.launching.launch_members import add_launch, unused_of_launches
 from tritonc.cli.launching.request_file import read_request
+from tritonc.cli.posted_file import read_source
 from tritonc.cli.streams import STANDARD, write, write_json
 from tritonc.cli.sweeping.sweep_report import closing_lines, live_view, sweep_table
 from tritonc.cli.sweeping.sweep_space import SWEPT, base_of, is_launch, space_of
 from tritonc.cli.terminal import Terminal
-from tritonc.cli.waiting import waiting
 from tritonc.service_errors import WaitExpired
 from tritonc.sweeps.sweep import Sweep
 
@@ -89,7 +89,8 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     winners = _winner_paths(given)
     going_on: list[str] = []
     with waiting(given, terminal, "submitting the sweep", going_on):
-        sweep = client.sweeps.get(given.id, limit=0) if given.id else _posted(given, client)
+        known = client.sweeps.get(given.id, limit=0) if given.id else None
+        sweep = known or _posted(given, client, terminal)
     going_on.append(sweep.id)
     if given.verbose:
         terminal.say(f"submitted {sweep.id}")
@@ -109,10 +110,12 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     return final.state == "completed" and any(row.good for row in final.rows)
 
 
-def _posted(given: Namespace, client: Client) -> Sweep:
+def _posted(given: Namespace, client: Client, terminal: Terminal) -> Sweep:
     request = read_request(given.request)
     swept = {name: request.pop(name) for name in SWEPT if name in request}
     posted = None if given.source is None else read_source(given.source, given)
+    if posted is not None and given.verbose:
+        posted.say_sent(terminal)
     targets = targets_of(given)
     space = space_of(given, {"space": swept.pop("space", {})}, posted, targets, client)
     if given.search and not is_launch(given, request):

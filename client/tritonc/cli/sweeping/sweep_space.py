@@ -7,8 +7,8 @@ from typing import Any
 from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import launch_argument, value
 from tritonc.cli.kernel_flags import kernel_members
-from tritonc.cli.kernel_source import KernelSource, by_example, parameters_of
 from tritonc.cli.launching.launch_members import launch_members, launch_source
+from tritonc.cli.posted_file import PostedFile, by_example, parameters_of
 from tritonc.cli.streams import name_of, read
 from tritonc.compile_body import compile_request
 from tritonc.launch_body import LaunchRequest, launch_request
@@ -29,7 +29,7 @@ def is_launch(given: Namespace, request: Mapping[str, Any]) -> bool:
 def base_of(
     given: Namespace,
     request: dict[str, Any],
-    posted: KernelSource | None,
+    posted: PostedFile | None,
     targets: Sequence[str],
     client: Client,
 ) -> Mapping[str, Any] | LaunchRequest:
@@ -53,7 +53,7 @@ def base_of(
 def space_of(
     given: Namespace,
     request: dict[str, Any],
-    posted: KernelSource | None,
+    posted: PostedFile | None,
     targets: Sequence[str],
     client: Client,
 ) -> Any:
@@ -77,7 +77,7 @@ def space_of(
 
 
 def _typed_axes(
-    given: Namespace, posted: KernelSource | None, targets: Sequence[str], client: Client
+    given: Namespace, posted: PostedFile | None, targets: Sequence[str], client: Client
 ) -> dict[str, Any]:
     """Return the axes that the flags name."""
     axes: dict[str, Any] = {}
@@ -137,13 +137,23 @@ def _values(name: str, text: str) -> Any:
 
 
 def _facts(
-    given: Namespace, posted: KernelSource | None, client: Client
+    given: Namespace, posted: PostedFile | None, client: Client
 ) -> dict[str, Mapping[str, Any]]:
-    """Return what the file says of its parameters, where a word of --space is to be understood."""
-    is_asked = any("." not in name and name not in _PLAIN for name, _ in given.space)
-    if posted is None or posted.language or not is_asked:
+    """Return what the file says of its parameters, where a word of --space is to be understood.
+
+    Raises ArgumentTypeError where it is not clear which kernel is meant.
+    """
+    words = [name for name, _ in given.space if "." not in name and name not in _PLAIN]
+    if posted is None or posted.language or not words:
         return {}
-    return parameters_of(client.inspect(posted.text, files=posted.files), given.kernel)
+    inspection = client.inspect(posted.text, files=posted.files)
+    facts = parameters_of(inspection, given.kernel)
+    if not facts and (kernels := [one["name"] for one in inspection.get("kernels") or ()]):
+        raise ArgumentTypeError(
+            f"--space {words[0]}: of which kernel? {posted.name} has {', '.join(kernels)}; "
+            f"give --kernel, or write constexprs.{words[0]}"
+        )
+    return facts
 
 
 def _described(written: Mapping[str, Any]) -> dict[str, Any]:

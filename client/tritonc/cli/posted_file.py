@@ -23,7 +23,7 @@ _ONLY_OF_PYTHON = ("kernel", "signature", "constexpr", "hint", "file", "like")
 
 
 @dataclass(frozen=True, slots=True)
-class KernelSource:
+class PostedFile:
     """A file: `language` is that of IR, None of Python; `files` are the modules that go along."""
 
     name: str
@@ -46,7 +46,7 @@ class KernelSource:
             terminal.say(f"  with {path} ({len(text.encode())} bytes)")
 
 
-def read_source(path: str, given: Namespace, text: str | None = None) -> KernelSource:
+def read_source(path: str, given: Namespace, text: str | None = None) -> PostedFile:
     """Return what is posted of a file, which is Python or, by its name or --language, IR.
 
     `text` is what it says, where that is known. Raises OSError for what cannot be read,
@@ -57,14 +57,14 @@ def read_source(path: str, given: Namespace, text: str | None = None) -> KernelS
         if useless := [f"--{flag}" for flag in _ONLY_OF_PYTHON if getattr(given, flag, None)]:
             message = f"{', '.join(useless)}: {path} is IR, which has its kernel and types in it"
             raise ArgumentTypeError(message)
-        return KernelSource(name_of(path), text, language or _language(path, text), {})
+        return PostedFile(name_of(path), text, language or _language(path, text), {})
     named = {name: read(file) for name, file in given.file}
     found = {} if given.no_local_imports else local_imports(Path(path), text)
-    return KernelSource(name_of(path), text, None, found | named)
+    return PostedFile(name_of(path), text, None, found | named)
 
 
 def by_example(
-    source: KernelSource, given: Namespace, members: dict[str, Any], target: str, client: Client
+    source: PostedFile, given: Namespace, members: dict[str, Any], target: str, client: Client
 ) -> dict[str, Any]:
     """Return `members` with the types that --like gives examples of; others stay as they are.
 
