@@ -82,7 +82,7 @@ async def _autotuned(
     """Return the space with the configurations of the source's own autotuner."""
     contexts = contexts_of(request.base, kind, space)
     readings = await read_autotuners(state, caller, request.base, kind, contexts)
-    return AutotunedSpace(space, readings)
+    return await asyncio.to_thread(AutotunedSpace, space, readings)
 
 
 def _planned(

@@ -17,7 +17,7 @@ from compiler.rejection import Fault, RequestRejected
 from sweeps.autotune.configurations import AT, configurations
 from sweeps.autotune.heuristics import Heuristics
 from sweeps.axis import Axis
-from sweeps.space import PlannedSweep, Space, check_space
+from sweeps.space import MAX_STEPS, PlannedSweep, Space, check_space
 from sweeps.sweep_plan import ABSENT, SweepPlan, SweptAxis
 from sweeps.variant import Kind
 
@@ -156,6 +156,13 @@ class AutotunedSpace:
         if not any(reading.heuristics for reading in self._readings.values()):
             return added
         known = {context: self._heuristics(context) for context in self._readings}
+        steps = len(plan) * max(heuristics.size for heuristics, _ in known.values())
+        if steps > MAX_STEPS:
+            message = (
+                f"{len(plan)} variants, each with heuristics of {steps // len(plan)} terms, take "
+                f"more than {MAX_STEPS} steps to evaluate; make the space smaller"
+            )
+            raise RequestRejected(Fault(AT, message))
         for index in range(len(plan)):
             body = plan.variant(index).body
             heuristics, configured = known[context_of(body, plan.kind)]

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+import orjson
+
 from compiler.autotune import AutotuneReading, TunedConfig
 from compiler.diagnostic import USER_FILE, Assumption
 from compiler.rejection import Fault, RequestRejected
@@ -42,17 +44,16 @@ def configurations(reading: AutotuneReading, at: str = AT) -> Configurations:
             "a product or as variants"
         )
         raise RequestRejected(Fault(at, message))
-    variants: list[dict[str, dict[str, Any]]] = []
-    indices = []
+    found: dict[bytes, tuple[int, dict[str, dict[str, Any]]]] = {}
     for index, config in enumerate(reading.configs):
-        variant = variant_of(config, reading.parameters)
-        if not config.unsaid and "ir_override" not in config.sets_aside and variant not in variants:
-            variants.append(variant)
-            indices.append(index)
-    if not variants:
+        if not config.unsaid and "ir_override" not in config.sets_aside:
+            variant = variant_of(config, reading.parameters)
+            found.setdefault(orjson.dumps(variant, option=orjson.OPT_SORT_KEYS), (index, variant))
+    if not found:
         message = f"none of the {len(reading.configs)} configurations of {reading.kernel} is usable"
         raise RequestRejected(Fault(at, f"{message}: {'; '.join(_left_out(reading))}"))
-    return Configurations(tuple(variants), tuple(indices), tuple(_assumptions(reading)))
+    indices, variants = zip(*found.values(), strict=True)
+    return Configurations(variants, indices, tuple(_assumptions(reading)))
 
 
 def variant_of(config: TunedConfig, parameters: list[str]) -> dict[str, dict[str, Any]]:

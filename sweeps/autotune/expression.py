@@ -33,6 +33,8 @@ class Expression:
 
     text: str
     names: frozenset[str]
+    size: int
+    """Nodes: what one evaluation costs."""
     _node: ast.expr = field(compare=False, repr=False)
 
     def value(self, values: Mapping[str, Any]) -> Value:
@@ -62,7 +64,7 @@ def read_expression(text: str) -> Expression:
             raise FormulaFailed(f"{type(node).__name__} is no part of an expression")
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     names = (node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called)
-    return Expression(text, frozenset(names), tree)
+    return Expression(text, frozenset(names), len(nodes), tree)
 
 
 _NODES = (

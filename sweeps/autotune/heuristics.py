@@ -38,6 +38,17 @@ class Heuristics:
     def __bool__(self) -> bool:
         return bool(self._reading.heuristics)
 
+    @property
+    def size(self) -> int:
+        """What evaluating all of them for one variant costs, in terms and operators."""
+        return sum(self._size(index, item) for index, item in enumerate(self._reading.heuristics))
+
+    def _size(self, index: int, heuristic: Heuristic) -> int:
+        try:
+            return self._expression(index, heuristic).size
+        except FormulaFailed:
+            return 1  # it is told once
+
     def applied(
         self, body: Mapping[str, Any], configured: frozenset[str] = frozenset()
     ) -> HeuristicValues:

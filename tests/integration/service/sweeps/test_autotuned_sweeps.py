@@ -7,6 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.integration.service.test_api_hostile_reports import FORGE
+
 SOURCE = """
 import itertools, triton
 import triton.language as tl
@@ -113,6 +115,46 @@ def test_launches_say_heuristics_the_arguments(http: httpx.Client) -> None:
         ("even", 128, True),
     ]
     assert [row["verdict"] for row in rows] == ["not_checked"] * 4
+
+
+FORGED: dict[str, tuple[dict[str, Any], str]] = {
+    "an expression that never ends": (
+        {"expression": "9 ** 9 ** 9 ** 9"},
+        "a power of more than 256 bits",
+    ),
+    "an expression that is none": ({"expression": "__import__('os').system('true')"}, "Attribute"),
+    "a text of half a megabyte": ({"why_not": "x" * (1 << 19)}, "more characters were not kept"),
+    "an expression of half a megabyte": ({"expression": "1" * (1 << 19)}, "The report is broken"),
+    "a line that is none": ({"line": -1, "expression": "1"}, "The report is broken"),
+}
+
+
+@pytest.mark.parametrize(("said", "why"), FORGED.values(), ids=FORGED)
+def test_what_a_source_reports_in_place_of_triton_is_bounded(
+    http: httpx.Client, said: dict[str, Any], why: str
+) -> None:
+    """The source writes its child's report itself: it can only harm its own sweep."""
+    heuristic = {"name": "EVEN", "line": 1, "expression": None, "why_not": None, "outside": False}
+    report = {
+        "kind": "result",
+        "kernel": "scale",
+        "line": 1,
+        "parameters": ["x_ptr", "n", "BLOCK", "EVEN"],
+        "is_autotuned": True,
+        "configs": [{"values": {}, "options": {}, "unsaid": [], "sets_aside": []}],
+        "config_count": 1,
+        **{name: [] for name in ("key", "reset_to_zero", "restore_value", "hooks", "assumptions")},
+        "heuristics": [heuristic | said],
+        "source_hash": "0" * 64,
+    }
+    forging = f"{FORGE}\nforge(json.dumps({report!r}).encode()); os._exit(0)\n"
+    base = {**COMPILATION, "source": forging + SOURCE, "constexprs": {}}
+
+    answer = sweep(http, base, {"autotune": True})
+
+    assert answer.status_code == 422, answer.text
+    assert len(answer.content) < 20_000
+    assert why in answer.json()["errors"][0]["message"]
 
 
 def without(name: str) -> dict[str, Any]:

@@ -61,6 +61,15 @@ def test_an_axis_of_the_request_takes_a_heuristics_place() -> None:
     assert assumption.message.startswith("the heuristic EVEN is set aside: an axis")
 
 
+def test_what_takes_too_long_to_evaluate_is_refused_before() -> None:
+    configs = [config({"BM": size}) for size in range(1000)]
+    long = heuristic("EVEN", " + ".join(["M"] * 100))
+    told = reading(configs=configs, heuristics=[long] * 30)
+
+    with pytest.raises(RequestRejected, match="1000 variants, each with heuristics of 11940 terms"):
+        variants({"autotune": True}, {CUDA: told})
+
+
 def test_sources_targets_and_tritons_are_contexts() -> None:
     space = {"autotune": True, "sources": {"before": "a", "after": "b"}, "tritons": ["3.6.0"]}
 
