@@ -107,7 +107,7 @@ class SizeSearch:
             detail = f"finding {measurement.doubt} of launch {measurement.launch_id}"
             return Pruned(reason=Reason.UNRELIABLE_TIME, detail=detail)
         if measurement.time is None:
-            detail = f"launch {measurement.launch_id} has no time"
+            detail = f"launch {measurement.launch_id} has no time, as those on the CPU device"
             return Pruned(reason=Reason.UNRELIABLE_TIME, detail=detail)
         return None
 

@@ -7,8 +7,8 @@ cuts out of it; the rest is the same binding that the launch's own worker will d
 import asyncio
 import hashlib
 import json
-from collections import defaultdict
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
@@ -19,6 +19,7 @@ from launch.request.grid import NUM_SMS, parse_grid
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_resolution import resolve_launch
 from worker.compile.compile import CompileContext
+from worker.compile.reports import KernelFacts
 from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources, source_key
 from worker.launch.run import Deadline, PreparedRun
 from worker.launch.run_binding import bind, bind_ir, values_for_grid
@@ -51,31 +52,40 @@ class LaunchCompilations:
     def __init__(self, compiling: CompileContext) -> None:
         self._compiling = compiling
         self._known: KernelMemory[KernelSource] = KernelMemory()
-        self._reading: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def of(self, job: LaunchJob) -> LaunchCompilation:
         """Return what `job`, a launch without cases, will compile.
 
         Raises RequestRejected, BindingFailed, CompilationFailed, DeadlinePassed.
         """
-        [case] = resolve_launch(job.read_request()).cases
-        run = await self._bound(job.compile_job, case)
-        compile_job = job.compile_job
-        if job.infers:
-            compile_job = await asyncio.to_thread(specialized_job, compile_job, run.inferred)
-        return LaunchCompilation(compile_job, _launching(run, case))
+        facts = None
+        if job.compile_job.source is not None:
+            facts = (await self._read(job.compile_job)).facts
+        # in a thread: with many arguments this takes longer than others should wait
+        return await asyncio.to_thread(_compilation, job, facts)
 
-    async def _bound(self, job: CompileJob, case: Case) -> PreparedRun:
-        # with any grid: how many multiprocessors its own may name is not known here
-        if job.source is None:
-            return bind_ir(case.bound, _ANY_GRID, 1)
+    async def _read(self, job: CompileJob) -> KernelSource:
         sources = KernelSources(self._compiling, Deadline(READ_WITHIN_S), self._known)
-        async with self._reading[source_key(job)]:  # one child for all variants of a source
-            source = await sources.read(job)
-        return bind(job, source.facts, case.bound, _ANY_GRID, 1)
+        lock = self._reading.setdefault(source_key(job), asyncio.Lock())
+        async with lock:  # one child for all variants of a source
+            return await sources.read(job)
 
 
-def _launching(run: PreparedRun, case: Case) -> str:
+def _compilation(job: LaunchJob, facts: KernelFacts | None) -> LaunchCompilation:
+    [case] = resolve_launch(job.read_request()).cases
+    # with any grid: how many multiprocessors its own may name is not known here
+    if facts is None:
+        run = bind_ir(case.bound, _ANY_GRID, 1)
+    else:
+        run = bind(job.compile_job, facts, case.bound, _ANY_GRID, 1)
+    compile_job = job.compile_job
+    if job.infers:
+        compile_job = specialized_job(compile_job, run.inferred)
+    return LaunchCompilation(compile_job, launching(run, case))
+
+
+def launching(run: PreparedRun, case: Case) -> str:
     """Return what a run is but for its machine code: arguments and grid."""
     arguments = hashlib.sha256(run.bound.model_dump_json().encode()).hexdigest()
     values = values_for_grid(run.bound, run.constexprs)

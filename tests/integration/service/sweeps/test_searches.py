@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from benchmarks.launch_bodies import ADD, add
+from benchmarks.launch_bodies import ADD, add, matmuls
 from tests.integration.service.running import Deployment
 from tests.integration.service.sweeps.test_sweeps import post_sweep
 from tests.waiting import wait_until
@@ -184,6 +184,31 @@ def test_variants_of_one_machine_code_are_run_once(gpu: httpx.Client) -> None:
     }
 
 
+def test_what_spills_is_run_only_where_that_is_asked_for(gpu: httpx.Client) -> None:
+    space = {"constexprs.BLOCK_SIZE": [256, 8192], "options.num_warps": [1]}
+    fits, spills = post_sweep(gpu, base=base(), space=space, search=SHORT).json()["rows"]
+    every = post_sweep(gpu, base=base(), space=space, search=SHORT | {"spills": "run"}).json()
+
+    assert (fits["verdict"], fits["pruned"]) == ("passed", None)
+    assert (spills["state"], spills["launch_url"]) == ("pruned", None)
+    assert spills["pruned"]["reason"] == "spills"
+    assert f"{spills['spill_store_bytes']} bytes stored" in spills["pruned"]["detail"]
+    assert [row["verdict"] for row in every["rows"]] == ["passed"] * 2
+
+
+def test_what_does_not_fit_is_not_run(gpu: httpx.Client) -> None:
+    [matmul] = matmuls(1, 256)
+    matmul["compilation"]["constexprs"] |= {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 128}
+    sweep = post_sweep(gpu, base=matmul, space={"options.num_stages": [5]}, search=SHORT).json()
+    [row] = sweep["rows"]
+
+    assert row["pruned"] == {
+        "reason": "does_not_fit",
+        "detail": "a block takes 327680 bytes of shared memory, and may have 232448",
+    }
+    assert sweep["winners"][0]["note"] == "no variant was timed to the end (does_not_fit: 1)"
+
+
 def test_one_machine_code_in_two_grids_is_run_in_both(gpu: httpx.Client) -> None:
     whole = base(PROGRAMS_ALONE, grid=["PROGRAMS"])
     space = {"constexprs": {"BLOCK_SIZE": [1024], "PROGRAMS": [1, 2]}}
@@ -232,6 +257,19 @@ def test_a_launch_that_a_budget_ended_is_cancelled(gpu: httpx.Client) -> None:
 
     assert (row["state"], row["pruned"]["reason"]) == ("pruned", "budget")
     assert sweep["winners"][0]["note"] == "no variant was timed to the end (budget: 1)"
+    free = post_sweep(gpu, base=base(), space={"constexprs": {"BLOCK_SIZE": [256]}}).json()
+    assert free["rows"][0]["verdict"] == "passed"
+
+
+def test_a_search_that_is_cancelled_leaves_the_gpu(gpu: httpx.Client) -> None:
+    whole = base(PROGRAMS_ALONE, grid=["PROGRAMS"], timeout_s=600)
+    whole["compilation"] |= {"options": {"num_warps": 4}, "constexprs": {"BLOCK_SIZE": 512}}
+    space = {"constexprs": {"PROGRAMS": [9]}}  # hangs
+    posted = post_sweep(gpu, wait=0, base=whole, space=space, search=SHORT).json()
+    wait_until(lambda: gpu.get(posted["url"]).json()["counts"] == {"running": 1}, "it runs")
+    assert gpu.delete(posted["url"]).is_success
+
+    assert gpu.get(posted["url"]).json()["state"] == "cancelled"
     free = post_sweep(gpu, base=base(), space={"constexprs": {"BLOCK_SIZE": [256]}}).json()
     assert free["rows"][0]["verdict"] == "passed"
 
