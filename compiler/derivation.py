@@ -64,7 +64,7 @@ KINDS: Mapping[str, DerivationKind] = {
 own, `sass` and `numpy`, are artifacts."""
 
 
-class Compared(BaseModel):
+class ComparedCompilation(BaseModel):
     """The second compilation of a diff, and what of both was disassembled, by digest.
 
     `stages` are those whose texts are compared, in the order of the pipeline.
@@ -93,7 +93,7 @@ class DeriveJob(BaseModel):
     compilation: Compilation
     compile_job: CompileJob | None
     tuned: TunedResults | None = None
-    compared: Compared | None = None
+    compared: ComparedCompilation | None = None
 
 
 class Derivation(BaseModel):

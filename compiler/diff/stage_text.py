@@ -44,7 +44,7 @@ class StageLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Language:
+class StageLanguage:
     """How names are written in a text.
 
     `name` finds names, strings and registers in groups of that name; names that begin with one of
@@ -110,7 +110,7 @@ def _register_class(register: str) -> str:
 
 
 _DIGITS = re.compile(r"\d+$")
-_MLIR = Language(
+_MLIR = StageLanguage(
     name=re.compile(
         rf"(?P<string>{_STRING})|(?P<name>%[\w$][\w$.-]*|\^bb\d+|#[A-Za-z_]\w*(?![\w.]))"
     ),
@@ -118,31 +118,31 @@ _MLIR = Language(
     module_wide=("#",),
     definition=re.compile(r"(?::\d+)? = |: "),
 )
-_LLVM = Language(
+_LLVM = StageLanguage(
     name=re.compile(
         rf'(?P<label>^[\w$.-]+:)|(?P<name>%(?:[\w$.-]+|"[^"]*")|!\d+|#\d+)|(?P<string>{_STRING})'
     ),
     function=re.compile(r"define\b"),
     module_wide=("!", "#"),
 )
-_PTX = Language(
+_PTX = StageLanguage(
     name=re.compile(
         rf"(?P<numbered>%[a-z]{{1,2}}\d+\b|\$L__BB\d+_\d+|\$L_\w*?\d+\b)|(?P<string>{_STRING})"
     ),
     function=re.compile(r"(?:\.\w+ )*\.(?:entry|func)\b"),
 )
-_SASS = Language(
+_SASS = StageLanguage(
     name=re.compile(r"(?P<numbered>\.L_x_\d+)|(?P<register>\bU?[RPB]\d{1,4}\b)"),
     function=re.compile(r"\.text\."),
 )
-_AMD = Language(
+_AMD = StageLanguage(
     name=re.compile(
         r"(?P<numbered>\.LBB\d+_\d+|\.L_x_\d+)"
         r"|(?P<register>\b(?:[vsa]|ttmp)(?:\d{1,4}\b|\[\d{1,4}:\d{1,4}\]))"
     ),
     function=re.compile(r"[A-Za-z_]\w*:"),
 )
-LANGUAGES: Mapping[str, Language] = {
+LANGUAGES: Mapping[str, StageLanguage] = {
     "source": _MLIR,
     "ttir": _MLIR,
     "ttgir": _MLIR,

@@ -14,7 +14,7 @@ from compiler.derivation import (
     AUTOTUNE_CACHE,
     DIFF,
     KINDS,
-    Compared,
+    ComparedCompilation,
     Derivation,
     DeriveJob,
     diff_key_of,
@@ -114,11 +114,10 @@ async def compared(
         if found is not None and found.outcome is None:
             return found
     digests = [_digest_of(found) for found in disassembled]
-    state = asked.state
-    id_ = diff_key_of(first, second, digests, stages)
+    state, id_ = asked.state, diff_key_of(first, second, digests, stages)
     if not asked.refresh and (record := await state.derivations.read(id_)):
         return Found(id_, "hit", Derivation.model_validate_json(record))
-    comparison = Compared(
+    comparison = ComparedCompilation(
         compilation=second,
         compile_job=await _compile_job(state, second),
         sass_of_first=digests[0],
