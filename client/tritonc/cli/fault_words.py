@@ -37,6 +37,7 @@ _AROUND = frozenset({"compilation", "base"})
 _NAMED = frozenset(
     {"signature", "constexprs", "hints", "options", "files", "arguments", "return", "space"}
 )
+_PARAMETERS = {"sort": "--sort", "wait": "--wait-s"}  # of a query
 _ADVICE = {
     401: "set TRITOND_API_KEY to a key of this service",
     403: "the key in TRITOND_API_KEY may not do this",
@@ -51,6 +52,8 @@ def refused(error: ProblemError, given: Namespace) -> str:
         return f"{headline}: {lines[0]}"
     if lines:
         return "\n  ".join([f"{headline}:", *lines])
+    if (parameter := error.problem.raw.get("parameter")) in _PARAMETERS:
+        return f"{headline}: {_PARAMETERS[parameter]}: {error.problem}"
     advice = _ADVICE.get(error.status)
     return f"{error}; {advice}" if advice else str(error)
 

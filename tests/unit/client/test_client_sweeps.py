@@ -226,6 +226,20 @@ def test_what_no_sweep_can_be_is_told_before_anything_is_posted(
     assert not any(request.url.path == "/v1/sweeps" for request in tritond.requests)
 
 
+def test_a_column_that_is_none_is_told_with_the_id_of_the_sweep(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    tritond.will_answer(sweep())
+    tritond.will_refuse(422, "invalid_request", detail="'x' is no column", parameter="sort")
+
+    code = run(tritond, "sweep", kernel, *LIKE, "--space", "constexprs.B=1", "--sort", "x")
+
+    said = capsys.readouterr().err
+    assert code == 2
+    assert "sweep 5eep is there: tritonc sweep --id 5eep shows it" in said
+    assert "422 invalid_request: --sort: 'x' is no column" in said
+
+
 def test_a_word_of_two_kernels_is_of_neither(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
 ):

@@ -24,7 +24,7 @@ from tritonc.cli.streams import STANDARD, write, write_json
 from tritonc.cli.sweeping.sweep_report import closing_lines, live_view, sweep_table
 from tritonc.cli.sweeping.sweep_space import SWEPT, base_of, is_launch, space_of
 from tritonc.cli.terminal import Terminal
-from tritonc.service_errors import WaitExpired
+from tritonc.service_errors import ProblemError, WaitExpired
 from tritonc.sweeps.sweep import Sweep
 
 REFRESH_EVERY_S = 0.5
@@ -86,7 +86,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
     Raises what reading files, asking and waiting raise.
     """
-    winners = _winner_paths(given)
+    _winner_paths(given)  # refused before anything is submitted
     going_on: list[str] = []
     with waiting(given, terminal, "submitting the sweep", going_on):
         known = client.sweeps.get(given.id, limit=0) if given.id else None
@@ -94,6 +94,18 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     going_on.append(sweep.id)
     if given.verbose:
         terminal.say(f"submitted {sweep.id}")
+    try:
+        return _shown(given, client, terminal, sweep, going_on)
+    except ProblemError:
+        terminal.say(f"sweep {sweep.id} is there: tritonc sweep --id {sweep.id} shows it")
+        raise
+
+
+def _shown(
+    given: Namespace, client: Client, terminal: Terminal, sweep: Sweep, going_on: list[str]
+) -> bool:
+    """Wait for a sweep, and write what is asked for of it."""
+    winners = _winner_paths(given)
     if not sweep.finished:
         _wait(given, client, terminal, sweep, going_on)
     if given.csv:
