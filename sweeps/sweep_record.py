@@ -7,7 +7,7 @@ from pydantic import Field
 from compiler.compilation import Record
 from compiler.diagnostic import Assumption
 from compiler.problem import Problem
-from sweeps.search.winner import Winner
+from sweeps.search.winning import Winner
 
 SweepState = Literal["queued", "running", "completed", "failed", "cancelled"]
 

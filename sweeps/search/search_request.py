@@ -1,6 +1,6 @@
 """What a sweep of launches may say of its search: how the fastest variant is looked for.
 
-Shape, and what contradicts the rest of the request; how it is done is for `search.py`.
+Shape, and what contradicts the rest of the request; how it is done is for `variant_search.py`.
 """
 
 from collections.abc import Mapping

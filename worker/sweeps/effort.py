@@ -8,7 +8,7 @@ from sweeps.sweep_record import SearchEffort
 
 
 @dataclass(slots=True)
-class Clocks:
+class EffortClock:
     """How long a search timed variants: `timed_ms` on GPUs, without what lies between runs."""
 
     begun: float = field(default_factory=time.monotonic)
@@ -34,7 +34,7 @@ class Clocks:
         if measurement.time is not None:
             self.timed_ms += measurement.time.median_us * measurement.time.repeats / 1000
 
-    def effort(self) -> SearchEffort:
+    def taken(self) -> SearchEffort:
         """Return what the answer says of it."""
         measuring_s = max(0.0, self.told - self.launched) if self.launched is not None else 0.0
         return SearchEffort(

@@ -20,16 +20,16 @@ from sweeps.built_row import failed_row, refused_row
 from sweeps.row import Row
 from sweeps.search.candidate import Build, Candidate, TimedRun, candidate_of
 from sweeps.search.measurement import measurement_of
-from sweeps.search.search import Search
 from sweeps.search.search_request import SearchRequest
 from sweeps.search.size_search import ROUND
-from sweeps.search.winner import Winner
+from sweeps.search.variant_search import VariantSearch
+from sweeps.search.winning import Winner
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_record import SweepEnd
 from worker.compile.progress import CompilationFailed
 from worker.launch.kernel_source import problem_of
 from worker.launch.run import DeadlinePassed
-from worker.sweeps.effort import Clocks
+from worker.sweeps.effort import EffortClock
 from worker.sweeps.launch_variants import QueuedLaunch, launch_of
 from worker.sweeps.search_rows import SearchRows
 from worker.sweeps.sweep_run import BUDGET_OVER, Compiled, SweepRun
@@ -47,7 +47,7 @@ async def search_variants(run: SweepRun, asked: SearchRequest) -> SweepEnd:
     """
     measuring = Measuring(run, asked)
     winners = await measuring.measure()
-    effort = measuring.clocks.effort()
+    effort = measuring.effort.taken()
     return SweepEnd(
         state="completed", winners=winners, search=effort, budget_ended=run.budget_ended
     )
@@ -60,14 +60,14 @@ class Measuring:
         self._run = run
         self._candidates = _candidates(run.job)
         has_reference = run.job.plan.base.get("reference") is not None
-        self._search = Search(self._candidates, asked, has_reference=has_reference)
+        self._search = VariantSearch(self._candidates, asked, has_reference=has_reference)
         self._rows = SearchRows(run, self._search)
         self._launches: dict[int, QueuedLaunch] = {}
         self._uncompiled = deque(_by_configuration(self._candidates))
         self._wanted: deque[TimedRun] = deque()
         self._compiling: set[asyncio.Task[None]] = set()
         self._launching: set[asyncio.Task[None]] = set()
-        self.clocks = Clocks()
+        self.effort = EffortClock()
         self._replays = run.claim.attempt > 1 and run.is_over_budget
         """Whether it only goes through what an attempt before it found out: no time is left."""
         self._is_missing_some = False
@@ -146,7 +146,7 @@ class Measuring:
         compiled = await self._compiled(compilation.job, index)
         if compiled is None:
             return
-        self.clocks.compile_ended()
+        self.effort.compile_ended()
         made = Compilation.model_validate_json(compiled.record)
         self._rows.built(variant, made, compiled.cache)
         if made.state == "succeeded":
@@ -166,13 +166,13 @@ class Measuring:
     async def _launch(self, run: TimedRun) -> None:
         queued = self._launches[run.index]
         timed = await asyncio.to_thread(timed_launch, self._run.job.id, queued.job, run)
-        self.clocks.launch_begins()
+        self.effort.launch_begins()
         record = await self._launched(timed, queued.lane, run.index)
         if record is None:
             return
         launch = Launch.model_validate_json(record)
         measurement = measurement_of(launch)
-        self.clocks.launch_ended(measurement)
+        self.effort.launch_ended(measurement)
         self._rows.launched(run.index, launch)
         self._search.told(run, measurement)
         if run.stage.startswith(ROUND):

@@ -7,7 +7,7 @@ from compiler.compilation import Compilation
 from launch.request.launch_record import Launch
 from sweeps.built_row import compiled_row, launched_row
 from sweeps.row import Row
-from sweeps.search.search import Search
+from sweeps.search.variant_search import VariantSearch
 from sweeps.variant import Variant
 from worker.sweeps.instruction_mixes import is_wanted, with_mix
 from worker.sweeps.sweep_run import SweepRun
@@ -18,7 +18,7 @@ NOT_RUN = "pruned"
 class SearchRows:
     """The rows of one search. Indices are those of the sweep's plan."""
 
-    def __init__(self, run: SweepRun, search: Search) -> None:
+    def __init__(self, run: SweepRun, search: VariantSearch) -> None:
         self._run = run
         self._search = search
         self._bare: dict[int, Row] = {}

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from launch.request.verdict import Verdict
 from sweeps.search.candidate import Build, TimedRun, candidate_of
 from sweeps.search.measurement import MeasuredTime, Measurement
-from sweeps.search.search import Search
 from sweeps.search.search_request import SearchRequest
+from sweeps.search.variant_search import VariantSearch
 
 TARGET = "cuda:90"
 
@@ -70,7 +70,7 @@ def built(index, **more):
 
 def searched(candidates, gpu, *, builds=None, has_reference=True, most_runs=None, **asked):
     """Return the search at its end, all variants built before anything is run."""
-    search = Search(candidates, SearchRequest(**asked), has_reference=has_reference)
+    search = VariantSearch(candidates, SearchRequest(**asked), has_reference=has_reference)
     for one in candidates:
         build = (builds or {}).get(one.index, built(one.index))
         search.failed(one.index) if build == "failed" else search.built(one.index, build)

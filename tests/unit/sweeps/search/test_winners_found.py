@@ -3,8 +3,8 @@
 import pytest
 
 from launch.request.verdict import Verdict
-from sweeps.search.search import Search
 from sweeps.search.search_request import SearchRequest
+from sweeps.search.variant_search import VariantSearch
 from tests.unit.sweeps.search.made_up import MadeUpGpu, built, drive, searched, variants
 
 
@@ -209,7 +209,7 @@ def test_a_budget_that_ends_before_all_sizes_were_checked_names_no_winner():
 
 
 def test_a_size_that_was_not_even_compiled_in_time_stands_against_a_winner():
-    search = Search(variants(1, ("small", "large")), SearchRequest(), has_reference=True)
+    search = VariantSearch(variants(1, ("small", "large")), SearchRequest(), has_reference=True)
     search.built(0, built(0))
     [run] = search.coming()
     search.told(run, MadeUpGpu({0: 10.0}).run(run))
@@ -242,7 +242,7 @@ def test_a_driver_that_takes_over_comes_to_the_same_end():
     kept = Kept({})
     repeated = MadeUpGpu({k: 30.0 + k % 11 for k in range(30)}, noise=0.02)
     kept.kept = {run: repeated.run(run) for run in gpu.ran}
-    again = Search(variants(30), SearchRequest(), has_reference=True)
+    again = VariantSearch(variants(30), SearchRequest(), has_reference=True)
     for one in reversed(variants(30)):  # compilations that are there come back in another order
         again.built(one.index, built(one.index))
     drive(again, kept)

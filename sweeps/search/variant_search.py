@@ -13,7 +13,7 @@ from sweeps.search.measurement import Measurement
 from sweeps.search.pruned import Pruned, Reason, out_of_budget
 from sweeps.search.search_request import SearchRequest
 from sweeps.search.size_search import SizeSearch
-from sweeps.search.winner import Contender, Winner, standing_launch, winner_of
+from sweeps.search.winning import Contender, Winner, standing_launch, winner_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ _Objections = Sequence[tuple[int, str]]
 _MOST_OBJECTIONS = 2  # one of them is of another variant than that which would win
 
 
-class Search:
+class VariantSearch:
     """Told of every variant that it was built, or failed; then of every run what it came to."""
 
     def __init__(
