@@ -111,7 +111,7 @@ async def compared(
     """
     disassembled = await asyncio.gather(*(_disassembled(asked, c) for c in (first, second)))
     for found in disassembled:
-        if found is not None and found.outcome is None:
+        if found is not None and (found.outcome is None or _is_evicted(found.outcome)):
             return found
     digests = [_digest_of(found) for found in disassembled]
     state, id_ = asked.state, diff_key_of(first, second, digests, stages)
@@ -138,6 +138,10 @@ async def _disassembled(asked: DerivationRequest, compilation: Compilation) -> F
     if "cubin" not in compilation.artifacts:
         return None
     return await derived(asked, compilation, "sass")
+
+
+def _is_evicted(outcome: Derivation) -> bool:
+    return outcome.problem is not None and outcome.problem.slug == "evicted"
 
 
 def _digest_of(found: Found | None) -> str | None:

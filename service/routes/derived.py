@@ -27,6 +27,16 @@ router = APIRouter(prefix="/v1/compilations/{key}", tags=["artifacts"])
 _UNFINISHED: dict[int | str, dict[str, Any]] = {202: {"description": "Not yet; ask again"}}
 _EXPORTED = [kind.media_type for name, kind in KINDS.items() if name.startswith(EXPORTS)]
 _OPENAPI: dict[str, Any] = {"parameters": [wait_parameter()]}
+_INSTRUCTIONS = {
+    "total": 81,
+    "code_bytes": 1296,
+    "by_class": {"global_load": 16, "global_store": 8, "fp32": 8, "integer": 25, "other": 0},
+    "by_opcode": {"LDG.E.128": 4, "FADD": 8},
+    "by_line": [
+        {"file": "user.py", "line": 11, "total": 14, "by_class": {"global_load": 8, "move": 6}},
+        {"file": None, "line": None, "total": 1, "by_class": {"control": 1}},
+    ],
+}
 
 
 @router.get(
@@ -67,7 +77,7 @@ async def get_lines(request: Request, key: str) -> Response:
 @router.get(
     "/instructions",
     summary="How many instructions of each kind the kernel has, by class, opcode and line",
-    responses=_UNFINISHED,
+    responses=_UNFINISHED | {200: {"content": {"application/json": {"example": _INSTRUCTIONS}}}},
     openapi_extra=_OPENAPI,
 )
 async def get_instructions(request: Request, key: str) -> Response:

@@ -55,3 +55,27 @@ def test_a_derivation_of_lost_artifacts_is_gone(
         "succeeded"
     )
     assert get(http, compilation, "artifacts/sass").status_code == 200
+
+
+def test_a_diff_is_made_again_while_what_it_is_of_is_there(
+    system: Deployment, http: httpx.Client, post: Post
+) -> None:
+    a, b = new_compilation(post, "a lost diff"), new_compilation(post, "of two")
+    path = f"diff/{b['key']}"
+    first = get(http, a, path)
+    sass = http.get(f"{b['url']}/artifacts/sass").headers["etag"].strip('"')
+
+    for tag in (first.headers["etag"].strip('"'), sass):
+        lose_blob(system, tag.removesuffix("-zstd"))
+        assert get(http, a, path).json() == first.json()
+    lose_blob(system, b["artifacts"]["ptx"]["digest"])
+    lose_blob(system, first.headers["etag"].strip('"').removesuffix("-zstd"))
+    gone = get(http, a, path)
+
+    assert (gone.status_code, gone.json()["slug"]) == (410, "evicted")
+    again = post(bodies.vector_add("of two", options={"num_warps": 1})).json()
+    assert again["state"] == "succeeded"
+    assert post(bodies.vector_add("a lost diff", options={"num_warps": 1})).json()["state"] == (
+        "succeeded"
+    )
+    assert get(http, a, path).json() == first.json()
