@@ -21,6 +21,8 @@ BOOTSTRAP = (
 )
 SICK = "TRITOND_TEST_SICK"
 """Names a file in the launchers' environment; while it exists, health checks fail."""
+HOLD = "TRITOND_TEST_HOLD"
+"""The same for jobs that are "held": they go on when it is gone."""
 
 
 def main(arguments: list[str]) -> None:
@@ -41,8 +43,8 @@ def _perform(result: int, order: frame.Frame) -> None:
     entry = order.header.get("abi", {}).get("entry", order.header["task"])
     say({"kind": "stage", "stage": "run", "ms": 0.0})
     match entry:
-        case "endless" | "slow":
-            time.sleep(1000 if entry == "endless" else 0.3)
+        case "endless" | "held":
+            _wait(entry)
         case "crash":
             os.abort()
         case "leave":
@@ -64,6 +66,11 @@ def _perform(result: int, order: frame.Frame) -> None:
     say({"kind": "stage", "stage": "output:pid", "ms": 0.0, "offset": 0}, output)
     printed = {"printed_bytes": os.lseek(1, 0, os.SEEK_CUR)}
     say({"kind": "result", "fault": None, "clean": True, **printed})
+
+
+def _wait(entry: str) -> None:
+    while entry == "endless" or Path(os.environ[HOLD]).exists():
+        time.sleep(0.01)
 
 
 def _send_memory(result: int, order: frame.Frame, entry: str) -> None:

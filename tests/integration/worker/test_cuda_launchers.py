@@ -1,61 +1,31 @@
 """The worker's hold on launchers, with a fake launcher in place of the one that needs a GPU."""
 
 import asyncio
-import contextlib
 import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from compiler.abi import abi_of
-from compiler.target import Target
-from tests.integration.worker.fake_launcher import BOOTSTRAP, SICK
-from tests.waiting import comes_true
-from worker.gpu.launcher.launcher_order import LauncherOrder
-from worker.gpu.supervisor.launcher_protocol import LaunchEnding
-from worker.gpu.supervisor.launchers import (
-    DeviceDrained,
-    LauncherCommand,
-    Launchers,
-    LauncherSettings,
+from tests.integration.worker.launchers import (
+    GOOD,
+    LONG_S,
+    SHORT_S,
+    children,
+    command,
+    hold,
+    job,
+    launch,
+    launchers_of,
+    pid,
+    sick,
 )
+from tests.waiting import comes_true
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding
+from worker.gpu.supervisor.launchers import DeviceDrained, Launchers
 
-GOOD, SHORT_S, LONG_S = "good", 0.5, 20.0
+__all__ = ["command", "hold", "sick"]  # fixtures
 CALLERS = ("ada", "bob", "cyd", "dan")
-
-
-def job(entry):
-    abi = abi_of(Target("cuda", 90, 32), [], {"name": entry, "num_warps": 4, "shared": 0})
-    return LauncherOrder(b"", abi, (1, 1, 1), [], {})
-
-
-@pytest.fixture
-def sick(tmp_path):
-    """Return the file that makes health checks fail while it exists."""
-    return tmp_path / "sick"
-
-
-@pytest.fixture
-def command(sick):
-    return LauncherCommand(bootstrap=BOOTSTRAP, environment={SICK: str(sick)}, exit_s=5.0)
-
-
-@contextlib.asynccontextmanager
-async def launchers_of(command, **settings):
-    launchers = Launchers([0], command, LauncherSettings(**settings))
-    await launchers.start()
-    try:
-        yield launchers
-    finally:
-        await launchers.close()
-        assert children() == set()
-
-
-def children():
-    listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text(encoding="ascii")
-    names = {int(pid): Path(f"/proc/{pid}/cmdline") for pid in listed.split()}
-    return {pid for pid, path in names.items() if b"fake_launcher" in path.read_bytes()}
 
 
 def open_files():
@@ -66,16 +36,6 @@ def is_running(pid):
     """Whether a process is there that is no zombie, whoever has to reap it."""
     stat = Path(f"/proc/{pid}/stat")
     return stat.exists() and stat.read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
-
-
-async def launch(launchers, entry=GOOD, caller="ada", isolation="caller", deadline_s=LONG_S):
-    return await launchers.run(
-        0, job(entry), caller=caller, isolation=isolation, deadline_s=deadline_s
-    )
-
-
-async def pid(launchers, **how):
-    return (await launch(launchers, **how)).outputs["pid"]
 
 
 async def test_a_caller_keeps_its_launcher_while_it_is_clean(command):
@@ -285,102 +245,11 @@ async def test_an_output_in_shared_memory_is_the_outcomes_own(command):
 async def test_memory_that_breaks_the_rules_ends_its_launcher_and_leaves_nothing_open(
     command, entry
 ):
+    before_files = open_files()
     async with launchers_of(command) as launchers:
         before = await pid(launchers)
-        before_files = open_files()
         for _ in range(3):
             assert (await launch(launchers, entry)).ending is LaunchEnding.GARBAGE
 
         assert await pid(launchers) != before
-        await comes_true(lambda: open_files() <= before_files)
-
-
-async def in_a_row(launchers, *entries, **how):
-    """Have jobs of one caller done that are there at the same time; return how each ended."""
-    tasks = [asyncio.create_task(launch(launchers, entry, **how)) for entry in entries]
-    return await asyncio.gather(*tasks)
-
-
-async def sent_ahead(launchers, first):
-    """Begin `first`, and have a job of the same caller sent to its launcher; return both."""
-    await pid(launchers)  # a launcher that has done nothing yet gets one job at a time
-    begun = asyncio.create_task(launch(launchers, first, deadline_s=LONG_S))
-    next_one = asyncio.create_task(launch(launchers))
-    (gpu,) = launchers._gpus.values()
-    await comes_true(lambda: gpu._at_work is not None and gpu._at_work._under_way == 2)
-    return begun, next_one
-
-
-async def test_the_next_job_of_a_caller_is_with_its_launcher_before_its_turn(command):
-    async with launchers_of(command) as launchers:
-        own = await pid(launchers)
-        begun, next_one = await sent_ahead(launchers, "slow")
-
-        assert not begun.done()
-        assert (await begun).outputs["pid"] == (await next_one).outputs["pid"] == own
-
-
-async def test_jobs_in_a_row_have_their_own_print_each(command):
-    async with launchers_of(command) as launchers:
-        outcomes = await in_a_row(launchers, GOOD, "hello", "more", GOOD, "hello")
-
-        assert [one.stdout for one in outcomes] == [b"", b"hello\n", b"more\n", b"", b"hello\n"]
-
-
-async def test_a_job_that_was_sent_to_a_launcher_that_ended_is_done_by_another(command):
-    async with launchers_of(command) as launchers:
-        own = await pid(launchers)
-        outcomes = await in_a_row(launchers, "slow", "fault", GOOD, "crash", GOOD)
-
-        endings = [one.ending for one in outcomes]
-        good = LaunchEnding.OK
-        assert endings == [good, LaunchEnding.FAULT, good, LaunchEnding.SIGNAL, good]
-        pids = [outcomes[index].outputs["pid"] for index in (0, 2, 4)]
-        assert pids[0] == own
-        assert len(set(pids)) == 3
-
-
-async def test_a_job_behind_one_that_is_killed_at_its_deadline_is_done(command):
-    async with launchers_of(command) as launchers:
-        await pid(launchers)
-        endless = asyncio.create_task(launch(launchers, "endless", deadline_s=SHORT_S))
-        behind = await launch(launchers)
-
-        assert (await endless).ending is LaunchEnding.DEADLINE
-        assert behind.ending is LaunchEnding.OK
-
-
-async def test_cancelling_a_job_that_was_sent_ahead_harms_neither_neighbour(command):
-    async with launchers_of(command) as launchers:
-        begun, next_one = await sent_ahead(launchers, "slow")
-        next_one.cancel()
-        after = await launch(launchers)
-
-        assert next_one.cancelled()
-        assert (await begun).ending is LaunchEnding.OK
-        assert after.outputs["pid"] == (await begun).outputs["pid"]
-
-
-async def test_a_job_whose_time_is_over_at_its_turn_is_not_waited_for(command):
-    async with launchers_of(command) as launchers:
-
-        def passed():
-            raise TimeoutError("the deadline of its launch")
-
-        begun = asyncio.create_task(launch(launchers, "slow"))
-        with pytest.raises(TimeoutError, match="of its launch"):
-            await launch(launchers, deadline_s=passed)
-        assert (await begun).ending is LaunchEnding.OK
-        assert (await launch(launchers)).ending is LaunchEnding.OK
-
-
-async def test_a_job_that_waits_too_long_for_its_turn_gives_up(command):
-    async with launchers_of(command) as launchers:
-        await pid(launchers)
-        begun = asyncio.create_task(launch(launchers, "slow"))
-        await asyncio.sleep(0)
-        with pytest.raises(TimeoutError):
-            await launchers.run(0, job(GOOD), caller="ada", deadline_s=LONG_S, turn_s=0.05)
-
-        assert (await begun).ending is LaunchEnding.OK
-        assert (await launch(launchers)).ending is LaunchEnding.OK
+    await comes_true(lambda: open_files() <= before_files)
