@@ -6,11 +6,13 @@ from typing import Any, Protocol
 
 import pytest
 
+from store import keys
 from store.connection import StoreClient
 from store.jobs.consumer import JobConsumer
 from store.jobs.producer import JobProducer
 from store.jobs.types import Priority, QueueLimits, Submitted
 from store.jobs.waiting import ResultWaiter
+from tests.waiting import comes_true
 
 LANE = "compile:triton-3.9.0"
 LIMITS = QueueLimits(queued=50, queued_per_caller=20, deliveries=3, lease_ms=5_000)
@@ -57,3 +59,34 @@ async def finished(redis: StoreClient, blocking: StoreClient) -> AsyncIterator[R
     yield finished
     task.cancel()
     await asyncio.wait([task])
+
+
+async def now_ms(redis):
+    seconds, microseconds = await redis.time()
+    return 1000 * seconds + microseconds / 1000
+
+
+@pytest.fixture
+def over(redis):
+    """Waits until the time that the store noted for a job, a lease or a deadline, has passed."""
+
+    async def over(which, job_id):
+        end_ms = await redis.zscore(which, job_id)
+
+        async def has_passed():
+            return await now_ms(redis) > end_ms + 1
+
+        await comes_true(has_passed)
+
+    return over
+
+
+async def claimed_ids(attempts, lanes=(LANE,)):
+    ids = []
+    while claim := await attempts.claim(lanes):
+        ids.append(claim.id)
+    return ids
+
+
+async def nobody_reaps(redis):
+    return not await redis.exists(keys.REAPER)
