@@ -3,7 +3,7 @@
 set -uo pipefail
 
 here="$RUNNER_TEMP/tritonc-gate"
-read -r -a arguments <<< "$GATE_ARGUMENTS"
+read -r -d "" -a arguments <<< "$GATE_ARGUMENTS" || true  # on one line or several
 rm -f "$here/gate.md"  # of an earlier use in this job
 "$here/environment/bin/tritonc" --url "${GATE_URL:-$(cat "$here/url")}" gate "$GATE_FILE" \
     --markdown "$here/gate.md" --junit "$here/gate.xml" --sarif "$here/gate.sarif" \

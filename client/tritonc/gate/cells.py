@@ -95,21 +95,22 @@ def cells_of(gate_file: GateFile, offered: OfferedTritons) -> tuple[list[Cell], 
     for kernel in gate_file.kernels:
         targets = [*kernel.targets, *([LAUNCH] if kernel.launch is not None else [])]
         for written in kernel.tritons or (offered.default,):
-            triton = _version(kernel, written, offered, faults)
+            triton = _version(kernel.tritons_at, written, offered, faults)
             if triton is not None:
                 made = [_cell(gate_file, kernel, target, triton) for target in targets]
                 cells |= {cell.key: cell for cell in made}
     for cell in list(cells.values()):
         for written in _references(cell):
-            triton = _version(cell.kernel, written, offered, faults)
+            triton = _version("budgets", written, offered, faults)
             if triton is not None and (cell.kernel.name, cell.target, triton) not in cells:
                 other = replace(cell, triton=triton, is_reference=True)
                 cells[other.key] = other
-    faults += [
-        _no_target(cell.kernel, cell.target, cell.triton, offered)
-        for cell in cells.values()
-        if ":" in cell.target and cell.target not in offered.targets[cell.triton]
-    ]
+    lacking: dict[tuple[str, str], set[str]] = {}
+    for cell in cells.values():
+        if ":" in cell.target and cell.target not in offered.targets[cell.triton]:
+            place = cell.kernel.targets_at
+            lacking.setdefault((place, cell.target), set()).add(cell.triton)
+    faults += [_no_target(*key, tritons, offered) for key, tritons in lacking.items()]
     return list(cells.values()), list(dict.fromkeys(faults))
 
 
@@ -147,14 +148,14 @@ def _cell(gate_file: GateFile, kernel: GatedKernel, target: str, triton: str) ->
 
 
 def _version(
-    kernel: GatedKernel, written: str, offered: OfferedTritons, faults: list[FileFault]
+    place: str, written: str, offered: OfferedTritons, faults: list[FileFault]
 ) -> str | None:
     """Return the Triton that is meant; note it where nobody has it."""
     triton = offered.version(written)
     if triton is None:
         there = ", ".join(sorted(offered.targets, key=version_order))
         message = f"no worker has Triton {written}; there are {there}"
-        faults.append(FileFault(f"{kernel.place}.tritons", message))
+        faults.append(FileFault(place, message))
     return triton
 
 
@@ -164,8 +165,8 @@ def _references(cell: Cell) -> list[str]:
     return [name.removeprefix(TRITON) for name in named if name.startswith(TRITON)]
 
 
-def _no_target(kernel: GatedKernel, target: str, triton: str, offered: OfferedTritons) -> FileFault:
+def _no_target(place: str, target: str, lacking: set[str], offered: OfferedTritons) -> FileFault:
     having = sorted((v for v, t in offered.targets.items() if target in t), key=version_order)
     elsewhere = f"; Triton {', '.join(having)} can" if having else "; `tritonc targets` lists them"
-    message = f"Triton {triton} does not compile for {target!r}{elsewhere}"
-    return FileFault(f"{kernel.place}.targets", message)
+    tritons = ", ".join(sorted(lacking, key=version_order))
+    return FileFault(place, f"Triton {tritons} cannot compile for {target!r}{elsewhere}")

@@ -17,6 +17,7 @@ from tritonc.gate.gated_kernel import (
     budget_table,
 )
 from tritonc.gate.metric_budget import BACKENDS, NO_SPILLS, TIME, Budgets, merged
+from tritonc.gate.toml_lines import KeyPath, key_lines, key_path, line_of
 from tritonc.gate.toml_reading import FileFault, TomlTable
 from tritonc.service_errors import TritoncError
 
@@ -27,9 +28,23 @@ MAX_KERNELS = 1000
 class GateFileWrong(TritoncError):
     """A gate file that nothing can be judged by; `faults` are all that was found."""
 
-    def __init__(self, path: str, faults: list[FileFault]) -> None:
-        super().__init__("\n".join(f"{path}: {fault}" for fault in sorted(faults)))
+    def __init__(self, path: Path, faults: list[FileFault]) -> None:
+        lines = _lines(path)
+        placed = sorted((line_of(key_path(f.place), lines) or 0, f) for f in faults)
+        super().__init__("\n".join(_told(path, line, fault) for line, fault in placed))
         self.faults = faults
+
+
+def _lines(path: Path) -> dict[KeyPath, int]:
+    try:
+        return key_lines(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return {}
+
+
+def _told(path: Path, line: int, fault: FileFault) -> str:
+    """Return a fault behind its file, and its line where that is known."""
+    return f"{path}:{line}: {fault}" if line else f"{path}: {fault}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +71,7 @@ def read_gate_file(
     try:
         root = TomlTable(tomllib.loads(path.read_text(encoding="utf-8")), "")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise GateFileWrong(str(path), [FileFault("", f"this is no TOML: {error}")]) from error
+        raise GateFileWrong(path, [FileFault("", f"this is no TOML: {error}")]) from error
     root.only(("baseline", "matrix", "budgets", "kernels"))
     reader = KernelTables(path.parent, read_argument, root.table("matrix"), instead or Matrix())
     is_list = isinstance(root.members.get("kernels"), list)

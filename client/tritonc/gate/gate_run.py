@@ -137,4 +137,4 @@ def _measured(
 def _stop_at(faults: list[FileFault], asked: GateRun) -> None:
     """Raise GateUnjudged if there is any fault."""
     if faults:
-        raise GateUnjudged(str(GateFileWrong(str(asked.path), faults)))
+        raise GateUnjudged(str(GateFileWrong(asked.path, faults)))

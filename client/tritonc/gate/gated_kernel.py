@@ -3,12 +3,14 @@
 Sources and what they import are read here and travel as text; nothing of them is executed.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from tritonc.compile_body import members_json
 from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.gate.metric_budget import Budgets, merged, read_budgets
 from tritonc.gate.source_lines import SourceLines
@@ -66,6 +68,7 @@ class GatedKernel:
 
     `path` is where its source is, `lines` what stands there; `place` is its own in the gate file.
     `members` are those of a compile request, `launch` those of a launch, None without one.
+    `targets_at` and `tritons_at` say where these are written.
     """
 
     name: str
@@ -77,6 +80,8 @@ class GatedKernel:
     targets: tuple[str, ...]
     tritons: tuple[str, ...]
     budgets: BudgetTable
+    targets_at: str = ""
+    tritons_at: str = ""
 
     @property
     def source(self) -> str:
@@ -125,7 +130,17 @@ class KernelTables:
             return None
         path, members, lines = source
         return GatedKernel(
-            name, table.place, path, members, lines, launch, targets or (), tritons, budgets
+            name,
+            table.place,
+            path,
+            members,
+            lines,
+            launch,
+            targets or (),
+            tritons,
+            budgets,
+            _at(table, "targets", self._instead.targets),
+            _at(table, "tritons", self._instead.tritons),
         )
 
     def _source(self, table: TomlTable) -> tuple[Path, dict[str, Any], SourceLines] | None:
@@ -137,6 +152,7 @@ class KernelTables:
         }
         members |= {"kernel": table.text("kernel"), "hints": table.mapping("hints")}
         members["signature"] = _signature(table)
+        _check_values(table, members)
         written = table.text("source")
         if written is None:
             if "source" not in table.members:
@@ -219,6 +235,23 @@ class KernelTables:
         except Exception as error:  # noqa: BLE001  whatever the reader of arguments refuses
             arguments.fault(name, str(error))
             return None
+
+
+def _check_values(table: TomlTable, members: dict[str, Any]) -> None:
+    """Note values that JSON has no form for, such as dates."""
+    for name in ("constexprs", "options"):
+        for key, value in members[name].items():
+            try:
+                json.dumps(members_json({name: {key: value}}))
+            except (TypeError, ValueError) as error:
+                table.fault(name, str(error))
+
+
+def _at(table: TomlTable, key: str, instead: tuple[str, ...] | None) -> str:
+    """Return where the targets or Tritons of a kernel are written."""
+    if instead:
+        return f"--{key.removesuffix('s')}"
+    return table.at(key) if key in table.members else f"matrix.{key}"
 
 
 def _signature(table: TomlTable) -> Any:

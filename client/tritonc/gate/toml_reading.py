@@ -4,6 +4,7 @@ What a value means is known by those who ask for it; here is only where it stand
 """
 
 import difflib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,7 +42,7 @@ class TomlTable:
 
     def at(self, key: str) -> str:
         """Return where a member stands."""
-        written = key if _is_bare(key) else f'"{key}"'
+        written = key if _is_bare(key) else json.dumps(key)
         return f"{self.place}.{written}" if self.place else written
 
     def fault(self, key: str, message: str) -> None:

@@ -1,0 +1,60 @@
+"""Where a key stands in the text of a TOML file, which Python's reader does not tell.
+
+Only the beginnings of lines are read. What cannot be placed for sure is given no line.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+
+_HEADER = re.compile(r"\s*\[{1,2}(?P<name>[^\[\]]+)\]{1,2}\s*(?:#.*)?")
+_NOT_IN_A_KEY = frozenset("#[]{},")
+_TRIPLE = re.compile(r'"""|\'\'\'')
+
+KeyPath = tuple[str, ...]
+
+
+def key_lines(text: str) -> dict[KeyPath, int]:
+    """Return the 1-based line of each table's header and of each key, by its whole path.
+
+    A text that TOML's reader takes is expected; of a file with texts of several lines nothing is
+    said, as these may look like anything.
+    """
+    if _TRIPLE.search(text):
+        return {}
+    found: dict[KeyPath, int] = {}
+    table: KeyPath = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.fullmatch(line):
+            table = key_path(header["name"])
+            found.setdefault(table, number)
+        else:
+            name, equals, _ = line.partition("=")
+            if equals and not _NOT_IN_A_KEY & set(name):
+                found.setdefault(table + key_path(name), number)
+    return found
+
+
+def line_of(path: KeyPath, lines: dict[KeyPath, int]) -> int | None:
+    """Return the line of a path, or of the innermost table or key that it is in."""
+    return next((lines[outer] for outer in _outwards(path) if outer in lines), None)
+
+
+def _outwards(path: KeyPath) -> Iterator[KeyPath]:
+    for length in range(len(path), 0, -1):
+        yield path[:length]
+
+
+def key_path(written: str) -> KeyPath:
+    """Return the keys of a dotted name, as TOML reads it; () where it reads none."""
+    try:
+        members = tomllib.loads(f"{written} = 0")
+    except tomllib.TOMLDecodeError:
+        return ()
+    path: list[str] = []
+    while isinstance(members, dict):
+        if len(members) != 1:
+            return ()
+        [(key, members)] = members.items()
+        path.append(key)
+    return tuple(path)
