@@ -28,8 +28,11 @@ def add_kernel(parser: argparse.ArgumentParser) -> None:
 def add_targets(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add the targets of a command that can do several at once."""
     text = "cuda:90, ...; several with commas or with --target again; `tritonc targets` lists them"
-    words = WORDS | {"type": _targets, "required": required, "dest": "targets", "metavar": "TARGET"}
-    flag: Any = parser.add_argument("--target", **words, help=text)
+    one: dict[str, Any] = {"action": "append", "default": [], "dest": "targets", "type": _targets}
+    # one word each, so that a FILE may stand behind it
+    flag: Any = parser.add_argument(
+        "--target", **one, required=required, metavar="TARGET", help=text
+    )
     flag.completer = targets  # what argcomplete asks for candidates
 
 

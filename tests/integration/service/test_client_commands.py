@@ -79,7 +79,7 @@ def test_several_files_for_several_targets(system: Deployment, folder: Path):
 
 
 def test_stages_of_several_targets_go_to_files_of_their_own(system: Deployment, folder: Path):
-    words = [*SUM, "--target", "cuda:80", "cuda:90", "--emit", "ptx", "cubin={target}/{file}.bin"]
+    words = [*SUM, "--target", "cuda:80,cuda:90", "--emit", "ptx", "cubin={target}/{file}.bin"]
     for target in ("cuda-80", "cuda-90"):
         (folder / target).mkdir()
 

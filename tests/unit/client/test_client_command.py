@@ -260,3 +260,9 @@ def test_url_and_json_may_stand_before_or_behind_the_command(
         assert run(tritond, *words, "sass", KEY, *behind) == 2
         assert json.loads(capsys.readouterr().out)["error"]["problem"]["slug"] == "not_found"
     assert {request.url.host for request in tritond.requests} == {"a.test"}
+
+
+def test_a_file_may_stand_behind_its_target(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(compilation())
+
+    assert run(tritond, "compile", "--target", "cuda:90", kernel) == 0
