@@ -12,7 +12,7 @@ from typing import Any
 
 from compiler.diff.instruction_diff import Texts, instruction_diff
 from compiler.diff.stage_diff import StageDiff, stage_diff, stage_of_one
-from compiler.instructions.instruction_mix import ASSEMBLIES, instruction_mix
+from compiler.instructions.instruction_mix import ASSEMBLIES, InstructionMix, instruction_mix
 
 Record = Mapping[str, Any]
 
@@ -38,7 +38,7 @@ def compilation_diff(a: Side, b: Side, stages: Sequence[str]) -> dict[str, Any]:
         "same": _outcome(a) == _outcome(b)
         and all(stage.same for stage in compared)
         and all(pair["a"] == pair["b"] for pair in resources.values())
-        and (instructions is None or instructions["a"] == instructions["b"]),
+        and _is_same_mix(mixes[0], mixes[1]),
         "state": _pair(a, b, "state"),
         "problem": {"a": _problem(a), "b": _problem(b)},
         "kernel": _pair(a, b, "kernel"),
@@ -60,7 +60,13 @@ def _stage(name: str, a: Side, b: Side) -> StageDiff:
     return stage_diff(name, a.stages[name], b.stages[name])
 
 
-def _mix(side: Side) -> Any:
+def _is_same_mix(a: InstructionMix | None, b: InstructionMix | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    return a.by_opcode == b.by_opcode and a.by_class == b.by_class
+
+
+def _mix(side: Side) -> InstructionMix | None:
     stage = next((name for name in ASSEMBLIES if name in side.stages), None)
     return instruction_mix(stage, side.stages[stage]) if stage is not None else None
 

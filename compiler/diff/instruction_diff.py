@@ -67,6 +67,9 @@ def _by_line(
     a: InstructionMix, b: InstructionMix, texts_a: Texts, texts_b: Texts
 ) -> list[dict[str, Any]]:
     twins = _twins(texts_a, texts_b)
+    for place in a.by_line:  # IR that was posted names files that nobody posted
+        if place is not None and (place[0] not in texts_a or place[0] not in texts_b):
+            twins[place] = place
     rows: dict[tuple[UserPlace | None, UserPlace | None], list[Counter[str]]] = {}
     for place, counted in a.by_line.items():
         twin = place and twins.get(place)

@@ -6,6 +6,7 @@ import sys
 import tomllib
 from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from tritonc.diagnostic import printable
 from tritonc.diff import Diff
 
 MOST_LINES = 20
+MOST_OPCODES = 12
 _KEY = re.compile(r"(?:\S*/v1/compilations/)?([0-9a-f]{64})(?:[/?#]\S*)?")
 _REQUESTS = frozenset({".json", ".toml"})
 _EPILOG = """\
@@ -220,8 +222,14 @@ def _tell(diff: Diff, wanted: Sequence[str], terminal: Terminal) -> None:
 
 
 def _lines(diff: Diff) -> Iterator[str]:
-    """Yield the lines of the source whose instructions differ."""
-    rows = (diff.instructions or {}).get("by_line") or []
+    """Yield the opcodes, and the lines of the source, of which there are more or less."""
+    found = diff.instructions or {}
+    opcodes = (found.get("delta") or {}).get("by_opcode") or {}
+    if opcodes:
+        told = [f"{name} {more:+d}" for name, more in islice(opcodes.items(), MOST_OPCODES)]
+        more = f", and {len(opcodes) - MOST_OPCODES} more" if len(opcodes) > MOST_OPCODES else ""
+        yield f"opcodes: {', '.join(told)}{more}"
+    rows = found.get("by_line") or []
     for row in rows[:MOST_LINES]:
         lines = " -> ".join(str(at) for at in dict.fromkeys((row["a_line"], row["b_line"])) if at)
         counts = ", ".join(f"{kind} {more:+d}" for kind, more in row["delta"]["by_class"].items())

@@ -110,6 +110,7 @@ def test_the_command_ends_as_diff_does(
     assert "the same came of both" in capsys.readouterr().out
     assert "registers     26  20" in different
     assert "user.py:11 -> 12: fp32 -4" in different
+    assert "opcodes: FADD -4" in different
     assert "ptx: +1 -1 lines" in different
     assert PTX.rstrip() in different
 
