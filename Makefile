@@ -113,6 +113,9 @@ corpus: $(STAMP) $(CORPUS)/.installed ## kernels of PyPI packages beside triton.
 corpus-numpy: $(STAMP) $(CORPUS)/.installed ## kernels of PyPI packages told in NumPy (CORPUS_ARGS="--most 20")
 	PYTHONPATH=benchmarks $(PYTHON) -m corpus.numpy_coverage $(CORPUS_ARGS)
 
+corpus-autotuners: $(STAMP) ## autotuned kernels of PyPI packages: what they try (CORPUS_ARGS="--package liger-kernel")
+	PYTHONPATH=benchmarks $(PYTHON) -m corpus.autotuners $(CORPUS_ARGS)
+
 lock: ## write requirements.lock from a new environment
 	rm -rf .cache/lock && python3 -m venv .cache/lock
 	.cache/lock/bin/pip install --no-cache-dir '.[worker,gpu,dev,page]' ./client
@@ -160,4 +163,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help page test-page run test coverage dist fuzz test-torch test-toolchains test-exports test-gpu gpu lint format client bench soak corpus corpus-numpy lock clean
+.PHONY: help page test-page run test coverage dist fuzz test-torch test-toolchains test-exports test-gpu gpu lint format client bench soak corpus corpus-numpy corpus-autotuners lock clean

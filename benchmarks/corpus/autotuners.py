@@ -1,0 +1,132 @@
+"""How many autotuned kernels of packages on PyPI say what they try, and which heuristics are plain.
+
+`make corpus-autotuners` posts the file of every kernel of the corpus's packages that has
+`@triton.autotune` or `@triton.heuristics` to `/v1/inspect` with a target, beside the files of its
+package that it imports. What cannot be read is listed with its reason. Kept nowhere.
+"""
+
+import argparse
+import ast
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from deployment import ROOT, Deployment
+
+from corpus.imports import needed_files
+from corpus.kernels import Kernel, kernels_in
+from corpus.packages import PACKAGES, Package, unpacked
+
+CACHE = ROOT / ".cache/corpus"
+TARGET = "cuda:90"
+ANSWER_S = 120
+SHOWN = 40
+
+
+@dataclass
+class Told:
+    """What the kernels of one package told."""
+
+    kernels: int = 0
+    listed: int = 0
+    """Whose configurations the text alone tells, as a list of literals."""
+    read: int = 0
+    configurations: list[int] = field(default_factory=list)
+    plain: int = 0
+    """Heuristics."""
+    other: Counter[str] = field(default_factory=Counter)
+    """Heuristics that are not plain, by why."""
+    failed: list[str] = field(default_factory=list)
+    ms: list[float] = field(default_factory=list)
+
+
+def main() -> None:
+    """Ask all and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--most", type=int, default=10**6, help="kernels of each package")
+    parser.add_argument("--package", action="append", help="only these packages")
+    arguments = parser.parse_args()
+    chosen = [p for p in PACKAGES if p.name in (arguments.package or [p.name])]
+    found: dict[str, Told] = {}
+    with Deployment() as deployment:
+        url = f"http://127.0.0.1:{deployment.serve().port}"
+        with httpx.Client(base_url=url, timeout=ANSWER_S) as client:
+            for package in chosen:
+                found[package.name] = _told(client, package, arguments.most)
+    _show(found)
+
+
+def _told(client: httpx.Client, package: Package, most: int) -> Told:
+    root = unpacked(package, CACHE)
+    told = Told()
+    for kernel in list(_tuned(package))[:most]:
+        told.kernels += 1
+        body = {
+            "source": (root / kernel.file).read_text(errors="replace"),
+            "files": needed_files(root, kernel.file, None),
+            "kernel": kernel.name,
+            "target": TARGET,
+        }
+        started = time.perf_counter()
+        answer = client.post("/v1/inspect", params={"wait": 60}, json=body)
+        told.ms.append((time.perf_counter() - started) * 1000)
+        _note(told, kernel, answer.json())
+    return told
+
+
+def _tuned(package: Package) -> Iterator[Kernel]:
+    """Yield the kernels with a decorator of Triton's that acts at a launch."""
+    for kernel in kernels_in(package.name, unpacked(package, CACHE), package.folders):
+        above = {ast.unparse(item).partition("(")[0] for item in kernel.node.decorator_list}
+        if {name.rpartition(".")[2] for name in above} & {"autotune", "heuristics"}:
+            yield kernel
+
+
+def _note(told: Told, kernel: Kernel, answer: dict[str, Any]) -> None:
+    written = [item for item in answer.get("kernels", ()) if item["name"] == kernel.name]
+    if written and (configs := written[0]["configs"]):
+        told.listed += all(_is_literal(config) for config in configs)
+    reading = answer.get("autotune")
+    if reading is None:
+        problem = answer.get("problem") or answer
+        told.failed.append(f"{kernel.id}: {str(problem.get('detail'))[:200]}")
+        return
+    told.read += 1
+    if reading["is_autotuned"]:
+        told.configurations.append(len(reading["configs"]))
+    for heuristic in reading["heuristics"]:
+        told.plain += heuristic["expression"] is not None
+        if heuristic["expression"] is None:
+            told.other[heuristic["why_not"][:120]] += 1
+
+
+def _is_literal(config: dict[str, Any]) -> bool:
+    return "expression" not in config and all(
+        "literal" in value for part in ("constexprs", "options") for value in config[part].values()
+    )
+
+
+def _show(found: dict[str, Told]) -> None:
+    print("| package | kernels | read | listed in the text | configurations | plain heuristics |")
+    print("|---|---|---|---|---|---|")
+    for name, told in found.items():
+        others = sum(told.other.values())
+        print(
+            f"| {name} | {told.kernels} | {told.read} | {told.listed} | "
+            f"{sum(told.configurations)} of {len(told.configurations)} kernels | "
+            f"{told.plain} of {told.plain + others} |"
+        )
+    every = [ms for told in found.values() for ms in told.ms]
+    if every:
+        print(f"\nmedian {sorted(every)[len(every) // 2]:.0f} ms for one, file and all")
+    for why, count in sum((told.other for told in found.values()), Counter[str]()).most_common():
+        print(f"not plain, {count}: {why}")
+    for line in [line for told in found.values() for line in told.failed][:SHOWN]:
+        print(f"not read: {line}")
+
+
+if __name__ == "__main__":
+    main()
