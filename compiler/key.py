@@ -3,23 +3,14 @@
 That of what a reference answers is in `launch/request/expected_key.py`.
 
 A wrong key silently hands somebody another kernel. So whoever gives a compilation, or one of its
-children, something new adds it to the list here, raises KEY_VERSION, and says in the table of
-`tests/unit/compiler/test_key.py` which of its values must differ.
+children, something new adds it to the list here, raises KEY_VERSION (`labelled_digest.py`), and
+says in the table of `tests/unit/compiler/test_key.py` which of its values must differ.
 """
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
-
-KEY_VERSION = 2
-# made once: making it costs more than most parts take
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-Parts = list[tuple[str, Any]]
-"""What a key depends on, by label."""
+from compiler.labelled_digest import labelled_digest
 
 
 def compile_key(
@@ -266,40 +257,3 @@ def comparison_key(
             ("stages", stages),
         ],
     )
-
-
-def labelled_digest(level: str, parts: Parts) -> str:
-    """Return the SHA-256 of labelled parts, each with its length; bytes are told from JSON."""
-    pieces = []
-    for label, part in [("version", KEY_VERSION), ("level", level), *parts]:
-        kind, data = ("raw", part) if isinstance(part, bytes) else ("json", _canonical_json(part))
-        # lengths keep neighbours apart: ("ab", "c") and ("a", "bc") differ
-        pieces += [f"{len(label)}:{label}:{kind}:{len(data)}:".encode(), data]
-    return hashlib.sha256(b"".join(pieces)).hexdigest()
-
-
-def _canonical_json(part: Any) -> bytes:
-    if isinstance(part, str) or not _has_float(part):
-        # orjson writes the same bytes many times faster; but for floats, and what it refuses
-        try:
-            return orjson.dumps(part, option=orjson.OPT_SORT_KEYS)
-        except TypeError:
-            return _exact_json(part)
-    return _exact_json(part)
-
-
-def _exact_json(part: Any) -> bytes:
-    # surrogatepass: a lone surrogate in a source must have a key, not raise
-    return _ENCODER.encode(part).encode("utf-8", "surrogatepass")
-
-
-_NO_FLOATS = frozenset({str, int, bool, type(None)})
-"""Types that a look settles; every key looks at all its parts."""
-
-
-def _has_float(part: Any) -> bool:
-    if isinstance(part, dict):
-        part = part.values()
-    elif not isinstance(part, list | tuple):
-        return isinstance(part, float)
-    return any(type(item) not in _NO_FLOATS and _has_float(item) for item in part)

@@ -7,7 +7,7 @@ it here and to the table of `tests/unit/launch/request/test_expected_key.py`.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from compiler.key import labelled_digest
+from compiler.labelled_digest import labelled_digest
 
 
 def expected_key(

@@ -11,7 +11,7 @@ from functools import partial
 
 from compiler import limits
 from compiler.job import CompileJob
-from compiler.key import KEY_VERSION
+from compiler.labelled_digest import KEY_VERSION
 from compiler.request import CompileRequest
 from compiler.resolution import resolve
 from compiler.toolchain import Toolchain

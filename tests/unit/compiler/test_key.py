@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from compiler import key
 from compiler.key import (
-    KEY_VERSION,
     back_key,
     comparison_key,
     compile_key,
@@ -28,6 +27,7 @@ from compiler.key import (
     posted_ir_key,
     second_opinion_key,
 )
+from compiler.labelled_digest import KEY_VERSION
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
