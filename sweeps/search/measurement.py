@@ -48,6 +48,10 @@ class Measurement:
         """Whether the variant is out for what the run did."""
         return self.verdict not in GOOD
 
+    def is_right(self, *, has_reference: bool) -> bool:
+        """Whether the run matched the reference, where there is one."""
+        return self.verdict is Verdict.PASSED or (not has_reference and not self.is_wrong)
+
 
 def measurement_of(launch: Launch) -> Measurement:
     """Return what a finished launch without cases says of its variant."""

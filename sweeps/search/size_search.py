@@ -42,6 +42,7 @@ class SizeSearch:
         self._coming: list[TimedRun] = []
         self._awaited = 0
         """Runs of this round that are not over."""
+        self._is_held = True
 
     def built(self, index: int, build: Build) -> None:
         """Take note of what compiling made: it is run, unless that is not worth while."""
@@ -68,6 +69,20 @@ class SizeSearch:
         self._awaited -= run.stage.startswith(ROUND)
         if (why_out := self._why_out(measurement)) is not None and run.index not in self.pruned:
             self.pruned[run.index] = why_out
+        self._advance()
+
+    def drop(self, index: int, why: Pruned) -> None:
+        """Take a variant out, for what it did at another size."""
+        self.pruned.setdefault(index, why)
+
+    @property
+    def is_first_round_over(self) -> bool:
+        """Whether every variant was run once, if it is to be run at all."""
+        return not (self._unbuilt or self._awaited)
+
+    def release(self) -> None:
+        """Go on after the first round: it is known who is wrong at another size."""
+        self._is_held = False
         self._advance()
 
     def coming(self) -> list[TimedRun]:
@@ -99,7 +114,7 @@ class SizeSearch:
 
     def _why_out(self, measurement: Measurement) -> Pruned | None:
         verdict = measurement.verdict
-        if measurement.is_wrong or (self._has_reference and verdict == "not_checked"):
+        if not measurement.is_right(has_reference=self._has_reference):
             found = "it could not be launched" if verdict is None else f"the verdict is {verdict}"
             detail = f"{found}; launch {measurement.launch_id} says more"
             return Pruned(reason=Reason.VERDICT, detail=detail)
@@ -114,7 +129,7 @@ class SizeSearch:
     def _advance(self) -> None:
         """Begin the next round, or name the finalists, once this round is over."""
         stage = f"{ROUND} {self._round}"
-        if self.finalists is not None or self._unbuilt or self._awaited:
+        if self.finalists is not None or self._unbuilt or self._awaited or self._is_held:
             return
         times = self._times(stage, (one for one in self._live if one not in self.pruned))
         self._live = list(times)

@@ -6,6 +6,7 @@ A state machine without a clock: a driver tells what was built and measured, and
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from sweeps.search.candidate import Build, Candidate, ProblemSize, TimedRun
@@ -51,6 +52,8 @@ class VariantSearch:
             size: SizeSearch(group, asked, has_reference=has_reference)
             for size, group in rivals.items()
         }
+        self._in_first_round = set(self._sizes)
+        self._is_held = True
         self._undecided = set(self._sizes)
         self._changed_sizes: dict[ProblemSize, None] = {}
 
@@ -71,10 +74,15 @@ class VariantSearch:
     def coming(self) -> list[TimedRun]:
         """Return the runs that are wanted from now on, in the order in which to begin them.
 
-        Each is returned once. Finalists are timed when nothing else is timed any more, and those
-        of one problem size after those of another.
+        Each is returned once. No second round begins before all first ones are over: who is wrong
+        at one size must not crowd others out at another. Finalists are timed when nothing else is
+        timed any more, and those of one problem size after those of another.
         """
         changed, self._changed_sizes = self._changed_sizes, {}
+        self._in_first_round -= {one for one in changed if self._sizes[one].is_first_round_over}
+        if self._is_held and not self._in_first_round:
+            self._release()
+            changed = dict.fromkeys(self._sizes)
         runs = [run for size in changed for run in self._sizes[size].coming()]
         self._undecided -= {one for one in changed if self._sizes[one].finalists is not None}
         if self._finals_asked or self._undecided:
@@ -106,7 +114,7 @@ class VariantSearch:
     def winners(self) -> list[Winner]:
         """Return the winner of each problem size, by what is known now."""
         objections = {
-            configuration: list(self._objections(candidates).items())[:_MOST_OBJECTIONS]
+            configuration: self._objections(candidates)
             for configuration, candidates in self._everywhere.items()
         }
         return [self._winner(size, each, objections) for size, each in self._sizes.items()]
@@ -115,6 +123,18 @@ class VariantSearch:
         """Return the search that a variant is of, which may want other runs from now on."""
         self._changed_sizes[self._candidates[index].size] = None
         return self._of(index)
+
+    def _release(self) -> None:
+        """Begin the second rounds, without those that were wrong at another size."""
+        self._is_held = False
+        for candidates in self._everywhere.values():
+            objections = self._objections(candidates)
+            for one in candidates:
+                if (why := _elsewhere(one.index, objections)) is not None:
+                    wrong = Pruned(reason=Reason.VERDICT, detail=why)
+                    self._of(one.index).drop(one.index, wrong)
+        for size in self._sizes.values():
+            size.release()
 
     def _of(self, index: int) -> SizeSearch:
         return self._sizes[self._candidates[index].size]
@@ -129,9 +149,6 @@ class VariantSearch:
     def _winner(
         self, size: ProblemSize, search: SizeSearch, objections: Mapping[Any, _Objections]
     ) -> Winner:
-        indices = search.finalists
-        if indices is None:  # the budget ended before the rounds did
-            indices = tuple(index for index in search.candidates if index not in search.pruned)
         contenders = [
             Contender(
                 self._candidates[index],
@@ -139,8 +156,7 @@ class VariantSearch:
                 search.in_passes(index),
                 _elsewhere(index, objections[self._candidates[index].configuration]),
             )
-            for index in indices
-            if index not in search.pruned and search.measured[index]
+            for index in self._compared(search)
         ]
         why_none = "" if contenders else self._why_none(search)
         winner = winner_of(size, contenders, is_verified=self._has_reference, why_none=why_none)
@@ -149,18 +165,33 @@ class VariantSearch:
             update={"compilation_key": build.compilation_key if build else None}
         )
 
-    def _objections(self, candidates: Sequence[Candidate]) -> dict[int, str]:
-        """Return by index why variants of one configuration may not win elsewhere.
+    def _compared(self, search: SizeSearch) -> list[int]:
+        """Return the finalists, or all that have times where the budget ended before.
+
+        With them those that were wrong at another size, to say that they were faster.
+        """
+        in_time = search.finalists if search.finalists is not None else search.candidates
+        live = [index for index in in_time if index not in search.pruned]
+        wrong = [
+            index
+            for index, why in search.pruned.items()
+            if why.reason is Reason.VERDICT and self._unverified(index) is None
+        ]
+        return [index for index in (*live, *wrong) if search.measured[index]]
+
+    def _objections(self, candidates: Sequence[Candidate]) -> _Objections:
+        """Return by index why variants of one configuration may not win elsewhere, the first two.
 
         They must be right at every size. Where one is not worth running, or does not compile, it
         says nothing.
         """
         found = ((one, self._unverified(one.index)) for one in candidates)
-        return {
-            one.index: f"{why} with {one.size.shown()} (variant {one.index})"
+        objections = (
+            (one.index, f"{why} with {one.size.shown()} (variant {one.index})")
             for one, why in found
             if why is not None
-        }
+        )
+        return list(islice(objections, _MOST_OBJECTIONS))
 
     def _unverified(self, index: int) -> str | None:
         size = self._of(index)
@@ -168,10 +199,10 @@ class VariantSearch:
         if pruned is not None and pruned.variant is not None:
             return self._unverified(pruned.variant)
         if pruned is not None and pruned.reason is Reason.VERDICT:
-            found = self._launch_of(size, index)
-            return (
-                f"its verdict is {found.verdict}" if found and found.verdict else "it did not run"
-            )
+            launch = self._launch_of(size, index)
+            if launch is None or launch.is_right(has_reference=self._has_reference):
+                return None
+            return f"its verdict is {launch.verdict}" if launch.verdict else "it was not launched"
         is_left = pruned is None and index not in self._failed and not size.measured[index]
         return "it was not checked" if is_left else None
 
@@ -185,8 +216,11 @@ class VariantSearch:
         standing = self.standing(index)
         if standing.pruned is None:
             return "failed"
-        if standing.pruned.reason is Reason.VERDICT and standing.launch is not None:
-            return standing.launch.verdict or "not launched"
+        launch = standing.launch
+        if standing.pruned.reason is Reason.VERDICT and launch is not None:
+            if launch.is_right(has_reference=self._has_reference):
+                return "wrong at another size"
+            return launch.verdict or "not launched"
         return standing.pruned.reason.value
 
 

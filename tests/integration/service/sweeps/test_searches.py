@@ -319,6 +319,15 @@ def ended(deployment: Deployment, gpu: httpx.Client, sweep: dict[str, Any]) -> d
     return found
 
 
+def test_an_interactive_launch_waits_for_no_search(gpu: httpx.Client) -> None:
+    sweep = under_way(gpu)
+    launch = gpu.post("/v1/launches", params={"wait": 60}, json=add(n_elements=SIZE)).json()
+
+    assert launch["verdict"] == "passed"
+    assert gpu.get(sweep["url"]).json()["state"] == "running"
+    gpu.delete(sweep["url"])
+
+
 def test_a_driver_that_was_killed_is_followed_by_one_that_goes_on(
     deployment: Deployment, gpu: httpx.Client
 ) -> None:

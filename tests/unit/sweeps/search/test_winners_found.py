@@ -113,6 +113,31 @@ def test_a_kernel_that_is_wrong_at_another_size_wins_at_none():
     )
 
 
+def test_those_that_are_wrong_at_another_size_crowd_nobody_out():
+    even_and_odd = variants(20, sizes=("even", "odd"))
+    times = {one.index: 10.0 + one.index for one in even_and_odd}
+    gpu = MadeUpGpu(times)
+    gpu.verdicts = {one.index: Verdict.MISMATCH for one in even_and_odd[1:36:2]}  # of 18, with odd
+    search = searched(even_and_odd, gpu, finalists=2)
+    even, odd = search.winners()
+
+    assert (even.variant, odd.variant) == (36, 37)
+    assert gpu.stages(0) == ["round 1"]
+    assert search.standing(0).launch.verdict is Verdict.PASSED
+    assert search.standing(0).pruned.detail == (
+        "its verdict is mismatch with odd on cuda:90 (variant 1)"
+    )
+    assert "variant 0 was faster, and may not win: its verdict is mismatch with odd" in even.note
+
+
+def test_no_second_round_begins_before_all_sizes_had_their_first():
+    gpu = MadeUpGpu({one.index: 10.0 + one.index for one in variants(9, ("small", "large"))})
+    searched(variants(9, ("small", "large")), gpu, finalists=2)
+    stages = [run.stage for run in gpu.ran]
+
+    assert stages.index("round 2") == stages.count("round 1") == 18
+
+
 def test_each_size_has_a_winner_of_its_own():
     gpu = MadeUpGpu({0: 10.0, 1: 2000.0, 2: 20.0, 3: 1000.0})
     small, large = searched(variants(2, sizes=("small", "large")), gpu).winners()
