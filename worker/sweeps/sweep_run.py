@@ -108,6 +108,11 @@ class SweepRun:
             raise NotOurs
 
     @property
+    def is_refresh(self) -> bool:
+        """Whether the base asks for its compilations to be made again."""
+        return self.job.plan.base.get("refresh") is True
+
+    @property
     def budget_left_s(self) -> float | None:
         """What is left of the budget, None where there is no end to it."""
         if self.job.budget_s is None:
@@ -131,8 +136,8 @@ class SweepRun:
         return toolchain
 
     async def hit(self, key: str) -> bytes | None:
-        """Return the record of a compilation as the cache has it."""
-        return await self.stores.compilations.read(key)
+        """Return the record of a compilation as the cache has it, None where it is to be new."""
+        return None if self.is_refresh else await self.stores.compilations.read(key)
 
     async def compiled(self, job: CompileJob, rows: Iterable[int]) -> Compiled:
         """Return the compilation of `job`, which `rows` wait for, when it is over.
@@ -220,6 +225,7 @@ class SweepRun:
             payload=job.model_dump_json().encode(),
             caller=self.job.caller,
             deadline_ms=QUEUED_AT_MOST_MS,
+            refresh=self.is_refresh,
             timeout_ms=int(job.timeout_s * 1000),
             membership=Membership(self.job.id, " ".join(map(str, rows))),
             keeps_payload=True,

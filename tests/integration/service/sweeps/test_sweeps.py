@@ -85,3 +85,14 @@ def test_rows_have_the_instruction_mix_that_is_asked_for(http: httpx.Client) -> 
         assert (mix["total"], mix["by_opcode"]) == (whole["total"], whole["by_opcode"])
         assert sum(mix["by_class"].values()) == mix["total"] > 0
         assert row["code_bytes"] == whole["code_bytes"]
+
+
+def test_a_base_with_refresh_is_compiled_again(http: httpx.Client) -> None:
+    space = {"options.num_warps": [2, 4]}
+    old = post_sweep(http, base=base("again"), space=space).json()
+
+    again = post_sweep(http, base=base("again", refresh=True), space=space).json()
+
+    assert [row["cache"] for row in again["rows"]] == ["miss", "miss"]
+    same = [row["compilation_key"] for row in old["rows"]]
+    assert [row["compilation_key"] for row in again["rows"]] == same
