@@ -61,6 +61,23 @@ class ArgumentText(_Part):
     output: bool = Field(description="whether the kernel is to write it")
 
 
+class CaseArgumentText(_Part):
+    """What a case changes of an argument; what is empty is as in the launch."""
+
+    shape: _Text = Field(description="of a buffer")
+    init: Annotated[str, Field(max_length=200)] = Field(description="what it is filled with")
+    value: _Text = Field(description="of a scalar")
+
+
+class CaseText(_Part):
+    """A further run of a launch."""
+
+    name: Annotated[str, Field(max_length=200)] = Field(description="as it is called in the table")
+    arguments: Annotated[dict[_Name, CaseArgumentText], Field(max_length=256)] = Field(
+        description="by parameter"
+    )
+
+
 class LaunchText(_Part):
     """A launch as it stands in the forms."""
 
@@ -70,6 +87,9 @@ class LaunchText(_Part):
     )
     reference: Annotated[str, Field(max_length=100_000)] = Field(
         description="a function on NumPy arrays, or nothing"
+    )
+    cases: Annotated[list[CaseText], Field(max_length=99)] = Field(
+        default=[], description="further runs, which change some of the arguments"
     )
 
 

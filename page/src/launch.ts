@@ -1,6 +1,6 @@
 // From the form of a launch to the body of POST /v1/launches.
 
-import type { ArgumentText, LaunchText } from "./page_state";
+import type { ArgumentText, CaseText, LaunchText } from "./page_state";
 import { constexprOf, type RequestBody } from "./request";
 import type { Kernel } from "./wire";
 
@@ -22,6 +22,7 @@ export function launchOf(kernel: Kernel | null, signature: Record<string, string
     grid: before?.grid ?? "1",
     arguments: Object.fromEntries(filled) as Record<string, ArgumentText>,
     reference: before?.reference ?? "",
+    cases: before?.cases ?? [],
   };
 }
 
@@ -35,19 +36,41 @@ function firstArgument(type: string, isOutput: boolean): ArgumentText {
 
 /** Return the body; `compilation` is that of the forms. */
 export function launchBody(launch: LaunchText, compilation: RequestBody, device: string): RequestBody {
-  const given = Object.entries(launch.arguments).map(([name, text], index) => [name, argumentOf(text, index)]);
   // as Triton's JIT does, the specialization follows from the arguments
   const { signature: _, ...inferred } = compilation;
   const body: RequestBody = {
     compilation: inferred,
     device,
     grid: extentsIn(launch.grid).map((text) => gridOf(text.trim())),
-    arguments: Object.fromEntries(given),
+    arguments: argumentsOf(launch.arguments),
     return: Object.fromEntries(Object.entries(launch.arguments).filter(([, { output }]) => output).map(([name]) => [name, "summary"])),
   };
+  if (launch.cases.length) {
+    const further = launch.cases.map((each) => ({ name: each.name, arguments: argumentsOf(changed(launch.arguments, each)) }));
+    body.cases = [{ name: "as above" }, ...further];
+  }
   if (device !== "interpreter") body.timing = TIMING; // which a CPU answers with null
   if (launch.reference.trim()) body.reference = { source: launch.reference, language: "numpy" };
   return body;
+}
+
+/** Return the body of one case alone, on the CPU device. */
+export function caseBody(launch: LaunchText, index: number, compilation: RequestBody): RequestBody {
+  const found = launch.cases[index];
+  const alone = found ? changed(launch.arguments, found) : launch.arguments;
+  return launchBody({ ...launch, arguments: alone, cases: [] }, compilation, "interpreter");
+}
+
+function changed(above: Record<string, ArgumentText>, { arguments: own }: CaseText): Record<string, ArgumentText> {
+  const merged = Object.entries(above).map(([name, text]): [string, ArgumentText] => {
+    const said = Object.entries(own[name] ?? {}).filter(([, value]) => value.trim());
+    return [name, { ...text, ...Object.fromEntries(said) }];
+  });
+  return Object.fromEntries(merged);
+}
+
+function argumentsOf(texts: Record<string, ArgumentText>): RequestBody {
+  return Object.fromEntries(Object.entries(texts).map(([name, text], index) => [name, argumentOf(text, index)]));
 }
 
 /** Split at the commas that are in no parentheses. */

@@ -9,10 +9,12 @@ import { EXAMPLES, type Example } from "./examples";
 import { launchOf } from "./launch";
 import { IS_LEARNING, LessonPanel } from "./lesson_panel";
 import { Selection } from "./line_links";
+import { showNotes } from "./line_notes";
 import { initialState, keepDraft, openState, type LaunchText, type PageState, type RequestText } from "./page_state";
 import { KINDS, Panes } from "./panes";
 import { bodyOf, type RequestBody } from "./request";
 import { RequestForm } from "./request_form";
+import type { SeeContext } from "./see_pane";
 import { shareDialog } from "./share_dialog";
 import { SourceEditor } from "./source_editor";
 import { wordsOf } from "./text_pane";
@@ -26,7 +28,7 @@ class Page {
   private kept: Compiled | null = null;
   private running: AbortController | null = null;
   private readonly followers = new Set<() => void>();
-  private readonly runs = new Set<() => void>();
+  private readonly drawers = new Set<SeeContext["draw"]>();
   private readonly selection = new Selection();
   private readonly status = element("p", { id: "state", role: "status" }, "Nothing compiled yet.");
   private readonly said = element("ul", { className: "diagnostics", "aria-label": "Diagnostics" });
@@ -57,10 +59,16 @@ class Page {
         body: () => this.body(),
         keep: () => this.draft(),
         goTo: (line) => this.goTo(line),
+        kernelLine: () => this.form.kernel?.line ?? 1,
+        note: (notes, heat) => showNotes(this.editor.view, notes, heat),
+        isDrawn: () => this.drawers.size > 0,
         ran: (verdict) => this.ran(verdict),
-        afterRun: (act) => {
-          this.runs.add(act);
-          return () => this.runs.delete(act);
+        draw: (body, trace) => {
+          for (const draw of this.drawers) draw(body, trace);
+        },
+        drawing: (draw) => {
+          this.drawers.add(draw);
+          return () => this.drawers.delete(draw);
         },
         follow: (act) => {
           this.followers.add(act);
@@ -95,6 +103,7 @@ class Page {
     [this.compiled, this.kept] = [null, null];
     this.editor.speak(state.request.language);
     this.editor.write(state.request.source);
+    showNotes(this.editor.view, []);
     this.form.open(state.request);
     await this.inspectNow();
     this.panes.reset(state.panes); // now that the form of a launch knows the kernel
@@ -154,7 +163,6 @@ class Page {
   private ran(verdict: string | null): void {
     if (verdict === null) void this.compile();
     this.lessons?.ran(verdict, this.launch.reference);
-    for (const act of this.runs) act();
   }
 
   private sourceChanged(text: string): void {

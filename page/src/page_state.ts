@@ -24,6 +24,14 @@ export interface LaunchText {
   grid: string;
   arguments: Record<string, ArgumentText>;
   reference: string;
+  /** Further runs, which change some of the arguments. */
+  cases: CaseText[];
+}
+
+export interface CaseText {
+  name: string;
+  /** What is empty, or not here, is as in the launch. */
+  arguments: Record<string, Pick<ArgumentText, "shape" | "init" | "value">>;
 }
 
 export interface ArgumentText {
@@ -79,7 +87,7 @@ export async function openState(): Promise<PageState> {
 
 /** Return a stored state. Raises ProblemAnswered. */
 export async function stateOf(digest: string): Promise<PageState> {
-  return (await (await ask(`v1/states/${digest}`)).json()) as PageState;
+  return whole((await (await ask(`v1/states/${digest}`)).json()) as PageState);
 }
 
 /** Keep what this tab shows, so that it is there after a reload; an edited state has no address yet. */
@@ -99,6 +107,11 @@ export async function share(state: PageState): Promise<string> {
   return location.href;
 }
 
+/** Fill in what states did not have before: cases. */
+function whole(state: PageState): PageState {
+  return state.launch ? { ...state, launch: { ...state.launch, cases: state.launch.cases ?? [] } } : state;
+}
+
 /** Return the SHA-256 of a text; `crypto.subtle` has one on https and localhost only. */
 function digestOf(text: string): string {
   return `sha256:${bytesToHex(sha256(utf8ToBytes(text)))}`;
@@ -107,7 +120,7 @@ function digestOf(text: string): string {
 function draft(): PageState | null {
   try {
     const found = JSON.parse(kept("sessionStorage", DRAFT) ?? "null") as PageState | null;
-    return found?.version === 1 ? found : null;
+    return found?.version === 1 ? whole(found) : null;
   } catch {
     return null;
   }

@@ -163,7 +163,7 @@ function launchOf(exercise: Exercise): LaunchText {
     const init = isOutput ? "none" : dtype === "i32" ? "bits" : "normal";
     return [name, { shape, dtype, init, value: shape ? "" : String(value), output: isOutput }];
   });
-  return { grid: exercise.grid, arguments: Object.fromEntries(given), reference: exercise.reference };
+  return { grid: exercise.grid, arguments: Object.fromEntries(given), reference: exercise.reference, cases: [] };
 }
 
 function texts(values: Record<string, number>): Record<string, string> {

@@ -5,13 +5,14 @@ import { button, element, field, menu } from "./dom";
 import { launchBody } from "./launch";
 import { stepTable, valuesBefore } from "./step_table";
 import type { Content } from "./panes";
+import type { RequestBody } from "./request";
 import type { RunContext } from "./run_pane";
 import { wordsOf } from "./text_pane";
 import { isInside, loadedBy, numberOf, outOfBounds, traced, type Access, type Traced } from "./trace";
 
 export interface SeeContext extends RunContext {
-  /** Call `act` when the kernel was run; return what ends that. */
-  afterRun(act: () => void): () => void;
+  /** Call `draw` with each run that is to be drawn; return what ends that. */
+  drawing(draw: (body: RequestBody, trace: Traced | null) => void): () => void;
 }
 
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#9a8c00", "#8057c9", "#8c564b"];
@@ -32,7 +33,7 @@ class SeePane {
   private readonly words = element("div", {});
   private readonly slider = element("input", { type: "range", min: "1", value: "1" });
   private readonly programs = element("select");
-  private readonly start = button("See", () => void this.go(), { className: "primary" });
+  private readonly start = button("See", () => void this.go(() => traced(this.form())), { className: "primary" });
   private readonly stopFollowing: () => void;
   private readonly arrays = new Map<string, ArrayPicture>();
   private readonly dark = matchMedia("(prefers-color-scheme: dark)");
@@ -42,6 +43,8 @@ class SeePane {
   };
   private lanes: ArrayPicture | null = null;
   private trace: Traced | null = null;
+  /** How many runs were begun. */
+  private runs = 0;
   /** Numbers of the accesses that are stepped through. */
   private chosen: number[] = [];
 
@@ -60,7 +63,7 @@ class SeePane {
     this.stage.hidden = true;
     this.element = element("div", { className: "body scrolls", tabIndex: 0, role: "group", "aria-label": "The launch, drawn" }, element("div", { className: "controls" }, this.start), this.status, this.stage);
     this.element.addEventListener("keydown", (event) => this.pressed(event));
-    this.stopFollowing = context.afterRun(() => void this.go());
+    this.stopFollowing = context.drawing((body, trace) => void this.go(() => (trace ? Promise.resolve(trace) : traced(body))));
     this.dark.addEventListener("change", this.repaint);
     this.themed.observe(document.documentElement, { attributeFilter: ["data-theme"] });
   }
@@ -71,17 +74,25 @@ class SeePane {
     this.dark.removeEventListener("change", this.repaint);
   }
 
-  private async go(): Promise<void> {
-    if (this.start.disabled) return;
+  /** The launch in the forms, without its further cases. */
+  private form(): RequestBody {
+    return launchBody({ ...this.context.launch(), cases: [] }, this.context.body(), "interpreter");
+  }
+
+  /** Draw what `trace` comes to, unless another run is drawn by then. */
+  private async go(trace: () => Promise<Traced>): Promise<void> {
+    const number = (this.runs += 1);
     this.start.disabled = true;
     this.say("Running …", "faint");
     try {
-      this.show(await traced(launchBody(this.context.launch(), this.context.body(), "interpreter")));
+      const found = await trace();
+      if (number === this.runs) this.show(found);
     } catch (error) {
+      if (number !== this.runs) return;
       this.stage.hidden = true;
       this.say(wordsOf(error), "bad");
     } finally {
-      this.start.disabled = false;
+      if (number === this.runs) this.start.disabled = false;
     }
   }
 

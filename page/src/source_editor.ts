@@ -10,6 +10,7 @@ import { commonExtensions, LinkedLines, typedOverSelection } from "./code_view";
 import { languageCompletion } from "./completion";
 import { languageOf } from "./languages";
 import type { Selection } from "./line_links";
+import { lineNotes } from "./line_notes";
 import type { Language } from "./page_state";
 
 export interface EditorOptions {
@@ -55,6 +56,7 @@ export class SourceEditor {
           autocompletion({ override: [languageCompletion(options.version)] }),
           this.language.of(languageOf(options.language)),
           this.linked.extension,
+          lineNotes,
           EditorView.updateListener.of((update) => {
             if (update.docChanged) options.onChange(update.state.doc.toString());
           }),

@@ -1,8 +1,8 @@
 // A launch on the CPU device with its trace: each access of its programs, and what they computed.
 
-import { ask, post } from "./api";
+import { ask } from "./api";
 import { extentsOf } from "./grid_expression";
-import type { Finding } from "./run_pane";
+import { launched, type Finding, type Launch } from "./launched";
 import type { RequestBody } from "./request";
 
 const MOST_PROGRAMS = 64;
@@ -60,24 +60,31 @@ interface Kept {
 
 const NOTHING_KEPT: Kept = { accesses: [], steps: [], truncated: false, steps_truncated: false };
 
-interface Answer {
-  url: string;
-  state: string;
-  findings: Finding[];
-  outputs: Record<string, { values?: unknown }> | null;
-  problem: { title: string; detail: string } | null;
+/** Return a launch that is traced on the CPU device: the first programs of its grid. */
+export function tracing(body: RequestBody, programs = programsOf(extents(body))): RequestBody {
+  const small = buffersOf(body).filter(({ shape, output }) => output && sizeOf(shape) <= MOST_VALUES);
+  return {
+    ...body,
+    device: "interpreter",
+    trace: { programs, max_accesses: MOST_ACCESSES, values: true },
+    return: { ...(body.return as object | undefined), ...Object.fromEntries(small.map(({ name }) => [name, "values"])) },
+  };
 }
 
 /** Launch `body` on the CPU device and return what happened. Raises ProblemAnswered. */
 export async function traced(body: RequestBody): Promise<Traced> {
-  const { constexprs } = body.compilation as { constexprs?: Record<string, unknown> };
-  const extents = extentsOf(body.grid as (number | string)[], { ...(body.arguments as object), ...constexprs });
-  const programs = extents && sizeOf(extents);
-  const trace = await tracedOf(body, programsOf(extents), programs);
+  const { reference: _, timing: __, profile: ___, ...plain } = body;
+  return tracedOf(plain, await launched(tracing(plain)));
+}
+
+/** Return what happened in a launch of `tracing(body)`. Raises ProblemAnswered. */
+export async function tracedOf(body: RequestBody, launch: Launch): Promise<Traced> {
+  const chosen = programsOf(extents(body));
+  const trace = await read(body, launch, chosen);
   const wrong = outOfBounds(trace)?.program;
   if (!wrong || String(trace.accesses.at(-1)?.program) === String(wrong)) return trace;
   // what is wrong is in a program, or behind so many accesses, that it was not kept
-  return tracedOf(body, [wrong], programs);
+  return read(body, await launched(tracing(body, [wrong])), [wrong]);
 }
 
 /** Return what says that an access was out of bounds. */
@@ -85,38 +92,31 @@ export function outOfBounds({ findings }: Traced): Finding | undefined {
   return findings.find(({ kind }) => kind === "out_of_bounds");
 }
 
-async function tracedOf(body: RequestBody, chosen: number[][], programs: number | null): Promise<Traced> {
-  const given = body.arguments as Record<string, { shape?: number[]; output?: boolean } | number>;
-  const buffers = Object.entries(given).flatMap(([name, value]) => (typeof value === "object" && value?.shape ? [{ name, shape: value.shape, output: value.output }] : []));
-  const small = buffers.filter(({ shape, output }) => output && sizeOf(shape) <= MOST_VALUES);
-  const { reference: _, timing: __, ...plain } = body;
-  const answer = await launched({
-    ...plain,
-    device: "interpreter",
-    trace: { programs: chosen, max_accesses: MOST_ACCESSES, values: true },
-    return: Object.fromEntries(small.map(({ name }) => [name, "values"])),
-  });
-  const kept = answer.problem ? NOTHING_KEPT : ((await (await ask(`${answer.url}/trace`)).json()) as Kept);
+async function read(body: RequestBody, launch: Launch, chosen: number[][]): Promise<Traced> {
+  const kept = launch.problem ? NOTHING_KEPT : ((await (await ask(`${launch.url}/trace`)).json()) as Kept);
+  const all = extents(body);
   return {
     accesses: kept.accesses,
     steps: kept.steps,
     truncated: kept.truncated || kept.steps_truncated,
-    findings: answer.findings ?? [],
-    shapes: new Map(buffers.map(({ name, shape }) => [name, shape])),
-    written: new Map(Object.entries(answer.outputs ?? {}).map(([name, { values }]) => [name, flat(values)])),
-    programs,
+    findings: launch.findings ?? [],
+    shapes: new Map(buffersOf(body).map(({ name, shape }) => [name, shape])),
+    written: new Map(Object.entries(launch.outputs ?? {}).map(([name, { values }]) => [name, flat(values)])),
+    programs: all && sizeOf(all),
     chosen: chosen.length,
-    problem: answer.problem ? `${answer.problem.title}: ${answer.problem.detail}` : null,
+    problem: launch.problem ? `${launch.problem.title}: ${launch.problem.detail}` : null,
     programOrder: new Map([...new Set(kept.accesses.map(({ program }) => String(program)))].map((program, index) => [program, index])),
   };
 }
 
-async function launched(launch: RequestBody): Promise<Answer> {
-  let answer = (await (await post("v1/launches", launch)).json()) as Answer;
-  while (answer.state === "queued" || answer.state === "running") {
-    answer = (await (await ask(`${answer.url}?wait=30`)).json()) as Answer;
-  }
-  return answer;
+function extents(body: RequestBody): number[] | null {
+  const { constexprs } = body.compilation as { constexprs?: Record<string, unknown> };
+  return extentsOf(body.grid as (number | string)[], { ...(body.arguments as object), ...constexprs });
+}
+
+function buffersOf(body: RequestBody): { name: string; shape: number[]; output: boolean }[] {
+  const given = body.arguments as Record<string, { shape?: number[]; output?: boolean } | number | null>;
+  return Object.entries(given).flatMap(([name, value]) => (value && typeof value === "object" && value.shape ? [{ name, shape: value.shape, output: value.output ?? false }] : []));
 }
 
 /** Return the values that a load got, by lane, where they were kept. */

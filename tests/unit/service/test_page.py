@@ -9,7 +9,7 @@ import pytest
 
 from service.application import create_app
 from service.page_files import FOLDER, page_files
-from service.page_state import ArgumentText, LaunchText, PageState, PaneKind, RequestText
+from service.page_state import ArgumentText, CaseText, LaunchText, PageState, PaneKind, RequestText
 from service.routes import pages
 from service.settings import ServiceSettings
 
@@ -176,7 +176,7 @@ def test_the_page_and_the_service_have_one_shape_of_a_state():
     sources = Path(__file__).parents[3] / "page/src"
     example = (sources / "page_state.ts").read_text()
 
-    for part in (PageState, RequestText, LaunchText, ArgumentText):
+    for part in (PageState, RequestText, LaunchText, ArgumentText, CaseText):
         for name in part.model_fields:
             assert re.search(rf"\b{name}\??:", example), f"{part.__name__}.{name}"
 

@@ -1,0 +1,100 @@
+// A launch as the service answers it, and waiting for that.
+
+import { ask, post } from "./api";
+import type { MismatchMap } from "./heat_map";
+import type { RequestBody } from "./request";
+import type { Diagnostic } from "./wire";
+
+export interface Finding {
+  kind: string;
+  message: string;
+  line: number | null;
+  file: string | null;
+  argument: string | null;
+  program: number[] | null;
+  /** What a compiler said of a kernel that does not compile. */
+  diagnostics: Diagnostic[] | null;
+}
+
+export interface Mismatch {
+  index: number[];
+  actual: unknown;
+  expected: unknown;
+}
+
+export interface Output {
+  summary: Record<string, unknown> | null;
+  comparison: { matches: boolean; mismatched: number; first_mismatch: Mismatch | null; mismatch_map: MismatchMap | null; note: string | null } | null;
+  values?: unknown;
+}
+
+export interface Timing {
+  median_us: number;
+  interval_us: [number, number] | null;
+  min_us: number;
+  repeats: number;
+  noisy: boolean;
+  plausible: boolean | null;
+}
+
+export interface HotLine {
+  file: string | null;
+  line: number | null;
+  samples: number;
+  samples_percent: number;
+  top_stall: string | null;
+}
+
+/** One run: of the launch itself, or of one of its cases. */
+export interface Run {
+  name?: string | null;
+  verdict: string | null;
+  outputs: Record<string, Output> | null;
+  findings: Finding[] | null;
+  timing: Timing | null;
+  profile: { samples: number | null; lines: HotLine[] | null } | null;
+  problem: { title: string; detail: string } | null;
+}
+
+export interface Launch extends Run {
+  url: string;
+  state: string;
+  cases: Run[] | null;
+  stdout: string;
+  timings_ms: Record<string, number> | null;
+  device: { model: string | null; interpreter: boolean } | null;
+}
+
+/** Launch, and wait until it is over. Raises ProblemAnswered. */
+export async function launched(body: RequestBody): Promise<Launch> {
+  let launch = (await (await post("v1/launches", body)).json()) as Launch;
+  while (launch.state === "queued" || launch.state === "running") {
+    launch = (await (await ask(`${launch.url}?wait=30`)).json()) as Launch;
+  }
+  return launch;
+}
+
+/** Return its runs: the cases, or the launch itself. */
+export function runsOf(launch: Launch): Run[] {
+  return launch.cases ?? [launch];
+}
+
+/** Return how a run ended, in words. */
+export function verdictOf({ verdict, problem }: Run): string {
+  return verdict?.replaceAll("_", " ") ?? (problem ? "failed" : "not run");
+}
+
+/** Return a time with its interval. */
+export function timeOf({ median_us, interval_us }: Timing): string {
+  const interval = interval_us ? ` (${interval_us.map((us) => us.toFixed(2)).join(" to ")} µs)` : "";
+  return `${median_us.toFixed(2)} µs${interval}`;
+}
+
+const TONES: Record<string, Tone> = { passed: "good", not_checked: "faint" };
+
+export type Tone = "good" | "faint" | "bad";
+
+/** Return how a verdict is shown; what is not good is bad. */
+export function toneOf(verdict: string | null): Tone {
+  return TONES[verdict ?? ""] ?? "bad";
+}

@@ -1,0 +1,48 @@
+// What a run found, as notes at the lines of the source that it is about.
+
+import { USER_FILE } from "./line_links";
+import type { LineHeat, LineNote } from "./line_notes";
+import { toneOf, verdictOf, type Finding, type Mismatch, type Run } from "./launched";
+import type { Traced } from "./trace";
+
+/** Return the notes of a run; `kernel` is the line at which the kernel is defined. */
+export function notesOf(run: Run, kernel: number, trace: Traced | null): LineNote[] {
+  const verdict = { line: kernel, text: verdictOf(run), tone: toneOf(run.verdict) };
+  const found = (run.findings ?? []).flatMap((finding) => notesOfFinding(finding, kernel));
+  const different = Object.entries(run.outputs ?? {}).flatMap(([name, { comparison }]) => {
+    if (!comparison?.first_mismatch) return [];
+    const { line, words } = wherefrom(name, comparison.first_mismatch, trace);
+    return [{ line: line ?? kernel, text: `${words} (${comparison.mismatched} differ)`, tone: "bad" as const }];
+  });
+  return [verdict, ...found, ...different];
+}
+
+/** Return how hot each line of the source was, where the run was profiled by line. */
+export function heatOf({ profile }: Run): LineHeat[] {
+  return (profile?.lines ?? []).flatMap(({ file, line, samples_percent, top_stall }) =>
+    file === USER_FILE && line && samples_percent > 0 ? [{ line, percent: samples_percent, stall: top_stall }] : [],
+  );
+}
+
+function notesOfFinding(finding: Finding, kernel: number): LineNote[] {
+  const what = finding.kind.replaceAll("_", " ");
+  const own = { line: lineOf(finding) ?? kernel, text: `${what}: ${finding.message}`, tone: "bad" as const };
+  const said = (finding.diagnostics ?? []).flatMap((each) => {
+    const line = lineOf(each);
+    return line ? [{ line, text: [each.message, each.hint].filter(Boolean).join("\n"), tone: "bad" as const }] : [];
+  });
+  return said.length ? said.map((note) => ({ ...note, text: `${what}: ${note.text}` })) : [own];
+}
+
+function lineOf({ file, line }: { file: string | null; line: number | null }): number | null {
+  return (file ?? USER_FILE) === USER_FILE ? line : null;
+}
+
+/** Say what differs first, and which line wrote it last, where its program was traced. */
+function wherefrom(name: string, { index, actual, expected }: Mismatch, trace: Traced | null): { line: number | null; words: string } {
+  const at = String(index);
+  const writes = trace?.accesses.filter(({ argument, op, indices }) => argument === name && op !== "load" && indices.some((each) => String(each) === at));
+  const last = writes?.at(-1);
+  const by = last ? `program (${last.program.join(", ")}) leaves ` : "";
+  return { line: last?.line ?? null, words: `${by}${name}[${index.join(", ")}] = ${String(actual)} where ${String(expected)} is expected` };
+}

@@ -1,0 +1,80 @@
+// How a run ended, to read: findings at their lines, outputs beside the reference, times; and a table of cases.
+
+import { button, element } from "./dom";
+import { heatMap } from "./heat_map";
+import { timeOf, toneOf, verdictOf, type Finding, type Launch, type Output, type Run } from "./launched";
+
+type GoTo = (line: number) => void;
+
+/** Return what is said of one run. */
+export function outcome(run: Run, goTo: GoTo): HTMLElement[] {
+  const shown: HTMLElement[] = [];
+  if (run.problem) shown.push(element("p", { className: "error" }, `${run.problem.title}: ${run.problem.detail}`));
+  const findings = run.findings ?? [];
+  if (findings.length) shown.push(element("ul", { className: "diagnostics" }, ...findings.map((each) => finding(each, goTo))));
+  for (const [name, output] of Object.entries(run.outputs ?? {})) shown.push(outputShown(name, output));
+  if (run.timing) {
+    const { repeats, noisy, plausible } = run.timing;
+    const doubts = [noisy ? "noisy" : "", plausible === false ? "faster than this GPU can be" : ""].filter(Boolean);
+    shown.push(element("p", { className: "times" }, `median ${timeOf(run.timing)}, ${repeats} repeats${doubts.length ? `: ${doubts.join(", ")}` : ""}`));
+  }
+  const samples = run.profile?.samples;
+  if (samples) shown.push(element("p", { className: "faint" }, `Profiled: ${samples} samples, shown at their lines.`));
+  return shown;
+}
+
+/** Return where and how long it ran, and what it printed. */
+export function circumstances({ device, timings_ms, stdout }: Launch): HTMLElement[] {
+  const shown: HTMLElement[] = [];
+  if (device && timings_ms) {
+    const where = device.interpreter ? "the CPU device" : (device.model ?? "a GPU");
+    shown.push(element("p", { className: "faint" }, `On ${where}, ${Math.round(timings_ms.total ?? 0)} ms from queue to verdict.`));
+  }
+  if (stdout) shown.push(element("pre", { tabIndex: 0 }, stdout));
+  return shown;
+}
+
+/** Return a table of cases, one of which is chosen to be looked at. */
+export function caseTable(runs: readonly Run[], chosen: number, choose: (index: number) => void): HTMLElement {
+  const isTimed = runs.some(({ timing }) => timing);
+  const columns = ["case", "verdict", "differ", ...(isTimed ? ["median"] : [])];
+  const head = element("tr", {}, ...columns.map((name) => element("th", { scope: "col" }, name)));
+  const rows = runs.map((run, index) => {
+    const name = run.name ?? `case ${index + 1}`;
+    const show = button(name, () => choose(index), { className: "small", "aria-pressed": String(index === chosen) });
+    const cells = [differing(run), ...(isTimed ? [run.timing ? timeOf(run.timing) : ""] : [])];
+    return element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, show),
+      element("td", { className: toneOf(run.verdict) }, verdictOf(run)),
+      ...cells.map((text) => element("td", {}, text)),
+    );
+  });
+  return element("table", { className: "numbers" }, element("thead", {}, head), element("tbody", {}, ...rows));
+}
+
+function differing({ outputs }: Run): string {
+  const compared = Object.values(outputs ?? {}).flatMap(({ comparison }) => (comparison ? [comparison.mismatched] : []));
+  return compared.length ? String(compared.reduce((sum, each) => sum + each, 0)) : "";
+}
+
+function finding(each: Finding, goTo: GoTo): HTMLElement {
+  const { line } = each;
+  const place = line ? button(`line ${line}`, () => goTo(line), { className: "place" }) : null;
+  return element("li", { className: "error" }, element("b", {}, each.kind.replaceAll("_", " ")), " ", place, " ", each.message);
+}
+
+function outputShown(name: string, { summary, comparison }: Output): HTMLElement {
+  const numbers = Object.entries(summary ?? {}).map(([what, value]) => `${what} ${JSON.stringify(value)}`);
+  const shown = element("div", {}, element("h2", {}, name), element("p", { className: "faint" }, numbers.join(", ")));
+  if (comparison) {
+    const first = comparison.first_mismatch;
+    const where = first ? `, the first at [${first.index.join(", ")}]: ${String(first.actual)} where ${String(first.expected)} is expected` : "";
+    const words = comparison.matches ? "as the reference" : `${comparison.mismatched} differ from the reference${where}`;
+    shown.append(element("p", { className: comparison.matches ? "good" : "bad" }, words));
+    if (comparison.note) shown.append(element("p", { className: "faint" }, comparison.note));
+    if (comparison.mismatch_map) shown.append(heatMap(name, comparison.mismatch_map));
+  }
+  return shown;
+}
