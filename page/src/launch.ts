@@ -11,8 +11,9 @@ const RANDINT = { low: 0, high: 10 };
 /** Any 32 bits. */
 const BITS = { kind: "randint", low: -(2 ** 31), high: 2 ** 31 };
 
-/** Return what the form holds for a kernel, keeping what was typed before. */
+/** Return what the form holds for a kernel, keeping what was typed before; all of it while none is known. */
 export function launchOf(kernel: Kernel | null, signature: Record<string, string>, before: LaunchText | null): LaunchText {
+  if (!kernel && before) return before;
   const kept = before?.arguments ?? {};
   const parameters = kernel?.parameters.filter((parameter) => !parameter.constexpr) ?? [];
   const pointers = parameters.filter(({ name }) => (signature[name] ?? "").startsWith("*"));

@@ -100,7 +100,8 @@ class Page {
 
   private async open(state: PageState, compiles = true): Promise<void> {
     this.state = state;
-    [this.compiled, this.kept] = [null, null];
+    [this.compiled, this.kept, this.inspected] = [null, null, ""];
+    this.panes.reset([]); // nobody shall press a button of what is no longer on the page
     this.editor.speak(state.request.language);
     this.editor.write(state.request.source);
     showNotes(this.editor.view, []);

@@ -28,6 +28,7 @@ export class RequestForm {
   /** Show another request. */
   open(request: RequestText): void {
     this.request = request;
+    this.kernels = [];
     this.draw();
   }
 

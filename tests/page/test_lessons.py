@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.page.conftest import Visit
 from tests.page.pages import PHONE, pane, source_of, write
@@ -84,3 +84,23 @@ def test_the_lessons_are_for_everybody(visit: Visit) -> None:
         expect(pane(page, "See").get_by_role("status")).to_have_text("2 accesses.")
         assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
         assert violations(page) == []
+
+
+def test_whoever_is_faster_than_the_service_runs_the_lesson_that_is_open(visit: Visit) -> None:
+    page = visit("learn", waits=False)
+    run_with(page, SOLUTIONS["Puzzle 1"])
+    expect(page.get_by_text("Solved. 1 of 13")).to_be_visible()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/v1/inspect*", hold)
+    page.get_by_label("Lesson", exact=True).select_option(index=4)
+    write(page, source_of(page).replace(EMPTY, SOLUTIONS["Puzzle 5"].strip("\n")))
+    expect(pane(page, "Run")).to_have_count(0)  # that of the lesson before is not there to press
+    page.unroute("**/v1/inspect*")  # lets go of those that were held
+    assert held
+    pane(page, "Run").get_by_role("button", name="Run", exact=True).click()
+
+    expect(page.get_by_text("Solved. 2 of 13")).to_be_visible()
