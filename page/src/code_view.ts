@@ -47,6 +47,14 @@ function decorated(state: EditorState, marks: Marks): DecorationSet {
   return builder.finish();
 }
 
+/** Return an extension that gives lines classes, for good. */
+export function lineClasses(marks: readonly { line: number; className: string }[]): Extension {
+  return EditorView.decorations.of((view) => {
+    const { doc } = view.state;
+    return Decoration.set(marks.map(({ line, className }) => Decoration.line({ class: className }).range(doc.line(line).from)));
+  });
+}
+
 /** The nonce under which CodeMirror may add its styles. */
 export const NONCE = document.querySelector<HTMLScriptElement>("script[nonce]")?.nonce ?? "";
 

@@ -3,75 +3,94 @@
 import { EditorState } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { MergeView, unifiedMergeView } from "@codemirror/merge";
-import { commonExtensions, readOnly } from "./code_view";
+import { commonExtensions, lineClasses, readOnly } from "./code_view";
 import type { Compiled } from "./compiled";
-import { numbersOf } from "./compiled_numbers";
 import { element, field, menu } from "./dom";
 import { languageOf } from "./languages";
-import { normalised } from "./normalised";
+import { differencesOf, type StageDifference } from "./differences";
+import { tables } from "./difference_tables";
 import type { Content, Shown } from "./panes";
 import { wordsOf } from "./text_pane";
 
 const STAGES = ["source", "ttir", "ttgir", "llir", "ptx", "sass", "amdgcn", "numpy"];
+const SAME = "Both are the same.";
+const REGISTERS = "They differ in which registers they use alone, in most lines.";
 const NARROW = window.matchMedia("(max-width: 60rem)");
 
 export function comparison(): Content {
-  const said = element("p", { className: "faint" });
-  const stages = menu(STAGES.map((name) => [name, name] as const), "ptx", { "aria-label": "Stage" });
-  const asIs = element("input", { type: "checkbox" });
-  const label = field("as it is, with names and locations", asIs, "inline");
-  const controls = element("div", { className: "controls" }, stages, label);
-  const table = element("table", { className: "numbers" });
-  const code = element("div", { className: "code" });
-  let shown: Shown = { compiled: null, kept: null };
-  let end = (): void => {};
+  return new ComparisonPane();
+}
 
-  const draw = async (): Promise<void> => {
-    const { compiled, kept } = shown;
-    end();
-    end = () => {};
-    code.replaceChildren();
-    table.replaceChildren();
-    controls.hidden = !compiled || !kept;
-    said.textContent = "";
-    said.hidden = Boolean(compiled && kept);
-    if (!kept) said.textContent = "Nothing kept yet. Compile, choose “Keep for comparison”, change something and compile again.";
-    else if (!compiled) said.textContent = "Kept. Compile again to compare.";
-    if (!compiled || !kept) return;
-    table.append(...rows(kept, compiled));
-    const stage = stages.value;
+class ComparisonPane implements Content {
+  readonly element: HTMLElement;
+  private readonly said = element("p", { className: "faint" });
+  private readonly stages = menu(STAGES.map((name) => [name, name] as const), "ptx", { "aria-label": "Stage" });
+  private readonly asIs = element("input", { type: "checkbox" });
+  private readonly controls: HTMLElement;
+  private readonly tables = element("div", { className: "differences scrolls", tabIndex: 0, role: "group", "aria-label": "What differs" });
+  private readonly code = element("div", { className: "code" });
+  private shown: Shown = { compiled: null, kept: null };
+  private closeCode = (): void => {};
+
+  constructor() {
+    this.controls = element("div", { className: "controls" }, this.stages, field("as it is, with names and locations", this.asIs, "inline"));
+    this.element = element("div", { className: "body" }, this.controls, this.tables, this.said, this.code);
+    this.stages.addEventListener("change", () => this.redraw());
+    this.asIs.addEventListener("change", () => this.redraw());
+  }
+
+  show(now: Shown): void {
+    if (this.shown.compiled === now.compiled && this.shown.kept === now.kept && this.code.childNodes.length) return;
+    this.shown = now;
+    this.redraw();
+  }
+
+  end(): void {
+    this.closeCode();
+  }
+
+  private redraw(): void {
+    this.draw().catch((error: unknown) => this.say(wordsOf(error)));
+  }
+
+  private say(words: string): void {
+    [this.said.textContent, this.said.hidden, this.code.hidden] = [words, !words, words !== ""];
+  }
+
+  private async draw(): Promise<void> {
+    const { compiled, kept } = this.shown;
+    this.closeCode();
+    this.closeCode = () => {};
+    this.code.replaceChildren();
+    this.tables.replaceChildren();
+    this.tables.hidden = this.controls.hidden = !compiled || !kept;
+    if (!kept) return this.say("Nothing kept yet. Compile, choose “Keep for comparison”, change something and compile again.");
+    if (!compiled) return this.say("Kept. Compile again to compare.");
+    this.say("Comparing …");
+    const [stage, isAsIs] = [this.stages.value, this.asIs.checked];
+    const isCurrent = (): boolean => this.shown.compiled === compiled && this.shown.kept === kept && this.stages.value === stage && this.asIs.checked === isAsIs;
+    const differences = await differencesOf(kept, compiled);
+    if (!isCurrent()) return;
+    this.tables.replaceChildren(...tables(asked(kept), asked(compiled), differences));
     const lacking = [kept, compiled].find((each) => !each.has(stage));
-    if (lacking) {
-      said.hidden = false;
-      said.textContent = `There is no ${stage} for ${lacking.compilation.target}.`;
+    if (lacking) return this.say(`There is no ${stage} for ${lacking.compilation.target}.`);
+    const compared = differences.stages.find((each) => each.stage === stage);
+    // the NumPy form is not compared by the service; a text that is left whole is shown whole
+    if (isAsIs || !compared) {
+      const [a, b] = await Promise.all([kept.text(stage), compiled.text(stage)]);
+      if (!isCurrent()) return;
+      this.say(a === b ? SAME : "");
+      if (a !== b) this.closeCode = sideBySide(this.code, stage, a, b);
       return;
     }
-    const texts = await Promise.all([kept.text(stage), compiled.text(stage)]);
-    if (shown.compiled !== compiled || shown.kept !== kept || stages.value !== stage) return;
-    const [a, b] = texts.map((text) => (asIs.checked ? text : normalised(stage, text)));
-    said.hidden = a !== b;
-    said.textContent = a === b ? "Both are the same." : "";
-    code.replaceChildren();
-    end = sideBySide(code, stage, a!, b!);
-  };
-  const redraw = (): void => {
-    draw().catch((error: unknown) => {
-      said.hidden = false;
-      said.textContent = wordsOf(error);
-    });
-  };
-  stages.addEventListener("change", redraw);
-  asIs.addEventListener("change", redraw);
+    this.say(compared.same ? SAME : compared.diff ? "" : REGISTERS);
+    if (compared.diff) this.closeCode = unified(this.code, stage, compared);
+  }
+}
 
-  return {
-    element: element("div", { className: "body" }, controls, table, said, code),
-    show(now: Shown) {
-      if (shown.compiled === now.compiled && shown.kept === now.kept && code.isConnected && code.childNodes.length) return;
-      shown = now;
-      redraw();
-    },
-    end: () => end(),
-  };
+/** What was asked for, as typed. */
+function asked({ request }: Compiled): Map<string, string> {
+  return new Map(Object.entries({ target: request.target, triton: request.triton ?? "", ...request.constexprs, ...request.options }));
 }
 
 function sideBySide(parent: HTMLElement, stage: string, a: string, b: string): () => void {
@@ -92,22 +111,15 @@ function sideBySide(parent: HTMLElement, stage: string, a: string, b: string): (
   return () => view.destroy();
 }
 
-/** The numbers of both, and what was asked for where that differs. */
-function rows(kept: Compiled, compiled: Compiled): HTMLElement[] {
-  const asked = (each: Compiled): Map<string, string> => {
-    const { request } = each;
-    const parts = { target: request.target, triton: request.triton ?? "", ...request.constexprs, ...request.options };
-    return new Map(Object.entries(parts));
-  };
-  const pairs = [[asked(kept), asked(compiled)], [numbersOf(kept.compilation), numbersOf(compiled.compilation)]] as const;
-  const body = pairs.flatMap(([a, b]) =>
-    [...new Set([...a.keys(), ...b.keys()])]
-      .map((name) => [name, a.get(name) ?? "", b.get(name) ?? ""] as const)
-      .filter(([, left, right]) => left !== right),
-  );
-  const head = element("tr", {}, ...["what", "kept", "now"].map((text) => element("th", { scope: "col" }, text)));
-  const lines = body.map(([name, left, right]) =>
-    element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, left), element("td", {}, right)),
-  );
-  return lines.length ? [element("thead", {}, head), element("tbody", {}, ...lines)] : [];
+/** Show the service's diff of a stage: lines that one of both alone has, with some around them. */
+function unified(parent: HTMLElement, stage: string, { stage: name, diff, added, removed, truncated }: StageDifference): () => void {
+  const lines = (diff ?? "").split("\n").slice(2);
+  const kinds: Record<string, string> = { "+": "added", "-": "removed", "@": "hunk" };
+  const marks = lines.flatMap((line, index) => (kinds[line[0] ?? ""] ? [{ line: index + 1, className: `diff-${kinds[line[0]!]}` }] : []));
+  const view = new EditorView({
+    parent,
+    state: EditorState.create({ doc: lines.join("\n"), extensions: [commonExtensions(`What differs of ${name}: ${added} added, ${removed} removed`), readOnly(), languageOf(stage), lineClasses(marks)] }),
+  });
+  parent.append(element("p", { className: "faint count" }, `+${added} −${removed} lines${truncated ? ", not all of them shown" : ""}`));
+  return () => view.destroy();
 }

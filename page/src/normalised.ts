@@ -1,10 +1,10 @@
-// Texts of two compilations made comparable: without what differs though nothing does.
+// A module before and after a pass made comparable: without what differs though nothing does.
 
 const LOCATION = / ?loc\((?:#loc\d*|"[^"]*"(?::\d+:\d+|\(#loc\d*\))?|unknown)\)/g;
 const DEFINITION = /^\s*(%[\w$.-]+)(?::\d+)? = (?:tail |musttail |notail )?"?([\w.]+)/;
 const VALUE = /%[\w$.-]+/g;
 
-/** Return the text of a stage without places, and with values named after what makes them. */
+/** Return an MLIR or LLVM module without places, and with values named after what makes them. */
 export function normalised(stage: string, text: string): string {
   switch (stage) {
     case "source":
@@ -17,22 +17,6 @@ export function normalised(stage: string, text: string): string {
           .filter((line) => !/^(?:!\d+ = |!llvm\.|; )/.test(line))
           .map((line) => line.replace(/, ![\w.]+ !\d+/g, "").replace(/ #\d+(?= |$)/g, "")),
       );
-    case "ptx":
-      return lines(text)
-        .filter((line) => !/^\s*(?:\.loc\b|\/\/|\$L__tmp\d+:|\.file\b)/.test(line))
-        .map((line) => line.replace(/\s*\/\/.*$/, "").replace(/%(r|rd|rs|f|fd|p|rh|rq)\d+\b/g, "%$1"))
-        .join("\n");
-    case "amdgcn":
-      return lines(text)
-        .filter((line) => !/^\s*(?:\.loc\b|;|\.Ltmp\d+:|\.file\b)/.test(line))
-        .map((line) => line.replace(/\s*;.*$/, "").replace(/\b([sva])(?:\d+|\[\d+:\d+\])/g, "$1"))
-        .join("\n");
-    case "sass":
-      return lines(text)
-        .filter((line) => !/^\s*\/\//.test(line))
-        .map((line) => line.replace(/\/\*[0-9a-f]+\*\//g, "").replace(/\b(U?[RP])\d+\b/g, "$1").trim())
-        .filter(Boolean)
-        .join("\n");
     default:
       return text;
   }

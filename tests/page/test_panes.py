@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 import pytest
@@ -142,8 +143,33 @@ def test_two_block_sizes_are_compared_side_by_side(page: Page) -> None:
 
     expect(shown.get_by_role("row", name="BLOCK_SIZE 1024 512")).to_be_visible()
     shown.get_by_label("Stage").select_option("ttir")
+    expect(shown.locator(".diff-removed").first).to_contain_text("1024")
+    expect(shown.locator(".diff-added").first).to_contain_text("512")
+    shown.get_by_label("as it is, with names and locations").check()
     expect(shown.locator(".cm-merge-a .cm-changedLine").first).to_contain_text("1024")
     expect(shown.locator(".cm-merge-b .cm-changedLine").first).to_contain_text("512")
+
+
+def test_a_comparison_counts_resources_and_instructions(page: Page) -> None:
+    page.get_by_role("button", name="Keep for comparison").click()
+    page.get_by_label("num_warps", exact=True).select_option("8")
+    compile_now(page)
+    shown = pane(page, "Comparison")
+
+    expect(shown.get_by_role("row", name=re.compile(r"^num_warps\W+8"))).to_be_visible()
+    expect(shown.get_by_role("row", name=re.compile(r"^registers \d+ \d+"))).to_be_visible()
+    expect(shown.get_by_role("row", name=re.compile(r"^global load \d+ \d+ .\d+"))).to_be_visible()
+    expect(shown.get_by_role("row", name=re.compile(r"^\d+ .\d+$")).first).to_be_attached()
+    shown.get_by_label("Stage").select_option("sass")
+    expect(shown.locator(".diff-removed").first).to_be_attached()
+
+
+def test_what_only_one_target_has_is_said(page: Page) -> None:
+    page.get_by_role("button", name="Keep for comparison").click()
+    page.get_by_label("Target", exact=True).select_option("hip:gfx942")
+    compile_now(page)
+
+    expect(pane(page, "Comparison")).to_contain_text("There is no ptx for hip:gfx942.")
 
 
 def test_what_differs_in_names_and_places_alone_is_no_difference(page: Page) -> None:
