@@ -13,6 +13,7 @@ TRITON_3.6 := 3.6.0
 TRITON_3.7 := 3.7.1
 TRITON_3.8 := 3.8.0
 TRITONS := $(foreach version,3.6 3.7 3.8,.cache/toolchains/$(version)/bin/python)
+OTHER_TRITON := .cache/toolchains/3.8/bin/python
 # Longest first would be last by default; one file is one worker's, for the sake of what its tests share.
 TESTS := $(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 # What is measured within the time that `make test` may take (docs/adr/0015-branches-are-counted-in-every-process.md).
@@ -51,9 +52,10 @@ coverage: $(STAMP) ## which branches all of these tests run, in every process (9
 
 page: $(PAGE) ## build the web page (Node 20, or its wheel from PyPI)
 
-test-page: $(VENV)/.page $(PAGE) ## the web page in a real browser (Debian's chromium)
+test-page: $(VENV)/.page $(PAGE) $(OTHER_TRITON) ## the web page in a real browser (Debian's chromium; 200 MB for a second Triton)
 	@test -n "$(CHROMIUM)" || { echo "no Chromium is installed here: apt-get install chromium"; exit 1; }
-	TRITOND_TEST_CHROMIUM=$(CHROMIUM) $(PYTHON) -m pytest tests/page
+	TRITOND_TEST_CHROMIUM=$(CHROMIUM) TRITOND_TEST_OTHER_TRITON=$(abspath $(OTHER_TRITON)) \
+		$(PYTHON) -m pytest tests/page
 
 dist: $(STAMP) $(PAGE) ## sdists and wheels, installed into an empty environment and tried there
 	rm -rf $(DIST)

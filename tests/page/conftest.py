@@ -1,6 +1,7 @@
 """`tritond up` on a port of its own, and pages of a real browser on it (`make test-page`).
 
-Collected only when TRITOND_TEST_CHROMIUM names the browser's program. An error in a page's
+Collected only when TRITOND_TEST_CHROMIUM names the browser's program, and what needs a second
+Triton only when TRITOND_TEST_OTHER_TRITON names its Python. An error in a page's
 console fails the test that opened it.
 """
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 CHROMIUM = os.environ.get("TRITOND_TEST_CHROMIUM", "")
-collect_ignore_glob = [] if CHROMIUM else ["test_*.py"]
+OTHER_TRITON = os.environ.get("TRITOND_TEST_OTHER_TRITON", "")
+collect_ignore_glob = ([] if OTHER_TRITON else ["test_versions.py"]) if CHROMIUM else ["test_*.py"]
 # what a browser asks its maker for at its start is nobody's business here
 ARGUMENTS = [
     "--disable-background-networking", "--disable-component-update", "--disable-gpu",

@@ -73,6 +73,18 @@ def test_a_line_of_an_artifact_marks_the_source_and_the_other_panes(page: Page) 
     expect(pane(page, "PTX").locator(".cm-line.selected").first).to_be_in_viewport()
 
 
+def test_an_instruction_marks_the_line_that_it_was_made_of(page: Page) -> None:
+    add_pane(page, "SASS")
+    expect(pane(page, "SASS").locator(".cm-line.hue").first).to_be_attached()
+    pane(page, "SASS").locator(".cm-content").focus()
+    page.keyboard.press("Control+f")
+    page.get_by_placeholder("Find").press_sequentially("LDG.E")
+    page.keyboard.press("Enter")
+
+    expect(page.locator(f"{SOURCE} .cm-line.selected")).to_contain_text("tl.load(")
+    expect(pane(page, "PTX").locator(".cm-line.selected").first).to_be_in_viewport()
+
+
 MIDDLE = """scroller => {
   const [{top, height}, line] = [scroller, scroller.querySelector('.cm-line.selected')]
     .map(element => element.getBoundingClientRect());

@@ -1,0 +1,110 @@
+"""How long the page takes from nothing to where somebody can work with it, in a real browser.
+
+    .venv/bin/python benchmarks/page_load.py [--loads 20] [--slower 4]
+
+Each load is by a browser context of its own, so nothing is in its cache, from `tritond up` on
+loopback. Interactive is when the editor can be written in, the forms have been filled from what the
+deployment has, and the main thread has nothing left to do. `--slower` has Chromium slow its CPU
+down. `make test-page` installs what this needs.
+"""
+
+import argparse
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from deployment import ROOT
+from playwright.sync_api import Browser, sync_playwright
+
+from store.embedded import bound_to_parent
+
+BAR_MS = 1000
+SEEN = """
+const seen = {};
+const note = name => { seen[name] ??= performance.now(); };
+addEventListener('DOMContentLoaded', () => {
+  const look = () => {
+    if (document.querySelector('.left .editor .cm-content[contenteditable=true]')) note('editor');
+    const isFilled = document.querySelectorAll('#target option').length > 1;
+    if (seen.editor && isFilled && !seen.asked) {
+      seen.asked = true;
+      requestIdleCallback(() => note('interactive'));
+    }
+    if (document.querySelector('#state.succeeded')) note('compiled');
+  };
+  const all = {subtree: true, childList: true, attributes: true};
+  new MutationObserver(look).observe(document.documentElement, all);
+});
+window.seen = seen;
+"""
+
+
+@contextmanager
+def running() -> Iterator[str]:
+    """Start tritond on a free port, with its first kernel compiled; yield its address."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    data = tempfile.mkdtemp(prefix="page-", dir=ROOT / ".cache")
+    arguments = ("-m", "service.command", "up", "--port", str(port), "--data", data)
+    process = subprocess.Popen(
+        bound_to_parent(sys.executable, *arguments), cwd=ROOT, stdout=subprocess.DEVNULL
+    )
+    address = f"http://127.0.0.1:{port}/"
+    try:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and process.poll() is None:
+            try:
+                urllib.request.urlopen(f"{address}readyz").close()
+                break
+            except OSError:
+                time.sleep(0.2)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(20)
+        shutil.rmtree(data, ignore_errors=True)
+
+
+def loaded(browser: Browser, address: str, slower: float) -> dict[str, float]:
+    """Return the milliseconds from navigating to each thing that is seen, in a new context."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    page = context.new_page()
+    if slower > 1:
+        context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
+    page.add_init_script(SEEN)
+    page.goto(address)
+    page.wait_for_function("window.seen.interactive && window.seen.compiled")
+    seen: dict[str, float] = page.evaluate("window.seen")
+    context.close()
+    return {name: seen[name] for name in ("editor", "interactive", "compiled")}
+
+
+def main() -> None:
+    """Measure, and fail above the bar."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--loads", type=int, default=20)
+    parser.add_argument("--slower", type=float, default=1)
+    given = parser.parse_args()
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    with running() as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        loaded(browser, address, 1)  # compiles the first kernel
+        loads = [loaded(browser, address, given.slower) for _ in range(given.loads)]
+        browser.close()
+    for name in ("editor", "interactive", "compiled"):
+        times = sorted(load[name] for load in loads)
+        print(f"{name:12} p50 {statistics.median(times):7.0f} ms   worst {times[-1]:7.0f} ms")
+    p50 = statistics.median(load["interactive"] for load in loads)
+    print(f"bar: interactive p50 <= {BAR_MS} ms: {'met' if p50 <= BAR_MS else 'MISSED'}")
+    sys.exit(p50 > BAR_MS)
+
+
+if __name__ == "__main__":
+    main()
