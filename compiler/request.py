@@ -53,9 +53,12 @@ FILES_SCHEMA = {
     },
     "additionalProperties": {"type": "string"},
 }
+# by value, not by type: who draws the schema would hold the type of a member against it
+_NULL: JsonValue = {"const": None}
+NOT_NULL: JsonValue = {"not": _NULL}
 ONE_INPUT: list[JsonValue] = [
-    {"properties": {"source": {"type": "string"}, "ir": {"type": "null"}}, "required": ["source"]},
-    {"properties": {"ir": {"type": "object"}, "source": {"type": "null"}}, "required": ["ir"]},
+    {"properties": {"source": NOT_NULL, "ir": _NULL}, "required": ["source"]},
+    {"properties": {"ir": NOT_NULL, "source": _NULL}, "required": ["ir"]},
 ]
 TARGET_SCHEMA: dict[str, JsonValue] = {
     "pattern": r"^(cuda:[0-9]{2,3}|hip:gfx[0-9a-f]{3,5})(:(32|64))?$"

@@ -116,6 +116,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     app.router.routes.append(mcp_route(mcp))
     for routes in ROUTES:
         app.include_router(routes.router, dependencies=[Depends(refuse_unknown)])
+    app.include_router(explorer_api.builtin, dependencies=[Depends(refuse_unknown)])
     app.include_router(pages.router)
     app.state.framing_origins = settings.framing_origins
     describe_bodies(app, BODIES)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
 
 from compiler.request import EXAMPLE as COMPILATION_EXAMPLE
-from compiler.request import MAX_TIMEOUT_S
+from compiler.request import MAX_TIMEOUT_S, NOT_NULL
 from launch.request.argument_schema import ChangedArguments, RequestArguments
 from launch.request.grid import GRID_SCHEMA
 from launch.request.initializer import MAX_SEED
@@ -56,8 +56,8 @@ CPU_EXAMPLE: dict[str, Any] = EXAMPLE | {
 
 _Grid = Annotated[JsonValue, WithJsonSchema(GRID_SCHEMA)]
 _ONE_KERNEL: list[JsonValue] = [
-    {"required": ["compilation"], "properties": {"compilation": {"type": "object"}}},
-    {"required": ["compilation_key"], "properties": {"compilation_key": {"type": "string"}}},
+    {"required": ["compilation"], "properties": {"compilation": NOT_NULL}},
+    {"required": ["compilation_key"], "properties": {"compilation_key": NOT_NULL}},
 ]
 
 

@@ -26,6 +26,8 @@ from service.http.problems import ProblemRaised
 from service.state import state_of
 
 router = APIRouter(prefix="/api", tags=["compiler explorer"])
+builtin = APIRouter(prefix="/source/builtin", tags=["compiler explorer"])
+"""Outside of `/api`, as Compiler Explorer has it."""
 Fields = Annotated[str, Query(description="members to answer, by comma; `all` for all")]
 _TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}}
 
@@ -59,6 +61,20 @@ async def get_compilers_of(request: Request, language: str, fields: Fields = "")
 @router.get("/libraries/{language}", summary="The libraries of one language: none")
 async def get_libraries(request: Request, language: str) -> list[Any]:  # noqa: ARG001
     """Answer an empty list, which is what plug-ins that ask for libraries can live with."""
+    await state_of(request).callers.identify(request, "compile")
+    return []
+
+
+@router.get("/formats", summary="Formatters of sources: none")
+async def get_formats(request: Request) -> list[Any]:
+    """Answer an empty list, from which plug-ins let nothing be chosen."""
+    await state_of(request).callers.identify(request, "compile")
+    return []
+
+
+@builtin.get("/list", summary="Examples of sources: none; the page has some")
+async def get_builtin_sources(request: Request) -> list[Any]:
+    """Answer an empty list, from which plug-ins let nothing be chosen."""
     await state_of(request).callers.identify(request, "compile")
     return []
 

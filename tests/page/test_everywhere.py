@@ -113,6 +113,18 @@ def test_only_this_service_is_asked(visit: Visit, up: Up) -> None:
     assert {url for url in asked if not url.startswith((up.url, "data:", "blob:"))} == set()
 
 
+def test_the_documentation_is_drawn_without_a_word_of_complaint(visit: Visit, up: Up) -> None:
+    page = visit(waits=False)
+    said: list[str] = []
+    page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+    for path in ("docs", "redoc"):
+        page.goto(up.url + path)
+        page.get_by_role("heading", name="tritond").first.wait_for()
+        page.get_by_text("/v1/launches").first.wait_for()
+
+    assert said == []
+
+
 def test_the_first_load_is_small(visit: Visit) -> None:
     page = visit()
     sizes = page.evaluate(

@@ -46,7 +46,13 @@ def plug_in_body(source: str, flags: str, compiler: str, **filters: bool) -> dic
         "lang": "triton",
         "allowStoreCodeDebug": True,
         "options": {
-            "compilerOptions": {"produceCfg": False, "produceGccDump": {}, "producePp": False},
+            "compilerOptions": {
+                "produceCfg": False,
+                "produceDevice": False,
+                "produceGccDump": {},
+                "produceLLVMOptPipeline": False,
+                "producePp": False,
+            },
             "filters": usual | filters,
             "libraries": {},
             "tools": {},
@@ -94,6 +100,20 @@ def test_fields_are_chosen(http: httpx.Client) -> None:
     compilers = http.get("/api/compilers", params={"fields": "id,semver"}, headers=JSON).json()
 
     assert all(one.keys() == {"id", "semver"} for one in compilers)
+
+
+@pytest.mark.parametrize("path", ["/api/libraries/triton", "/api/formats", "/source/builtin/list"])
+def test_what_is_not_there_is_an_empty_list(http: httpx.Client, path: str) -> None:
+    answer = http.get(path, headers=JSON)
+
+    assert (answer.status_code, answer.json()) == (200, [])
+
+
+def test_an_instruction_that_nobody_explains_has_an_error_to_show(http: httpx.Client) -> None:
+    answer = http.get("/api/asm/ptx/ld", headers=JSON)
+
+    assert answer.status_code == 404
+    assert "/api/asm/ptx/ld" in answer.json()["error"]
 
 
 def test_assembly_lines_lead_to_the_source(http: httpx.Client, compiler: str) -> None:
