@@ -8,6 +8,22 @@ from compiler.target import parse_target
 from service.toolchains import ToolchainSet
 
 LANGUAGE = "triton"
+EXAMPLE = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_kernel(
+    x_ptr: "*fp32:16", y_ptr: "*fp32:16", output_ptr: "*fp32:16", n_elements: "i32",
+    BLOCK_SIZE: tl.constexpr = 1024,
+):
+    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_elements
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(output_ptr + offsets, x + y, mask=mask)
+"""
+"""What a plug-in begins with: a kernel that needs no arguments to be compiled."""
 LANGUAGES: Sequence[dict[str, Any]] = (
     {
         "id": LANGUAGE,
@@ -17,6 +33,8 @@ LANGUAGES: Sequence[dict[str, Any]] = (
         "logoUrl": None,
         "logoUrlDark": None,
         "formatter": None,
+        "example": EXAMPLE,
+        "defaultCompiler": None,
     },
 )
 _FIRST_FIELDS = ("id", "name", "lang", "compilerType", "semver", "extensions", "monaco")
@@ -45,8 +63,14 @@ class OfferedCompiler:
             "monaco": "python",
             "instructionSet": _INSTRUCTIONS[backend],
             "group": backend,
+            "groupName": backend,
             "supportsBinary": backend == "cuda",
             "supportsExecute": False,
+            "supportsBinaryObject": False,
+            "supportsLibraryCodeFilter": False,
+            "supportsDemangle": False,
+            "supportsIntel": False,
+            "disabledFilters": [],
             "libs": {},
             "tools": {},
             "options": "",
@@ -58,6 +82,12 @@ class OfferedCompiler:
         # the plug-ins read the instruction set without asking for it
         wanted = fields or (*_FIRST_FIELDS, "instructionSet")
         return {name: every[name] for name in wanted if name in every}
+
+
+def described_languages(compilers: Sequence[OfferedCompiler]) -> list[dict[str, Any]]:
+    """Return the languages, with the compiler that one begins with."""
+    default = next((compiler.id for compiler in compilers if compiler.is_default), None)
+    return [language | {"defaultCompiler": default} for language in LANGUAGES]
 
 
 def offered_compilers(toolchains: ToolchainSet) -> list[OfferedCompiler]:

@@ -15,9 +15,9 @@ from service.compiler_explorer.compiling import (
 )
 from service.compiler_explorer.offered_compilers import (
     LANGUAGE,
-    LANGUAGES,
     OfferedCompiler,
     as_text,
+    described_languages,
     offered_compilers,
 )
 from service.http.body import parse_body, read_body
@@ -35,13 +35,13 @@ _TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}}
 @router.get("/languages", summary="The languages of the compilers: one, Triton", responses=_TEXT)
 async def get_languages(request: Request, fields: Fields = "") -> Response:
     """Answer JSON where `Accept` names it, else text."""
-    await state_of(request).callers.identify(request, "compile")
+    languages = described_languages(await _compilers(request))
     if not _wants_json(request):
-        rows = "".join(f"{language['id']} | {language['name']}\n" for language in LANGUAGES)
+        rows = "".join(f"{language['id']} | {language['name']}\n" for language in languages)
         return PlainTextResponse(f"Id | Name\n{rows}")
     names = [name for name in fields.split(",") if name and name != "all"]
     return JSONResponse(
-        [{n: v for n, v in language.items() if not names or n in names} for language in LANGUAGES]
+        [{n: v for n, v in language.items() if not names or n in names} for language in languages]
     )
 
 
@@ -61,6 +61,13 @@ async def get_compilers_of(request: Request, language: str, fields: Fields = "")
 @router.get("/libraries/{language}", summary="The libraries of one language: none")
 async def get_libraries(request: Request, language: str) -> list[Any]:  # noqa: ARG001
     """Answer an empty list, which is what plug-ins that ask for libraries can live with."""
+    await state_of(request).callers.identify(request, "compile")
+    return []
+
+
+@router.get("/tools/{language}", summary="The tools of one language: none")
+async def get_tools(request: Request, language: str) -> list[Any]:  # noqa: ARG001
+    """Answer an empty list, from which plug-ins let nothing be chosen."""
     await state_of(request).callers.identify(request, "compile")
     return []
 

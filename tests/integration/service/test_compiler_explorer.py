@@ -102,11 +102,59 @@ def test_fields_are_chosen(http: httpx.Client) -> None:
     assert all(one.keys() == {"id", "semver"} for one in compilers)
 
 
-@pytest.mark.parametrize("path", ["/api/libraries/triton", "/api/formats", "/source/builtin/list"])
+@pytest.mark.parametrize(
+    "path",
+    ["/api/libraries/triton", "/api/tools/triton", "/api/formats", "/source/builtin/list"],
+)
 def test_what_is_not_there_is_an_empty_list(http: httpx.Client, path: str) -> None:
     answer = http.get(path, headers=JSON)
 
     assert (answer.status_code, answer.json()) == (200, [])
+
+
+def test_what_compiler_explorer_el_asks_and_posts(http: httpx.Client, compiler: str) -> None:
+    asked = "id,name,extensions,example,defaultCompiler"
+    [language] = http.get("/api/languages", params={"fields": asked}, headers=JSON).json()
+    assert list(language) == asked.split(",")
+    assert language["defaultCompiler"] == compiler
+    asked = (
+        "id,lang,name,groupName,instructionSet,supportsExecute,supportsBinary,"
+        "supportsBinaryObject,supportsLibraryCodeFilter,supportsDemangle,supportsIntel,disabledFilters"
+    )
+    compilers = http.get("/api/compilers", params={"fields": asked}, headers=JSON).json()
+    assert list(compilers[0]) == asked.split(",")
+
+    body = {
+        "source": language["example"],
+        "options": {
+            "userArguments": "",
+            "executeParameters": {"args": "", "stdin": ""},
+            "compilerOptions": {"skipAsm": False, "executorRequest": False},
+            "filters": {"binary": False, "commentOnly": True, "directives": True, "labels": True},
+            "tools": [],
+            "libraries": [],
+        },
+        "allowStoreCodeDebug": False,
+    }
+    result = http.post(f"/api/compiler/{compiler}/compile", json=body, headers=JSON).json()
+    assert result["code"] == 0, said(result)
+    assert any(".entry add_kernel" in line["text"] for line in result["asm"])
+
+
+def test_what_cexpl_posts(http: httpx.Client, compiler: str) -> None:
+    body = {
+        "source": VECTOR_ADD,
+        "options": {
+            "compilerOptions": {"skipAsm": False},
+            "executeParameters": {},
+            "filters": {"execute": False},
+            "userArguments": FLAGS,
+        },
+        "lang": "triton",
+    }
+    result = http.post(f"/api/compiler/{compiler}/compile", json=body, headers=JSON).json()
+
+    assert result["code"] == 0, said(result)
 
 
 def test_an_instruction_that_nobody_explains_has_an_error_to_show(http: httpx.Client) -> None:
