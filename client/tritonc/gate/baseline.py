@@ -86,7 +86,7 @@ def read_baseline(path: Path) -> Baseline | None:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise BaselineWrong(f"{path}: more than {MAX_BYTES >> 20} MiB are no baseline")
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:
@@ -153,6 +153,10 @@ def _known(triton: str, entry: Mapping[str, Any]) -> Known:
         for line, counts in entry.get("lines", {}).items()
     }
     return Known(triton, metrics, entry.get(PTX), lines, intervals, entry.get("device"))
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number")
 
 
 def _keys(entries: Entries) -> list[CellKey]:

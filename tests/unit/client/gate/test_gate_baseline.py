@@ -131,6 +131,8 @@ def test_ptx_may_change_in_comments_places_and_debug_sections_only(
         '{"version": 1, "kernels": {"double": {"cuda:90": {"3.9.0": 5}}}}',
         '{"version": 1, "kernels": {"double": {"cuda:90": {"3.9.0": {"lines": [1]}}}}}',
         '{"version": 1, "kernels": {"double": {"cuda:90": {"3.9.0": {"median_us": {"": [1]}}}}}}',
+        '{"version": 1, "kernels": {"double": {"cuda:90": {"3.9.0": {"registers": Infinity}}}}}',
+        "<<<<<<< ours",
         "[" * 100_000,
     ],
 )

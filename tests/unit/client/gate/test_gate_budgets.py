@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.unit.client.gate.gate_service import MIX, GateService, gate, resources, write_gate
@@ -251,3 +252,25 @@ def test_what_is_too_long_for_a_batch_is_asked_for_alone(service: GateService):
 
     assert gate(service) == 0
     assert len(service.made) == 2
+
+
+def test_what_is_interrupted_is_cancelled(service: GateService, capsys: Any):
+    write_gate("[budgets]\nregisters = 32")
+    answer, asked = service.handler, []
+
+    def interrupted(request: httpx.Request) -> httpx.Response:
+        asked.append((request.method, request.url.path))
+        if request.url.path.endswith("/events"):
+            raise KeyboardInterrupt
+        found = answer(request)
+        if request.url.path.startswith("/v1/batches"):
+            body = found.json()
+            body["items"] = [item | {"status": 202, "result": None} for item in body["items"]]
+            return httpx.Response(200, json=body)
+        return found
+
+    service.handler = interrupted
+
+    assert gate(service) == 130
+    assert asked[-1] == ("DELETE", "/v1/batches/b1")
+    assert "nothing was judged, what was left is cancelled" in capsys.readouterr().err
