@@ -30,7 +30,7 @@ class GateFileWrong(TritoncError):
 
     def __init__(self, path: Path, faults: list[FileFault]) -> None:
         lines = _lines(path)
-        placed = sorted((line_of(key_path(f.place), lines) or 0, f) for f in faults)
+        placed = sorted((line_of(key_path(f.place), lines) or 0, f) for f in dict.fromkeys(faults))
         super().__init__("\n".join(_told(path, line, fault) for line, fault in placed))
         self.faults = faults
 

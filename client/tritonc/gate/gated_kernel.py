@@ -114,45 +114,43 @@ class KernelTables:
     def kernel(self, name: str, table: TomlTable) -> GatedKernel | None:
         """Return a kernel, None where there is too little to speak of one."""
         table.only((*KERNEL, *MATRIX, "launch", "budgets"))
-        budgets = budget_table(table.table("budgets"))
-        targets = self._instead.targets or table.texts("targets") or self._targets
-        for target in targets or ():
-            if ":" not in target:
-                table.fault("targets", f"{target!r} is no target; write cuda:90 or hip:gfx942")
-        tritons = self._instead.tritons or table.texts("tritons") or self._tritons or ()
-        if not targets:
-            table.fault("", "no targets: write [matrix] targets = [...], or the kernel's own")
+        targets, tritons = self._cells(table)
         launch = self._launch(table) if "launch" in table.members else None
         if "signature" not in table.members and launch is None:
             table.fault("", "neither `signature` nor `launch`: what is it compiled for?")
+        members, budgets = _members(table), budget_table(table.table("budgets"))
         source = self._source(table)
         if source is None:
             return None
-        path, members, lines = source
+        path, files, lines = source
+        members |= {"source": lines.source, "files": files}
         return GatedKernel(
             name,
             table.place,
             path,
-            members,
+            {member: value for member, value in members.items() if value},
             lines,
             launch,
-            targets or (),
+            targets,
             tritons,
             budgets,
             _at(table, "targets", self._instead.targets),
             _at(table, "tritons", self._instead.tritons),
         )
 
-    def _source(self, table: TomlTable) -> tuple[Path, dict[str, Any], SourceLines] | None:
-        """Return the path, the members of the compile request, and the lines of its files."""
-        members: dict[str, Any] = {
-            name: {key: None if value == NONE else value for key, value in given.items()}
-            for name in ("constexprs", "options")
-            for given in [table.mapping(name)]
-        }
-        members |= {"kernel": table.text("kernel"), "hints": table.mapping("hints")}
-        members["signature"] = _signature(table)
-        _check_values(table, members)
+    def _cells(self, table: TomlTable) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the targets and the Tritons of a kernel; without any of these, the default."""
+        targets = self._instead.targets or table.texts("targets") or self._targets or ()
+        tritons = self._instead.tritons or table.texts("tritons") or self._tritons or ()
+        if not targets:
+            table.fault("", "no targets: write [matrix] targets = [...], or the kernel's own")
+        for target in targets:
+            if ":" not in target:
+                table.fault("targets", f"{target!r} is no target; write cuda:90 or hip:gfx942")
+        return targets, tritons
+
+    def _source(self, table: TomlTable) -> tuple[Path, dict[str, str], SourceLines] | None:
+        """Return the path of a kernel's file, the texts beside it, and the lines of all."""
         written = table.text("source")
         if written is None:
             if "source" not in table.members:
@@ -167,10 +165,8 @@ class KernelTables:
         texts = {name: self._text(inner, name, at) for name, at in given.items()}
         files = self._imports(table, path, text)
         files |= {name: said for name, said in texts.items() if said is not None}
-        members |= {"source": text, "files": files}
         imported = {name: path.parent / name for name in files}
-        lines = SourceLines(path, {POSTED_SOURCE: text, **files}, imported | given)
-        return path, {n: m for n, m in members.items() if m}, lines
+        return path, files, SourceLines(path, {POSTED_SOURCE: text, **files}, imported | given)
 
     def _imports(self, table: TomlTable, path: Path, text: str) -> dict[str, str]:
         """Return the local modules that a source imports, unless `local_imports` is false."""
@@ -188,8 +184,9 @@ class KernelTables:
     def _text(self, table: TomlTable, key: str, path: Path) -> str | None:
         try:
             return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        except (OSError, ValueError) as error:
+            not_read = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+            reason = error.strerror if isinstance(error, OSError) else not_read
             table.fault(key, f"{path}: {reason}")
             return None
 
@@ -200,8 +197,8 @@ class KernelTables:
         for key in ("arguments", "grid"):
             if key not in members:
                 launch.fault("", f"no `{key}`: how is it launched?")
-        members["arguments"] = self._arguments(launch)
-        if cases := launch.members.get("cases"):
+        members |= {"arguments": self._arguments(launch), "grid": launch.array("grid")}
+        if cases := launch.array("cases"):
             members["cases"] = [self._case(launch, case) for case in cases]
         if isinstance(reference := members.get("reference"), str):
             members["reference"] = reference = {"file": reference}
@@ -235,6 +232,18 @@ class KernelTables:
         except Exception as error:  # noqa: BLE001  whatever the reader of arguments refuses
             arguments.fault(name, str(error))
             return None
+
+
+def _members(table: TomlTable) -> dict[str, Any]:
+    """Return the members of the compile request, but for its texts."""
+    members: dict[str, Any] = {
+        name: {key: None if value == NONE else value for key, value in given.items()}
+        for name in ("constexprs", "options")
+        for given in [table.mapping(name)]
+    }
+    _check_values(table, members)
+    named = {"kernel": table.text("kernel"), "hints": table.mapping("hints")}
+    return members | named | {"signature": _signature(table)}
 
 
 def _check_values(table: TomlTable, members: dict[str, Any]) -> None:

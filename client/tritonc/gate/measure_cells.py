@@ -138,10 +138,14 @@ class CellMeasuring:
     ) -> Iterator[tuple[Cell, Any]]:
         """Yield what is posted; what has no form in JSON is a fault."""
         for cell in cells:
+            place = f"{cell.kernel.place}.launch" if cell.is_launch else cell.kernel.place
             try:
-                yield cell, body(cell)
-            except (TypeError, ValueError) as error:
-                self._fault(FileFault(cell.kernel.place, str(error)))
+                made = body(cell)
+                json.dumps(made.body if isinstance(made, LaunchRequest) else made, allow_nan=False)
+            except (TypeError, ValueError, AttributeError) as error:
+                self._fault(FileFault(place, f"this cannot be posted: {error}"))
+            else:
+                yield cell, made
 
     def _finished(self, batch: Batch) -> Batch:
         """Return the batch when all of it is over; cancel it if nobody waits any more."""

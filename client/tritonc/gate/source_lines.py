@@ -25,6 +25,11 @@ class SourceLines:
         self._texts = texts
         self._file_paths = file_paths
 
+    @property
+    def source(self) -> str:
+        """The text of the kernel's file."""
+        return self._texts[POSTED_SOURCE]
+
     def path(self, file: str) -> Path:
         """Return where a file is here."""
         return self._file_paths.get(file, self._path)

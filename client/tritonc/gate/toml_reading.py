@@ -79,6 +79,10 @@ class TomlTable:
         """Return every member as a table; note those that are none."""
         return {key: self.table(key) for key in self.members}
 
+    def array(self, key: str) -> list[Any]:
+        """Return a list as it is, an empty one where there is none or something else."""
+        return self._of(key, list) or []
+
     def texts(self, key: str) -> tuple[str, ...] | None:
         """Return a list of texts without repetitions, None where there is none."""
         given = self._of(key, list)
