@@ -141,7 +141,10 @@ def _check_operand(node: ast.expr) -> None:
         case ast.Constant(value=bool() | str() | float() | None):
             pass
         case _:
-            names_in(node)
+            try:
+                names_in(node)
+            except FormulaFailed as failed:  # the grid's words, of a condition
+                raise FormulaFailed(str(failed).replace("in a grid", "in a condition")) from None
 
 
 def _holds(node: ast.expr, values: Values) -> bool:

@@ -1,0 +1,96 @@
+"""What is stored of sweeps: rows that only the attempt that counts may write."""
+
+import pytest
+
+from store import keys
+from store.events import Events
+from store.jobs.types import SWEEPS_LANE, Priority
+from store.sweeps import Sweeps
+
+SWEEP = "5" * 32
+
+
+@pytest.fixture
+def sweeps(redis):
+    return Sweeps(redis)
+
+
+@pytest.fixture
+def events(redis):
+    return Events(redis)
+
+
+async def begun(sweeps, jobs, worker, sweep=SWEEP):
+    """A sweep of alice that an attempt drives."""
+    assert await sweeps.begin(sweep, "alice", most_living=2)
+    await jobs.submit(
+        sweep, lane=SWEEPS_LANE, priority=Priority.INTERACTIVE, payload=b"{}",
+        caller="alice", deadline_ms=60_000,
+    )  # fmt: skip
+    return await worker().claim([SWEEPS_LANE])
+
+
+async def test_rows_are_kept_and_told(sweeps, jobs, worker, events):
+    claim = await begun(sweeps, jobs, worker)
+    await sweeps.note_jobs(SWEEP, claim.token, {0: "a", 1: "b"})
+
+    assert await sweeps.write_rows(SWEEP, claim.token, {0: b'{"index":0}'})
+
+    stored = await sweeps.rows(SWEEP)
+    assert (stored.written, stored.waiting) == ({0: b'{"index":0}'}, {1: "b"})
+    assert await sweeps.written(SWEEP) == {0}
+    told = [event for event in await events.read(SWEEP) if event.kind == "row"]
+    assert [event.data for event in told] == [b'{"index":0}']
+
+
+async def test_an_attempt_that_does_not_count_writes_nothing(sweeps, jobs, worker):
+    late = await begun(sweeps, jobs, worker)
+    await worker().release(SWEEP, late.token)
+    now = await worker().claim([SWEEPS_LANE])
+
+    assert not await sweeps.write_rows(SWEEP, late.token, {0: b"late"})
+    assert not await sweeps.note_jobs(SWEEP, late.token, {0: "late"})
+    assert await sweeps.write_rows(SWEEP, now.token, {0: b"now"})
+    assert (await sweeps.rows(SWEEP)).written == {0: b"now"}
+
+
+async def test_a_caller_has_only_so_many_that_are_not_over(sweeps, jobs, worker):
+    claim = await begun(sweeps, jobs, worker)
+    await begun(sweeps, jobs, worker, sweep="6" * 32)
+
+    assert not await sweeps.begin("7" * 32, "alice", most_living=2)
+    assert await sweeps.begin("8" * 32, "bob", most_living=2)
+    await worker().finish(SWEEP, claim.token, b"{}", reusable=False, keep_s=60)
+    assert await sweeps.begin("7" * 32, "alice", most_living=2)
+
+
+async def test_a_sweep_whose_job_the_store_lost_is_not_counted_for_ever(
+    sweeps, jobs, worker, redis, monkeypatch
+):
+    monkeypatch.setattr("store.sweeps.GONE_AFTER_MS", 0)
+    await begun(sweeps, jobs, worker)
+    await redis.delete(keys.JOB + SWEEP)
+
+    assert await sweeps.begin("6" * 32, "alice", most_living=1)
+
+
+async def test_a_sweep_is_its_callers(sweeps, jobs, worker):
+    await begun(sweeps, jobs, worker)
+
+    assert await sweeps.is_of(SWEEP, "alice")
+    assert not await sweeps.is_of(SWEEP, "bob")
+    assert not await sweeps.is_of("6" * 32, "alice")
+
+
+async def test_all_rows_of_a_large_sweep_are_events_still_when_it_is_over(
+    sweeps, jobs, worker, events
+):
+    claim = await begun(sweeps, jobs, worker)
+    rows = {index: b'{"index":%d}' % index for index in range(3000)}
+
+    await sweeps.write_rows(SWEEP, claim.token, rows)
+    await worker().finish(SWEEP, claim.token, b"{}", reusable=False, keep_s=60)
+
+    kinds = [event.kind for event in await events.read(SWEEP)]
+    assert kinds.count("row") == 3000
+    assert kinds[-1] == "finished"
