@@ -64,7 +64,7 @@ def uncompiled(number: int) -> dict:
     source = ADD.replace("@triton.jit\ndef add_kernel(", ENDLESS)
     source = source.replace("< n_elements", f"< n_elements + ZERO + {number}")
     body = add(source, SIZE) | {"priority": "batch"}
-    body["compilation"]["timeout_s"] = 60
+    body["compilation"]["timeout_s"] = 600
     return body
 
 
