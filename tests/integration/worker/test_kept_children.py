@@ -29,7 +29,7 @@ async def pool():
 async def cut(pool, do="", on_stage=None, **more):
     header = {"task": "cut", "do": do, **more}
     stages = ("begun",)
-    return await pool.run("cut", header, b"text", deadline_s=20, stages=stages, on_stage=on_stage)
+    return await pool.run("cut", header, b"text", deadline_s=60, stages=stages, on_stage=on_stage)
 
 
 async def test_jobs_follow_each_other_in_one_process(pool):

@@ -33,7 +33,7 @@ async def pool():
     await pool.close()
 
 
-async def run(pool, task, body=b"", *, profile="front", deadline_s=10, **more):
+async def run(pool, task, body=b"", *, profile="front", deadline_s=60, **more):
     on_stage = more.pop("on_stage", None)
     header = {"task": task, **more}
     stages = ("source", "ttir", "cubin")

@@ -28,7 +28,7 @@ async def pool():
     await pool.close()
 
 
-async def run(session, do="", deadline_s=20, **more):
+async def run(session, do="", deadline_s=60, **more):
     header = {"task": "other", "do": do, **more}
     return await run_task(
         session, "front", header, b"text", deadline_s=deadline_s, stages=("begun",)
