@@ -16,7 +16,8 @@ from tests.integration.compiler.kernels import KERNELS, Kernel, compile_kernel, 
 
 TEXT_STAGES = ("source", "ttir", "ttgir", "llir", "ptx")
 NAMES = ("vector_add", "fused_softmax", "matmul", "loops", "scan", "helpers", "constexpr_globals")
-CASES = [(name, arch) for name in NAMES for arch in (80, 86, 90)] + [("matmul", 100)]
+CASES = [(name, arch) for name in NAMES for arch in (80, 90)]
+CASES += [("matmul", 86), ("matmul", 100)]  # which is lowered differently for each
 
 
 @pytest.mark.parametrize(("name", "arch"), CASES)
