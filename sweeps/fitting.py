@@ -14,6 +14,9 @@ _OBJECTS = ("compilation", "constexprs", "options")
 def check_base(base: Mapping[str, Any], kind: Kind) -> None:
     """Refuse a base that no value could be merged into. Raises RequestRejected."""
     kernel = base.get("compilation") if kind == "launches" else base
+    if kernel is None and "compilation_key" not in base:
+        message = "a launch has a `compilation`, or the `compilation_key` of a finished one"
+        raise RequestRejected(Fault("/base", message))
     inner_at = "/base/compilation" if kind == "launches" else "/base"
     parts = {f"/base/{name}": base.get(name) for name in _OBJECTS}
     if isinstance(kernel, dict):
@@ -22,6 +25,12 @@ def check_base(base: Mapping[str, Any], kind: Kind) -> None:
         Fault(at, "must be a JSON object")
         for at, part in parts.items()
         if part is not None and not isinstance(part, dict)
+    ]
+    named = kernel if isinstance(kernel, dict) else {}
+    faults += [
+        Fault(f"{inner_at}/{name}", "must be a text")
+        for name in ("target", "triton")
+        if not isinstance(named.get(name), str | None)
     ]
     if not isinstance(base.get("arguments"), dict | list | None):
         faults.append(Fault("/base/arguments", "must be an object by name, or a list by position"))

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, field_validator
 
 from compiler.rejection import Fault, RequestRejected
 from compiler.request import EXAMPLE as COMPILATION_EXAMPLE
@@ -62,6 +62,14 @@ class SweepRequest(RequestPart):
     include: list[str] = Field(
         default_factory=list, max_length=8, description="`instruction_mix`: in each row"
     )
+
+    @field_validator("base", mode="after")
+    @classmethod
+    def _null_is_absent_in_it(cls, base: dict[str, Any]) -> dict[str, Any]:
+        said = {name: part for name, part in base.items() if part is not None}
+        if isinstance(kernel := said.get("compilation"), dict):
+            said["compilation"] = {n: part for n, part in kernel.items() if part is not None}
+        return said
 
 
 def kind_of_base(base: dict[str, Any]) -> Kind:
