@@ -110,7 +110,8 @@ class ToolchainCache:
             identity: before.get(identity) or Toolchain.model_validate_json(description)
             for identity, description in (await self._stored.list()).items()
         }
-        served = await served_toolchains(self._registry)
+        has_choice = len(known) > 1  # else all workers would be read for nothing
+        served = await served_toolchains(self._registry) if has_choice else known.keys()
         return toolchain_set(default_id, known.values(), served)
 
     def _is_fresh(self) -> bool:

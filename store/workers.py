@@ -164,6 +164,11 @@ class Toolchains:
         ordered = sorted(found.items(), key=lambda item: (turns.get(item[0], -1), item[0]))
         return {name.decode(): description for name, description in ordered}
 
+    async def ids(self) -> Sequence[str]:
+        """Return the ids of all known toolchains."""
+        found: Any = await self._redis.hkeys(keys.TOOLCHAINS)
+        return [toolchain_id.decode() for toolchain_id in found]
+
     async def default(self) -> str | None:
         """Return the id of the default toolchain, None before any worker was ever there."""
         found: Any = await self._redis.get(keys.DEFAULT_TOOLCHAIN)

@@ -4,10 +4,9 @@ A worker with the same Triton does them with its own toolchain, so that nothing 
 posted while it took the place of another. What it makes has its own toolchain's keys, never theirs.
 """
 
-from collections.abc import Sequence
-
 from compiler.toolchain import Toolchain
 from store.connection import StoreClient
+from store.jobs.producer import JobProducer
 from store.jobs.types import compile_lane
 from store.workers import Toolchains, Workers
 from worker.compile.compile import CompileContext
@@ -19,6 +18,7 @@ class ReplacedToolchains:
     def __init__(self, redis: StoreClient, own: dict[str, CompileContext]) -> None:
         """`own` are the lanes of the toolchains that the worker has."""
         self._registry, self._toolchains = Workers(redis), Toolchains(redis)
+        self._jobs = JobProducer(redis)
         self._own = dict(own)
         self._by_lane = dict(own)
         self._unserved: set[str] = set()
@@ -33,23 +33,26 @@ class ReplacedToolchains:
     async def look(self) -> None:
         """Find out which toolchains are replaced. Raises StoreUnavailable."""
         contexts = {context.toolchain.triton: context for context in self._own.values()}
-        unserved = await self._find_unserved()
-        replaced = {
-            compile_lane(toolchain.id): contexts[toolchain.triton]
-            for toolchain in unserved
-            if toolchain.triton in contexts and toolchain.id in self._unserved
-        }
-        self._unserved = {toolchain.id for toolchain in unserved}
+        unserved = await self._unserved_and_wanted()
+        replaced = {}
+        for toolchain_id in unserved & self._unserved:
+            description = await self._toolchains.describe(toolchain_id)
+            triton = Toolchain.model_validate_json(description).triton if description else None
+            if triton in contexts:
+                replaced[compile_lane(toolchain_id)] = contexts[triton]
+        self._unserved = unserved
         self._by_lane |= replaced  # jobs of those that are served again may still be under way
         self.lanes[:] = [*self._own, *replaced]
 
-    async def _find_unserved(self) -> Sequence[Toolchain]:
-        known = await self._toolchains.list()
+    async def _unserved_and_wanted(self) -> set[str]:
+        """Return the toolchains for which jobs wait, and which no living worker serves.
+
+        Who works is asked only where there are such jobs: of many workers, all would ask for all.
+        """
+        others = set(await self._toolchains.ids())
+        others -= {context.toolchain.id for context in self._own.values()}
+        wanted = {each for each in others if await self._jobs.queued(compile_lane(each))}
+        if not wanted:
+            return set()
         workers = [one for one in await self._registry.list() if one.kind == "compile"]
-        served = {toolchain_id for worker in workers for toolchain_id in worker.served}
-        served |= {context.toolchain.id for context in self._own.values()}
-        return [
-            Toolchain.model_validate_json(description)
-            for toolchain_id, description in known.items()
-            if toolchain_id not in served
-        ]
+        return wanted - {toolchain_id for worker in workers for toolchain_id in worker.served}
