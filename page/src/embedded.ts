@@ -30,7 +30,7 @@ export class EmbeddedPage {
     if (theme) document.documentElement.dataset.theme = theme;
     const open = element("a", { href: address(`#${digest}`).href, target: "_blank", rel: "noopener" }, "Open in tritond");
     document.body.classList.add("embedded");
-    document.body.replaceChildren(element("header", {}, element("h1", {}, "tritond"), this.status, element("span", { className: "space" }), open), this.panes);
+    document.body.replaceChildren(element("header", {}, element("h1", {}, "tritond"), this.status, open), this.panes);
   }
 
   /** Show the state, and what became of it; nothing but compiling is done for whoever looks. */

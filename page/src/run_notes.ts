@@ -9,7 +9,9 @@ import type { Traced } from "./trace";
 export function notesOf(run: Run, kernel: number, trace: Traced | null): LineNote[] {
   const verdict = { line: kernel, text: verdictOf(run), tone: toneOf(run.verdict) };
   const found = (run.findings ?? []).flatMap((finding) => notesOfFinding(finding, kernel));
-  const different = Object.entries(run.outputs ?? {}).flatMap(([name, { comparison }]) => {
+  // of a run that was stopped, what is not there yet says nothing
+  const outputs = run.verdict === "mismatch" ? (run.outputs ?? {}) : {};
+  const different = Object.entries(outputs).flatMap(([name, { comparison }]) => {
     if (!comparison?.first_mismatch) return [];
     const { line, words } = wherefrom(name, comparison.first_mismatch, trace);
     return [{ line: line ?? kernel, text: `${words} (${comparison.mismatched} differ)`, tone: "bad" as const }];
