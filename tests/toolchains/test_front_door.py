@@ -123,7 +123,7 @@ def test_gluon_compiles(client: httpx.Client, version: str, target: str) -> None
 def hooked(source: str, python: str, cache: Path) -> dict[str, Any]:
     """Return what the JIT of the environment of `python` tells its hooks, and the PTX it makes."""
     done = subprocess.run(
-        [python, KERNELS.parent / "integration" / "making" / "hooked.py"],
+        [python, KERNELS.parent / "integration" / "compiler" / "hooked.py"],
         input=json.dumps({"source": source}), capture_output=True, text=True, check=False,
         env={"TRITON_CACHE_DIR": str(cache), "TRITON_DEFAULT_FP_FUSION": "1", "HOME": str(cache)},
     )  # fmt: skip
