@@ -112,12 +112,16 @@ def _changes(variant: Any, at: str, kind: Kind) -> dict[str, Any]:
         else:
             axes = {group: [content]}
         try:
-            for axis in read_axes(axes, "", kind):
-                changes[axis.name] = axis.content(0)
+            found = list(read_axes(axes, "", kind))
         except RequestRejected as rejected:
             raise RequestRejected(
                 *(Fault(at + pointer(name), f.message) for f in rejected.faults)
             ) from None
+        for axis in found:
+            if axis.name in changes:
+                message = f"{axis.name} is said already; say it once"
+                raise RequestRejected(Fault(at + pointer(name), message))
+            changes[axis.name] = axis.content(0)
     return changes
 
 

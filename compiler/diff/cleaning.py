@@ -78,9 +78,10 @@ def llvm_lines(text: str) -> Iterator[Numbered]:
     yield from sorted(reached.values())
 
 
-_COMMENT = re.compile(r"//.*$")
-_PTX_NOISE = re.compile(
-    r"\s*(?:\.(?:loc|file|reg)\s|\$L__(?:tmp|func_begin|func_end|info_string|debug)\w*:)"
+_COMMENT = re.compile(r'("[^"]*")|//.*$')
+_DIRECTIVE = r"\.loc\s[^;]*|\.file\s[^;\"]*\"[^\"]*\"[^;]*|\.reg\s+\.\w+\s+%\w+<\d+>;"
+_PTX_NOISE = re.compile(  # alone on its line: behind it inline assembly may go on
+    rf"\s*(?:{_DIRECTIVE}|\$L__(?:tmp|func_begin|func_end|info_string|debug)\w*:)$"
 )
 _DEBUG_SECTION = re.compile(r"\s*\.section\s+\.debug")
 
@@ -91,8 +92,8 @@ def ptx_lines(text: str) -> Iterator[Numbered]:
     for number, line in _numbered(text):
         if is_debug or _DEBUG_SECTION.match(line):
             is_debug = not line.rstrip().endswith("}")
-        elif not _PTX_NOISE.match(line):
-            yield number, _COMMENT.sub("", line).rstrip()
+        elif not _PTX_NOISE.match(words := _COMMENT.sub(r"\1", line).rstrip()):
+            yield number, words
 
 
 _SASS_LINE = re.compile(r"\s*(?:/\*[0-9a-f]{4,16}\*/\s*(?P<words>.*)|(?P<label>\.?[\w.$]+:)\s*$)")

@@ -70,7 +70,8 @@ async def get_winners(
     asked = DerivationRequest(state, caller, deadline)
     response = await _answer(asked, sweep, format, of)
     if response is None:
-        body = {"state": "running", "url": request.url.path}
+        url = request.url.path + ("?of=all" if of == "all" else "")
+        body = {"state": "running", "url": url}
         response = Response(orjson.dumps(body), status_code=202, media_type="application/json")
         response.headers["Retry-After"] = str(RETRY_AFTER_S)
     response.headers.update(wait.headers | {"Server-Timing": server_timing(started)})

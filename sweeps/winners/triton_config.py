@@ -42,7 +42,11 @@ def _config(plan: SweepPlan, winner: UsableWinner) -> str:
     constexprs = compilation.get("constexprs") or {}
     options = {**winner.options, **(compilation.get("options") or {})}
     swept = [axis.name.partition(".") for axis in plan.axes if not axis.is_computed]
-    own = {name: constexprs[name] for group, _, name in swept if group == "constexprs"}
+    own = {
+        name: constexprs[name]
+        for group, _, name in swept
+        if group == "constexprs" and name in constexprs  # else it is the kernel's default
+    }
     own |= {
         name: options[name]
         for group, _, name in swept

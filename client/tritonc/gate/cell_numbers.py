@@ -20,7 +20,7 @@ MAX_NAMES = 2000  # classes, opcodes
 MAX_NAME_CHARS = 80
 MAX_LINES = 20_000
 MAX_CASES = 1000
-_NOT_CODE = re.compile(r"\s*(?://.*|\.loc\b.*|\.file\b.*|\.version\b.*|\$L__tmp\d+:|)")
+_NOT_CODE = re.compile(r"\s*(?://.*|\.loc\b[^;]*|\.file\b.*|\.version\b.*|\$L__tmp\d+:|)")
 _DEBUG_SECTION = re.compile(r"\s*\.section\s+\.debug")
 
 

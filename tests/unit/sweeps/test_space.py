@@ -153,6 +153,13 @@ def test_conditions_know_the_scalars_of_arguments() -> None:
         ({"optons.num_warps": [1]}, (), "/space/optons.num_warps", "Did you mean `options`?"),
         ({"grid": [[1]]}, (), "/space/grid", "a compilation has no such axis"),
         ({"target": ["a"], "targets": ["b"]}, (), "/space/targets", "an axis already"),
+        (
+            [{"constexprs": {"B": 1}, "constexprs.B": 2}],
+            (),
+            "/space/0/constexprs.B",
+            "said already",
+        ),
+        ([{"target": "a", "targets": "b"}], (), "/space/0/targets", "said already"),
         ({"autotune": True, "variants": [{}]}, (), "/space/autotune", "either lists"),
         ({"autotune": 1}, (), "/space/autotune", "must be true"),
         ({"source": {"a/b": 7}}, (), "/space/source/a~1b", "not the text of a source"),

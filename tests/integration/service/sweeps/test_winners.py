@@ -211,6 +211,7 @@ def test_a_sweep_over_compilations_has_no_winner_but_a_bundle_of_all(
     assert "measures no times" in refused.json()["detail"]
     early = taken(gpu, sweep, "bundle", of="all", wait=0)
     assert (early.status_code, early.headers["Retry-After"]) == (202, "1")
+    assert early.json()["url"] == f"{sweep['url']}/winners/bundle?of=all"
     answer = taken(gpu, sweep, "bundle", of="all")
     assert int(answer.headers["Content-Length"]) == len(answer.content)
     unpacked(answer, tmp_path / "bundle")

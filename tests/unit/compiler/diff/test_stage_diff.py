@@ -253,6 +253,20 @@ def test_another_value_in_its_place_is_a_difference(stage: str, line: str, other
     assert (found.added, found.removed) == (1, 1), found.diff
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        ".reg .b32 t; mul.lo.s32 t, %r1, {};",
+        ".loc 1 2 3; add.s32 %r1, %r1, {};",
+        "$L__tmp_mine: add.s32 %r1, %r1, {};",
+        '.pragma "a//{}";',
+        ".reg .b{}2 mine;",
+    ],
+)
+def test_inline_assembly_behind_a_directive_is_compared(line: str) -> None:
+    assert not stage_diff("ptx", f"{line.format(3)}\n", f"{line.format(1)}\n").same
+
+
 def test_what_a_loop_may_be_told_is_no_place_of_a_debugger() -> None:
     found = stage_diff("llir", LLIR, LLIR.replace("unroll.disable", "unroll.enable"))
 

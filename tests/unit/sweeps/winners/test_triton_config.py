@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import triton
 
-from sweeps.sweep_plan import SweptAxis
+from sweeps.sweep_plan import ABSENT, SweptAxis
 from sweeps.winners.triton_config import triton_config
 from tests.unit.sweeps.winners.swept import BASE, plan, winner
 
@@ -100,3 +100,14 @@ def test_a_function_is_its_name() -> None:
     text = triton_config(URL, plan(base=base, axes=axes, chosen=[[0]]), [winner(0)])
 
     assert "triton.Config({'ACT': relu}," in text
+
+
+def test_what_a_listed_variant_leaves_to_the_kernel_is_left_to_it() -> None:
+    axes = [
+        SweptAxis(name="constexprs.BM", values=[16]),
+        SweptAxis(name="constexprs.G", values=[2]),
+    ]
+
+    text = triton_config(URL, plan(axes=axes, chosen=[[0, ABSENT]]), [winner(0)])
+
+    assert "triton.Config({'BM': 16}, num_warps=4, num_stages=2)" in text
