@@ -51,19 +51,13 @@ async def submit_sweep(
     tuned = await _autotuned(state, caller, request, kind, space) if space.is_autotuned else None
     sweep = await asyncio.to_thread(_planned, state, request, kind, space, tuned)
     toolchains = await state.toolchains.current()
-    written = _toolchains(sweep, toolchains)
-    _check_targets(sweep, toolchains)
-    if kind == "compilations":
-        await asyncio.to_thread(_check_first, state, sweep, toolchains, caller)
-        found = LaunchBase(sweep.plan, [], {})
-    else:
-        found = await resolve_launch_base(state, sweep, caller)
+    found = await _resolved(state, sweep, toolchains, caller)
     job = SweepJob(
         id=secrets.token_hex(16),
         caller=caller.id,
         namespace=caller.namespace,
         plan=found.plan,
-        toolchains=written,
+        toolchains=_toolchains(sweep, toolchains),
         places=found.places,
         references=found.references,
         launched=found.launched,
@@ -74,6 +68,21 @@ async def submit_sweep(
     )
     await _enqueue(state, job)
     return job.id
+
+
+async def _resolved(
+    state: ServiceState, sweep: PlannedSweep, offered: ToolchainSet, caller: Caller
+) -> LaunchBase:
+    """Return the plan as it will be driven, having refused what all variants would be refused for.
+
+    Raises RequestRejected, ProblemRaised, StoreUnavailable.
+    """
+    _toolchains(sweep, offered)
+    _check_targets(sweep, offered)
+    if sweep.plan.kind == "launches":
+        return await resolve_launch_base(state, sweep, caller)
+    await asyncio.to_thread(_check_first, state, sweep, offered, caller)
+    return LaunchBase(sweep.plan, [], {})
 
 
 async def _autotuned(
