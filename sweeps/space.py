@@ -12,7 +12,7 @@ from math import prod
 from typing import Any, Final
 
 from compiler.rejection import Fault, RequestRejected, pointer, shown
-from launch.request.grid import FormulaFailed
+from launch.formula import FormulaFailed
 from sweeps.axis import MAX_AXES, NAMES, Axis, read_axes
 from sweeps.sweep_plan import ABSENT, SweepPlan, SweptAxis
 from sweeps.variant import Kind
@@ -215,7 +215,7 @@ def _check_count(
         if where:
             message = f"{combinations} combinations; `where` chooses among {most} at most"
         raise RequestRejected(Fault(AT, message))
-    steps = combinations * sum(condition.size for condition in where)
+    steps = combinations * sum(condition.expression.size for condition in where)
     if steps > MAX_STEPS:
         message = (
             f"{combinations} combinations, each with conditions of {steps // combinations} terms, "
@@ -244,7 +244,7 @@ def _kept(
                 if not condition.holds(values):
                     break
             except FormulaFailed as failed:
-                message = f"{shown(condition.text)}: {failed}{_example(axes, chosen)}"
+                message = f"{shown(condition.expression.text)}: {failed}{_example(axes, chosen)}"
                 raise RequestRejected(Fault(condition.at, message)) from None
         else:
             yield chosen

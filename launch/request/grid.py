@@ -1,7 +1,6 @@
 """Grids: one to three integers or small expressions over scalars, constexprs and NUM_SMS.
 
-The expressions are this service's own grammar: read with Python's parser and walked node by node,
-where what is not on the list is refused. Nothing is evaluated as Python.
+Integers are all that there is: a grid is what a launch of Triton's may be given.
 """
 
 import ast
@@ -13,10 +12,7 @@ from typing import Any
 
 from compiler.constexpr import pointer_below
 from compiler.rejection import Fault, RequestRejected, did_you_mean, shown
-
-
-class FormulaFailed(ValueError):
-    """The formula is none, or has no value; the message says why."""
+from launch.formula import Bounds, FormulaFailed, cdiv, next_power_of_2, parsed
 
 
 def names_in(node: ast.expr) -> frozenset[str]:
@@ -106,14 +102,6 @@ def _divided(operation: Callable[..., int], *operands: int) -> int:
         raise FormulaFailed("divides by zero") from None
 
 
-def _cdiv(a: int, b: int) -> int:
-    return -(-a // b)
-
-
-def _next_power_of_2(a: int) -> int:
-    return 1 << (a - 1).bit_length() if a > 0 else 0
-
-
 _UNARY: dict[type[ast.unaryop], Callable[[int], int]] = {
     ast.UAdd: operator.pos,
     ast.USub: operator.neg,
@@ -126,17 +114,16 @@ _BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Mod: operator.mod,
 }
 _FUNCTIONS: dict[str, tuple[Callable[..., int], int, int]] = {
-    "cdiv": (_cdiv, 2, 2),
+    "cdiv": (cdiv, 2, 2),
     "min": (min, 2, 8),
     "max": (max, 2, 8),
-    "next_power_of_2": (_next_power_of_2, 1, 1),
+    "next_power_of_2": (next_power_of_2, 1, 1),
 }
 
 
 LIMITS = (2**31 - 1, 65_535, 65_535)  # CUDA's, of x, y and z
 NUM_SMS = "NUM_SMS"
 MAX_CHARS = 256
-MAX_NODES = 64
 
 GRID_SCHEMA: dict[str, Any] = {
     "type": "array",
@@ -151,11 +138,12 @@ GRID_SCHEMA: dict[str, Any] = {
 }
 """Of how a request writes a grid: integers and expressions."""
 
-_CHARACTERS = re.compile(r"[\w\s+\-*/%(),.]*", re.ASCII)
-_RUN_TOGETHER = re.compile(r"(?<![\w.])\d+(?:_|[A-Za-z])", re.ASCII)
-_GRAMMAR = (
-    "a dimension is an integer or an expression of integers, names, + - * // %, parentheses, "
-    "cdiv(a, b), min(a, b), max(a, b) and next_power_of_2(a)"
+_BOUNDS = Bounds(
+    max_chars=MAX_CHARS,
+    max_nodes=64,
+    characters=re.compile(r"[\w\s+\-*/%(),.]*", re.ASCII),
+    grammar="a dimension is an integer or an expression of integers, names, + - * // %, "
+    "parentheses, cdiv(a, b), min(a, b), max(a, b) and next_power_of_2(a)",
 )
 
 
@@ -196,11 +184,11 @@ def parse_grid(raw: Any, at: str = "/grid") -> Grid:
     Raises RequestRejected for every dimension that is none.
     """
     if not isinstance(raw, list) or not 1 <= len(raw) <= len(LIMITS):
-        raise RequestRejected(Fault(at, f"must be a list of one to three; {_GRAMMAR}"))
+        raise RequestRejected(Fault(at, f"must be a list of one to three; {_BOUNDS.grammar}"))
     faults = list(_faults(raw, at))
     if faults:
         raise RequestRejected(*faults)
-    return Grid(tuple(_parse(str(item)) for item in raw), tuple(raw), at)
+    return Grid(tuple(parsed(str(item), _BOUNDS) for item in raw), tuple(raw), at)
 
 
 def _faults(raw: Sequence[Any], at: str) -> Iterator[Fault]:
@@ -213,25 +201,11 @@ def _faults(raw: Sequence[Any], at: str) -> Iterator[Fault]:
 
 def _check(item: Any, axis: int) -> None:
     if isinstance(item, bool) or not isinstance(item, int | str):
-        raise FormulaFailed(_GRAMMAR)
+        raise FormulaFailed(_BOUNDS.grammar)
     if isinstance(item, int):
         _bounded(item, axis)
     else:
-        names_in(_parse(item))
-
-
-def _parse(text: str) -> ast.expr:
-    if len(text) > MAX_CHARS:
-        raise FormulaFailed(f"longer than {MAX_CHARS} characters")
-    if not _CHARACTERS.fullmatch(text) or _RUN_TOGETHER.search(text):
-        raise FormulaFailed(_GRAMMAR)
-    try:
-        expression = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise FormulaFailed(f"not an expression; {_GRAMMAR}") from None
-    if sum(1 for _ in ast.walk(expression)) > MAX_NODES:
-        raise FormulaFailed(f"more than {MAX_NODES} terms and operators")
-    return expression
+        names_in(parsed(item, _BOUNDS))
 
 
 def _bounded(extent: int, axis: int) -> int:

@@ -11,12 +11,17 @@ from typing import Any, Final
 
 from compiler.autotune import AutotuneReading, Heuristic
 from compiler.constexpr import canonical_value, read_constant, written_value
+from compiler.diagnostic import clipped
 from compiler.json_number import read_number, tagged_float
 from compiler.rejection import Fault, RequestRejected
 from compiler.signature import positions
-from launch.request.grid import FormulaFailed
+from launch.formula import Bounds, FormulaFailed
 from sweeps.autotune.configurations import AT
-from sweeps.autotune.expression import Buffer, Expression, read_expression
+from sweeps.expression import CHARACTERS, GRAMMAR, Buffer, Expression, read_expression
+
+BOUNDS: Final = Bounds(max_chars=1000, max_nodes=400, characters=CHARACTERS, grammar=GRAMMAR)
+"""A child read the text off user code, so it may be any: it is bounded before it is parsed."""
+MAX_SHOWN_CHARS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +93,14 @@ class Heuristics:
         if heuristic.expression is None:
             raise FormulaFailed(heuristic.why_not or "it is no plain expression")
         if index not in self._expressions:
-            self._expressions[index] = read_expression(heuristic.expression)
+            self._expressions[index] = read_expression(heuristic.expression, BOUNDS)
         return self._expressions[index]
 
 
 def _said(heuristic: Heuristic, failed: FormulaFailed, kernel: str) -> str:
-    text = f" (`{heuristic.expression}`)" if heuristic.expression is not None else ""
+    text = ""
+    if heuristic.expression is not None:
+        text = f" (`{clipped(heuristic.expression, MAX_SHOWN_CHARS)}`)"
     return (
         f"the heuristic {heuristic.name} of {kernel}, line {heuristic.line}{text}, cannot be "
         f"evaluated: {failed}. Give `{heuristic.name}` in the base's constexprs"

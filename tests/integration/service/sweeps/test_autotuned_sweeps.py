@@ -122,7 +122,11 @@ FORGED: dict[str, tuple[dict[str, Any], str]] = {
         {"expression": "9 ** 9 ** 9 ** 9"},
         "a power of more than 256 bits",
     ),
-    "an expression that is none": ({"expression": "__import__('os').system('true')"}, "Attribute"),
+    "an expression that is none": (
+        {"expression": "__import__('os').system('true')"},
+        "is no call of a function",
+    ),
+    "an expression that is deep": ({"expression": "(" * 150 + "1" + ")" * 150}, "brackets deep"),
     "a text of half a megabyte": ({"why_not": "x" * (1 << 19)}, "more characters were not kept"),
     "an expression of half a megabyte": ({"expression": "1" * (1 << 19)}, "The report is broken"),
     "a line that is none": ({"line": -1, "expression": "1"}, "The report is broken"),

@@ -1,21 +1,25 @@
-"""The expressions of heuristics: the grid's arithmetic, comparisons, and choices over arguments.
+"""The expressions of sweeps: conditions of `where`, and what `@triton.heuristics` sets.
 
-What a child read off a lambda of the user's is evaluated here by walking it node by node, every
-number bounded. Nothing is evaluated as Python, and what is not on the list is refused.
+The grid's arithmetic with comparisons and choices, by Python's rules over numbers, texts, truths
+and None. It is walked node by node, every number bounded; nothing is evaluated as Python.
 """
 
 import ast
 import operator
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from compiler.rejection import shown
-from launch.request.grid import FormulaFailed
+from compiler.rejection import did_you_mean, shown
+from launch.formula import Bounds, FormulaFailed, cdiv, next_power_of_2, parsed
 
-MAX_CHARS: Final = 1000
-MAX_NODES: Final = 400
 MAX_BITS: Final = 256
+CHARACTERS: Final = re.compile(r"[\w\s+\-*/%(),.<>=!&|^\[\]'\":]*", re.ASCII)
+GRAMMAR: Final = (
+    "an expression has integers, names, texts in quotes, + - * // % and "
+    "cdiv min max next_power_of_2, compared by == != < <= > >= in, joined by and, or, not"
+)
 
 Value = bool | int | float | str | tuple[Any, ...] | None
 
@@ -29,10 +33,9 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """One expression, read; `names` are those of the arguments that it looks up."""
+    """One expression, read."""
 
     text: str
-    names: frozenset[str]
     size: int
     """Nodes: what one evaluation costs."""
     _node: ast.expr = field(compare=False, repr=False)
@@ -48,29 +51,62 @@ class Expression:
         return value
 
 
-def read_expression(text: str) -> Expression:
-    """Read an expression. Raises FormulaFailed for what is none."""
-    if len(text) > MAX_CHARS:
-        raise FormulaFailed(f"longer than {MAX_CHARS} characters")
-    try:
-        tree = ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise FormulaFailed("no expression") from None
+def read_expression(text: str, bounds: Bounds, groups: Iterable[str] = ()) -> Expression:
+    """Read an expression; a name may have one of `groups` and a dot before it.
+
+    Raises FormulaFailed for what is none.
+    """
+    tree = _Undotted(tuple(groups)).visit(parsed(text, bounds))
     nodes = list(ast.walk(tree))
-    if len(nodes) > MAX_NODES:
-        raise FormulaFailed(f"more than {MAX_NODES} terms and operators")
     for node in nodes:
-        if not isinstance(node, _NODES):
-            raise FormulaFailed(f"{type(node).__name__} is no part of an expression")
-    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    names = (node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called)
-    return Expression(text, frozenset(names), len(nodes), tree)
+        _check(node)
+    return Expression(text, len(nodes), tree)
 
 
 _NODES = (
-    ast.Constant, ast.Name, ast.Load, ast.Tuple, ast.Call, ast.IfExp, ast.BoolOp, ast.BinOp,
-    ast.UnaryOp, ast.Compare, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
+    ast.Constant, ast.Name, ast.Load, ast.Tuple, ast.List, ast.Call, ast.IfExp, ast.BoolOp,
+    ast.BinOp, ast.UnaryOp, ast.Compare, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
 )  # fmt: skip
+_MODULES = ("triton", "tl")
+
+
+class _Undotted(ast.NodeTransformer):
+    """Makes one name of `constexprs.BLOCK`, and `cdiv` of `triton.cdiv`."""
+
+    def __init__(self, groups: Sequence[str]) -> None:
+        self._groups = groups
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        match node.func:
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if module in _MODULES:
+                node.func = ast.Name(name, ast.Load())
+        return self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        match node.value:
+            case ast.Name(id=group) if group in self._groups:
+                return ast.Name(f"{group}.{node.attr}", ast.Load())
+        return node
+
+
+def _check(node: ast.AST) -> None:
+    match node:
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+            if name not in _FUNCTIONS:
+                message = f"there is no function {shown(name)}.{did_you_mean(name, _FUNCTIONS)}"
+                raise FormulaFailed(f"{message} There are {', '.join(_FUNCTIONS)}")
+            _, least, most = _FUNCTIONS[name]
+            if not least <= len(arguments) <= most:
+                count = str(least) if least == most else f"{least} to {most}"
+                raise FormulaFailed(f"{name} takes {count} arguments, not {len(arguments)}")
+        case ast.Call():
+            raise FormulaFailed(f"{shown(ast.unparse(node))} is no call of a function")
+    is_known = isinstance(node, _NODES)
+    if isinstance(node, ast.Constant):
+        is_known = node.value is None or isinstance(node.value, int | float | str)
+    if not is_known:
+        text = shown(ast.unparse(node)) if isinstance(node, ast.expr) else type(node).__name__
+        raise FormulaFailed(f"{text} is no part of an expression")
 
 
 def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
@@ -81,7 +117,7 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
             if name not in values:
                 raise FormulaFailed(f"needs {name}, whose value the request does not say")
             return values[name]
-        case ast.Tuple(elts=items):
+        case ast.Tuple(elts=items) | ast.List(elts=items):
             return tuple(_value(item, values) for item in items)
         case ast.IfExp(test=test, body=body, orelse=otherwise):
             return _value(body if _truth(test, values) else otherwise, values)
@@ -100,8 +136,8 @@ def _computed(node: ast.expr, values: Mapping[str, Any]) -> Any:
             return _counted(_BINARY[type(op)], _value(left, values), _value(right, values))
         case ast.Compare(left=left, ops=operators, comparators=others):
             return _compared(_value(left, values), operators, others, values)
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
-            return _called(name, [_value(argument, values) for argument in arguments])
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return _counted(_FUNCTIONS[name][0], *(_value(item, values) for item in arguments))
     raise FormulaFailed(f"{shown(ast.unparse(node))} is no part of an expression")
 
 
@@ -149,21 +185,14 @@ def _holds(operation: ast.cmpop, left: Any, right: Any) -> bool:
             )
     if isinstance(operation, ast.In | ast.NotIn):
         if not isinstance(right, tuple):
-            raise FormulaFailed("behind `in` stands a tuple")
+            raise FormulaFailed("behind `in` stands a list, such as [32, 64]")
         return (left in right) is isinstance(operation, ast.In)
     if type(operation) in _EQUAL:
         return _EQUAL[type(operation)](left, right)
     for value in (left, right):
         if not isinstance(value, int | float):
-            raise FormulaFailed(f"{shown(value)} has no order")
+            raise FormulaFailed(f"{shown(value)} has no order; compare it with == or !=")
     return _ORDERED[type(operation)](left, right)
-
-
-def _called(name: str, arguments: Sequence[Any]) -> Any:
-    function, least, most = _FUNCTIONS[name]
-    if not least <= len(arguments) <= most:
-        raise FormulaFailed(f"{name} takes {least} to {most} arguments, not {len(arguments)}")
-    return _counted(function, *arguments)
 
 
 def _counted(operation: Callable[..., Any], *operands: Any) -> Any:
@@ -175,6 +204,8 @@ def _counted(operation: Callable[..., Any], *operands: Any) -> Any:
             raise FormulaFailed(f"counts with {shown(operand)}, which is no number")
     try:
         value = operation(*operands)
+    except ZeroDivisionError:
+        raise FormulaFailed("divides by zero") from None
     except (ArithmeticError, TypeError, ValueError) as error:
         raise FormulaFailed(f"fails: {error}") from None
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
@@ -194,14 +225,6 @@ def _shifted_left(a: int, b: int) -> int:
     if b > MAX_BITS:
         raise OverflowError(f"a shift by more than {MAX_BITS} bits")
     return a << b
-
-
-def _cdiv(a: int, b: int) -> int:
-    return (a + b - 1) // b
-
-
-def _next_power_of_2(a: int) -> int:
-    return 1 << (a - 1).bit_length() if a > 0 else 0
 
 
 _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
@@ -233,8 +256,8 @@ _ORDERED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.GtE: operator.ge,
 }
 _FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
-    "cdiv": (_cdiv, 2, 2),
-    "next_power_of_2": (_next_power_of_2, 1, 1),
+    "cdiv": (cdiv, 2, 2),
+    "next_power_of_2": (next_power_of_2, 1, 1),
     "min": (min, 2, 8),
     "max": (max, 2, 8),
     "abs": (abs, 1, 1),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -9,8 +11,14 @@ import triton
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launch.request.grid import FormulaFailed
-from sweeps.autotune.expression import Buffer, read_expression
+from launch.formula import FormulaFailed
+from sweeps.autotune.heuristics import BOUNDS
+from sweeps.expression import Buffer, Expression, read_expression
+
+
+def read(text: str) -> Expression:
+    return read_expression(text, BOUNDS)
+
 
 VALUES = {"N": 4096, "BLOCK": 128, "h0": None, "x": Buffer("x"), "ACT": "relu", "eps": 0.5}
 
@@ -40,14 +48,14 @@ KNOWN: dict[str, Any] = {
 
 @pytest.mark.parametrize(("text", "value"), KNOWN.items())
 def test_an_expression_is_what_python_makes_of_it(text: str, value: Any) -> None:
-    found = read_expression(text).value(VALUES)
+    found = read(text).value(VALUES)
 
     assert (found, type(found)) == (value, type(value))
 
 
 @given(st.integers(-5, 1 << 31), st.integers(1, 1 << 20))
 def test_the_functions_are_tritons_own(n: int, by: int) -> None:
-    expression = read_expression("cdiv(n, by) + next_power_of_2(n)")
+    expression = read("cdiv(n, by) + next_power_of_2(n)")
 
     expected = triton.cdiv(n, by) + triton.next_power_of_2(n)
 
@@ -56,7 +64,7 @@ def test_the_functions_are_tritons_own(n: int, by: int) -> None:
 
 WITHOUT_VALUE = {
     "M % 2 == 0": "needs M, whose value the request does not say",
-    "N // 0": "fails: integer",
+    "N // 0": "divides by zero",
     "x + 1": "counts with x, which is no number",
     "x == 1": "compares x, which is no number",
     "x and N": "asks whether x is true",
@@ -69,7 +77,7 @@ WITHOUT_VALUE = {
     "2 ** 120 * 2 ** 120 * 2 ** 120": "makes a number of more than 256 bits",
     "(0 - 8) ** 0.5": "makes a complex number",
     "min(1)": "min takes 2 to 8 arguments, not 1",
-    "print(1)": "is no part of an expression",
+    "print(1)": 'there is no function "print"',
     "N is 4096": "`is` asks for None, True and False only",
 }
 
@@ -77,22 +85,35 @@ WITHOUT_VALUE = {
 @pytest.mark.parametrize(("text", "why"), WITHOUT_VALUE.items())
 def test_what_has_no_value_says_why(text: str, why: str) -> None:
     with pytest.raises(FormulaFailed) as caught:
-        read_expression(text).value(VALUES)
+        read(text).value(VALUES)
 
     assert why in str(caught.value)
 
 
 NONE = [
-    "N.__class__", "[1, 2]", "lambda: 1", "N[0]", "(yield)", "f'{N}'", "N := 1", "", "1 +",
-    "{1: 2}", "(" * 400, "-" * 900 + "1", "N" * 1001, "*N",
+    "N.__class__", "constexprs.N", "lambda: 1", "N[0]", "(yield)", "f'{N}'", "N := 1", "", "1 +",
+    "{1: 2}", "(" * 400, "-" * 900 + "1", "N" * 1001, "*N", "1if N else 2", "0x10", "N.real",
+    "not " * 190 + "N", "print(" + "-" * 190 + "N)", "N" + "(" * 120 + ")" * 120, "N == 'é'",
+    "min(N, key=N)", "(lambda: 1)()", "triton.jit(N)", "b'N'", "1j", "...", "N == '\\d'",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", NONE)
 def test_what_is_no_expression_is_refused_when_it_is_read(text: str) -> None:
-    with pytest.raises(FormulaFailed):
-        read_expression(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the parser's would be lines in a log
+        with pytest.raises(FormulaFailed):
+            read(text)
 
 
-def test_the_names_are_those_of_arguments() -> None:
-    assert read_expression("cdiv(N, BLOCK) == min(M, 1)").names == {"N", "BLOCK", "M"}
+@pytest.mark.parametrize(
+    "text", ["N + 1e-05", "2.5e3 * N", "N == 'sm100a' or N > 0", "-" * 120 + "N"]
+)
+def test_numbers_and_texts_are_read_as_python_writes_them(text: str) -> None:
+    assert read(text).value({"N": 3}) is not None
+
+
+@given(st.text(alphabet="N01 ()[]{}<>=!+-*/%,.'\"andortifelsw:&|^~\\", max_size=60))
+def test_any_text_has_a_value_or_is_refused(text: str) -> None:
+    with suppress(FormulaFailed):
+        read(text).value({"N": 4096, "a": Buffer("a")})
