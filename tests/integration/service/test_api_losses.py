@@ -124,39 +124,6 @@ def test_a_worker_that_is_told_to_stop_gives_its_job_back(
     assert client.delete(url).json()["state"] == "cancelled"
 
 
-@pytest.fixture
-def edited(tmp_path: Path) -> Path:
-    """The same code but for a comment, which makes another toolchain of it."""
-    for package in ("compiler", "launch", "store", "sweeps", "worker"):
-        leave = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=leave)
-    with (tmp_path / "compiler/parameter_binding.py").open("a") as file:
-        file.write("# edited\n")
-    return tmp_path
-
-
-def test_what_waits_for_a_worker_whose_code_is_replaced_is_done_by_the_new_one(
-    machine: Deployment, worker: Process, client: httpx.Client, edited: Path
-) -> None:
-    before = client.post("/v1/compilations?wait=60", json=bodies.vector_add("replaced")).json()
-    worker.stop()
-    requests = [bodies.vector_add(f"replaced {number}") for number in range(3)]
-    batch = client.post("/v1/batches", json={"kind": "compilations", "requests": requests}).json()
-
-    machine.start_worker(root=edited)
-    ended = client.get(batch["url"], params={"wait": 60}).json()
-    after = client.post("/v1/compilations?wait=60", json=bodies.vector_add("after it")).json()
-
-    assert ended["counts"]["succeeded"] == len(requests)
-    assert after["state"] == "succeeded"
-    assert after["toolchain"]["id"] != before["toolchain"]["id"]
-    for item in ended["items"]:
-        assert item["result"]["toolchain"] == after["toolchain"], "which it says itself"
-        assert client.get(item["result"]["url"]).json()["key"] == item["result"]["key"]
-        assert item["result"]["url"] != item["url"]
-    machine.stop_workers()  # the default is served again by the next one
-
-
 def test_the_cache_outlives_a_restart_of_everything(machine: Deployment, worker: Process) -> None:
     with machine.client() as client:
         made = client.post("/v1/compilations?wait=60", json=bodies.vector_add("kept")).json()
@@ -235,3 +202,35 @@ def test_a_damaged_blob_is_made_again(system: Deployment, post: Post, http: http
 async def damage_blob(redis_url: str, digest: str) -> None:
     async with connect(redis_url) as redis:
         assert await redis.set(keys.BLOB + digest, b"rust", xx=True)
+
+
+@pytest.fixture
+def edited(tmp_path: Path) -> Path:
+    """The same code but for a comment, which makes another toolchain of it."""
+    for package in ("compiler", "launch", "store", "sweeps", "worker"):
+        leave = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=leave)
+    with (tmp_path / "compiler/parameter_binding.py").open("a") as file:
+        file.write("# edited\n")
+    return tmp_path
+
+
+def test_what_waits_for_a_worker_whose_code_is_replaced_is_done_by_the_new_one(
+    machine: Deployment, worker: Process, client: httpx.Client, edited: Path
+) -> None:
+    before = client.post("/v1/compilations?wait=60", json=bodies.vector_add("replaced")).json()
+    worker.stop()
+    requests = [bodies.vector_add(f"replaced {number}") for number in range(3)]
+    batch = client.post("/v1/batches", json={"kind": "compilations", "requests": requests}).json()
+
+    machine.start_worker(root=edited)
+    ended = client.get(batch["url"], params={"wait": 60}).json()
+    after = client.post("/v1/compilations?wait=60", json=bodies.vector_add("after it")).json()
+
+    assert ended["counts"]["succeeded"] == len(requests)
+    assert after["state"] == "succeeded"
+    assert after["toolchain"]["id"] != before["toolchain"]["id"]
+    for item in ended["items"]:
+        assert item["result"]["toolchain"] == after["toolchain"], "which it says itself"
+        assert client.get(item["result"]["url"]).json()["key"] == item["result"]["key"]
+        assert item["result"]["url"] != item["url"]
