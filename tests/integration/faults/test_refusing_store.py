@@ -61,26 +61,6 @@ async def test_a_sweep_outlives_a_store_that_refuses_its_rows(machine, worker, o
     assert worker.still_runs()
 
 
-async def test_ready_tells_how_many_workers_there_are_and_needs_none(machine, worker, http):
-    # one compiles, and one launches on the interpreter
-    assert (await until_ready(http, 200)).json()["workers"] >= 1
-
-    machine.stop_workers()
-
-    assert (await until_ready(http, 200)).json()["workers"] == 0
-
-
-async def test_a_worker_waits_for_a_store_that_refuses_when_it_starts(machine, operator, http):
-    machine.stop_workers()
-    async with REFUSALS["full disk"](machine.store, operator):
-        worker = machine.start_worker()
-        await comes_true(lambda: "waiting for the store" in machine.said())
-        assert worker.still_runs()
-
-    made = await http.post("/v1/compilations?wait=60", json=new_kernel("late"))
-    assert made.json()["state"] == "succeeded"
-
-
 async def test_a_job_that_nobody_can_read_ends(machine, worker, operator, http):
     """Another version wrote it: three tries, not any number of them."""
     toolchain_id = await Toolchains(operator).default()
@@ -95,17 +75,6 @@ async def test_a_job_that_nobody_can_read_ends(machine, worker, operator, http):
     assert b"another version" in result.record
     assert (await http.get(f"/v1/compilations/{KEY}")).status_code == 404
     assert worker.still_runs()
-
-
-async def test_without_any_worker_the_service_ends_what_is_overdue(machine, operator, http):
-    machine.stop_workers()
-    toolchain_id = await Toolchains(operator).default()
-    await JobProducer(operator).submit(
-        "a" * 64, lane=compile_lane(toolchain_id), priority=Priority.BATCH, payload=b"{}",
-        caller="anonymous", deadline_ms=1,
-    )  # fmt: skip
-
-    assert await comes_true(lambda: JobProducer(operator).result("a" * 64))
 
 
 async def test_a_job_that_the_store_lost_is_submitted_again_for_its_waiter(
@@ -125,3 +94,34 @@ async def test_a_job_that_the_store_lost_is_submitted_again_for_its_waiter(
 
     answer = await waiting
     assert (answer.status_code, answer.json()["state"]) == (200, "succeeded")
+
+
+async def test_ready_tells_how_many_workers_there_are_and_needs_none(machine, worker, http):
+    # one compiles, and one launches on the interpreter
+    assert (await until_ready(http, 200)).json()["workers"] >= 1
+
+    machine.stop_workers()
+
+    assert (await until_ready(http, 200)).json()["workers"] == 0
+
+
+async def test_without_any_worker_the_service_ends_what_is_overdue(machine, operator, http):
+    machine.stop_workers()
+    toolchain_id = await Toolchains(operator).default()
+    await JobProducer(operator).submit(
+        "a" * 64, lane=compile_lane(toolchain_id), priority=Priority.BATCH, payload=b"{}",
+        caller="anonymous", deadline_ms=1,
+    )  # fmt: skip
+
+    assert await comes_true(lambda: JobProducer(operator).result("a" * 64))
+
+
+async def test_a_worker_waits_for_a_store_that_refuses_when_it_starts(machine, operator, http):
+    machine.stop_workers()
+    async with REFUSALS["full disk"](machine.store, operator):
+        worker = machine.start_worker()
+        await comes_true(lambda: "waiting for the store" in machine.said())
+        assert worker.still_runs()
+
+    made = await http.post("/v1/compilations?wait=60", json=new_kernel("late"))
+    assert made.json()["state"] == "succeeded"
