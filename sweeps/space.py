@@ -6,14 +6,15 @@ there are is multiplied out, never listed.
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Final
 
 from compiler.rejection import Fault, RequestRejected, pointer, shown
 from launch.formula import FormulaFailed
-from sweeps.axis import MAX_AXES, NAMES, Axis, read_axes
+from sweeps.axis import ARGUMENTS, MAX_AXES, NAMES, Axis, read_axes
+from sweeps.condition_values import base_values, shown_to_where
 from sweeps.sweep_plan import ABSENT, SweepPlan, SweptAxis
 from sweeps.variant import Kind
 from sweeps.where import Condition
@@ -141,6 +142,18 @@ def check_space(space: Space) -> None:
                 )
             raise RequestRejected(Fault(axis.at, message))
         named.add(axis.name)
+    _check_sizes(space, named)
+
+
+def _check_sizes(space: Space, named: Collection[str]) -> None:
+    """Refuse an argument that labelled `arguments` say and an axis does. Raises RequestRejected."""
+    labelled = (axis for axis in space.product if axis.name == ARGUMENTS)
+    sizes = [axis.content(index) for axis in labelled for index in range(len(axis.values))]
+    sizes += [changes.get(ARGUMENTS) for changes in space.configurations or ()]
+    said = {f"{ARGUMENTS}.{name}" for size in sizes if isinstance(size, dict) for name in size}
+    for name in sorted(said.intersection(named)):
+        at = next((axis.at for axis in space.product if axis.name == name), space.configurations_at)
+        raise RequestRejected(Fault(at, f"`{ARGUMENTS}` says {name} already; say it once"))
 
 
 def planned(
@@ -233,7 +246,7 @@ def _kept(
 ) -> Iterator[list[int]]:
     """Yield the combinations for which all conditions are true. Raises RequestRejected."""
     fixed = base_values(base, kind)
-    changed = [[_shown_to_where(axis, index) for index in range(len(axis.values))] for axis in axes]
+    changed = [[shown_to_where(axis, index) for index in range(len(axis.values))] for axis in axes]
     for chosen in combined:
         values = dict(fixed)
         for at, index in enumerate(chosen):
@@ -256,45 +269,3 @@ def _example(axes: Sequence[Axis], chosen: Sequence[int]) -> str:
     return (
         f" (for {', '.join(f'{name} = {shown(value)}' for name, value in list(said.items())[:8])})"
     )
-
-
-def base_values(base: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
-    """Return what conditions may name of the base: constexprs, options, scalar arguments."""
-    compilation = base.get("compilation", {}) if kind == "launches" else base
-    found: dict[str, Any] = {}
-    if isinstance(compilation, dict):
-        for group in ("constexprs", "options"):
-            found |= _scalars(group, compilation.get(group))
-        found |= {name: compilation[name] for name in ("target", "triton") if name in compilation}
-    return found | _scalars("arguments", base.get("arguments"))
-
-
-def _shown_to_where(axis: Axis, index: int) -> dict[str, Any]:
-    content = axis.content(index)
-    if axis.name == "arguments":
-        return {axis.name: axis.values[index]} | _scalars(axis.name, content)
-    if "." in axis.name:
-        group, _, member = axis.name.partition(".")
-        return _scalars(group, {member: content})
-    return {axis.name: axis.values[index]}
-
-
-def _scalars(group: str, members: Any) -> dict[str, Any]:
-    if not isinstance(members, dict):
-        return {}
-    plain = {name: _plain(value) for name, value in members.items()}
-    return {
-        f"{group}.{name}": value
-        for name, value in plain.items()
-        if isinstance(value, bool | int | float | str) or value is None
-    }
-
-
-def _plain(value: Any) -> Any:
-    """Return the number of a scalar that is written as an object; anything else as it is."""
-    if isinstance(value, dict) and "value" in value:
-        return _plain(value["value"])
-    if isinstance(value, dict) and value.keys() == {"int"}:
-        text = str(value["int"])
-        return int(text) if len(text) <= 20 and text.lstrip("-").isdigit() else value
-    return value

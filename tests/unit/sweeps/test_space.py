@@ -186,6 +186,19 @@ def test_what_is_wrong_is_said_where_it_is(
     assert said in found[0][1]
 
 
+@pytest.mark.parametrize(
+    ("space", "at"),
+    [
+        ({"arguments": {"a": {"n": 1}, "b": {"n": 2}}, "arguments.n": [3]}, "/space/arguments.n"),
+        ([{"arguments": {"n": 1}, "arguments.n": 2}], "/space"),
+    ],
+)
+def test_an_argument_that_sizes_say_is_no_axis_besides(space: Any, at: str) -> None:
+    assert refusals(space, base=LAUNCH) == [
+        (at, "`arguments` says arguments.n already; say it once")
+    ]
+
+
 def test_more_variants_than_allowed_are_counted_and_never_listed() -> None:
     thousand = list(range(1000))
     space = {"constexprs.A": thousand, "constexprs.B": thousand, "constexprs.C": thousand}
