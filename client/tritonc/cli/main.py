@@ -7,6 +7,7 @@ import os
 import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from typing import Any
 
@@ -113,7 +114,8 @@ def _failed(error: Exception, given: Namespace, terminal: Terminal) -> Exit:
             told["problem"] = error.problem.raw
         if isinstance(error, WaitExpired):
             told["key"] = error.key
-        write_json({"error": told})
+        with suppress(OSError):  # what is written to may be what failed
+            write_json({"error": told})
     terminal.say(f"tritonc: {message}")
     return code
 

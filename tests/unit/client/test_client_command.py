@@ -4,6 +4,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -194,6 +195,20 @@ def test_artifact_writes_bytes_to_stdout(
 
     assert run(tritond, "artifact", KEY, "cubin") == 0
     assert capfdbinary.readouterr().out == b"\x7fELF\0\xff"
+
+
+def test_a_standard_output_that_is_full_is_said_and_no_traceback(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    tritond.will_answer(compilation())
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr("sys.stdout", full)
+        code = run(tritond, "get", KEY, "--json")
+        with suppress(OSError):  # what is left of the buffer
+            full.close()
+
+    assert code == 2
+    assert "No space left on device" in capsys.readouterr().err
 
 
 def test_compile_time_prints_go_to_standard_error(
