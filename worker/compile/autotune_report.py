@@ -2,18 +2,26 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from compiler.autotune import AutotuneReading, Heuristic, TunedConfig
 from compiler.constexpr import canonical_value, written_value
 from compiler.rejection import RequestRejected
-from worker.compile.reports import AssumptionFromChild, Count, Malformed, Message, Report
+from worker.compile.reports import (
+    AssumptionFromChild,
+    Count,
+    FunctionName,
+    Malformed,
+    Message,
+    Report,
+    is_small,
+)
 
 MOST_CONFIGS = 10_000
 """The most variants that a sweep may have."""
 _Name = Annotated[str, Field(max_length=256)]
 _Names = Annotated[list[_Name], Field(max_length=256)]
-_Values = Annotated[dict[_Name, Any], Field(max_length=256)]
+_Values = Annotated[dict[_Name, Any], Field(max_length=256), AfterValidator(is_small)]
 
 
 class ReportedConfig(Report):
@@ -38,7 +46,7 @@ class ReportedHeuristic(Report):
 class AutotuneReport(Report):
     """Of a front child that asked a kernel's own decorators."""
 
-    kernel: _Name
+    kernel: FunctionName
     line: Count
     parameters: Annotated[list[_Name], Field(max_length=4096)]
     is_autotuned: bool

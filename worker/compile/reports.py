@@ -31,8 +31,12 @@ MOST_VALUE_BYTES = 128 << 10
 MOST_HASHES = 16
 
 
-def _is_small(value: Any) -> Any:
-    size = len(json.dumps(value, allow_nan=False))
+def is_small(value: Any) -> Any:
+    try:
+        # half of a character is no UTF-8: no answer could be written with it
+        size = len(json.dumps(value, allow_nan=False, ensure_ascii=False).encode())
+    except RecursionError:
+        raise ValueError("nested too deep") from None
     if size > MOST_VALUE_BYTES:
         raise ValueError(f"{size} bytes of JSON, more than {MOST_VALUE_BYTES}")
     return value
@@ -55,13 +59,15 @@ class FromObject:
 
 
 Name = Annotated[str, Field(max_length=4096)]
+FunctionName = Annotated[str, Field(pattern=r"^[^\W\d]\w*$", max_length=200)]
+"""Of a kernel whose name becomes that of a file."""
 Count = Annotated[int, Field(ge=0, le=LARGEST_EXACT)]
 Ms = Annotated[float, Field(ge=0, le=MOST_MS)]
 Timings = Annotated[dict[Annotated[str, Field(max_length=64)], Ms], Field(max_length=64)]
 Message = Annotated[str, AfterValidator(_message)]
 Diagnostics = Annotated[list[Annotated[Diagnostic, FromObject()]], AfterValidator(kept_diagnostics)]
 AssumptionFromChild = Annotated[Assumption, FromObject(), AfterValidator(bounded_assumption)]
-Values = Annotated[dict[Name, Any], AfterValidator(_is_small)]
+Values = Annotated[dict[Name, Any], AfterValidator(is_small)]
 
 
 FailureSlug = Literal[
@@ -207,7 +213,7 @@ class Metadata(Report):
     global_scratch_align: Count | None = None
     profile_scratch_size: Count | None = None
     profile_scratch_align: Count | None = None
-    tensordesc_meta: Annotated[list[Any] | None, AfterValidator(_is_small)] = None
+    tensordesc_meta: Annotated[list[Any] | None, AfterValidator(is_small)] = None
     launch_cooperative_grid: bool | None = None
     launch_pdl: bool | None = None
     parameter_sizes_bytes: Annotated[list[Count] | None, Field(max_length=4096)] = None
@@ -270,7 +276,7 @@ class DerivationFailureReport(Report):
 class CacheKeyReport(Report):
     """Of a child that hashed the kernel as Triton's JIT does; the name becomes file names."""
 
-    name: str = Field(pattern=r"^[^\W\d]\w*$", max_length=200)
+    name: FunctionName
     source_hashes: list[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = Field(
         min_length=1, max_length=MOST_HASHES
     )
