@@ -32,6 +32,7 @@ MOST_HASHES = 16
 
 
 def is_small(value: Any) -> Any:
+    """Return `value`. Raises ValueError for what is much, deep, or nothing to answer with."""
     try:
         # half of a character is no UTF-8: no answer could be written with it
         size = len(json.dumps(value, allow_nan=False, ensure_ascii=False).encode())
