@@ -9,6 +9,7 @@ down. `make test-page` installs what this needs.
 """
 
 import argparse
+import json
 import shutil
 import socket
 import statistics
@@ -28,13 +29,19 @@ from store.embedded import bound_to_parent
 BAR_MS = 1000
 SEEN = """
 const seen = {};
-const note = name => { seen[name] ??= performance.now(); };
+let isAsked = false;
+window.seen = new Promise(done => {
+  window.note = name => {
+    seen[name] ??= performance.now();
+    if (seen.interactive && seen.compiled) done(seen);
+  };
+});
 addEventListener('DOMContentLoaded', () => {
   const look = () => {
     if (document.querySelector('.left .editor .cm-content[contenteditable=true]')) note('editor');
     const isFilled = document.querySelectorAll('#target option').length > 1;
-    if (seen.editor && isFilled && !seen.asked) {
-      seen.asked = true;
+    if (seen.editor && isFilled && !isAsked) {
+      isAsked = true;
       requestIdleCallback(() => note('interactive'));
     }
     if (document.querySelector('#state.succeeded')) note('compiled');
@@ -42,7 +49,6 @@ addEventListener('DOMContentLoaded', () => {
   const all = {subtree: true, childList: true, attributes: true};
   new MutationObserver(look).observe(document.documentElement, all);
 });
-window.seen = seen;
 """
 
 
@@ -51,6 +57,7 @@ def running() -> Iterator[str]:
     """Start tritond on a free port, with its first kernel compiled; yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
+    (ROOT / ".cache").mkdir(exist_ok=True)
     data = tempfile.mkdtemp(prefix="page-", dir=ROOT / ".cache")
     arguments = ("-m", "service.command", "up", "--port", str(port), "--data", data)
     process = subprocess.Popen(
@@ -61,10 +68,11 @@ def running() -> Iterator[str]:
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and process.poll() is None:
             try:
-                urllib.request.urlopen(f"{address}readyz").close()
-                break
+                if json.load(urllib.request.urlopen(f"{address}v1/targets"))["toolchains"]:
+                    break  # a worker is there
             except OSError:
-                time.sleep(0.2)
+                pass  # nobody listens yet
+            time.sleep(0.2)
         yield address
     finally:
         process.terminate()
@@ -80,7 +88,7 @@ def loaded(browser: Browser, address: str, slower: float) -> dict[str, float]:
         context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
     page.add_init_script(SEEN)
     page.goto(address)
-    page.wait_for_function("window.seen.interactive && window.seen.compiled")
+    page.locator("#state.succeeded").wait_for(timeout=60_000)
     seen: dict[str, float] = page.evaluate("window.seen")
     context.close()
     return {name: seen[name] for name in ("editor", "interactive", "compiled")}
