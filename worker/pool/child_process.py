@@ -68,6 +68,7 @@ class ChildProcess:
         self._timers: list[asyncio.TimerHandle] = []
         self._closed = False
         self._touching = False
+        self._has_job = False
         self._keep = False
 
     @property
@@ -102,6 +103,9 @@ class ChildProcess:
         After `deadline_s` it is killed, unless `more_s` grants further seconds. Raises FrameError
         when it is too big to send.
         """
+        if self.readiness == 0:
+            self._read_result()  # it may have prepared, and not have been heard yet
+        self._has_job = True
         nonce = os.urandom(frame.NONCE_BYTES)
         header = job.header | ({"keep": True} if keep else {})
         encoded = frame.encode(nonce, header, job.body)
@@ -227,10 +231,11 @@ class ChildProcess:
                 pass
 
     def _after_touch(self) -> None:
-        self._drain_outputs()
-        for output in self._pipes.outputs:
-            output.clear()
-        self._output_bytes = 0
+        if not self._has_job:  # else what was printed may be the job's
+            self._drain_outputs()
+            for output in self._pipes.outputs:
+                output.clear()
+            self._output_bytes = 0
         if self._on_touched is not None:
             self._on_touched()
 

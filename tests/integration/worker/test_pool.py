@@ -6,6 +6,7 @@ import py_compile
 import shutil
 import signal
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,6 +116,25 @@ async def test_idle_children_prepare_and_what_that_prints_is_not_the_job_s(prepa
     await pool.close()
     assert outcome.result["touched"] == ["front"]
     assert outcome.stdout == b""
+
+
+async def test_a_job_that_begins_before_its_child_was_heard_to_have_prepared_keeps_its_prints(
+    monkeypatch,
+):
+    pool, start = Pool(TOOLCHAIN, spares={"front": 1}), ChildProcess.start
+
+    def start_and_hear_late(child, *job, **how):
+        start(child, *job, **how)
+        time.sleep(0.5)  # this process is slow, as on a busy machine
+
+    await pool.start()
+    monkeypatch.setattr(ChildProcess, "start", start_and_hear_late)
+    (child,) = pool._spares._waiting["front"]
+    child.touch(lambda: None)
+    time.sleep(0.5)
+    outcome = await run(pool, "speak")
+    await pool.close()
+    assert outcome.stdout == b"to stdout\n"
 
 
 async def test_children_do_not_prepare_while_jobs_run(prepared):
