@@ -9,11 +9,9 @@ from typing import Any, Final
 
 from compiler.autotune import AutotuneReading, TimedVariant, TunedResults
 from compiler.constexpr import canonical_value
-from compiler.messages.autotuning import AutotuneCacheOrder
+from compiler.messages.autotuning import CONFIG_OPTIONS, PRUNING_HOOKS, AutotuneCacheOrder
 from compiler.target import parse_target
 
-_OPTIONS: Final = ("num_warps", "num_ctas", "num_stages", "maxnreg")
-_PRUNING: Final = ("early_config_prune", "perf_model")
 _ELSE: Final = "take the winners as `triton-config`"
 
 
@@ -66,7 +64,7 @@ def _obstacles(reading: AutotuneReading) -> Iterator[str]:
         if config.unsaid:
             names = ", ".join(config.unsaid)
             yield f"configuration {index} has values of {names} whose text cannot be told"
-    if pruning := [hook for hook in _PRUNING if hook in reading.hooks]:
+    if pruning := [hook for hook in PRUNING_HOOKS if hook in reading.hooks]:
         yield (
             f"prune_configs_by ({', '.join(pruning)}) decides at the launch which configurations "
             "are in the key"
@@ -111,7 +109,7 @@ def _config(
         if isinstance(value, dict) and not value.keys() <= {"int", "float"}:
             message = f"{name} is no number, text or truth, and Triton's file is JSON"
             raise NotCacheable(f"{reading.kernel} (line {reading.line}): {message}; {_ELSE}")
-    options = {name: variant.options.get(name, resolved.get(name)) for name in _OPTIONS}
+    options = {name: variant.options.get(name, resolved.get(name)) for name in CONFIG_OPTIONS}
     options = {name: value for name, value in options.items() if value is not None}
     return {"values": values, "options": _tagged(options)}
 
@@ -123,7 +121,7 @@ def _slower(
 
     A time of an early round, with few repeats, may be below that of the winner.
     """
-    taken = {name for name in _OPTIONS if name not in results.winner.options}
+    taken = {name for name in CONFIG_OPTIONS if name not in results.winner.options}
     fixed = _beside(reading, results.winner)
     for variant in results.others:
         if taken & variant.options.keys() or _beside(reading, variant) != fixed:
@@ -135,7 +133,7 @@ def _slower(
 
 def _beside(reading: AutotuneReading, variant: TimedVariant) -> dict[str, Any]:
     """Return what of a variant is no part of its configuration: what the call itself says."""
-    own = {*_configured(reading), *_computed(reading), *_OPTIONS}
+    own = {*_configured(reading), *_computed(reading), *CONFIG_OPTIONS}
     return {k: v for k, v in {**variant.options, **variant.constexprs}.items() if k not in own}
 
 

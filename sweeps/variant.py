@@ -12,8 +12,6 @@ from launch.request.case import merge_arguments, named_arguments
 Kind = Literal["compilations", "launches"]
 OF_COMPILATION: Final = ("constexprs", "options", "target", "triton", "source")
 """What a launch says in its `compilation`, by the first part of an axis' name."""
-MERGED: Final = ("constexprs", "options", "arguments")
-"""Whose members are axes, each: `constexprs.BLOCK_SIZE`."""
 
 
 @dataclass(frozen=True, slots=True)

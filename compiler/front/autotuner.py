@@ -21,6 +21,9 @@ from compiler.front.module import Loaded, load
 from compiler.front.module_execution import MODULE
 from compiler.front.stubs import driver_stub
 from compiler.messages.autotuning import (
+    CONFIG_OPTIONS,
+    MOST_CONFIGS,
+    PRUNING_HOOKS,
     AutotuneOrder,
     AutotuneReport,
     HeuristicReport,
@@ -28,9 +31,7 @@ from compiler.messages.autotuning import (
 )
 from compiler.messages.wire import Send
 
-MOST_CONFIGS = 10_000
 _MOST_LAYERS = 10
-_OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg")
 _SET_ASIDE = ("pre_hook", "ir_override")
 
 
@@ -103,7 +104,7 @@ def _config(config: Any) -> TunedConfig:
         message = f"@triton.autotune is given a {type(config).__name__} among its configurations"
         raise Failure("compile_error", "frontend", message)
     given = {str(name): ast_source.encode(value) for name, value in config.kwargs.items()}
-    options = {name: getattr(config, name, None) for name in _OPTIONS}
+    options = {name: getattr(config, name, None) for name in CONFIG_OPTIONS}
     said = {name: value for name, value in given.items() if not _is_object(value)}
     return TunedConfig(
         values=said,
@@ -131,7 +132,7 @@ def _hooks(tuner: Autotuner | None) -> Iterator[str]:
     for name in ("pre_hook", "post_hook"):
         if getattr(tuner, f"user_defined_{name}", False):
             yield name
-    for name in ("early_config_prune", "perf_model"):
+    for name in PRUNING_HOOKS:
         if getattr(tuner, name, None) is not None:
             yield name
 

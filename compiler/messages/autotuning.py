@@ -13,6 +13,13 @@ from compiler.diagnostic import Assumption
 from compiler.messages.orders import Order
 from compiler.target import Target
 
+MOST_CONFIGS = 10_000
+"""The most variants that a sweep may have: no more configurations are told."""
+CONFIG_OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg")
+"""What of a `triton.Config` is no parameter of the kernel."""
+PRUNING_HOOKS = ("early_config_prune", "perf_model")
+"""By which `prune_configs_by` leaves configurations out."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AutotuneOrder(Order):

@@ -40,7 +40,6 @@ BY_AXIS: dict[str, Any] = ANY_QUERY | {
     "description": "any axis by its name, such as `constexprs.BLOCK_SIZE=64`: rows with the value; "
     "of several values of one axis, any",
 }
-FILTERS = ("state", "verdict")
 
 router = APIRouter(prefix="/v1/sweeps", tags=["sweeps"])
 

@@ -12,23 +12,19 @@ import orjson
 
 from compiler.autotune import AutotuneReading, TunedConfig
 from compiler.diagnostic import USER_FILE, Assumption
+from compiler.messages.autotuning import PRUNING_HOOKS
 from compiler.rejection import Fault, RequestRejected
 
 AT: Final = "/space/autotune"
-_PRUNING: Final = ("early_config_prune", "perf_model")
 _HOOKS: Final = ("pre_hook", "post_hook")
 _SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Configurations:
-    """The variants, each as an item of a space's `variants`, and what taking them assumes.
-
-    `indices` says of each which of the reading's configurations it is.
-    """
+    """The variants, each as an item of a space's `variants`, and what taking them assumes."""
 
     variants: tuple[dict[str, dict[str, Any]], ...]
-    indices: tuple[int, ...]
     assumptions: tuple[Assumption, ...]
 
 
@@ -44,16 +40,15 @@ def configurations(reading: AutotuneReading, at: str = AT) -> Configurations:
             "a product or as variants"
         )
         raise RequestRejected(Fault(at, message))
-    found: dict[bytes, tuple[int, dict[str, dict[str, Any]]]] = {}
-    for index, config in enumerate(reading.configs):
+    found: dict[bytes, dict[str, dict[str, Any]]] = {}
+    for config in reading.configs:
         if not config.unsaid and "ir_override" not in config.sets_aside:
             variant = variant_of(config, reading.parameters)
-            found.setdefault(orjson.dumps(variant, option=orjson.OPT_SORT_KEYS), (index, variant))
+            found.setdefault(orjson.dumps(variant, option=orjson.OPT_SORT_KEYS), variant)
     if not found:
         message = f"none of the {len(reading.configs)} configurations of {reading.kernel} is usable"
         raise RequestRejected(Fault(at, f"{message}: {'; '.join(_left_out(reading))}"))
-    indices, variants = zip(*found.values(), strict=True)
-    return Configurations(variants, indices, tuple(_assumptions(reading)))
+    return Configurations(tuple(found.values()), tuple(_assumptions(reading)))
 
 
 def variant_of(config: TunedConfig, parameters: list[str]) -> dict[str, dict[str, Any]]:
@@ -85,7 +80,7 @@ def _left_out(reading: AutotuneReading) -> Iterator[str]:
 
 def _not_done(reading: AutotuneReading) -> Iterator[str]:
     """Yield what an autotuner would do that a sweep does not."""
-    pruning = [hook for hook in _PRUNING if hook in reading.hooks]
+    pruning = [hook for hook in PRUNING_HOOKS if hook in reading.hooks]
     if pruning:
         yield (
             f"prune_configs_by is set aside ({', '.join(pruning)}): all configurations are "

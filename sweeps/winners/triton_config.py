@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from compiler.constexpr import canonical_value
@@ -96,8 +96,3 @@ def _spelled(raw: Any) -> str:
         case "dtype":
             return f"tl.{_LANGUAGE[inner]}"
     return str(inner)  # a function's name: the text is for the file that has it
-
-
-def as_mapping(winner: UsableWinner, plan: SweepPlan) -> Mapping[str, Any]:
-    """Return a winner as JSON says it, with the whole request of its variant."""
-    return {**winner.said, "request": plan.variant(winner.variant).body}

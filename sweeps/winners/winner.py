@@ -1,6 +1,6 @@
 """A winner as the formats take it: what the sweep says of it, and how it was compiled."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,11 +34,6 @@ class UsableWinner:
             f"{lead['percent']:.3g} % ahead of row {lead['over']} (from {low:.3g} to {high:.3g})"
         )
         return ahead if lead["clear"] else f"no clear lead: {ahead}"
-
-
-def found(winners: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield those of a sweep's `winners` that are one: `variant` is null where there is none."""
-    return (item for item in winners if item.get("variant") is not None)
 
 
 def usable_winner(said: Mapping[str, Any], key: str, options: Mapping[str, Any]) -> UsableWinner:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from compiler.autotune import AutotuneReading
 from compiler.job import SOURCE_PATH
-from compiler.messages.autotuning import AutotuneOrder
+from compiler.messages.autotuning import MOST_CONFIGS, AutotuneOrder
 from compiler.messages.orders import SliceOrder
 from compiler.target import parse_target
-from worker.compile.autotune_report import MOST_CONFIGS, AutotuneReport, as_reading
+from worker.compile.autotune_report import AutotuneReport, as_reading
 from worker.compile.child_run import ChildRun, carry_out, read_run
 from worker.compile.reports import FailureReport, SliceReport
 from worker.pool.child_outcome import ChildOutcome

@@ -6,6 +6,7 @@ from pydantic import AfterValidator, Field
 
 from compiler.autotune import AutotuneReading, Heuristic, TunedConfig
 from compiler.constexpr import canonical_value, written_value
+from compiler.messages.autotuning import MOST_CONFIGS
 from compiler.rejection import RequestRejected
 from worker.compile.reports import (
     AssumptionFromChild,
@@ -17,8 +18,6 @@ from worker.compile.reports import (
     is_small,
 )
 
-MOST_CONFIGS = 10_000
-"""The most variants that a sweep may have."""
 _Name = Annotated[str, Field(max_length=256)]
 _Names = Annotated[list[_Name], Field(max_length=256)]
 _Values = Annotated[dict[_Name, Any], Field(max_length=256), AfterValidator(is_small)]

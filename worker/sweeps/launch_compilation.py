@@ -18,6 +18,7 @@ from launch.request.case import Case
 from launch.request.grid import NUM_SMS, parse_grid
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_resolution import resolve_launch
+from sweeps.built_row import BINARIES
 from worker.compile.compile import CompileContext
 from worker.compile.reports import KernelFacts
 from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources, source_key
@@ -25,7 +26,6 @@ from worker.launch.run import Deadline, PreparedRun
 from worker.launch.run_binding import bind, bind_ir, values_for_grid
 
 READ_WITHIN_S = 300.0
-BINARIES = ("cubin", "hsaco")
 _ANY_GRID = parse_grid([1])
 
 
