@@ -104,7 +104,7 @@ export class RequestForm {
       this.types,
       element("div", { className: "row" }, this.language(), this.kernelMenu(), this.target(), this.version()),
       ...(this.request.language === "python"
-        ? [this.group("Signature", this.request.signature, "type", "types"), this.group("Constexprs", this.request.constexprs, "value")]
+        ? [this.group("Signature", "signature", "type", "types"), this.group("Constexprs", "constexprs", "value")]
         : []),
       ...this.options(wasOpen),
     );
@@ -157,11 +157,11 @@ export class RequestForm {
     });
   }
 
-  private group(title: string, texts: Record<string, string>, what: string, list?: string): HTMLElement {
-    const fields = Object.keys(texts).map((name) => {
-      const input = element("input", { id: `${what}-${name}`, value: texts[name], spellcheck: false, autocomplete: "off", list });
+  private group(title: string, part: "signature" | "constexprs", what: string, list?: string): HTMLElement {
+    const fields = Object.keys(this.request[part]).map((name) => {
+      const input = element("input", { id: `${what}-${name}`, value: this.request[part][name], spellcheck: false, autocomplete: "off", list });
       return this.labelled(name, input, (value) => {
-        texts[name] = value;
+        this.request[part][name] = value; // of the request as it is then: following the source makes new ones
       });
     });
     const none = element("p", { className: "faint" }, title === "Signature" ? "No kernel found yet." : "None.");

@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.page.conftest import Visit
-from tests.page.pages import SOURCE, compile_now, write
+from tests.page.pages import SOURCE, compile_now, pane, source_of, write
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 TYPO = HEAD + (
@@ -68,6 +68,19 @@ def test_the_forms_follow_the_source(visit: Visit) -> None:
     page.get_by_label("N", exact=True).fill("64")
     compile_now(page)
     expect(page.locator("#state")).to_contain_text("double for cuda:90 succeeded")
+
+
+def test_what_is_typed_into_a_form_counts_after_an_edit_that_leaves_it_as_it_is(
+    visit: Visit,
+) -> None:
+    page = visit()
+    with page.expect_response("**/v1/inspect*"):
+        write(page, source_of(page).replace("x + y", "x - y"))
+    page.wait_for_timeout(200)  # until the form has followed
+    page.get_by_label("BLOCK_SIZE", exact=True).fill("256")
+    compile_now(page)
+
+    expect(pane(page, "TTIR")).to_contain_text("end = 256 : i32")
 
 
 def test_of_several_kernels_one_is_chosen_from_a_menu(visit: Visit) -> None:
