@@ -5,10 +5,14 @@ set -uo pipefail
 here="$RUNNER_TEMP/tritonc-gate"
 read -r -d "" -a arguments <<< "$GATE_ARGUMENTS" || true  # on one line or several
 rm -f "$here/gate.md"  # of an earlier use in this job
+# names and lines of the user's are shown; what they begin with is no command to the runner until then
+until_then="$("$here/environment/bin/python" -c 'import secrets; print(secrets.token_hex(16))')"
+echo "::stop-commands::$until_then"
 "$here/environment/bin/tritonc" --url "${GATE_URL:-$(cat "$here/url")}" gate "$GATE_FILE" \
     --markdown "$here/gate.md" --junit "$here/gate.xml" --sarif "$here/gate.sarif" \
     --annotations "$here/annotations" ${arguments[@]+"${arguments[@]}"}
 code=$?
+echo "::$until_then::"
 
 if [ -f "$here/gate.md" ]; then
     cat "$here/annotations"

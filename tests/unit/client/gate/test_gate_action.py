@@ -1,0 +1,34 @@
+"""The step of the GitHub Action that judges: what it lets the runner see of the user's texts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+JUDGE = Path(__file__).parents[4] / ".github" / "gate" / "judge.sh"
+SHOUTING = "#!/bin/sh\necho '::set-output name=exit-code::0'\nexit 1\n"
+
+
+def test_what_the_gate_shows_is_no_command_to_the_runner(tmp_path: Path) -> None:
+    programs = tmp_path / "tritonc-gate" / "environment" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "tritonc").write_text(SHOUTING)
+    (programs / "tritonc").chmod(0o755)
+    (programs / "python").symlink_to(sys.executable)
+    written = {name: str(tmp_path / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    given = {"GATE_ARGUMENTS": "", "GATE_FILE": "kernels.toml", "GATE_URL": "http://localhost"}
+
+    done = subprocess.run(
+        ["bash", str(JUDGE)],
+        env={"PATH": "/usr/bin:/bin", "RUNNER_TEMP": str(tmp_path), **written, **given},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+
+    stopped, shown, resumed = done.stdout.splitlines()
+    token = stopped.removeprefix("::stop-commands::")
+    assert len(token) == 32
+    assert (shown, resumed) == ("::set-output name=exit-code::0", f"::{token}::")
+    assert (tmp_path / "GITHUB_OUTPUT").read_text() == "exit-code=2\n"
