@@ -33,9 +33,9 @@ def xml_text(text: str) -> str:
 def markdown_text(text: str) -> str:
     """Return a text that Markdown shows as it is, within a cell of a table, too."""
     escaped = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    escaped = re.sub(r"([\\`*_{}\[\]()#+!|~$-])", r"\\\1", escaped)
     # a zero-width character keeps names from becoming mentions and addresses from becoming links
-    escaped = re.sub(r"(?<=@)(?=\w)|(?<=://)", "&#8203;", escaped)
-    return re.sub(r"([\\`*_{}\[\]()#+!|~$-])", r"\\\1", escaped)
+    return re.sub(r"(?<=@)(?=\w)|(?<=://)", "&#8203;", escaped)
 
 
 def relative_uri(path: Path) -> str | None:

@@ -137,6 +137,7 @@ def test_hostile_text_is_text_in_markdown(hostile: GateService):
     assert "](b)" not in row
     assert "@owner" not in row
     assert "https://evil" not in row
+    assert "&\\#" not in row  # an entity that is escaped is shown as it is written
 
 
 def test_hostile_text_is_text_on_a_terminal(hostile: GateService, capsys: Any):
