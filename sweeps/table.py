@@ -53,7 +53,8 @@ class Page:
 
 def page_of(rows: Rows, query: TableQuery, axes: Sequence[str]) -> Page:
     """Return the rows that `query` asks for. Raises WrongQuery for a column that there is not."""
-    kept = [row for row in rows if _is_kept(row, query.only, axes)]
+    wanted = {name: frozenset(values) for name, values in query.only.items()}
+    kept = [row for row in rows if _is_kept(row, wanted, axes)]
     for name, is_down in reversed(_keys(query.sort, axes)):
         known = [row for row in kept if _cell(row, name, axes) is not None]
         unknown = [row for row in kept if _cell(row, name, axes) is None]
@@ -88,7 +89,7 @@ def _keys(sort: str, axes: Sequence[str]) -> list[tuple[str, bool]]:
 
 
 def _is_kept(
-    row: Mapping[str, Any], only: Mapping[str, Sequence[str]], axes: Sequence[str]
+    row: Mapping[str, Any], only: Mapping[str, frozenset[str]], axes: Sequence[str]
 ) -> bool:
     return all(_written(_cell(row, name, axes)) in wanted for name, wanted in only.items())
 

@@ -74,12 +74,17 @@ def check_stages(compilation: Compilation, what: str) -> None:
     raise ProblemRaised("stage_not_reached", detail)
 
 
+async def _kept(asked: DerivationRequest, job_id: str) -> Found | None:
+    record = None if asked.refresh else await asked.state.derivations.read(job_id)
+    return Found(job_id, "hit", Derivation.model_validate_json(record)) if record else None
+
+
 async def derived(asked: DerivationRequest, compilation: Compilation, what: str) -> Found:
     """Return what is kept of `what`, else what became of the job that makes it."""
     check_stages(compilation, what)
     state, id_ = asked.state, key_of(compilation, what)
-    if not asked.refresh and (record := await state.derivations.read(id_)):
-        return Found(id_, "hit", Derivation.model_validate_json(record))
+    if kept := await _kept(asked, id_):
+        return kept
     needs_request = KINDS[what].needs_request
     compile_job = await _compile_job(state, compilation) if needs_request else None
     job = DeriveJob(key=id_, what=what, compilation=compilation, compile_job=compile_job)
@@ -90,8 +95,8 @@ async def tuned(asked: DerivationRequest, compilation: Compilation, results: Tun
     """Return the file of Triton's autotuner that keeps `results`, as `derived` does."""
     check_stages(compilation, AUTOTUNE_CACHE)
     state, id_ = asked.state, tuned_key_of(compilation, results)
-    if not asked.refresh and (record := await state.derivations.read(id_)):
-        return Found(id_, "hit", Derivation.model_validate_json(record))
+    if kept := await _kept(asked, id_):
+        return kept
     job = DeriveJob(
         key=id_,
         what=AUTOTUNE_CACHE,
@@ -115,8 +120,8 @@ async def compared(
             return found
     digests = [_digest_of(found) for found in disassembled]
     state, id_ = asked.state, diff_key_of(first, second, digests, stages)
-    if not asked.refresh and (record := await state.derivations.read(id_)):
-        return Found(id_, "hit", Derivation.model_validate_json(record))
+    if kept := await _kept(asked, id_):
+        return kept
     comparison = ComparedCompilation(
         compilation=second,
         compile_job=await _compile_job(state, second),
