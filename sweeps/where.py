@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from compiler.rejection import Fault, RequestRejected, did_you_mean, shown
 from launch.formula import Bounds, FormulaFailed
-from sweeps.expression import CHARACTERS, GRAMMAR, Expression, read_expression
+from sweeps.plain_expression import CHARACTERS, GRAMMAR, PlainExpression, read_expression
 
 BOUNDS: Final = Bounds(max_chars=256, max_nodes=64, characters=CHARACTERS, grammar=GRAMMAR)
 MAX_SHOWN_NAMES: Final = 20
@@ -21,7 +21,7 @@ Values = Mapping[str, bool | int | float | str | None]
 class Condition:
     """One expression of `where`, read; `at` is where the request has it."""
 
-    expression: Expression
+    expression: PlainExpression
     at: str
 
     def holds(self, values: Values) -> bool:

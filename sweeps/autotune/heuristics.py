@@ -17,7 +17,13 @@ from compiler.rejection import Fault, RequestRejected
 from compiler.signature import positions
 from launch.formula import Bounds, FormulaFailed
 from sweeps.autotune.configurations import AT
-from sweeps.expression import CHARACTERS, GRAMMAR, Buffer, Expression, read_expression
+from sweeps.plain_expression import (
+    CHARACTERS,
+    GRAMMAR,
+    OpaqueArgument,
+    PlainExpression,
+    read_expression,
+)
 
 BOUNDS: Final = Bounds(max_chars=1000, max_nodes=400, characters=CHARACTERS, grammar=GRAMMAR)
 """A child read the text off user code, so it may be any: it is bounded before it is parsed."""
@@ -38,7 +44,7 @@ class Heuristics:
     def __init__(self, reading: AutotuneReading, at: str = AT) -> None:
         self._reading = reading
         self._at = at
-        self._expressions: dict[int, Expression] = {}
+        self._expressions: dict[int, PlainExpression] = {}
 
     def __bool__(self) -> bool:
         return bool(self._reading.heuristics)
@@ -89,7 +95,7 @@ class Heuristics:
             {name: value for name, value in found.items() if name not in own},
         )
 
-    def _expression(self, index: int, heuristic: Heuristic) -> Expression:
+    def _expression(self, index: int, heuristic: Heuristic) -> PlainExpression:
         if heuristic.expression is None:
             raise FormulaFailed(heuristic.why_not or "it is no plain expression")
         if index not in self._expressions:
@@ -135,7 +141,7 @@ def known_values(body: Mapping[str, Any], parameters: list[str]) -> dict[str, An
         if kind is None:
             values[name] = None
         elif isinstance(kind, str) and kind.startswith((_POINTER, _DESCRIPTOR)):
-            values[name] = Buffer(name)
+            values[name] = OpaqueArgument(name)
         elif isinstance(kind, str) and kind.endswith(":1"):
             values[name] = 1
         elif isinstance(kind, str) and (constant := _constant(kind)) is not _TYPE:
@@ -171,11 +177,11 @@ def _put(values: dict[str, Any], name: str, raw: Any) -> None:
     try:
         value = canonical_value(raw, "")
     except RequestRejected:
-        values[name] = Buffer(name)
+        values[name] = OpaqueArgument(name)
         return
     if isinstance(value, dict) and value.keys() <= {"int", "float"}:
         values[name] = read_number(value)
     elif isinstance(value, dict):
-        values[name] = Buffer(name)
+        values[name] = OpaqueArgument(name)
     else:
         values[name] = value

@@ -33,8 +33,7 @@ MOST_HASHES = 16
 
 def is_small(value: Any) -> Any:
     """Return `value`. Raises ValueError for what is much, deep, or nothing to answer with."""
-    try:
-        # half of a character is no UTF-8: no answer could be written with it
+    try:  # half of a character is no UTF-8: no answer could be written with it
         size = len(json.dumps(value, allow_nan=False, ensure_ascii=False).encode())
     except RecursionError:
         raise ValueError("nested too deep") from None
@@ -60,8 +59,7 @@ class FromObject:
 
 
 Name = Annotated[str, Field(max_length=4096)]
-FunctionName = Annotated[str, Field(pattern=r"^[^\W\d]\w*$", max_length=200)]
-"""Of a kernel whose name becomes that of a file."""
+FunctionName = Annotated[str, Field(pattern=r"^[^\W\d]\w*$", max_length=200)]  # names files, too
 Count = Annotated[int, Field(ge=0, le=LARGEST_EXACT)]
 Ms = Annotated[float, Field(ge=0, le=MOST_MS)]
 Timings = Annotated[dict[Annotated[str, Field(max_length=64)], Ms], Field(max_length=64)]

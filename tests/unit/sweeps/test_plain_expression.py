@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from launch.formula import FormulaFailed
 from sweeps.autotune.heuristics import BOUNDS
-from sweeps.expression import Buffer, Expression, read_expression
+from sweeps.plain_expression import OpaqueArgument, PlainExpression, read_expression
 
 
-def read(text: str) -> Expression:
+def read(text: str) -> PlainExpression:
     return read_expression(text, BOUNDS)
 
 
-VALUES = {"N": 4096, "BLOCK": 128, "h0": None, "x": Buffer("x"), "ACT": "relu", "eps": 0.5}
+VALUES = {"N": 4096, "BLOCK": 128, "h0": None, "x": OpaqueArgument("x"), "ACT": "relu", "eps": 0.5}
 
 KNOWN: dict[str, Any] = {
     "N % BLOCK == 0": True,
@@ -116,4 +116,4 @@ def test_numbers_and_texts_are_read_as_python_writes_them(text: str) -> None:
 @given(st.text(alphabet="N01 ()[]{}<>=!+-*/%,.'\"andortifelsw:&|^~\\", max_size=60))
 def test_any_text_has_a_value_or_is_refused(text: str) -> None:
     with suppress(FormulaFailed):
-        read(text).value({"N": 4096, "a": Buffer("a")})
+        read(text).value({"N": 4096, "a": OpaqueArgument("a")})

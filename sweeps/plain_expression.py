@@ -25,14 +25,14 @@ Value = bool | int | float | str | tuple[Any, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
+class OpaqueArgument:
     """Stands for an argument that is there and is no number: only `is None` may be asked of it."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
+class PlainExpression:
     """One expression, read."""
 
     text: str
@@ -41,17 +41,17 @@ class Expression:
     _node: ast.expr = field(compare=False, repr=False)
 
     def value(self, values: Mapping[str, Any]) -> Value:
-        """Return what it is for arguments with these `values`, a Buffer where one is no number.
+        """Return what it is for arguments with these `values`, some perhaps an OpaqueArgument.
 
         Raises FormulaFailed: for a value that is not there, and for what Python would raise.
         """
-        value: Value | Buffer = _value(self._node, values)
-        if isinstance(value, Buffer):
+        value: Value | OpaqueArgument = _value(self._node, values)
+        if isinstance(value, OpaqueArgument):
             raise FormulaFailed(f"{value.name} is no number, text, truth or None")
         return value
 
 
-def read_expression(text: str, bounds: Bounds, groups: Iterable[str] = ()) -> Expression:
+def read_expression(text: str, bounds: Bounds, groups: Iterable[str] = ()) -> PlainExpression:
     """Read an expression; a name may have one of `groups` and a dot before it.
 
     Raises FormulaFailed for what is none.
@@ -60,7 +60,7 @@ def read_expression(text: str, bounds: Bounds, groups: Iterable[str] = ()) -> Ex
     nodes = list(ast.walk(tree))
     for node in nodes:
         _check(node)
-    return Expression(text, len(nodes), tree)
+    return PlainExpression(text, len(nodes), tree)
 
 
 _NODES = (
@@ -143,7 +143,7 @@ def _computed(node: ast.expr, values: Mapping[str, Any]) -> Any:
 
 def _truth(node: ast.expr, values: Mapping[str, Any]) -> bool:
     value = _value(node, values)
-    if isinstance(value, Buffer):
+    if isinstance(value, OpaqueArgument):
         raise FormulaFailed(f"asks whether {value.name} is true; write `is not None`")
     return bool(value)
 
@@ -152,7 +152,7 @@ def _joined(every: bool, parts: Sequence[ast.expr], values: Mapping[str, Any]) -
     """Return what Python's `and` and `or` do: the operand that settles it, or the last."""
     for part in parts[:-1]:
         value = _value(part, values)
-        if isinstance(value, Buffer):
+        if isinstance(value, OpaqueArgument):
             raise FormulaFailed(f"asks whether {value.name} is true; write `is not None`")
         if bool(value) is not every:
             return value
@@ -179,7 +179,7 @@ def _holds(operation: ast.cmpop, left: Any, right: Any) -> bool:
             raise FormulaFailed("`is` asks for None, True and False only")
         return (left is right) is isinstance(operation, ast.Is)
     for value in (left, right):
-        if isinstance(value, Buffer):
+        if isinstance(value, OpaqueArgument):
             raise FormulaFailed(
                 f"compares {value.name}, which is no number; `is None` may be asked"
             )
@@ -198,7 +198,7 @@ def _holds(operation: ast.cmpop, left: Any, right: Any) -> bool:
 def _counted(operation: Callable[..., Any], *operands: Any) -> Any:
     """Return what `operation` makes of numbers, that being no larger than numbers may be."""
     for operand in operands:
-        if isinstance(operand, Buffer):
+        if isinstance(operand, OpaqueArgument):
             raise FormulaFailed(f"counts with {operand.name}, which is no number")
         if not isinstance(operand, int | float):
             raise FormulaFailed(f"counts with {shown(operand)}, which is no number")
