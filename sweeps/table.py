@@ -21,8 +21,8 @@ COLUMNS: Final = (
     "compilation_key", "launch_id",
 )  # fmt: skip
 MAX_SORTED: Final = 8
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""What a spreadsheet takes for the beginning of a formula."""
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet takes for the beginning of a formula; the last are full-width = + - @."""
 
 
 class WrongQuery(ValueError):

@@ -73,6 +73,13 @@ def test_no_cell_of_the_csv_is_a_formula() -> None:
     assert cells["registers"] == "-1"
 
 
+@pytest.mark.parametrize("first", ["=", "\t=", "\n=", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
+def test_what_begins_like_a_formula_is_quoted(first: str) -> None:
+    table = list(csv.reader(io.StringIO(as_csv([row(0, f"{first}1", "a")], AXES), newline="")))
+
+    assert f"'{first}1" in table[1]
+
+
 def test_instructions_are_a_column_for_each_class() -> None:
     mixed = row(0, 1, "a", instruction_mix={"total": 9, "by_class": {"memory": 4}})
     table = list(csv.reader(io.StringIO(as_csv([mixed], AXES))))
