@@ -62,7 +62,7 @@ def add_command(commands: Any) -> None:
     text = "what is new, or only in the baseline, counts as broken"
     add("--strict", action="store_true", help=text)
     for name in REPORTS:
-        add(f"--{name}", metavar="PATH", help=f"write a {name} report, - is stdout")
+        add(f"--{name}", metavar="PATH", help=f"where the report {name} is written, - is stdout")
     add_json(parser)
     add_wait(parser, default=900)
 

@@ -3,7 +3,7 @@
 Nothing is measured here and nothing is written; every number is compared once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,12 +81,17 @@ class GateJudgement:
     def sentence(self) -> str:
         """Return the outcome in a line."""
         kept = sum(check.state == KEPT for check in self.checks)
-        said = f"{len(self.measured)} cells, {len(self.checks)} checks: {kept} kept"
+        said = f"{_counted(self.measured, 'cell')}, {_counted(self.checks, 'check')}: {kept} kept"
         counts = {"broken": BROKEN, "without a result": FAILED, "new": NEW, "skipped": SKIPPED}
         for words, state in counts.items():
             if found := sum(check.state == state for check in self.checks):
                 said += f", {found} {words}"
         return said + (f", {len(self.missing)} missing" if self.missing else "")
+
+
+def _counted(things: Sized, word: str) -> str:
+    """Return how many there are in words: `1 cell`, `2 cells`."""
+    return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,14 +46,14 @@ def test_the_table_shows_what_is_broken_and_the_line(broken: GateService, capsys
         "double", "cuda:90", "3.9.0", "instruction_classes.tensor", "5", "is", "not", "<=", "4",
     ]  # fmt: skip
     assert "double.py:7: 5 tensor instructions: tl.store(x_ptr + offsets, 2" in said[-2]
-    assert said[-1] == "gate FAILED: 1 cells, 2 checks: 1 kept, 1 broken"
+    assert said[-1] == "gate FAILED: 1 cell, 2 checks: 1 kept, 1 broken"
 
 
 def test_what_is_good_says_so_in_a_line(service: GateService, capsys: Any):
     write_gate("[budgets]\nregisters = 32")
 
     assert gate(service) == 0
-    assert capsys.readouterr().out == "gate passed: 1 cells, 1 checks: 1 kept\n"
+    assert capsys.readouterr().out == "gate passed: 1 cell, 1 check: 1 kept\n"
 
 
 def test_junit_has_a_test_for_each_budget(broken: GateService):
@@ -87,7 +87,7 @@ def test_annotations_are_commands_of_the_runner(broken: GateService):
     first, outcome = report(broken, "annotations").splitlines()
 
     assert first.startswith("::error file=double.py,line=7,title=tritonc gate::double for cuda:90")
-    assert outcome == "tritonc gate: 1 cells, 2 checks: 1 kept, 1 broken"
+    assert outcome == "tritonc gate: 1 cell, 2 checks: 1 kept, 1 broken"
 
 
 def test_hostile_text_is_no_command_of_the_runner(service: GateService):
