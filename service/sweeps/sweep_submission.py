@@ -9,7 +9,7 @@ import secrets
 import orjson
 
 from compiler import limits
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import Fault, RequestRejected, did_you_mean, shown
 from compiler.request import CompileRequest
 from compiler.resolution import resolve
 from compiler.target import parse_target
@@ -79,6 +79,7 @@ async def _resolved(
     """
     _toolchains(sweep, offered)
     _check_targets(sweep, offered)
+    _check_options(sweep, offered)
     if sweep.plan.kind == "launches":
         return await resolve_launch_base(state, sweep, caller)
     await asyncio.to_thread(_check_first, state, sweep, offered, caller)
@@ -174,6 +175,20 @@ def _check_targets(sweep: PlannedSweep, offered: ToolchainSet) -> None:
                     faults.append(Fault(axis.pointer_of(index), message))
             except RequestRejected as rejected:
                 faults.append(Fault(axis.pointer_of(index), rejected.faults[0].message))
+    if faults:
+        raise RequestRejected(*faults)
+
+
+def _check_options(sweep: PlannedSweep, offered: ToolchainSet) -> None:
+    """Refuse a swept option that no backend here has. Raises RequestRejected."""
+    tables = [table for toolchain in offered.known for table in toolchain.options.values()]
+    known = sorted({name for table in tables for name in table})
+    faults = []
+    for axis in sweep.axes:
+        group, _, name = axis.name.partition(".")
+        if group == "options" and name not in known:
+            message = f"unknown option {shown(name)}.{did_you_mean(name, known)}"
+            faults.append(Fault(axis.at, f"{message} There are {', '.join(known)}"))
     if faults:
         raise RequestRejected(*faults)
 

@@ -147,9 +147,11 @@ def test_what_is_wrong_with_every_variant_is_said_of_the_base(http: httpx.Client
     [
         ({"target": ["cuda:90", "cuda:1"]}, "/space/target/1"),
         ({"triton": ["1.0.0"]}, "/space/triton/0"),
+        ({"options": {"num_warps": [4], "num_wraps": [4]}}, "/space/options/num_wraps"),
+        ({"options.num_wraps": [4]}, "/space/options.num_wraps"),
     ],
 )
-def test_what_nothing_here_compiles_for_is_refused_where_it_stands(
+def test_what_no_compiler_here_knows_is_refused_where_it_stands(
     http: httpx.Client, axis: dict[str, Any], pointer: str
 ) -> None:
     answer = post_sweep(http, base=base("nowhere"), space=axis)
