@@ -77,7 +77,8 @@ export function outcomeOf({ compilation, cacheStatus }: Compiled): { text: strin
   const took = compilation.timings_ms ? `, compiled in ${Math.round(compilation.timings_ms.total ?? 0)} ms` : "";
   const why = compilation.problem ? `: ${compilation.problem.title}` : "";
   const name = compilation.kernel ?? "kernel";
-  return { text: `${name} for ${compilation.target} ${compilation.state}${why}${took} (${cacheStatus})`, state: compilation.state };
+  const kept = cacheStatus.includes("hit") ? ", kept from before" : "";
+  return { text: `${name} for ${compilation.target} ${compilation.state}${why}${took}${kept}`, state: compilation.state };
 }
 
 /** Compile; `tell` hears of the queue meanwhile. Raises ProblemAnswered. */
