@@ -1,6 +1,7 @@
-"""What names our packages one by one names all of them."""
+"""What names our packages one by one names all of them; no two files of tests have one name."""
 
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
@@ -23,3 +24,10 @@ def test_types_and_imports_of_every_package_are_checked():
 
     assert set(PROJECT["tool"]["mypy"]["packages"]) == checked
     assert set(PROJECT["tool"]["importlinter"]["root_packages"]) == checked
+
+
+def test_no_two_files_of_tests_have_one_name():
+    # pytest imports each by its name alone, so that of two in one run the second is an error
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+
+    assert [name for name, count in names.items() if count > 1] == []
