@@ -15,7 +15,8 @@ TRITON_3.8 := 3.8.0
 TRITONS := $(foreach version,3.6 3.7 3.8,.cache/toolchains/$(version)/bin/python)
 OTHER_TRITON := .cache/toolchains/3.8/bin/python
 # Longest first would be last by default; one file is one worker's, for the sake of what its tests share.
-TESTS := $(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Three on two cores, since many tests wait for processes that start or for deadlines.
+TESTS := $(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 # What is measured within the time that `make test` may take (docs/adr/0015-branches-are-counted-in-every-process.md).
 MEASURED := COVERAGE_PROCESS_START=$(abspath pyproject.toml)
 MEASURED_TESTS := tests/unit tests/integration/worker
