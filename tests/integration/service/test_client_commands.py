@@ -122,6 +122,17 @@ def test_types_by_example_are_those_of_a_signature(system: Deployment):
     assert json.loads(like.stdout)["key"] == json.loads(said.stdout)["key"]
 
 
+def test_json_says_what_the_cache_did_for_the_first_request(
+    system: Deployment, folder: Path
+) -> None:
+    words = ["--signature", "*fp32:16,i32,fp32", "--constexpr", "BLOCK=2048", "--json"]
+    command = ["compile", "relu.py", *words, "--target", "cuda:90"]
+
+    first, again = (json.loads(run(system, *command, folder=folder).stdout) for _ in range(2))
+
+    assert (first["cache"], again["cache"]) == ("miss", "hit")
+
+
 def test_all_that_is_missing_is_told_at_once_as_flags_to_add(system: Deployment, folder: Path):
     done = run(system, "compile", "relu.py", "--target", "cuda:90", "--like", "n=4", folder=folder)
 

@@ -161,10 +161,12 @@ def _document(
     wanted: Sequence[WantedCompilation], made: Sequence[Compilation]
 ) -> Mapping[str, Any]:
     """Return the one document of --json: the answer itself where there is one."""
-    if len(made) == 1:
-        return made[0].raw
-    both = zip(wanted, made, strict=True)
-    return {"compilations": [{"file": one.source.name, **each.raw} for one, each in both]}
+    # what the cache did for the first request; one that waits for its own job is a join
+    answers = [{**each.raw, "cache": each.cache} for each in made]
+    if len(answers) == 1:
+        return answers[0]
+    both = zip(wanted, answers, strict=True)
+    return {"compilations": [{"file": one.source.name, **each} for one, each in both]}
 
 
 def _shown(wanted: Sequence[WantedCompilation]) -> str:
