@@ -114,7 +114,8 @@ async def test_who_waits_for_a_connection_to_a_server_that_hangs_waits_no_longer
     with hanging(valkey):
         begun = [asyncio.create_task(waited_s()) for _ in range(5)]
 
-        assert max(await asyncio.gather(*begun)) < 1.0
+        # one after the other they would wait five times as long
+        assert max(await asyncio.gather(*begun)) < 5 * 0.5
     await client.aclose()
 
 
