@@ -84,6 +84,13 @@ def test_errors_are_red_on_a_terminal(
     assert ("\x1b[1;31merror" in command.said) == is_red
 
 
+def save(path: Path, text: str) -> None:
+    """Replace a file at once, as editors do: nobody sees it half written."""
+    beside = path.with_suffix(".new")
+    beside.write_text(text)
+    beside.replace(path)
+
+
 def test_watch_compiles_what_is_saved_and_says_what_changed(system: Deployment, tmp_path: Path):
     kernel = RELU.replace("from activations import act", "@triton.jit\ndef act(x):\n    return x\n")
     path = tmp_path / "relu.py"
@@ -102,9 +109,9 @@ def test_watch_compiles_what_is_saved_and_says_what_changed(system: Deployment, 
         assert command.stdout is not None
         assert command.stderr is not None
         first = command.stdout.readline()
-        path.write_text(kernel.replace("    return x\n", "    return tl.sqrt(tl.exp(x))\n"))
+        save(path, kernel.replace("    return x\n", "    return tl.sqrt(tl.exp(x))\n"))
         second = command.stdout.readline()
-        path.write_text(kernel.replace("    return x\n", "    return y\n"))
+        save(path, kernel.replace("    return x\n", "    return y\n"))
         third = command.stdout.readline()
         command.send_signal(signal.SIGINT)
         said = command.stderr.read()
