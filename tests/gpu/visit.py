@@ -20,7 +20,11 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "gpu"
 LOG = Path(os.environ.get("OUT", tempfile.gettempdir())) / "visit.log"
 ALONE = {"test_timing.py"}
-BENCHMARKS = ("benchmarks/launch.py", "benchmarks/launch_service.py", "tests/gpu/puzzles.py")
+BENCHMARKS = (
+    "benchmarks/gpu/launch.py",
+    "benchmarks/gpu/launch_service.py",
+    "tests/gpu/puzzles.py",
+)
 FILE_S, BENCHMARK_S = 180, 120
 PARALLEL = 3
 SHOWN_LINES = 8

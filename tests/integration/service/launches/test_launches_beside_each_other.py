@@ -1,7 +1,7 @@
 """Launches on a GPU whose launcher is a stand-in that adds vectors: what happens around it is real.
 
-The worker of these tests has a GPU by its own account only (benchmarks/stand_in_gpu.py); service,
-store, compiler, references and comparisons are those of every deployment.
+The worker of these tests has a GPU by its own account only (benchmarks/gpu/stand_in_gpu.py);
+service, store, compiler, references and comparisons are those of every deployment.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import httpx
 import numpy as np
 import pytest
 
-from benchmarks.launch_bodies import ADD, add
+from benchmarks.gpu.launch_bodies import ADD, add
 from tests.integration.service.running import Deployment
 from tests.waiting import wait_until
 
@@ -37,7 +37,7 @@ def gpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     deployment = Deployment(tmp_path_factory.mktemp("gpu"), TRITOND_DRAIN_S="0")
     deployment.start_store()
     deployment.start_service()
-    deployment.start_worker("benchmarks.stand_in_gpu")
+    deployment.start_worker("benchmarks.gpu.stand_in_gpu")
     deployment.wait_for_workers()
     with deployment.client() as client:
         wait_until(lambda: client.get("/v1/devices").json()["devices"], "a GPU", deployment.said)

@@ -2,7 +2,7 @@
 
 Service, store, driver, compilations, references and comparisons are real; what a launch does, and
 how long it says that it took, hangs on its programs and the threads of each
-(benchmarks/stand_in_gpu.py).
+(benchmarks/gpu/stand_in_gpu.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from benchmarks.launch_bodies import ADD, add, matmuls
+from benchmarks.gpu.launch_bodies import ADD, add, matmuls
 from tests.integration.service.running import Deployment
 from tests.integration.service.sweeps.test_sweeps import post_sweep
 from tests.waiting import wait_until
@@ -59,7 +59,7 @@ def started(folder: Path, **settings: str) -> Deployment:
 
 
 def start_worker(deployment: Deployment) -> None:
-    deployment.start_worker("benchmarks.stand_in_gpu")
+    deployment.start_worker("benchmarks.gpu.stand_in_gpu")
     with deployment.client() as http:
         wait_until(lambda: http.get("/v1/devices").json()["devices"], "a GPU", deployment.said)
 

@@ -19,7 +19,7 @@ import httpx
 import pytest
 import triton
 
-from benchmarks.launch_bodies import ADD
+from benchmarks.gpu.launch_bodies import ADD
 from compiler.target import parse_target
 from tests.integration.compiler.front.autotuned import run_tuner
 from tests.integration.service.derived.test_triton_cache import jit

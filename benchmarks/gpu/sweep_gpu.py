@@ -1,6 +1,6 @@
 """A search among 64 configurations of a matrix product on a GPU, against its bars, within 120 s.
 
-`python benchmarks/sweep_gpu.py` starts a `tritond up` of its own and needs a GPU, and torch (in
+`python benchmarks/gpu/sweep_gpu.py` starts a `tritond up` of its own and needs a GPU, and torch (in
 this environment, or of `--torch-python`) for what the winner is compared with. `--stand-in` tries
 the script without either: a stand-in takes the launcher's place (stand_in_gpu.py), whose made-up
 times have a best, and its numbers say nothing of a GPU.
@@ -34,12 +34,12 @@ from typing import Any
 
 import httpx
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.launch_bodies import add, matmuls  # noqa: E402
-from benchmarks.launch_service import PORT, URL, Body, Line, Service, show, started, until_ready  # noqa: E402  # noqa: E402
-from benchmarks.stand_in_gpu import ALL_OTHERS, BEHAVIOURS  # noqa: E402
+from benchmarks.gpu.launch_bodies import add, matmuls  # noqa: E402
+from benchmarks.gpu.launch_service import PORT, URL, Body, Line, Service, show, started, until_ready  # noqa: E402
+from benchmarks.gpu.stand_in_gpu import ALL_OTHERS, BEHAVIOURS  # noqa: E402
 from store.embedded import EmbeddedValkey  # noqa: E402
 
 AXES: dict[str, list[int]] = {
@@ -202,7 +202,7 @@ def beside_autotune(asked: argparse.Namespace, sweep: Body, winner: Body, left_s
 
 def tuned(python: str, request: Body, left_s: float) -> str:
     """Return what autotuned_matmul.py prints. Raises NotCompared."""
-    script = str(ROOT / "benchmarks" / "autotuned_matmul.py")
+    script = str(ROOT / "benchmarks" / "gpu" / "autotuned_matmul.py")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "request.json")
         path.write_text(json.dumps(request))
@@ -248,7 +248,7 @@ async def with_stand_in(asked: argparse.Namespace, data: Path) -> None:
     async with EmbeddedValkey(data) as valkey:
         settings = {"TRITOND_REDIS_URL": valkey.url, "TRITOND_PORT": str(PORT)}
         settings[BEHAVIOURS] = json.dumps(made_up)
-        with started(["service"], ["benchmarks.stand_in_gpu"], **settings) as parts:
+        with started(["service"], ["benchmarks.gpu.stand_in_gpu"], **settings) as parts:
             _, winner = await measure(asked, parts)
     found = values_of(winner)
     if {found["BLOCK_M"], found["BLOCK_N"]} != {64, 128} or found["num_warps"] != 8:

@@ -1,11 +1,11 @@
 """A worker on a machine without a GPU, whose launcher is a STAND-IN: NumPy and a sleep, no kernel.
 
-`python -m benchmarks.stand_in_gpu` is `python -m worker` but for that. What a launch costs around
-the launcher can be measured with it anywhere; what a GPU does cannot. The stand-in knows a vector
-add (`add_kernel`) and a matrix product (`matmul_kernel`), whose outputs it makes once and sends
-again; each launch takes as long as TRITOND_STAND_IN_MS says. The times that it tells are made up:
-those of TRITOND_STAND_IN_BEHAVIOURS, a JSON object of what launches do by their programs and the
-threads of each (`"32x128"`), or 4.4 µs.
+`python -m benchmarks.gpu.stand_in_gpu` is `python -m worker` but for that. What a launch costs
+around the launcher can be measured with it anywhere; what a GPU does cannot. The stand-in knows a
+vector add (`add_kernel`) and a matrix product (`matmul_kernel`), whose outputs it makes once and
+sends again; each launch takes as long as TRITOND_STAND_IN_MS says. The times that it tells are made
+up: those of TRITOND_STAND_IN_BEHAVIOURS, a JSON object of what launches do by their programs and
+the threads of each (`"32x128"`), or 4.4 µs.
 """
 
 import json
@@ -37,7 +37,7 @@ FACTS = {"target": "cuda:90", "model": MODEL, "uuid": "GPU-0", "num_sms": 132, "
          "sandbox": ["none"]}  # fmt: skip
 BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from benchmarks.stand_in_gpu import launcher; launcher(sys.argv[2:])"
+    "from benchmarks.gpu.stand_in_gpu import launcher; launcher(sys.argv[2:])"
 )
 SHARED_FROM_BYTES = 1 << 20
 USUAL_US = 4.4

@@ -1,6 +1,6 @@
 """A GPU under a mixed load for minutes: every verdict must be right, and memory must stay flat.
 
-`python benchmarks/soak_gpu.py --minutes 10` starts a `tritond up` of its own and needs a GPU:
+`python benchmarks/gpu/soak_gpu.py --minutes 10` starts a `tritond up` of its own and needs a GPU:
 launches of many sizes, wrong kernels, faults, endless ones, memory that is not theirs, times with
 fresh inputs, cases; beside each other, for as long as is asked. Prints how each kind ended, and the
 memory of the GPU and of each kind of process near the start, in the middle and at the end. Exit
@@ -23,10 +23,10 @@ from typing import Any
 
 import httpx
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.launch_bodies import (  # noqa: E402
+from benchmarks.gpu.launch_bodies import (  # noqa: E402
     ADD,
     BEFORE_START,
     FAR_AWAY,
@@ -35,8 +35,8 @@ from benchmarks.launch_bodies import (  # noqa: E402
     endless,
     many_cases,
 )
-from benchmarks.launch_service import PORT, URL, Service, started, until_ready  # noqa: E402
-from benchmarks.processes import resident_bytes  # noqa: E402
+from benchmarks.gpu.launch_service import PORT, URL, Service, started, until_ready  # noqa: E402
+from benchmarks.gpu.processes import resident_bytes  # noqa: E402
 from store.embedded import EmbeddedValkey  # noqa: E402
 
 CALLERS = 12
@@ -198,7 +198,7 @@ async def with_stand_in(asked: argparse.Namespace, data: Path) -> bool:
     print("STAND-IN LAUNCHER: no kernel runs\n", flush=True)
     async with EmbeddedValkey(data) as valkey:
         settings = {"TRITOND_REDIS_URL": valkey.url, "TRITOND_PORT": str(PORT)}
-        with started(["service"], ["benchmarks.stand_in_gpu"], **settings) as parts:
+        with started(["service"], ["benchmarks.gpu.stand_in_gpu"], **settings) as parts:
             return await run(asked, parts)
 
 

@@ -4,7 +4,7 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ELEMENTS = 98_432
 ADD = (ROOT / "examples" / "vector_add.py").read_text()
 MATMUL = (ROOT / "examples" / "matmul.py").read_text()

@@ -1,6 +1,6 @@
 """Launches over HTTP on a GPU, from request to verdict, against the bars.
 
-`python benchmarks/launch_service.py` starts a `tritond up` of its own and needs a GPU; with
+`python benchmarks/gpu/launch_service.py` starts a `tritond up` of its own and needs a GPU; with
 `--stand-in` a stand-in takes the launcher's place (stand_in_gpu.py), to try the script: its numbers
 say nothing of a GPU. Beside it, in the same run, the launcher alone and a fresh process with torch
 (launch.py), unless `--no-launcher`. Every verdict is checked.
@@ -24,10 +24,10 @@ from typing import Any
 
 import httpx
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.launch_bodies import (  # noqa: E402
+from benchmarks.gpu.launch_bodies import (  # noqa: E402
     ELEMENTS,
     FAR_AWAY,
     add,
@@ -35,7 +35,7 @@ from benchmarks.launch_bodies import (  # noqa: E402
     many_cases,
     matmuls,
 )
-from benchmarks.processes import cpu_ms  # noqa: E402
+from benchmarks.gpu.processes import cpu_ms  # noqa: E402
 from store.embedded import EmbeddedValkey  # noqa: E402
 
 PORT = int(os.environ.get("TRITOND_PORT", "8191"))
@@ -273,7 +273,7 @@ async def with_stand_in(asked: argparse.Namespace, data: Path) -> None:
     print("STAND-IN LAUNCHER: no kernel runs, nothing here is a measurement of a GPU\n", flush=True)
     async with EmbeddedValkey(data) as valkey:
         settings = {"TRITOND_REDIS_URL": valkey.url, "TRITOND_PORT": str(PORT)}
-        with started(["service"], ["benchmarks.stand_in_gpu"], **settings) as parts:
+        with started(["service"], ["benchmarks.gpu.stand_in_gpu"], **settings) as parts:
             await run(asked, parts)
 
 
@@ -292,7 +292,9 @@ def main() -> int:
             asyncio.run(run(asked, parts))
     if not asked.no_launcher:
         print("\nthe launcher alone, and a fresh process with torch:", flush=True)
-        subprocess.run([sys.executable, str(ROOT / "benchmarks" / "launch.py")], check=False)
+        subprocess.run(
+            [sys.executable, str(ROOT / "benchmarks" / "gpu" / "launch.py")], check=False
+        )
     return 0
 
 

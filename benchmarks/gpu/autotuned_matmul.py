@@ -1,6 +1,6 @@
 """Triton's own @triton.autotune over the configurations of a sweep, in a process of its own.
 
-`python benchmarks/autotuned_matmul.py REQUEST.json` needs torch and a GPU; it is what
+`python benchmarks/gpu/autotuned_matmul.py REQUEST.json` needs torch and a GPU; it is what
 sweep_gpu.py compares its winner with, and imports nothing of tritond. The configurations are
 compiled by several processes before, into Triton's cache, so that tuning is all that is timed: each
 configuration by `triton.testing.do_bench`, as autotune does it. Then autotune's best and the
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "matmul.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "matmul.py"
 PASSES = 10
 Configuration = dict[str, int]
 """Constexprs, `num_warps` and `num_stages` by name."""

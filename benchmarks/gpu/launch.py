@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.gpu.bound import ELEMENTS, vector_add, vector_add_expected  # noqa: E402
