@@ -14,8 +14,8 @@ from compiler.diagnostic import Diagnostic
 from compiler.key import inspection_key
 from compiler.problem import Problem
 from compiler.rejection import Fault, RequestRejected
-from compiler.request import FILES_SCHEMA, TARGET_SCHEMA
-from compiler.resolution import check_texts, offered_target
+from compiler.request.compile_request import FILES_SCHEMA, TARGET_SCHEMA
+from compiler.request.resolution import check_texts, offered_target
 from compiler.toolchain import Toolchain
 
 EXAMPLE: dict[str, Any] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from compiler.request import IrText
+from compiler.request.compile_request import IrText
 from compiler.specialization import Specialization
 from compiler.target import Target, parse_target
 

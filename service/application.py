@@ -5,7 +5,7 @@ from pydantic import BaseModel
 
 from compiler.inspection import InspectRequest
 from compiler.problem import Problem
-from compiler.request import CompileRequest
+from compiler.request.compile_request import CompileRequest
 from launch.request.launch_request import LaunchRequest
 from service import VERSION
 from service.batches.batch import BatchRequest

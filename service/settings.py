@@ -6,8 +6,8 @@ from functools import cached_property
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from compiler.limits import RequestLimits
-from compiler.signature import MAX_PARAMETERS
+from compiler.request.limits import RequestLimits
+from compiler.request.signature import MAX_PARAMETERS
 
 _ORIGIN = re.compile(r"https?://(?:\*\.)?(?:[\w-]+\.)*[\w-]+(?::(?:\d{1,5}|\*))?", re.ASCII)
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from compiler.limits import RequestLimits, RequestTooLarge
 from compiler.rejection import Fault, RequestRejected
+from compiler.request.limits import RequestLimits, RequestTooLarge
 from sweeps.axis import Axis
 from sweeps.variant import OF_COMPILATION, Kind
 

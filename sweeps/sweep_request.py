@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue, field_validator
 
 from compiler.rejection import Fault, RequestRejected
-from compiler.request import EXAMPLE as COMPILATION_EXAMPLE
+from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
 from launch.request.launch_request import EXAMPLE as LAUNCH_EXAMPLE
 from launch.request.request_part import ReadLater, RequestPart
 from sweeps.search.search_request import SearchRequest

@@ -18,7 +18,7 @@ from compiler.rejection import (
     pointer,
     shown,
 )
-from compiler.signature import MAX_PARAMETERS
+from compiler.request.signature import MAX_PARAMETERS
 from launch.request.argument_schema import (
     BufferArgument,
     DescriptorArgument,

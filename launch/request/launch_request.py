@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
 
-from compiler.request import EXAMPLE as COMPILATION_EXAMPLE
-from compiler.request import MAX_TIMEOUT_S, NOT_NULL
+from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
+from compiler.request.compile_request import MAX_TIMEOUT_S, NOT_NULL
 from launch.request.argument_schema import ChangedArguments, RequestArguments
 from launch.request.grid import GRID_SCHEMA
 from launch.request.initializer import MAX_SEED

@@ -10,7 +10,7 @@ from typing import Any
 
 from compiler.constexpr import Value, plain_value
 from compiler.rejection import Fault, RequestRejected, collecting, did_you_mean, pointer, shown
-from compiler.resolution import read_specialization
+from compiler.request.resolution import read_specialization
 from compiler.specialization import Specialization
 from compiler.target import parse_target
 from launch.request.bound_arguments import BoundArguments, Scalar

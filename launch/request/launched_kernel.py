@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from compiler.request import EXAMPLE, ONE_INPUT, TARGET_SCHEMA, CompileRequest
+from compiler.request.compile_request import EXAMPLE, ONE_INPUT, TARGET_SCHEMA, CompileRequest
 
 
 class LaunchedKernel(CompileRequest):

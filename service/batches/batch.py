@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from compiler.problem import Problem
-from compiler.request import EXAMPLE as COMPILATION_EXAMPLE
+from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
 from launch.request.launch_request import EXAMPLE as LAUNCH_EXAMPLE
 
 MAX_REQUESTS = 1000

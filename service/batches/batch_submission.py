@@ -12,11 +12,11 @@ from typing import TypeVar
 
 import orjson
 
-from compiler import limits
 from compiler.job import CompileJob
 from compiler.rejection import RequestRejected
-from compiler.request import CompileRequest
-from compiler.resolution import resolve
+from compiler.request import limits
+from compiler.request.compile_request import CompileRequest
+from compiler.request.resolution import resolve
 from launch.request.launch_request import MAX_DEADLINE_S, LaunchRequest
 from service.batches.batch import BatchRequest
 from service.caller import Caller

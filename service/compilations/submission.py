@@ -9,11 +9,11 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
-from compiler import limits
 from compiler.job import CompileJob
 from compiler.labelled_digest import KEY_VERSION
-from compiler.request import CompileRequest
-from compiler.resolution import resolve
+from compiler.request import limits
+from compiler.request.compile_request import CompileRequest
+from compiler.request.resolution import resolve
 from compiler.toolchain import Toolchain
 from service import VERSION
 from service.caller import Caller

@@ -6,12 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 
-from compiler import limits
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from compiler.problem import failure_problem
 from compiler.rejection import Fault, RequestRejected
-from compiler.resolution import resolve
+from compiler.request import limits
+from compiler.request.resolution import resolve
 from compiler.specialization import SpecializedParameter
 from launch.request.bound_arguments import BoundArguments, Buffer
 from launch.request.case import ARGUMENTS, with_seeds

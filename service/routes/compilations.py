@@ -14,7 +14,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from compiler.compilation import CompilationAnswer
-from compiler.request import EXAMPLE, CompileRequest
+from compiler.request.compile_request import EXAMPLE, CompileRequest
 from compiler.target import STAGES
 from service.compilations.answer import answer_response, server_timing
 from service.compilations.retrieval import cancelled_record, find_compilation, read_compile_job

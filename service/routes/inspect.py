@@ -4,8 +4,8 @@ import time
 
 from fastapi import APIRouter, Request, Response
 
-from compiler import limits
 from compiler.inspection import AUTOTUNED_EXAMPLE, EXAMPLE, Inspection, InspectRequest, inspect_job
+from compiler.request import limits
 from service.compilations.answer import CACHE_STATUS, RETRY_AFTER_S, server_timing
 from service.compilations.inspection import inspect
 from service.http.body import parse_body, read_body

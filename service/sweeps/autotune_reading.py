@@ -7,10 +7,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from compiler import limits
 from compiler.autotune import AutotuneReading
 from compiler.inspection import Inspection, InspectRequest, inspect_job
 from compiler.rejection import Fault, RequestRejected
+from compiler.request import limits
 from launch.request.request_part import read
 from service.caller import Caller
 from service.compilations.inspection import inspect

@@ -8,10 +8,10 @@ import secrets
 
 import orjson
 
-from compiler import limits
 from compiler.rejection import Fault, RequestRejected, did_you_mean, shown
-from compiler.request import CompileRequest
-from compiler.resolution import resolve
+from compiler.request import limits
+from compiler.request.compile_request import CompileRequest
+from compiler.request.resolution import resolve
 from compiler.target import parse_target
 from launch.request.request_part import read
 from service.caller import Caller

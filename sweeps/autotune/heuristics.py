@@ -14,7 +14,7 @@ from compiler.constexpr import canonical_value, read_constant, written_value
 from compiler.diagnostic import clipped
 from compiler.json_number import read_number, tagged_float
 from compiler.rejection import Fault, RequestRejected
-from compiler.signature import positions
+from compiler.request.signature import positions
 from launch.formula import Bounds, FormulaFailed
 from sweeps.autotune.configurations import AT
 from sweeps.plain_expression import (

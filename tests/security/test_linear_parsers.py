@@ -38,7 +38,7 @@ from compiler.lines import assembly, hot_lines, llvm_ir, mlir, sass
 from compiler.numpy_module import generic_form
 from compiler.numpy_module.refusal import Untranslatable
 from compiler.rejection import RequestRejected
-from compiler.signature import parse_specialization
+from compiler.request.signature import parse_specialization
 from compiler.slice import syntax_errors
 from compiler.target import parse_target
 from compiler.type_name import canonical_type

@@ -21,7 +21,7 @@ from compiler.parameter_binding import (
     bind_unseen,
     with_defaults,
 )
-from compiler.request import IrText
+from compiler.request.compile_request import IrText
 from compiler.toolchain import Toolchain
 from store.blobs import Blobs
 from store.compilations import Derived

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from compiler.compilation import Compilation, amended, new_compilation
 from compiler.job import CompileJob
 from compiler.problem import failure_problem
-from compiler.resolution import job_for
+from compiler.request.resolution import job_for
 from compiler.toolchain import Toolchain
 from store.compilations import Compilations
 from store.errors import StoreUnavailable

@@ -10,7 +10,7 @@ from typing import Any
 from compiler.key import front_key, second_opinion_key
 from compiler.messages.orders import FrontOrder
 from compiler.messages.wire import members_of
-from compiler.options import split_options
+from compiler.request.options import split_options
 from worker.compile import second_opinion
 from worker.compile.child_failure import broken_report
 from worker.compile.child_task import ChildTasks

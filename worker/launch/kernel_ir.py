@@ -11,8 +11,8 @@ from typing import Any
 from compiler.compilation import amended
 from compiler.diagnostic import Diagnostic, diagnostic
 from compiler.job import CompileJob
-from compiler.request import IrText
-from compiler.resolution import specialized_job
+from compiler.request.compile_request import IrText
+from compiler.request.resolution import specialized_job
 from compiler.specialization import SpecializedParameter
 from launch.request.hint_check import check_hints, compiled_hints
 from worker.compile.child_task import TimeLimit

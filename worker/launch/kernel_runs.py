@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 from compiler.job import CompileJob
-from compiler.resolution import specialized_job
+from compiler.request.resolution import specialized_job
 from compiler.specialization import Specialization
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_request import LaunchRequest

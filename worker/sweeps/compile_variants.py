@@ -9,8 +9,8 @@ from typing import Final
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from compiler.rejection import RequestRejected
-from compiler.request import CompileRequest
-from compiler.resolution import resolve
+from compiler.request.compile_request import CompileRequest
+from compiler.request.resolution import resolve
 from launch.request.request_part import read
 from sweeps.built_row import budget_row, compiled_row, refused_row
 from sweeps.row import Row

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from compiler.rejection import RequestRejected
-from compiler.resolution import specialized_job
+from compiler.request.resolution import specialized_job
 from launch.request.case import Case
 from launch.request.grid import NUM_SMS, parse_grid
 from launch.request.launch_job import LaunchJob

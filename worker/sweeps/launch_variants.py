@@ -11,7 +11,7 @@ from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from compiler.parameter_binding import BindingFailed
 from compiler.rejection import Fault, RequestRejected
-from compiler.resolution import resolve
+from compiler.request.resolution import resolve
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import Launch
 from launch.request.launch_request import LaunchRequest

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tritonc.signature_example import annotated, signature_of
 
-from compiler.signature import parse_specialization
+from compiler.request.signature import parse_specialization
 from launch.request.inference import annotated_type
 from tests.unit.launch.request.test_inference_rules import ANNOTATED, fact, inferred
 

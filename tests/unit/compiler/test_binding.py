@@ -6,7 +6,7 @@ import pytest
 
 from compiler.compilation import Parameter
 from compiler.parameter_binding import Binding, BindingFailed, bind, bind_unseen, with_defaults
-from compiler.signature import parse_specialization
+from compiler.request.signature import parse_specialization
 
 
 def fact(name: str, *, constexpr: bool = False, default: Any = None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from compiler.constexpr import canonical_value, function_names, plain_value, written_value
 from compiler.rejection import RequestRejected
-from compiler.signature import parse_specialization
+from compiler.request.signature import parse_specialization
 
 INSIDE: dict[str, tuple[Any, Any]] = {
     "null": (None, None),

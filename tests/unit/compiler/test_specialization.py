@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.rejection import RequestRejected
-from compiler.signature import parse_specialization
+from compiler.request.signature import parse_specialization
 from compiler.specialization import Specialization, SpecializedParameter
 from compiler.type_name import SCALARS
 

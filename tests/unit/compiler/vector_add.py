@@ -3,8 +3,8 @@
 from typing import Any
 
 from compiler.job import CompileJob
-from compiler.request import CompileRequest
-from compiler.resolution import resolve
+from compiler.request.compile_request import CompileRequest
+from compiler.request.resolution import resolve
 from compiler.toolchain import OptionSpec, Toolchain
 
 WARPS = OptionSpec(type="int", default=4, minimum=1, maximum=32, choices=[1, 2, 4, 8, 16, 32])

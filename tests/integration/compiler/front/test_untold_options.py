@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compiler.options import BACK_OPTIONS, split_options
+from compiler.request.options import BACK_OPTIONS, split_options
 from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import KERNELS, all_in, read
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from compiler.parameter_binding import Binding, bind
-from compiler.signature import parse_specialization
+from compiler.request.signature import parse_specialization
 from launch.request.argument_binding import bind_arguments
 from launch.request.inference import infer
 from tests.integration.launch.request.generated import Launch, generate

@@ -6,7 +6,7 @@ import pytest
 
 from compiler import compilation
 from compiler.rejection import RequestRejected
-from compiler.signature import parse_specialization
+from compiler.request.signature import parse_specialization
 from launch.request.argument_binding import bind_arguments
 from launch.request.hint_check import HintViolated, check_hints, compiled_hints
 

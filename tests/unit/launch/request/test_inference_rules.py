@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compiler.parameter_binding import BindingFailed
-from compiler.signature import parse_specialization
+from compiler.request.signature import parse_specialization
 from compiler.specialization import SpecializedParameter
 from launch.request.argument_binding import bind_arguments
 from launch.request.inference import Inferred, annotated_type, infer

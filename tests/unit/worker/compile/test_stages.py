@@ -4,7 +4,7 @@ from typing import get_args
 
 from compiler.diagnostic import DiagnosticStage
 from compiler.messages.orders import BackOrder, FrontOrder
-from compiler.request import Stage
+from compiler.request.compile_request import Stage
 from compiler.target import BINARY_STAGES, MEDIA_TYPES, STAGES
 
 EVERY = {stage for stages in STAGES.values() for stage in stages}

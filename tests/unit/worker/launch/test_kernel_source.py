@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from compiler.job import CompileJob
-from compiler.resolution import specialized_job
-from compiler.signature import parse_specialization
+from compiler.request.resolution import specialized_job
+from compiler.request.signature import parse_specialization
 from worker.launch.kernel_source import source_key
 
 

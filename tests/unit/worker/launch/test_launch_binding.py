@@ -7,7 +7,7 @@ import pytest
 from compiler.job import CompileJob
 from compiler.parameter_binding import BindingFailed
 from compiler.rejection import RequestRejected
-from compiler.signature import parse_specialization
+from compiler.request.signature import parse_specialization
 from launch.request.argument_binding import bind_arguments
 from launch.request.bound_arguments import BoundArguments, NoValue, Scalar
 from launch.request.grid import parse_grid

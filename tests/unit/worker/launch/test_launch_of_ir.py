@@ -3,8 +3,8 @@
 from typing import Any, cast
 
 from compiler.job import CompileJob
-from compiler.request import CompileRequest
-from compiler.resolution import resolve
+from compiler.request.compile_request import CompileRequest
+from compiler.request.resolution import resolve
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import Device
 from launch.request.launch_request import LaunchRequest

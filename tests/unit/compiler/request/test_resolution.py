@@ -6,7 +6,7 @@ import pytest
 from vector_add import TOOLCHAIN, job
 
 from compiler.rejection import RequestRejected
-from compiler.resolution import specialized_job
+from compiler.request.resolution import specialized_job
 from compiler.specialization import Specialization, SpecializedParameter
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from compiler.job import SOURCE_PATH, CompileJob
 from compiler.key import compile_key
-from compiler.options import resolve_options
 from compiler.rejection import Fault, RequestRejected, collecting, pointer, shown
-from compiler.request import CompileRequest
-from compiler.signature import parse_specialization
+from compiler.request.compile_request import CompileRequest
+from compiler.request.options import resolve_options
+from compiler.request.signature import parse_specialization
+from compiler.request.specialization_data import JitData, read_jit_data
 from compiler.specialization import Specialization
-from compiler.specialization_data import JitData, read_jit_data
 from compiler.target import Target, parse_target
 from compiler.toolchain import Toolchain
 from compiler.type_name import canonical_type

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from vector_add import TOOLCHAIN
 
-from compiler.options import resolve_options
 from compiler.rejection import RequestRejected
+from compiler.request.options import resolve_options
 from compiler.target import parse_target
 from compiler.toolchain import OptionSpec
 

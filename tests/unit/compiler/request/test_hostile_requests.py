@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from vector_add import TOOLCHAIN, VECTOR_ADD
 
-from compiler import limits
 from compiler.job import CompileJob
 from compiler.rejection import RequestRejected
-from compiler.request import CompileRequest
-from compiler.resolution import resolve
+from compiler.request import limits
+from compiler.request.compile_request import CompileRequest
+from compiler.request.resolution import resolve
 from service.http.body import parse_body
 from service.http.problems import ProblemRaised, problem_of_rejection
 

@@ -6,7 +6,7 @@ import pytest
 
 from compiler.parameter_binding import bind
 from compiler.rejection import RequestRejected
-from compiler.signature import parse_specialization
+from compiler.request.signature import parse_specialization
 from compiler.specialization import Specialization, SpecializedParameter
 
 PAIR = {"pair": ["*fp32", "i32", ["i64", "constexpr"]]}

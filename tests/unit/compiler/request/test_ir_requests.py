@@ -8,8 +8,8 @@ from vector_add import TOOLCHAIN
 
 from compiler.job import CompileJob
 from compiler.rejection import RequestRejected
-from compiler.request import CompileRequest
-from compiler.resolution import resolve
+from compiler.request.compile_request import CompileRequest
+from compiler.request.resolution import resolve
 
 TEXT = "module {}"
 

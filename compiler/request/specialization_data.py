@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.options import misfit
 from compiler.rejection import Fault, RequestRejected, shown
-from compiler.signature import parse_specialization
+from compiler.request.options import misfit
+from compiler.request.signature import parse_specialization
 from compiler.specialization import Specialization
 from compiler.target import Target
 from compiler.toolchain import OptionSpec

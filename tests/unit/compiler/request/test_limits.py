@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from compiler.inspection import InspectRequest
-from compiler.limits import RequestLimits, RequestTooLarge, check
 from compiler.rejection import RequestRejected
-from compiler.request import CompileRequest
+from compiler.request.compile_request import CompileRequest
+from compiler.request.limits import RequestLimits, RequestTooLarge, check
 
 LIMITS = RequestLimits(
     source_bytes=20, ir_bytes=20, files=2, files_bytes=20, parameters=3, specialization_bytes=40

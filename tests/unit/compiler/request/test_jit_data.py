@@ -7,10 +7,10 @@ import pytest
 from vector_add import TOOLCHAIN, VECTOR_ADD, key
 
 from compiler.rejection import RequestRejected
-from compiler.request import CompileRequest
-from compiler.resolution import resolve
-from compiler.signature import parse_specialization
-from compiler.specialization_data import read_jit_data
+from compiler.request.compile_request import CompileRequest
+from compiler.request.resolution import resolve
+from compiler.request.signature import parse_specialization
+from compiler.request.specialization_data import read_jit_data
 
 HOOKED: dict[str, Any] = {
     "name": "user.add_kernel",

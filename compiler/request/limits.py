@@ -10,8 +10,8 @@ from typing import Any
 
 from compiler.inspection import InspectRequest
 from compiler.rejection import Fault, RequestRejected, pointer
-from compiler.request import CompileRequest
-from compiler.signature import positions
+from compiler.request.compile_request import CompileRequest
+from compiler.request.signature import positions
 
 
 class RequestTooLarge(RequestRejected):

@@ -7,7 +7,7 @@ import pytest
 from vector_add import VECTOR_ADD
 
 from compiler.rejection import RequestRejected
-from compiler.request import EXAMPLE, CompileRequest
+from compiler.request.compile_request import EXAMPLE, CompileRequest
 from service.http.body import parse_body
 
 
