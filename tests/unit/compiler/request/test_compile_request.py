@@ -4,11 +4,11 @@ from typing import Any
 
 import orjson
 import pytest
-from vector_add import VECTOR_ADD
 
 from compiler.rejection import RequestRejected
 from compiler.request.compile_request import EXAMPLE, CompileRequest
 from service.http.body import parse_body
+from tests.unit.compiler.vector_add import VECTOR_ADD
 
 
 def read(**changes: Any) -> CompileRequest:

@@ -10,7 +10,6 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vector_add import TOOLCHAIN, VECTOR_ADD
 
 from compiler.job import CompileJob
 from compiler.rejection import RequestRejected
@@ -19,6 +18,7 @@ from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
 from service.http.body import parse_body
 from service.http.problems import ProblemRaised, problem_of_rejection
+from tests.unit.compiler.vector_add import TOOLCHAIN, VECTOR_ADD
 
 MANY = 100_000
 

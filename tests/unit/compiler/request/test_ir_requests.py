@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from vector_add import TOOLCHAIN
 
 from compiler.job import CompileJob
 from compiler.rejection import RequestRejected
 from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
+from tests.unit.compiler.vector_add import TOOLCHAIN
 
 TEXT = "module {}"
 

@@ -4,13 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from vector_add import TOOLCHAIN, VECTOR_ADD, key
 
 from compiler.rejection import RequestRejected
 from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
 from compiler.request.signature import parse_specialization
 from compiler.request.specialization_data import read_jit_data
+from tests.unit.compiler.vector_add import TOOLCHAIN, VECTOR_ADD, key
 
 HOOKED: dict[str, Any] = {
     "name": "user.add_kernel",

@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from vector_add import TOOLCHAIN
 
 from compiler.rejection import RequestRejected
 from compiler.request.options import resolve_options
 from compiler.target import parse_target
 from compiler.toolchain import OptionSpec
+from tests.unit.compiler.vector_add import TOOLCHAIN
 
 
 def resolve(written: dict[str, Any], target: str = "cuda:90") -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from vector_add import TOOLCHAIN, job
 
 from compiler.rejection import RequestRejected
 from compiler.request.resolution import specialized_job
 from compiler.specialization import Specialization, SpecializedParameter
+from tests.unit.compiler.vector_add import TOOLCHAIN, job
 
 
 def test_a_job_holds_everything_resolved():
