@@ -13,9 +13,11 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 """The folder that holds our packages: a checkout, or an environment's site-packages."""
-PACKAGES = ("compiler", "launch", "worker")
-BESIDE_COMPILING = ("launch", "worker/launch", "worker/gpu", "worker/sweeps")
-"""What runs kernels or sweeps over them: no artifact or record of a compilation passes it."""
+PACKAGES = ("compiler", "launch", "programs", "worker")
+BESIDE_COMPILING = (
+    "launch", "programs", "worker/launch", "worker/gpu", "worker/programs", "worker/sweeps",
+)  # fmt: skip
+"""What runs kernels, programs or sweeps: no artifact or record of a compilation passes it."""
 
 
 def pipeline_digest(root: Path = ROOT) -> str:

@@ -1,0 +1,1 @@
+"""Runs validated tapes on torch, in trusted processes; it never imports a user's code."""

@@ -1,0 +1,152 @@
+"""Fields of hostile JSON, each read as exactly one type or refused with its place.
+
+Knows nothing of what a tape means; every function takes what was parsed and a JSON pointer to it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any, NoReturn
+
+from programs.tape.forged import ForgedTape
+from programs.tape.tape_bounds import (
+    LARGEST_INT,
+    LEAST_INT,
+    MAX_JSON_VALUES,
+    MAX_NAME_CHARS,
+    MAX_TAPE_BYTES,
+    MAX_TEXT_CHARS,
+)
+
+_SHOWN_CHARS = 60
+
+
+def parsed(raw: bytes) -> Any:
+    """Return the JSON in `raw`. Raises `ForgedTape` for what is too large, or not strict JSON."""
+    if len(raw) > MAX_TAPE_BYTES:
+        raise ForgedTape("", f"it takes {len(raw)} bytes; at most {MAX_TAPE_BYTES} are read")
+    values = raw.count(b",") + raw.count(b"[") + raw.count(b"{")
+    if values > MAX_JSON_VALUES:
+        raise ForgedTape("", f"it holds about {values} values; at most {MAX_JSON_VALUES} are read")
+    try:
+        text = raw.decode("utf-8")
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
+    except ForgedTape:
+        raise
+    except RecursionError:
+        raise ForgedTape("", "its JSON is nested too deeply") from None
+    except ValueError as error:
+        raise ForgedTape("", f"it is not JSON: {error}") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for index, name in enumerate(names) if name in names[:index])
+        raise ForgedTape("", f"an object has the key {shown(twice)} twice")
+    return found
+
+
+def _constant(name: str) -> NoReturn:
+    raise ForgedTape("", f"{name} is not JSON")
+
+
+def shown(value: Any) -> str:
+    """Return a parsed value as a message quotes it, clipped before it is put into words."""
+    if isinstance(value, str):
+        text = ascii(value[:_SHOWN_CHARS])
+    elif isinstance(value, (dict, list)):
+        return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
+    elif isinstance(value, int) and value.bit_length() > LARGEST_INT.bit_length():
+        return f"an integer of {value.bit_length()} bits"
+    else:
+        text = json.dumps(value)
+    return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "..."
+
+
+def a_dict(value: Any, where: str, most: int) -> dict[str, Any]:
+    """Return `value`, an object of at most `most` entries."""
+    if not isinstance(value, dict):
+        raise ForgedTape(where, f"{shown(value)} is not an object")
+    if len(value) > most:
+        raise ForgedTape(where, f"it has {len(value)} entries; at most {most} are read")
+    return value
+
+
+def record(
+    value: Any, where: str, fields: Collection[str], optional: Collection[str] = ()
+) -> Mapping[str, Any]:
+    """Return `value`, an object with all of `fields` and nothing beyond these and `optional`."""
+    found = a_dict(value, where, len(fields) + len(optional))
+    for name in fields:
+        if name not in found:
+            raise ForgedTape(where, f"it has no {name!r}")
+    for name in found:
+        if name not in fields and name not in optional:
+            raise ForgedTape(where, f"{shown(name)} is not a field here")
+    return found
+
+
+def a_list(value: Any, where: str, most: int) -> list[Any]:
+    """Return `value`, a list of at most `most` items."""
+    if not isinstance(value, list):
+        raise ForgedTape(where, f"{shown(value)} is not a list")
+    if len(value) > most:
+        raise ForgedTape(where, f"it has {len(value)} items; at most {most} are read")
+    return value
+
+
+def whole(value: Any, where: str, least: int = LEAST_INT, most: int = LARGEST_INT) -> int:
+    """Return `value`, an integer within these bounds; true and false are none."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ForgedTape(where, f"{shown(value)} is not an integer")
+    if not least <= value <= most:
+        raise ForgedTape(where, f"{shown(value)} is not from {least} to {most}")
+    return value
+
+
+def wholes(value: Any, where: str, most_items: int, least: int, most: int) -> tuple[int, ...]:
+    """Return `value`, a list of integers within these bounds."""
+    items = a_list(value, where, most_items)
+    return tuple([whole(item, f"{where}/{index}", least, most) for index, item in enumerate(items)])
+
+
+def boolean(value: Any, where: str) -> bool:
+    """Return `value`, true or false."""
+    if not isinstance(value, bool):
+        raise ForgedTape(where, f"{shown(value)} is neither true nor false")
+    return value
+
+
+def text(value: Any, where: str, most: int = MAX_TEXT_CHARS) -> str:
+    """Return `value`, a text of at most `most` characters that UTF-8 can write, without NUL."""
+    if not isinstance(value, str):
+        raise ForgedTape(where, f"{shown(value)} is not a text")
+    if len(value) > most:
+        raise ForgedTape(where, f"it has {len(value)} characters; at most {most} are read")
+    if not value.isascii() and not _is_writable(value):
+        raise ForgedTape(where, f"{shown(value)} holds half of a surrogate pair")
+    if "\0" in value:
+        raise ForgedTape(where, f"{shown(value)} holds a NUL")
+    return value
+
+
+def _is_writable(value: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def name(value: Any, where: str) -> str:
+    """Return `value`, a text of one line, not empty, of at most `MAX_NAME_CHARS` characters."""
+    found = text(value, where, MAX_NAME_CHARS)
+    if not found or not found.isprintable():
+        raise ForgedTape(where, f"{shown(value)} is not a name")
+    return found
+
+
+def one_of(value: Any, where: str, known: Collection[str], what: str) -> str:
+    """Return `value`, one of `known`; `what` says in the refusal what these are."""
+    if not isinstance(value, str) or value not in known:
+        raise ForgedTape(where, f"{shown(value)} is no {what}")
+    return value

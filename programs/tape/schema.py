@@ -1,0 +1,257 @@
+"""A tape, typed: tensors, ops and launches in the order in which a program made them.
+
+Tensors are named by their index in `Tape.tensors`, storages by theirs in `Tape.storages`. Only
+`read_tape` makes a `Tape`, so whoever holds one holds what keeps every rule of this folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Phase = Literal["init", "inputs", "run", "run2"]
+PHASES: tuple[Phase, ...] = ("init", "inputs", "run", "run2")
+Device = Literal["cuda", "cpu"]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMeta:
+    """What a tensor is, without its values: `strides` and `offset` count elements."""
+
+    dtype: str
+    """Triton's spelling: fp32, bf16, i64, i1, fp8e4nv; complex64 and complex128 as torch's."""
+    device: Device
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    storage: int
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRef:
+    """A tensor as an argument: its index in `Tape.tensors`."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class DtypeName:
+    """An element type as an argument, in Triton's spelling."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceName:
+    """A device as an argument."""
+
+    name: Device
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutName:
+    """A torch.layout as an argument: only `strided`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFormatName:
+    """A torch.memory_format as an argument, such as `channels_last`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptorArgument:
+    """A tensor descriptor made on the host, as a kernel's argument; strides count elements."""
+
+    base: TensorRef
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    block_shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelArgument:
+    """A jitted function as a kernel's constexpr argument: its name in `Tape.kernels`."""
+
+    kernel: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReinterpretedArgument:
+    """A tensor passed as if of another element type (`triton.reinterpret`)."""
+
+    base: TensorRef
+    dtype: str
+
+
+Scalar = None | bool | int | float | complex | str
+Value = (
+    Scalar
+    | TensorRef
+    | DtypeName
+    | DeviceName
+    | LayoutName
+    | MemoryFormatName
+    | tuple["Value", ...]
+)
+"""An argument of an ATen op; a list of arguments is a tuple."""
+LaunchValue = (
+    Scalar
+    | TensorRef
+    | DtypeName
+    | DescriptorArgument
+    | KernelArgument
+    | ReinterpretedArgument
+    | tuple["LaunchValue", ...]
+)
+"""An argument of a kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list of structures."""
+
+    items: tuple[Structure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TupleOf:
+    """A tuple of structures."""
+
+    items: tuple[Structure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DictOf:
+    """A dict of structures by name."""
+
+    items: tuple[tuple[str, Structure], ...]
+
+
+Structure = Scalar | TensorRef | ListOf | TupleOf | DictOf
+"""What a program takes or returns: tensors and scalars, nested."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of the program."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtenOp:
+    """One call of an ATen overload: `aten.mm.default`, or a coarse one such as `aten.lstm.input`.
+
+    `outputs` are the tensors that it returned, None where it returned none at that position.
+    """
+
+    op: str
+    args: tuple[Value, ...]
+    kwargs: Mapping[str, Value]
+    outputs: tuple[int | None, ...]
+    phase: Phase
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Seeding:
+    """The program seeded torch's generators (`torch.manual_seed`)."""
+
+    seed: int
+    phase: Phase
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchVariant:
+    """One configuration of a launch: what an autotuner would have tried."""
+
+    grid: tuple[int, int, int]
+    constexprs: Mapping[str, LaunchValue]
+    options: Mapping[str, int | bool | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One launch of a kernel: `args` by parameter, constexprs apart.
+
+    `variants` is empty where nothing is autotuned; else the launch itself is its first.
+    """
+
+    kernel: str
+    grid: tuple[int, int, int]
+    args: Mapping[str, LaunchValue]
+    constexprs: Mapping[str, LaunchValue]
+    options: Mapping[str, int | bool | str]
+    variants: tuple[LaunchVariant, ...]
+    reset_to_zero: tuple[str, ...]
+    restore_value: tuple[str, ...]
+    phase: Phase
+    place: Place | None
+
+
+Op = AtenOp | Launch | Seeding
+
+
+@dataclass(frozen=True, slots=True)
+class KernelParameter:
+    """A parameter of a kernel."""
+
+    name: str
+    constexpr: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TapeKernel:
+    """A jitted function of the program's source, and where it is defined."""
+
+    file: str
+    name: str
+    line: int
+    parameters: tuple[KernelParameter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """All that a program did.
+
+    `inputs` and `inputs2` are what the first and the second call got. A tensor in them (or in
+    `init_inputs`) that no op made is given from outside. `constants` are bytes of tensors that
+    the program's Python made out of values, there from the start.
+    """
+
+    torch: str
+    tensors: tuple[TensorMeta, ...]
+    storages: tuple[int, ...]
+    """The bytes of each storage."""
+    kernels: Mapping[str, TapeKernel]
+    constants: Mapping[int, bytes] = field(repr=False)
+    seed: int
+    init_inputs: tuple[Structure, ...]
+    inputs: tuple[Structure, ...]
+    inputs2: tuple[Structure, ...]
+    params: tuple[tuple[str, int], ...]
+    outputs: Structure
+    outputs2: Structure
+    ops: tuple[Op, ...]
+
+
+def tensors_of(value: Value | LaunchValue | Structure) -> tuple[int, ...]:
+    """Return the tensors in an argument or a structure, in order, each as often as it is there."""
+    if isinstance(value, TensorRef):
+        return (value.id,)
+    if isinstance(value, tuple):
+        return tuple(id_ for item in value for id_ in tensors_of(item))
+    if isinstance(value, (ListOf, TupleOf)):
+        return tuple(id_ for item in value.items for id_ in tensors_of(item))
+    if isinstance(value, DictOf):
+        return tuple(id_ for _, item in value.items for id_ in tensors_of(item))
+    if isinstance(value, (DescriptorArgument, ReinterpretedArgument)):
+        return (value.base.id,)
+    return ()

@@ -1,0 +1,32 @@
+"""How large a tape may be, in every respect that costs time or memory before it is trusted."""
+
+from __future__ import annotations
+
+MAX_TAPE_BYTES = 32 << 20
+"""Of JSON. The longest recording known (55,000 ops of an unrolled RNN) took 26 MB."""
+MAX_JSON_VALUES = 6_000_000
+"""Counted before parsing, since a parsed value takes up to twenty times its text."""
+MAX_DEPTH = 16
+"""Of nested lists in one argument or structure."""
+MAX_OPS = 200_000
+MAX_TENSORS = 400_000
+MAX_RANK = 64
+"""As torch has it."""
+MAX_STORAGE_BYTES = 1 << 40
+MAX_TOTAL_BYTES = 1 << 50
+"""Of all storages, whether at one time or not; what is alive at a time is the replay's to bound."""
+MAX_CONSTANT_BYTES = 1 << 20
+"""Of all constants together."""
+MAX_KERNELS = 512
+MAX_PARAMETERS = 512
+"""Of one kernel, and as many entries of a launch's options."""
+MAX_MODULE_PARAMETERS = 100_000
+MAX_VARIANTS = 48
+MAX_ARGUMENTS = 100_000
+"""Of one op or structure, at all depths."""
+MAX_NAME_CHARS = 256
+MAX_TEXT_CHARS = 4_096
+MAX_LINE = 10_000_000
+MAX_GRID = (2**31 - 1, 65_535, 65_535)
+"""CUDA's."""
+LEAST_INT, LARGEST_INT = -(2**63), 2**64 - 1
