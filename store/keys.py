@@ -35,6 +35,7 @@ TOKEN: Final = "tritond:token"  # noqa: S105  (counter of fencing tokens)
 
 # --- Launches and what they are made of (must never be evicted) -------------------------------
 LAUNCH: Final = "tritond:launch:"  # <launch id>: hash caller, outputs
+PROGRAM: Final = "tritond:program:"  # <program id>: hash caller, tapes
 BATCH: Final = "tritond:batch:"  # <batch id>: hash caller, kind, plan, caches, left
 BATCH_ITEMS: Final = "tritond:batch-items:"  # <batch id>: hash index -> "<state> <record>"
 SWEEP: Final = "tritond:sweep:"  # <sweep id>: hash caller
@@ -68,6 +69,7 @@ DEFAULT_TOOLCHAIN: Final = "tritond:toolchain-default"  # toolchain id
 TARGETS_TRIED: Final = "tritond:targets-tried:"  # <what was tried, where>: targets, by blanks
 DEVICES: Final = "tritond:devices"  # set of device classes that were ever here
 REFERENCES: Final = "tritond:references"  # set of "<language> <toolchain id or device class>"
+PROGRAMS: Final = "tritond:programs-recorded"  # set of toolchain ids that programs were offered on
 TOOLS: Final = "tritond:tools"  # set of "<check or profile> <device class>"
 API_KEYS: Final = "tritond:api-keys"  # hash SHA-256 of the secret -> JSON
 

@@ -43,6 +43,8 @@ class Worker:
     """What the references of its launches may be written with."""
     tools: list[str] | None = None
     """What can watch a launch on its device: checks of a sanitizer, and `profile`."""
+    programs: list[str] | None = None
+    """The ids of the toolchains beside whose Triton it can record programs."""
     ceilings: dict[str, Any] | None = None
     """What its device can do at most, as its launchers measured it."""
 
@@ -74,6 +76,7 @@ class Workers:
             keys.DEVICES: [worker.device] if worker.device is not None else [],
             keys.REFERENCES: [f"{language} {place}" for language in worker.references or ()],
             keys.TOOLS: [f"{tool} {place}" for tool in worker.tools or ()],
+            keys.PROGRAMS: worker.programs or [],
         }
         await self._writes.write(
             ("SET", keys.WORKER + worker.id, description, "EX", str(HEARTBEAT_LIFE_S)),
@@ -116,6 +119,11 @@ class Workers:
         members: Any = await self._redis.smembers(keys.TOOLS)
         pairs = (member.decode().partition(" ") for member in members)
         return frozenset(tool for tool, _, place in pairs if place == device)
+
+    async def known_programs(self) -> frozenset[str]:
+        """Return the ids of the toolchains that programs could ever be recorded with."""
+        members: Any = await self._redis.smembers(keys.PROGRAMS)
+        return frozenset(member.decode() for member in members)
 
     async def known_references(self) -> dict[str, Sequence[str]]:
         """Return what references may be written with: by device class, and by toolchain id.

@@ -205,6 +205,11 @@ def derive_lane(toolchain_id: str) -> str:
     return f"derive:{toolchain_id}"
 
 
+def programs_lane(toolchain_id: str) -> str:
+    """Return the lane of programs that this toolchain's Triton records and compiles for."""
+    return f"programs:{toolchain_id}"
+
+
 def kind_of(lane: str) -> str:
-    """Return what the jobs of a lane are: compile, inspect, launch, derive or sweeps."""
+    """Return what the jobs of a lane are: compile, inspect, launch, derive, programs or sweeps."""
     return lane.partition(":")[0]

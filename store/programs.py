@@ -1,0 +1,51 @@
+"""What is stored of programs beside their jobs: owners, and where their tapes are.
+
+A program is shown to its caller only. The job and its result are the job protocol's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from redis.asyncio import Redis
+
+from store import keys
+from store.launches import LIFE_S
+
+
+@dataclass(frozen=True, slots=True)
+class StoredProgram:
+    """A program of `caller`; `tapes` are blob digests by whose they are, once it is recorded."""
+
+    caller: str
+    tapes: Mapping[str, str]
+
+
+class Programs:
+    """The programs of all callers, each kept for `LIFE_S`."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def create(self, program_id: str, caller: str) -> None:
+        """Note whose program it is, once its job is submitted."""
+        await self._set(program_id, "caller", caller)
+
+    async def find(self, program_id: str, caller: str) -> StoredProgram | None:
+        """Return the program, None when there is none or it is somebody else's."""
+        found: Any = await self._redis.hmget(keys.PROGRAM + program_id, "caller", "tapes")
+        owner, tapes = found
+        if owner is None or owner.decode() != caller:
+            return None
+        return StoredProgram(caller, orjson.loads(tapes) if tapes else {})
+
+    async def keep_tapes(self, program_id: str, tapes: Mapping[str, str]) -> None:
+        """Note where the tapes of a program are, by whose: `candidate` and `reference`."""
+        await self._set(program_id, "tapes", orjson.dumps(dict(tapes)))
+
+    async def _set(self, program_id: str, name: str, value: str | bytes) -> None:
+        pipeline = self._redis.pipeline(transaction=True)
+        pipeline.hset(keys.PROGRAM + program_id, name, value)
+        pipeline.expire(keys.PROGRAM + program_id, LIFE_S)
+        await pipeline.execute()
