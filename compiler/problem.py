@@ -33,6 +33,12 @@ TITLES = {
     "invalid_argument": "An argument cannot be made",
     "needs_gpu": "The kernel does what the CPU device cannot",
     "deadline_exceeded": "The launch was not over within its deadline",
+    # a program that has no verdict: a result
+    "not_recordable": "The program cannot be recorded",
+    "record_timeout": "Recording the program ran out of time",
+    "recorder_crashed": "The program ended its recorder",
+    "invalid_tape": "What was recorded of the program is not valid",
+    "replay_crashed": "What was recorded of the program ended the process that ran it",
     # a request that was refused
     "invalid_json": "The body is not JSON",
     "invalid_request": "The request is not valid",
@@ -66,7 +72,7 @@ TITLES = {
 
 RETRYABLE = frozenset(
     {"compile_timeout", "memory_exceeded", "sandbox_violation", "worker_lost", "cancelled"}
-    | {"compiler_crashed", "deadline_exceeded"}
+    | {"compiler_crashed", "deadline_exceeded", "record_timeout"}
 )
 """Failures that are no property of the source alone: kept for GET, never answered to a POST."""
 

@@ -1,0 +1,161 @@
+"""The program resource: the record that is stored under its id and answered over HTTP.
+
+Only data; who records and replays a program, and how it is stored, is not known here.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from compiler.compilation import Record
+from compiler.problem import Problem
+from launch.messages import Finding
+from launch.request.launch_record import Comparison, Device, LaunchState, Summary, Timing
+from launch.request.verdict import Verdict
+
+FlagKind = Literal[
+    "no_kernel",
+    "dead_launch",
+    "cached_result",
+    "constant_output",
+    "returned_input",
+    "unwritten_output",
+    "heavy_aten_left",
+    "precision_downgrade",
+    "value_dependent",
+    "precomputed",
+]
+
+
+class ProgramFlag(Record):
+    """One thing about how a program comes to its result that a reader should know."""
+
+    kind: FlagKind
+    message: str
+    file: str | None = None
+    line: int | None = None
+
+
+class ProgramProblem(Problem):
+    """Why there is no verdict; of `not_recordable` also the reason, and the place in the source."""
+
+    reason: str | None = Field(default=None, description="of a closed list, where it has one")
+    file: str | None = None
+    line: int | None = None
+
+
+class ProgramOutput(Record):
+    """One output of the program."""
+
+    summary: Summary | None = None
+    comparison: Comparison | None = None
+
+
+class ProgramKernel(Record):
+    """A kernel as the program launches it: one for each way in which it is compiled."""
+
+    name: str
+    file: str | None = None
+    line: int | None = None
+    launches: int = Field(description="of it, in one call of the program")
+    compilation_key: str | None = None
+    compilation_url: str | None = None
+    problem: Problem | None = Field(default=None, description="why it does not compile")
+
+
+class TapeSummary(Record):
+    """What was recorded of a program, in numbers."""
+
+    ops: int
+    launches: int
+    bytes: int = Field(description="of the tape, as `url` answers it")
+    url: str
+
+
+class ReferenceRecord(Record):
+    """What was recorded of the reference."""
+
+    tape: TapeSummary | None = None
+    kernels: list[ProgramKernel] = Field(default_factory=list)
+    peak_bytes: int | None = None
+
+
+class Reward(Record):
+    """The answer in the few words that training wants."""
+
+    compiled: bool = Field(description="it was recorded, and all of its kernels compile")
+    correct: bool = Field(description="the verdict is `passed`")
+    speedup: float | None = None
+    coverage: float | None = None
+    flags: list[FlagKind] = Field(default_factory=list, description="the kinds, each once")
+
+
+class ProgramCaseResult(Record):
+    """One case; `verdict` is null when it did not run, and then `problem` says why."""
+
+    index: int
+    name: str | None
+    verdict: Verdict | None = None
+    flags: list[ProgramFlag] = Field(default_factory=list)
+    outputs: dict[str, ProgramOutput] = Field(default_factory=dict)
+    findings: list[Finding] = Field(default_factory=list)
+    peak_bytes: int | None = None
+    problem: ProgramProblem | None = None
+
+
+class Program(Record):
+    """One program. With cases, outputs and findings are theirs and null here."""
+
+    id: str
+    url: str
+    state: LaunchState
+    queue_position: int | None = None
+    verdict: Verdict | None = Field(
+        default=None, description="in the words of launches; null unless completed"
+    )
+    device: Device | None = None
+    flags: list[ProgramFlag] = Field(
+        default_factory=list, description="how it comes to its result; none changes the verdict"
+    )
+    findings: list[Finding] | None = None
+    outputs: dict[str, ProgramOutput] | None = Field(
+        default=None, description="by their index, or by the name of a script's variable"
+    )
+    kernels: list[ProgramKernel] = Field(default_factory=list)
+    tape: TapeSummary | None = None
+    speedup: float | None = Field(default=None, description="null on the CPU device")
+    coverage: float | None = Field(
+        default=None, description="share of the time in its own kernels; null on the CPU device"
+    )
+    timing: Timing | None = Field(default=None, description="null on the CPU device")
+    reference: ReferenceRecord | None = None
+    reward: Reward | None = Field(default=None, description="null until it is over")
+    cases: list[ProgramCaseResult] | None = None
+    counts: dict[str, int] = Field(default_factory=dict, description="runs by verdict")
+    peak_bytes: int | None = Field(
+        default=None, description="the most that its tensors take at once, in replay"
+    )
+    timings_ms: dict[str, float] | None = None
+    warnings: list[str] = Field(default_factory=list)
+    problem: ProgramProblem | None = None
+
+
+def program_url(program_id: str) -> str:
+    """Return the path of a program."""
+    return f"/v1/programs/{program_id}"
+
+
+def tape_url(program_id: str, *, of_reference: bool = False) -> str:
+    """Return the path of a program's tape, or of its reference's."""
+    return f"{program_url(program_id)}/tape" + ("?program=reference" if of_reference else "")
+
+
+def reward_of(program: Program, *, compiled: bool) -> Reward:
+    """Return the reward of a program that is over."""
+    return Reward(
+        compiled=compiled,
+        correct=program.verdict is Verdict.PASSED,
+        speedup=program.speedup,
+        coverage=program.coverage,
+        flags=list(dict.fromkeys(flag.kind for flag in program.flags)),
+    )
