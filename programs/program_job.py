@@ -90,10 +90,11 @@ def program_problem(
     slug: str,
     detail: str,
     *,
+    program: str | None = None,
     reason: str | None = None,
     file: str | None = None,
     line: int | None = None,
 ) -> ProgramProblem:
     """Return the problem of a program that failed, a long `detail` clipped."""
-    problem = failure_problem(slug, detail)
-    return ProgramProblem(**problem.model_dump(), reason=reason, file=file, line=line)
+    said = {"program": program, "reason": reason, "file": file, "line": line}
+    return ProgramProblem.model_validate(failure_problem(slug, detail).model_dump() | said)

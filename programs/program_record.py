@@ -39,6 +39,9 @@ class ProgramFlag(Record):
 class ProgramProblem(Problem):
     """Why there is no verdict; of `not_recordable` also the reason, and the place in the source."""
 
+    program: Literal["candidate", "reference"] | None = Field(
+        default=None, description="which of the two it is about, where it is about one"
+    )
     reason: str | None = Field(default=None, description="of a closed list, where it has one")
     file: str | None = None
     line: int | None = None

@@ -19,7 +19,7 @@ from launch.request.initializer import MAX_SEED
 from launch.request.launch_request import MAX_DEADLINE_S, TimingRequest
 from launch.request.request_part import RequestPart, below
 
-ProgramCheck = Literal["determinism", "racecheck"]
+ProgramCheck = Literal["determinism", "initcheck", "racecheck"]
 EntryKind = Literal["model", "function", "script"]
 MAX_CASES = 32
 MAX_OUTPUTS = 64
@@ -160,7 +160,7 @@ class ProgramRequest(RequestPart):
         default_factory=list, max_length=MAX_CASES, description="each a run on other inputs"
     )
     checks: list[ProgramCheck] = Field(
-        default_factory=list, max_length=2, description="what else to look for"
+        default_factory=list, max_length=3, description="what else to look for"
     )
     timing: TimingRequest | None = Field(
         default=None, description="on GPUs only, where programs do not run yet"
