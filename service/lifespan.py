@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from redis.asyncio import Redis
 
 from launch.request.dead_letter import EXHAUSTED
+from programs.lapsed_program import PROGRAMS, lapsed_program
 from service.caller import Callers, is_loopback
 from service.compilations.answer_memory import AnswerMemory, RequestAliases, SingleFlight
 from service.settings import ServiceSettings
@@ -36,6 +37,7 @@ from store.jobs.types import Claim, QueueLimits, kind_of
 from store.jobs.waiting import ResultWaiter
 from store.launches import Idempotency, Launches
 from store.page_states import PageStates
+from store.programs import Programs
 from store.subscription import Invalidations, Subscription, invalidate
 from store.sweeps import Sweeps
 from store.tensors import Tensors
@@ -104,9 +106,10 @@ def _reaper(redis: Redis, blocking: Redis) -> JobConsumer:
 
 
 def _dead_letter(claim: Claim) -> bytes:
-    return lapsed_record(
-        kind_of(claim.lane), claim.id, claim.payload, claim.dead_letter or EXHAUSTED
-    )
+    kind, reason = kind_of(claim.lane), claim.dead_letter or EXHAUSTED
+    if kind == PROGRAMS:
+        return lapsed_program(claim.id, claim.payload, reason)
+    return lapsed_record(kind, claim.id, claim.payload, reason)
 
 
 def _service_state(
@@ -143,6 +146,7 @@ def _service_state(
         event_followers=followers,
         launches=Launches(redis),
         tensors=Tensors(redis, Blobs(cache, budget), settings.max_tensors_bytes),
+        programs=Programs(redis),
         page_states=PageStates(redis, settings.max_states_bytes),
         idempotency=Idempotency(redis),
         workers=workers.Workers(redis),

@@ -22,6 +22,7 @@ from store.jobs.producer import JobProducer
 from store.jobs.waiting import ResultWaiter
 from store.launches import Idempotency, Launches
 from store.page_states import PageStates
+from store.programs import Programs
 from store.subscription import Invalidations
 from store.sweeps import Sweeps
 from store.tensors import Tensors
@@ -82,6 +83,7 @@ class ServiceState:
     event_followers: EventFollowers
     launches: Launches
     tensors: Tensors
+    programs: Programs
     page_states: PageStates
     idempotency: Idempotency
     workers: Workers

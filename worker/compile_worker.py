@@ -15,6 +15,7 @@ from typing import Self
 
 from compiler.toolchain import Toolchain
 from launch.request.dead_letter import EXHAUSTED
+from programs.lapsed_program import PROGRAMS, lapsed_program
 from store import workers
 from store.blobs import Blobs
 from store.budget import Budget
@@ -260,6 +261,7 @@ class CompileWorker:
 
 
 def _lapsed(claim: Claim) -> bytes:
-    return lapsed_record(
-        kind_of(claim.lane), claim.id, claim.payload, claim.dead_letter or EXHAUSTED
-    )
+    kind, reason = kind_of(claim.lane), claim.dead_letter or EXHAUSTED
+    if kind == PROGRAMS:
+        return lapsed_program(claim.id, claim.payload, reason)
+    return lapsed_record(kind, claim.id, claim.payload, reason)

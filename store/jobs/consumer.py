@@ -16,6 +16,7 @@ from store.errors import StoreUnavailable
 from store.jobs.types import (
     KEPT_S,
     LAUNCH_LANES,
+    PROGRAM_LANES,
     SWEEPS_LANE,
     Claim,
     DeadLetter,
@@ -193,7 +194,7 @@ async def reap_for_all(consumer: JobConsumer, record_of: Callable[[Claim], bytes
 
 async def _end(claim: Claim, consumer: JobConsumer, record: bytes) -> None:
     # a launch is kept as one that ran: who posts it again with its key shall get it
-    is_owned = claim.lane.startswith((LAUNCH_LANES, SWEEPS_LANE))
+    is_owned = claim.lane.startswith((LAUNCH_LANES, PROGRAM_LANES, SWEEPS_LANE))
     keep_s = LIFE_S if is_owned else KEPT_S
     await consumer.finish(claim.id, claim.token, record, reusable=is_owned, keep_s=keep_s)
     logger.info("job %s ended: %s", claim.id, claim.dead_letter)

@@ -8,6 +8,8 @@ from typing import Final
 KEPT_S: Final = 600
 LAUNCH_LANES: Final = "launch:"
 """What the names of the lanes of launches begin with."""
+PROGRAM_LANES: Final = "programs:"
+"""What the names of the lanes of programs begin with."""
 SWEEPS_LANE: Final = "sweeps"
 """The lane of all sweeps, whatever Triton they are about."""
 
@@ -207,7 +209,7 @@ def derive_lane(toolchain_id: str) -> str:
 
 def programs_lane(toolchain_id: str) -> str:
     """Return the lane of programs that this toolchain's Triton records and compiles for."""
-    return f"programs:{toolchain_id}"
+    return f"{PROGRAM_LANES}{toolchain_id}"
 
 
 def kind_of(lane: str) -> str:
