@@ -37,7 +37,7 @@ async def test_a_loop_ends_at_its_deadline(attack, source):
     assert 0 < outcome.usage.cpu_s < 5
 
 
-@pytest.mark.parametrize("profile", ["front", "back"])
+@pytest.mark.parametrize("profile", ["front", "record", "back"])
 async def test_a_memory_bomb_is_a_named_failure(attack, profile):
     outcome = await attack("answer = b'x' * (16 << 30)", profile)
     assert outcome.ending is Ending.FAILURE

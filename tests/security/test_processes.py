@@ -111,14 +111,14 @@ for name, attempt in {
 """
 
 
-@pytest.mark.parametrize("profile", ["cut", "front"])
+@pytest.mark.parametrize("profile", ["cut", "front", "record"])
 @pytest.mark.parametrize("source", [FORK_BOMB, THREADS], ids=["fork", "thread"])
 async def test_user_code_multiplies_in_no_way(attack, profile, source):
     outcome = await attack(source, profile)
     assert outcome.result["answer"] == 0
 
 
-@pytest.mark.parametrize("profile", ["cut", "front"])
+@pytest.mark.parametrize("profile", ["cut", "front", "record"])
 async def test_user_code_starts_no_program(attack, profile, ptxas):
     outcome = await attack(EXECUTE, profile, ptxas=ptxas, python="/usr/bin/python3")
     assert outcome.result["answer"] == []
@@ -129,7 +129,7 @@ async def test_the_back_end_starts_its_assembler_and_no_installed_program(attack
     assert outcome.result["answer"] == ["ptxas"]
 
 
-@pytest.mark.parametrize("profile", ["front", "back"])
+@pytest.mark.parametrize("profile", ["front", "record", "back"])
 async def test_no_other_process_and_no_wall_can_be_touched(attack, pool, profile):
     outcome = await attack(OTHERS, profile, zygote=pool.zygote_pid)
     assert outcome.ending is Ending.OK, outcome

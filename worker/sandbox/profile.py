@@ -1,8 +1,8 @@
 """The profiles: what a child of each kind may call, reach and use.
 
-`cut` runs no code of an author's (slices, logs, comparisons, cache keys), `front` does: neither may
-open, start or reach anything. `back` never
-sees user code, but needs the tool chain's files and ptxas.
+`cut` runs no code of an author's (slices, logs, comparisons, cache keys), `front` and `record` do:
+none of them may open, start or reach anything. `back` never sees user code, but needs the tool
+chain's files and ptxas.
 """
 
 import hashlib
@@ -45,6 +45,12 @@ PROFILES: Mapping[str, SandboxProfile] = {
         SandboxProfile(
             "front",
             syscalls.QUIET,
+            may_run_tools=False,
+            limits=ResourceLimits(2048 * _MIB, 120, 0, 32),
+        ),
+        SandboxProfile(
+            "record",
+            syscalls.RECORDING,
             may_run_tools=False,
             limits=ResourceLimits(2048 * _MIB, 120, 0, 32),
         ),

@@ -131,6 +131,9 @@ QUIET: frozenset[str] = frozenset(_OF_EVERY_CHILD)
 """Enough for Python and the Triton front end on preloaded modules: no file, no process, no socket.
 """
 
+RECORDING: frozenset[str] = QUIET - {"poll", "ppoll", "lseek", "fstat"}
+"""Enough for torch's fake tensors and Triton's JIT functions, all of it preloaded."""
+
 TOOLING: frozenset[str] = QUIET | frozenset(_OF_TOOLS)
 """`QUIET`, and what it takes to read named files and to run ptxas."""
 
