@@ -1,0 +1,161 @@
+"""`tritonc sweep`: how axes are said, what is posted, and what is refused before."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tritonc.cli.sweeping.sweep_space import axis_name, split_values
+
+from tests.unit.client.answered_sweeps import inspection, sweep
+from tests.unit.client.fake_tritond import FakeTritond, run
+
+LIKE = ["--signature", "x=*fp32", "--target", "cuda:90"]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("64,128", ["64", "128"]),
+        ('[128],["cdiv(n, B)"]', ["[128]", '["cdiv(n, B)"]']),
+        ("'a,b',c", ["'a,b'", "c"]),
+        ("64,", ["64", ""]),
+        ("]],[", ["]],["]),
+    ],
+)
+def test_values_are_separated_by_commas_outside_of_brackets(text: str, values: list[str]):
+    assert list(split_values(text)) == values
+
+
+def test_a_word_is_the_axis_that_the_kernel_has():
+    facts = {"BLOCK": {"constexpr": True}, "n": {"constexpr": False}}
+
+    assert axis_name("BLOCK", facts) == "constexprs.BLOCK"
+    assert axis_name("n", facts) == "arguments.n"
+    assert axis_name("num_warps", facts) == "options.num_warps"
+    assert axis_name("options.BLOCK", facts) == "options.BLOCK"
+    assert axis_name("targets", facts) == "target"
+
+
+def test_the_command_posts_axes_targets_and_conditions(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(inspection(x=False, BLOCK=True))
+    for _ in range(2):
+        tritond.will_answer(sweep())
+
+    code = run(
+        tritond, "sweep", kernel, "--signature", "x=*fp32", "--space", "BLOCK=64,128",
+        "--space", "num_warps=2,4", "triton=3.8.0,3.9.0", "--target", "cuda:80,cuda:90",
+        "--where", "BLOCK > 32", "--where", "num_warps < 8", "--budget-s", "9",
+        "--sort", "-registers",
+    )  # fmt: skip
+
+    assert code == 0
+    assert tritond.sent(1) == {
+        "base": {"source": "import triton\n", "signature": {"x": "*fp32"}},
+        "space": {
+            "constexprs.BLOCK": [64, 128],
+            "options.num_warps": [2, 4],
+            "triton": ["3.8.0", "3.9.0"],
+            "target": ["cuda:80", "cuda:90"],
+        },
+        "where": ["BLOCK > 32", "num_warps < 8"],
+        "budget_s": 9.0,
+    }
+    assert tritond.requests[2].url.params["sort"] == "-registers"
+
+
+def test_arguments_make_it_a_sweep_of_launches(tritond: FakeTritond, kernel: str):
+    for _ in range(2):
+        tritond.will_answer(sweep(kind="launches"))
+
+    run(
+        tritond, "sweep", kernel, "--grid", "1", "--argument", "x=fp32[4]:ones",
+        "--space", "arguments.n=1,2", "--search", "halving",
+    )  # fmt: skip
+
+    assert tritond.posted["base"]["grid"] == [1]
+    assert tritond.posted["space"] == {"arguments.n": [1, 2]}
+    assert tritond.posted["search"] == {"kind": "halving"}
+    assert tritond.requests[1].url.params["sort"] == "median_us"
+
+
+def test_a_request_file_has_a_base_and_a_space(tritond: FakeTritond, kernel: str):
+    Path("add.toml").write_text(
+        'grid = [1]\nwhere = ["n > 1"]\n[arguments]\nx = "fp32[4]:ones"\n'
+        '[space.arguments.small]\nx = "fp32[2]:ones"\n[space.arguments.large]\nn = 3\n'
+    )
+    for _ in range(2):
+        tritond.will_answer(sweep(kind="launches"))
+
+    run(tritond, "sweep", kernel, "--request", "add.toml", "--space", "options.num_warps=2,4")
+
+    space = tritond.posted["space"]
+    assert tritond.posted["base"]["arguments"]["x"]["shape"] == [4]
+    assert space["options.num_warps"] == [2, 4]
+    assert space["arguments"]["small"]["x"]["shape"] == [2]
+    assert space["arguments"]["large"] == {"n": 3}
+    assert tritond.posted["where"] == ["n > 1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "which variants? give --space"),
+        (["--space", "BLOCK=1,,2"], "a value between commas is empty"),
+        (["--space", "a.b=1", "a.b=2"], "--space a.b: it is an axis already"),
+        (["--space", "target=cuda:80", "--target", "cuda:80"], "--target has several already"),
+        (["--space", "a.b=1", "--search", "halving"], "a compilation has no times"),
+        (["--space", "a.b=1", "--winners", "xml"], "--winners xml: write one of json, triton"),
+    ],
+)
+def test_what_no_sweep_can_be_is_told_before_anything_is_posted(
+    tritond: FakeTritond,
+    kernel: str,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    message: str,
+):
+    tritond.will_answer(inspection(BLOCK=True))
+
+    assert run(tritond, "sweep", kernel, *LIKE, *words) == 2
+    assert message in capsys.readouterr().err
+    assert not any(request.url.path == "/v1/sweeps" for request in tritond.requests)
+
+
+def test_a_column_that_is_none_is_told_with_the_id_of_the_sweep(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    tritond.will_answer(sweep())
+    tritond.will_refuse(422, "invalid_request", detail="'x' is no column", parameter="sort")
+
+    code = run(tritond, "sweep", kernel, *LIKE, "--space", "constexprs.B=1", "--sort", "x")
+
+    said = capsys.readouterr().err
+    assert code == 2
+    assert "sweep 5eep is there: tritonc sweep --id 5eep shows it" in said
+    assert "422 invalid_request: --sort: 'x' is no column" in said
+
+
+def test_a_word_of_two_kernels_is_of_neither(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    two = [{"name": name, "parameters": [], "calls": []} for name in ("add", "mul")]
+    tritond.will_answer({"state": "succeeded", "kernels": two})
+
+    assert run(tritond, "sweep", kernel, *LIKE, "--space", "BLOCK=1,2") == 2
+    assert "--space BLOCK: of which kernel? add.py has add, mul" in capsys.readouterr().err
+
+
+def test_csv_and_json_are_the_only_things_on_stdout(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    tritond.will_answer(sweep())
+    tritond.will_send(b"index,registers\n0,32\n", content_type="text/csv")
+    tritond.will_answer(sweep())
+    run(tritond, "sweep", kernel, *LIKE, "--space", "constexprs.B=1", "--csv")
+    as_csv = capsys.readouterr().out
+    for _ in range(2):
+        tritond.will_answer(sweep())
+    run(tritond, "sweep", kernel, *LIKE, "--space", "constexprs.B=1", "--json")
+
+    assert as_csv == "index,registers\n0,32\n"
+    assert json.loads(capsys.readouterr().out)["id"] == "5eep"
