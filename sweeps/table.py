@@ -64,6 +64,11 @@ def page_of(rows: Rows, query: TableQuery, axes: Sequence[str]) -> Page:
     return Page(kept[query.offset : end], len(kept))
 
 
+def check_sort(sort: str, axes: Sequence[str]) -> None:
+    """Refuse columns that a table over `axes` does not have. Raises WrongQuery."""
+    _keys(sort, axes)
+
+
 @dataclass(frozen=True, slots=True)
 class _OrderBy:
     name: str

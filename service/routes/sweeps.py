@@ -41,6 +41,12 @@ BY_AXIS: dict[str, Any] = ANY_QUERY | {
     "of several values of one axis, any",
 }
 
+Sort = Annotated[
+    str, Query(max_length=1000, description="columns, `-` before one for the largest first")
+]
+Offset = Annotated[int, Query(ge=0, description="rows that are left out before")]
+Limit = Annotated[int | None, Query(ge=0, description="rows at most; default: all")]
+
 router = APIRouter(prefix="/v1/sweeps", tags=["sweeps"])
 
 
@@ -53,8 +59,10 @@ router = APIRouter(prefix="/v1/sweeps", tags=["sweeps"])
         "parameters": [wait_parameter()],
     },
 )
-async def post_sweep(request: Request) -> Response:
-    """Answer 200 with a sweep that is over, 202 with one under way.
+async def post_sweep(
+    request: Request, sort: Sort = "", offset: Offset = 0, limit: Limit = None
+) -> Response:
+    """Answer 200 with a sweep that is over, 202 with one under way; rows as the query asks.
 
     A variant that is not valid, or fails, is a row; the others go on.
     """
@@ -65,13 +73,13 @@ async def post_sweep(request: Request) -> Response:
     posted = parse_body(await read_body(request, state.settings.max_batch_bytes), SweepRequest)
     kind = kind_of_base(posted.base)
     require(caller, SCOPE_OF_KIND[kind])
-    sweep_id = await submit_sweep(state, posted, kind, caller)
+    sweep_id = await submit_sweep(state, posted, kind, caller, sort)
     sweep = await awaited_sweep(state, caller, sweep_id, wait.seconds)
     headers = {"Location": sweep_url(sweep_id), "Server-Timing": server_timing(started)}
     if not sweep.is_finished:
         headers["Retry-After"] = str(RETRY_AFTER_S)
     return Response(
-        await sweep_json(sweep, TableQuery()),
+        await sweep_json(sweep, TableQuery(sort, {}, offset, limit)),
         status_code=200 if sweep.is_finished else 202,
         headers=headers | wait.headers,
         media_type="application/json",
@@ -89,13 +97,11 @@ async def post_sweep(request: Request) -> Response:
 async def get_sweep(
     request: Request,
     sweep_id: str,
-    sort: Annotated[
-        str, Query(max_length=1000, description="columns, `-` before one for the largest first")
-    ] = "",
+    sort: Sort = "",
     state: Annotated[list[str], Query(description="rows in one of these states")] = [],  # noqa: B006
     verdict: Annotated[list[str], Query(description="rows with one of these verdicts")] = [],  # noqa: B006
-    offset: Annotated[int, Query(ge=0, description="rows that are left out before")] = 0,
-    limit: Annotated[int | None, Query(ge=0, description="rows at most; default: all")] = None,
+    offset: Offset = 0,
+    limit: Limit = None,
     format: Annotated[Literal["json", "csv"], Query(description="of the answer")] = "json",  # noqa: A002
 ) -> Response:
     """Answer 200 whatever the state."""

@@ -30,6 +30,7 @@ from sweeps.space import AT, PlannedSweep, Space, planned, read_space
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_plan import ABSENT
 from sweeps.sweep_request import SweepRequest, check_included
+from sweeps.table import WrongQuery, check_sort
 from sweeps.variant import Kind
 from sweeps.where import read_where
 
@@ -37,9 +38,9 @@ QUEUED_AT_MOST_MS = 3_600_000
 
 
 async def submit_sweep(
-    state: ServiceState, request: SweepRequest, kind: Kind, caller: Caller
+    state: ServiceState, request: SweepRequest, kind: Kind, caller: Caller, sort: str = ""
 ) -> str:
-    """Queue the sweep and return its id.
+    """Queue the sweep, whose rows are wanted in the order of `sort`, and return its id.
 
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
@@ -50,6 +51,7 @@ async def submit_sweep(
     space = await asyncio.to_thread(read_space, request.space, kind)
     tuned = await _autotuned(state, caller, request, kind, space) if space.is_autotuned else None
     sweep = await asyncio.to_thread(_planned, state, request, kind, space, tuned)
+    _check_sort(sort, sweep)
     toolchains = await state.toolchains.current()
     found = await _resolved(state, sweep, toolchains, caller)
     job = SweepJob(
@@ -111,6 +113,14 @@ def _planned(
     check_sources(sweep.axes, state.settings.request_limits)
     _check_size(sweep, state.settings.max_sweep_bytes)
     return sweep
+
+
+def _check_sort(sort: str, sweep: PlannedSweep) -> None:
+    """Refuse a column that the table will not have. Raises ProblemRaised (422)."""
+    try:
+        check_sort(sort, [axis.name for axis in sweep.axes])
+    except WrongQuery as wrong:
+        raise ProblemRaised("invalid_request", str(wrong), parameter=wrong.parameter) from None
 
 
 def _check_size(sweep: PlannedSweep, most_bytes: int) -> None:

@@ -164,6 +164,7 @@ class AsyncClient:
         search: Mapping[str, Any] | None = None,
         budget_s: float | None = None,
         include: Iterable[str] = (),
+        sort: str = "",
         wait_s: float = 600,
         check: bool = True,
     ) -> Sweep:
@@ -173,7 +174,8 @@ class AsyncClient:
         all of which are combined: `{"constexprs.BLOCK_SIZE": [64, 128], "target": ["cuda:90"]}`, or
         it is a list of what single variants change, or `{"autotune": True}`: the configurations of
         the source. Variants stay for which all of `where` is true (`"BLOCK_SIZE >= num_warps"`).
-        `search` says how to look for the fastest on a GPU, `budget_s` how long.
+        `search` says how to look for the fastest on a GPU, `budget_s` how long; rows come in the
+        order of `sort`, as in `sweeps.get`.
 
         A variant that fails is a row. Raises WaitExpired if rows are left when `wait_s` is over;
         with `check=False` the sweep is returned in whatever state it then is. It is posted once:
@@ -182,7 +184,7 @@ class AsyncClient:
         request = sweep_request(
             base, space, where=where, search=search, budget_s=budget_s, include=include
         )
-        return await sweep_and_wait(self._connection, request, wait_s, check)
+        return await sweep_and_wait(self._connection, request, sort, wait_s, check)
 
     async def get(self, key: str, *, include: Iterable[str] = (), wait_s: float = 0) -> Compilation:
         """Return a compilation in its present state, or once it is finished within `wait_s`."""

@@ -86,18 +86,20 @@ class Sweeps:
 
 
 def sweep_and_wait(
-    connection: Connection, request: SweepRequest, wait_s: float, check: bool
+    connection: Connection, request: SweepRequest, sort: str, wait_s: float, check: bool
 ) -> Sweep:
     """Upload what is missing, post the sweep once, and poll it until it is over or `wait_s` is.
 
     Raises WaitExpired, if `check`.
     """
     upload_missing(connection, request.uploads.values())
-    posted = _read_sweep(connection.send(Request("POST", SWEEPS, request.body)))
+    query = {"sort": sort} if sort else {}  # a column that is none is refused before the sweep
+    post = Request("POST", SWEEPS, request.body, query=query)
+    posted = _read_sweep(connection.send(post))
     if posted.finished or wait_s <= 0:
         sweep = posted
     else:
-        sweep = Sweeps(connection).get(posted.id, wait_s=wait_s)
+        sweep = Sweeps(connection).get(posted.id, wait_s=wait_s, sort=sort)
     if check and not sweep.finished:
         raise WaitExpired(sweep.id, f"{sweep.over} of {sweep.total} rows are over", wait_s)
     return sweep

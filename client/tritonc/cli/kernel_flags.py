@@ -1,6 +1,7 @@
 """The flags that several commands share, and the members of a request that they stand for."""
 
 import argparse
+import math
 from argparse import Namespace
 from typing import Any
 
@@ -61,7 +62,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def add_wait(parser: argparse.ArgumentParser, default: float) -> None:
     """Add how long to wait, in seconds."""
     text = f"how long to wait for it to finish (default {default:g})"
-    parser.add_argument("--wait-s", type=float, default=default, metavar="S", help=text)
+    parser.add_argument("--wait-s", type=seconds, default=default, metavar="S", help=text)
 
 
 def targets_of(given: Namespace) -> list[str]:
@@ -93,6 +94,36 @@ def rare_members(given: Namespace) -> dict[str, Any]:
         "refresh": given.refresh or None,
     }
     return {name: member for name, member in rare.items() if member is not None}
+
+
+def number(word: str) -> float:
+    """Read a number that JSON has. Raises ArgumentTypeError for any other, such as nan."""
+    try:
+        read = float(word)
+    except ValueError:
+        read = math.nan
+    if not math.isfinite(read):
+        raise argparse.ArgumentTypeError(f"{word!r} is no number")
+    return read
+
+
+def seconds(word: str) -> float:
+    """Read how many seconds, perhaps inf. Raises ArgumentTypeError for what is none, or is less."""
+    read = math.inf if word == "inf" else number(word)
+    if read < 0:
+        raise argparse.ArgumentTypeError(f"{word} is less than 0")
+    return read
+
+
+def count(word: str) -> int:
+    """Read how many. Raises ArgumentTypeError for what is no whole number, and less than 0."""
+    try:
+        read = int(word)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{word!r} is no whole number") from None
+    if read < 0:
+        raise argparse.ArgumentTypeError(f"{word} is less than 0")
+    return read
 
 
 def _targets(word: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,17 @@ def read(path: str) -> str:
 def name_of(path: str) -> str:
     """Return what to call a source in messages."""
     return "<stdin>" if path == STANDARD else path
+
+
+def check_writable(path: str, said: str) -> None:
+    """Refuse a path that nothing can be written to, before there is something to write.
+
+    Raises ArgumentTypeError, which begins with what was `said`.
+    """
+    if path != STANDARD and Path(path).is_dir():
+        raise ArgumentTypeError(f"{said}: that is a folder; name a file in it")
+    if path != STANDARD and not Path(path).parent.is_dir():
+        raise ArgumentTypeError(f"{said}: there is no folder {Path(path).parent}")
 
 
 def write(content: str | bytes, path: str) -> None:

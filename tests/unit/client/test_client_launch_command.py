@@ -116,6 +116,15 @@ def test_a_seed_to_fuzz_with_asks_for_fuzzing(tritond: FakeTritond, kernel: str)
     assert (tritond.posted["checks"], tritond.posted["fuzz"]) == (["fuzz"], {"seed": 7})
 
 
+@pytest.mark.parametrize("words", [["--save", "z=no/z.npy"], ["--step", "0=no/trace.json"]])
+def test_what_cannot_be_written_is_told_before_anything_is_launched(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str], words: list[str]
+):
+    assert run(tritond, "launch", kernel, *INTERPRETER, *words) == 2
+    assert f"{words[1]}: there is no folder no" in capsys.readouterr().err
+    assert tritond.requests == []
+
+
 def test_a_launch_not_finished_in_time_exits_4_and_is_found_by_its_id(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
 ):

@@ -66,6 +66,8 @@ def test_a_request_file_may_be_all_there_is(tritond: FakeTritond, kernel: str):
         ("reference = 5", "`reference` is not an object or a text"),
         ("wait_s = 5", "`wait_s` is no member of a launch request"),
         ("constexprs = {B = 2026-11-22}", "Object of type date is not JSON serializable"),
+        ("reference = {rtol = nan}", "`reference.rtol` is nan, which JSON has no number for"),
+        ("cases = [{rtol = inf}]", "`cases[0].rtol` is inf"),
         ("a = " + 5000 * "[", "recursion"),
         ('compilation_key = "k"\nkernel = "add"', "kernel: a compilation_key names a kernel"),
     ],

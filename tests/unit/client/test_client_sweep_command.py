@@ -105,6 +105,12 @@ def test_a_request_file_has_a_base_and_a_space(tritond: FakeTritond, kernel: str
         (["--space", "target=cuda:80", "--target", "cuda:80"], "--target has several already"),
         (["--space", "a.b=1", "--search", "halving"], "a compilation has no times"),
         (["--space", "a.b=1", "--winners", "xml"], "--winners xml: write one of json, triton"),
+        (["--space", "a.b=1", "--winners", "json"], "a compilation has no times, so nothing wins"),
+        (["--space", "a.b=1", "--winners", "all=no/a.tar"], "--winners all=no/a.tar: there is no"),
+        (["--space", "a.b=1", "--winners", "all=."], "--winners all=.: that is a folder"),
+        (["--space", "a.b=1", "--winners", "all", "--csv"], "--csv and --winners all: both"),
+        (["--space", "a.b=1", "--csv", "--json"], "--json and --csv: both"),
+        (["--space", "a.b=1", "--id", "5eep"], "--id 5eep: that sweep is there already; leave out"),
     ],
 )
 def test_what_no_sweep_can_be_is_told_before_anything_is_posted(
@@ -121,18 +127,64 @@ def test_what_no_sweep_can_be_is_told_before_anything_is_posted(
     assert not any(request.url.path == "/v1/sweeps" for request in tritond.requests)
 
 
-def test_a_column_that_is_none_is_told_with_the_id_of_the_sweep(
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--limit", "-1"], "argument --limit: -1 is less than 0"),
+        (["--limit", "some"], "argument --limit: 'some' is no whole number"),
+        (["--wait-s", "-1"], "argument --wait-s: -1 is less than 0"),
+        (["--wait-s", "nan"], "argument --wait-s: 'nan' is no number"),
+        (["--budget-s", "inf"], "argument --budget-s: 'inf' is no number"),
+        (["--rtol", "nan"], "argument --rtol: 'nan' is no number"),
+    ],
+)
+def test_a_number_that_is_none_is_told_before_anything_is_asked(
+    tritond: FakeTritond,
+    kernel: str,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    message: str,
+):
+    with pytest.raises(SystemExit) as left:
+        run(tritond, "sweep", kernel, *LIKE, "--space", "constexprs.B=1", *words)
+
+    assert left.value.code == 2
+    assert message in capsys.readouterr().err
+    assert tritond.requests == []
+
+
+def test_winners_of_launches_need_a_search(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
 ):
-    tritond.will_answer(sweep())
+    launch = ["--grid", "1", "--argument", "x=fp32[4]", "--space", "arguments.n=1,2"]
+
+    assert run(tritond, "sweep", kernel, *launch, "--winners", "triton-config") == 2
+    assert "--winners triton-config: nothing wins without --search" in capsys.readouterr().err
+    assert tritond.requests == []
+
+
+def test_the_service_refuses_a_column_that_is_none_instead_of_the_sweep(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
     tritond.will_refuse(422, "invalid_request", detail="'x' is no column", parameter="sort")
 
     code = run(tritond, "sweep", kernel, *LIKE, "--space", "constexprs.B=1", "--sort", "x")
 
     said = capsys.readouterr().err
     assert code == 2
-    assert "sweep 5eep is there: tritonc sweep --id 5eep shows it" in said
+    assert [request.url.params["sort"] for request in tritond.requests] == ["x"]
     assert "422 invalid_request: --sort: 'x' is no column" in said
+    assert "is there" not in said
+
+
+def test_a_column_that_is_none_is_told_before_a_sweep_is_waited_for(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
+):
+    tritond.will_refuse(422, "invalid_request", detail="'x' is no column", parameter="sort")
+
+    assert run(tritond, "sweep", "--id", "5eep", "--sort", "x") == 2
+    assert [request.url.params["sort"] for request in tritond.requests] == ["x"]
+    assert "422 invalid_request: --sort: 'x' is no column" in capsys.readouterr().err
 
 
 def test_a_word_of_two_kernels_is_of_neither(

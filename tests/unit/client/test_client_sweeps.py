@@ -49,6 +49,19 @@ def test_a_sweep_that_is_not_over_in_time_is_found_by_its_id(client: Client, tri
         client.sweep({"source": ""}, {"target": ["cuda:90"]}, wait_s=0)
 
 
+def test_how_rows_are_sorted_is_asked_before_anything_is_swept(
+    client: Client, tritond: FakeTritond
+):
+    tritond.will_answer(sweep("running", rows=[]), status=202)
+    tritond.will_answer(sweep(rows=[]))
+    tritond.will_answer(sweep())
+
+    client.sweep({"source": ""}, {"target": ["cuda:90"]}, sort="-registers")
+
+    asked = [request.url.params.get("sort") for request in tritond.requests]
+    assert asked == ["-registers", None, "-registers"]
+
+
 def test_winners_are_waited_for(client: Client, tritond: FakeTritond):
     tritond.will_answer({"state": "queued"}, status=202)
     tritond.will_send(b"[triton.Config({})]")

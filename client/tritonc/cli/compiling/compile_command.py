@@ -19,6 +19,7 @@ from tritonc.cli.kernel_flags import (
     add_targets,
     add_wait,
     kernel_members,
+    number,
     rare_members,
     targets_of,
 )
@@ -59,7 +60,7 @@ def add_command(commands: Any) -> None:
     add("--emit", **WORDS, metavar="STAGE[=PATH]", help=text)
     add("--stop-after", metavar="STAGE", help="default: the target's last stage")
     add("--priority", choices=["interactive", "batch"])
-    add("--timeout-s", type=float, metavar="S", help="bound of the compile itself")
+    add("--timeout-s", type=number, metavar="S", help="bound of the compile itself")
     add("--refresh", action="store_true", help="compile again, and replace what was cached")
     add_json(parser)
     add_wait(parser, default=60)

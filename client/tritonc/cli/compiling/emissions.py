@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tritonc._sync.client import Client
-from tritonc.cli.streams import STANDARD, name_of, write
+from tritonc.cli.streams import STANDARD, check_writable, name_of, write
 from tritonc.compilation import Compilation
 
 ON_DEMAND = frozenset({"sass", "numpy"})  # made when first asked for, so never part of the answer
@@ -23,7 +23,8 @@ class Emissions:
         """Plan what `STAGE[=PATH]` says for each file and target.
 
         A stage by itself goes to a file named after the source, as rustc does it, and after the
-        target where there are several. Raises ArgumentTypeError where two go to one file.
+        target where there are several. Raises ArgumentTypeError where two go to one file, and where
+        nothing can be written.
         """
         paths = {
             (name_of(file), target): {
@@ -34,6 +35,9 @@ class Emissions:
             for target in targets
         }
         _check_one_each([path for stages in paths.values() for path in stages.values()])
+        for stages in paths.values():
+            for stage, path in stages.items():
+                check_writable(path, f"--emit {stage}={path}")
         return cls(paths)
 
     @property

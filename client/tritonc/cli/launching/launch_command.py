@@ -9,12 +9,12 @@ from typing import Any
 from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import assignment
 from tritonc.cli.interruption import waiting
-from tritonc.cli.kernel_flags import PAIRS, WORDS, add_json, add_kernel, add_wait
+from tritonc.cli.kernel_flags import PAIRS, WORDS, add_json, add_kernel, add_wait, number
 from tritonc.cli.launching.launch_members import add_launch, launch_members, launch_source
 from tritonc.cli.launching.launch_report import accesses, values
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.posted_file import read_source
-from tritonc.cli.streams import name_of, write, write_json
+from tritonc.cli.streams import check_writable, name_of, write, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.launch import Launch
@@ -69,7 +69,7 @@ def add_command(commands: Any) -> None:
     add("--time", action="store_true", help="measure how long the kernel takes; on a GPU only")
     text = "show which lines of the kernel take its time; on a GPU only"
     add("--hot-lines", action="store_true", help=text)
-    add("--timeout-s", type=float, metavar="S", help="bound of the execution itself")
+    add("--timeout-s", type=number, metavar="S", help="bound of the execution itself")
     add_json(parser)
     add_wait(parser, default=60)
 
@@ -79,6 +79,8 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
     Raises ArgumentTypeError for what the flags or the request file do not say, WaitExpired.
     """
+    for name, path in (*given.save, *([given.step] if given.step else [])):
+        check_writable(path, f"{name}={path}")
     request = read_request(given.request)
     posted = None if given.source is None else read_source(given.source, given)
     if posted is not None and given.verbose:

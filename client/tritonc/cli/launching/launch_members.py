@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tritonc.cli.argument_syntax import launch_argument
-from tritonc.cli.kernel_flags import PAIRS, kernel_members
+from tritonc.cli.kernel_flags import PAIRS, kernel_members, number
 from tritonc.cli.posted_file import PostedFile
 from tritonc.cli.streams import read
 from tritonc.launch_body import KernelMembers
@@ -19,8 +19,8 @@ def add_launch(parser: ArgumentParser) -> None:
     add("--argument", "--arg", **PAIRS, help="what is passed; see below")
     add("--grid", nargs="+", metavar="N", help="97, or 'cdiv(n_elements, BLOCK_SIZE)'")
     add("--reference", metavar="PATH", help="Python file that defines reference(**arguments)")
-    add("--rtol", type=float, help="tolerance of the comparison, relative")
-    add("--atol", type=float, help="and absolute; defaults depend on the dtype")
+    add("--rtol", type=number, help="tolerance of the comparison, relative")
+    add("--atol", type=number, help="and absolute; defaults depend on the dtype")
 
 
 def unused_of_launches() -> dict[str, Any]:

@@ -4,6 +4,7 @@ What the members mean is the service's to judge; what no request can be is refus
 """
 
 import json
+import math
 import tomllib
 from argparse import ArgumentTypeError
 from collections.abc import Mapping
@@ -27,6 +28,8 @@ SHAPES = {
     "cases": (LIST,),
 }
 NOT_MEMBERS = frozenset({"source", "wait_s", "check", "returns", "idempotency_key"})
+VALUES = frozenset({"arguments", "constexprs", "options", "space"})
+"""Members whose values may be any float: they are written so that JSON has them."""
 _TYPES: dict[str, type] = {OBJECT: dict, LIST: list, TEXT: str}
 
 
@@ -41,6 +44,7 @@ def read_request(path: str | None) -> dict[str, Any]:
     try:
         request = json.loads(text) if Path(path).suffix == ".json" else tomllib.loads(text)
         json.dumps(request)  # TOML has dates, which no argument is
+        _check_finite(request)
         return _request(request)
     except (ValueError, TypeError, RecursionError, ArgumentTypeError) as error:
         raise ArgumentTypeError(f"{path}: {error}") from error
@@ -72,6 +76,18 @@ def _check(members: Mapping[str, Any], place: str) -> None:
     for name, hints in members.get("hints", {}).items():
         if not isinstance(hints, list) or not all(isinstance(hint, str) for hint in hints):
             raise ArgumentTypeError(f"`{place}hints.{name}` is not a list of strings")
+
+
+def _check_finite(member: Any, place: str = "") -> None:
+    """Raise ArgumentTypeError for a nan or an inf that is no value of the kernel's."""
+    if isinstance(member, float) and not math.isfinite(member):
+        raise ArgumentTypeError(f"`{place}` is {member}, which JSON has no number for")
+    named = member.items() if isinstance(member, dict) else ()
+    for name, part in named:
+        if name not in VALUES:
+            _check_finite(part, f"{place}.{name}" if place else name)
+    for index, part in enumerate(member if isinstance(member, list) else ()):
+        _check_finite(part, f"{place}[{index}]")
 
 
 def _with_arguments(members: dict[str, Any]) -> dict[str, Any]:

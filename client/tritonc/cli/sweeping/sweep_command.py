@@ -15,12 +15,21 @@ from tritonc.cli.kernel_flags import (
     add_like,
     add_targets,
     add_wait,
+    count,
+    number,
     targets_of,
 )
 from tritonc.cli.launching.launch_members import add_launch, unused_of_launches
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.posted_file import read_source
 from tritonc.cli.streams import STANDARD, write, write_json
+from tritonc.cli.sweeping.sweep_outputs import (
+    WINNERS,
+    check_alone,
+    check_outputs,
+    check_winners,
+    winners_files,
+)
 from tritonc.cli.sweeping.sweep_report import closing_lines, live_view, sweep_table
 from tritonc.cli.sweeping.sweep_space import SWEPT, base_of, is_launch, space_of
 from tritonc.cli.terminal import Terminal
@@ -30,8 +39,6 @@ from tritonc.sweeps.sweep import Sweep
 REFRESH_EVERY_S = 0.5
 MOST_ROWS = 100
 _BESIDE_ROWS = 8  # lines of a terminal that are no rows: heads, the bar, what stood there before
-WINNERS = ("json", "triton-config", "autotune-cache", "bundle", "all")
-"""What --winners writes: `all` is the bundle of every variant that compiled."""
 EPILOG = """\
 axes, with --space NAME=VALUE,VALUE,...:
   BLOCK_SIZE=64,128          a constexpr, an option, or an argument, as the kernel has it
@@ -69,11 +76,11 @@ def add_command(commands: Any) -> None:
     add_like(parser)
     add_launch(parser)
     add("--search", choices=["halving", "exhaustive"], help="on a GPU: find the fastest so")
-    add("--budget-s", type=float, metavar="S", help="begin nothing new after so many seconds")
+    add("--budget-s", type=number, metavar="S", help="begin nothing new after so many seconds")
     add("--instructions", action="store_true", help="count the machine code's instructions, too")
     add("--id", metavar="ID", help="show, and wait for, a sweep that was submitted before")
     add("--sort", default="", metavar="COLUMNS", help="registers, or -occupancy,registers, ...")
-    add("--limit", type=int, default=MOST_ROWS, metavar="N", help=f"rows (default {MOST_ROWS})")
+    add("--limit", type=count, default=MOST_ROWS, metavar="N", help=f"rows (default {MOST_ROWS})")
     add("--csv", action="store_true", help="write all rows to stdout as CSV")
     text = f"write the winners to PATH, - is stdout: {', '.join(WINNERS)} (what compiled)"
     add("--winners", **WORDS, metavar="FORMAT[=PATH]", help=text)
@@ -86,11 +93,14 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
     Raises what reading files, asking and waiting raise.
     """
-    _winner_paths(given)  # refused before anything is submitted
+    check_alone(given)
+    check_outputs(given)
     going_on: list[str] = []
     with waiting(given, terminal, "submitting the sweep", going_on):
-        known = client.sweeps.get(given.id, limit=0) if given.id else None
-        sweep = known or _posted(given, client, terminal)
+        if given.id:
+            sweep = client.sweeps.get(given.id, sort=given.sort, limit=0)
+        else:
+            sweep = _posted(given, client, terminal)
     going_on.append(sweep.id)
     if given.verbose:
         terminal.say(f"submitted {sweep.id}")
@@ -105,7 +115,6 @@ def _shown(
     given: Namespace, client: Client, terminal: Terminal, sweep: Sweep, going_on: list[str]
 ) -> bool:
     """Wait for a sweep, and write what is asked for of it."""
-    winners = _winner_paths(given)
     if not sweep.finished:
         _wait(given, client, terminal, sweep, going_on)
     if given.csv:
@@ -114,11 +123,11 @@ def _shown(
     if given.json:
         write_json(final.raw)
     _tell(given, final, terminal)
-    for kind, path in winners.items():
-        with waiting(given, terminal, f"{kind} of the winners", going_on):
-            form, of = ("bundle", "all") if kind == "all" else (kind, "")
+    for file in winners_files(given):
+        with waiting(given, terminal, f"{file.form} of the winners", going_on):
+            form, of = file.request
             content = client.sweeps.winners(sweep.id, form, of=of, wait_s=given.wait_s)
-        write(content, path)
+        write(content, file.path)
     return final.state == "completed" and any(row.good for row in final.rows)
 
 
@@ -130,8 +139,11 @@ def _posted(given: Namespace, client: Client, terminal: Terminal) -> Sweep:
         posted.say_sent(terminal)
     targets = targets_of(given)
     space = space_of(given, {"space": swept.pop("space", {})}, posted, targets, client)
-    if given.search and not is_launch(given, request):
+    launches = is_launch(given, request)
+    if given.search and not launches:
         raise ArgumentTypeError("--search: a compilation has no times; give --argument and --grid")
+    has_search = bool(given.search or swept.get("search"))
+    check_winners(given, is_launch=launches, has_search=has_search)
     base = base_of(given, request, posted, targets, client)
     swept["where"] = [*swept.get("where", ()), *given.where]
     include = dict.fromkeys([*swept.get("include", ()), "instruction_mix"])
@@ -141,7 +153,7 @@ def _posted(given: Namespace, client: Client, terminal: Terminal) -> Sweep:
         swept["search"] = {**swept.get("search", {}), "kind": given.search}
     if given.budget_s is not None:
         swept["budget_s"] = given.budget_s
-    return client.sweep(base, space, **swept, wait_s=0, check=False)
+    return client.sweep(base, space, **swept, sort=given.sort, wait_s=0, check=False)
 
 
 def _wait(
@@ -185,7 +197,7 @@ def _drawn(given: Namespace, client: Client, terminal: Terminal, sweep: Sweep) -
 
 def _tell(given: Namespace, sweep: Sweep, terminal: Terminal) -> None:
     is_quiet = given.json or given.csv
-    rows = sweep.rows[: max(0, given.limit)]
+    rows = sweep.rows[: given.limit]
     if not is_quiet:
         if rows:
             terminal.draw(sweep_table(sweep, rows))
@@ -199,13 +211,3 @@ def _tell(given: Namespace, sweep: Sweep, terminal: Terminal) -> None:
 def _sort(given: Namespace, sweep: Sweep) -> str:
     """Return what is asked for, else by time where there are times; what is unknown is last."""
     return given.sort or ("median_us" if sweep.kind == "launches" else "")
-
-
-def _winner_paths(given: Namespace) -> dict[str, str]:
-    paths = {}
-    for word in given.winners:
-        kind, _, path = word.partition("=")
-        if kind not in WINNERS:
-            raise ArgumentTypeError(f"--winners {kind}: write one of {', '.join(WINNERS)}")
-        paths[kind] = path or STANDARD
-    return paths

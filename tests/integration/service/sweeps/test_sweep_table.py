@@ -82,6 +82,28 @@ def test_a_query_that_asks_for_nothing_there_is_refused(
     assert (answer.status_code, answer.json()["parameter"]) == (422, parameter)
 
 
+def test_a_column_that_is_none_is_refused_before_anything_is_swept(http: httpx.Client) -> None:
+    body = {"base": base("not sorted"), "space": {"constexprs.BLOCK_SIZE": [64]}}
+
+    answer = http.post(SWEEPS, params={"sort": "registrs"}, json=body)
+
+    assert (answer.status_code, answer.json()["parameter"]) == (422, "sort")
+    assert "Did you mean `registers`?" in answer.json()["detail"]
+    assert "location" not in answer.headers
+
+
+def test_what_is_posted_is_answered_as_the_query_asks(
+    sweep: dict[str, Any], http: httpx.Client
+) -> None:
+    body = {"base": base("asked about"), "space": {"constexprs.BLOCK_SIZE": [64, 256]}}
+    query = {"wait": 60, "sort": "-constexprs.BLOCK_SIZE", "limit": 1}
+
+    answer = http.post(SWEEPS, params=query, json=body)
+
+    assert indices(answer) == [1]
+    assert (answer.json()["matched"], answer.json()["total"]) == (2, 2)
+
+
 def test_the_table_as_csv(sweep: dict[str, Any], http: httpx.Client) -> None:
     answer = get(http, sweep, format="csv", state="succeeded")
 

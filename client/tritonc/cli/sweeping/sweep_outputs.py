@@ -1,0 +1,97 @@
+"""What `tritonc sweep` writes beside its table: refused before the sweep where it cannot be."""
+
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tritonc.cli.streams import STANDARD, check_writable
+
+EVERYTHING = "all"
+"""Of --winners: the bundle of every variant that compiled, whatever won."""
+WINNERS = ("json", "triton-config", "autotune-cache", "bundle", EVERYTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class WinnersFile:
+    """One word of --winners: the format, and where it is written to."""
+
+    word: str
+    form: str
+    path: str
+
+    @property
+    def request(self) -> tuple[str, str]:
+        """The format that the service is asked for, and of what."""
+        return ("bundle", EVERYTHING) if self.form == EVERYTHING else (self.form, "")
+
+
+def winners_files(given: Namespace) -> list[WinnersFile]:
+    """Return what --winners names, in its order. Raises ArgumentTypeError for what is no format."""
+    files = []
+    for word in given.winners:
+        form, _, path = word.partition("=")
+        if form not in WINNERS:
+            raise ArgumentTypeError(f"--winners {form}: write one of {', '.join(WINNERS)}")
+        files.append(WinnersFile(word, form, path or STANDARD))
+    return files
+
+
+def check_outputs(given: Namespace) -> None:
+    """Refuse what could not be written when the sweep is over. Raises ArgumentTypeError."""
+    files = winners_files(given)
+    for file in files:
+        check_writable(file.path, f"--winners {file.word}")
+    written = list(_to_standard_output(given, files))
+    if len(written) > 1:
+        both = " and ".join(written[:2])
+        raise ArgumentTypeError(
+            f"{both}: both go to standard output; name a file, or leave one out"
+        )
+
+
+def _to_standard_output(given: Namespace, files: list[WinnersFile]) -> Iterator[str]:
+    if given.json:
+        yield "--json"
+    if given.csv:
+        yield "--csv"
+    yield from (f"--winners {file.word}" for file in files if file.path == STANDARD)
+
+
+def check_winners(given: Namespace, *, is_launch: bool, has_search: bool) -> None:
+    """Refuse to wait for winners that a sweep cannot have. Raises ArgumentTypeError."""
+    for file in winners_files(given):
+        if file.form == EVERYTHING or (is_launch and has_search):
+            continue
+        why = "a compilation has no times, so nothing wins; give --argument, --grid and --search"
+        if is_launch:
+            why = "nothing wins without --search"
+        everything = f"{EVERYTHING} takes whatever compiled"
+        raise ArgumentTypeError(f"--winners {file.word}: {why}; {everything}")
+
+
+def check_alone(given: Namespace) -> None:
+    """Refuse a sweep beside --id, which names one that is there. Raises ArgumentTypeError."""
+    said = {
+        given.source or "FILE": given.source,
+        "--request": given.request,
+        "--space": given.space,
+        "--autotune": given.autotune,
+        "--where": given.where,
+        "--target": given.targets,
+        "--triton": given.triton,
+        "--signature": given.signature,
+        "--constexpr": given.constexpr,
+        "--option": given.option,
+        "--like": given.like,
+        "--argument": given.argument,
+        "--grid": given.grid,
+        "--device": given.device,
+        "--reference": given.reference,
+        "--search": given.search,
+        "--budget-s": given.budget_s,
+        "--instructions": given.instructions,
+    }
+    beside = [flag for flag, word in said.items() if word]
+    if given.id and beside:
+        message = f"--id {given.id}: that sweep is there already; leave out {', '.join(beside)}"
+        raise ArgumentTypeError(message)
