@@ -1,5 +1,6 @@
 """Marks every test by the folder it lives in, so that no marker can be forgotten."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,10 @@ TESTS = Path(__file__).parent
 # how long an example takes says something of the machine, not of what is tested
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+# a shell that runs the tests in its background has them and what they start ignore Ctrl-C
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

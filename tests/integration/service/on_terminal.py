@@ -1,4 +1,4 @@
-"""The command `tritonc` on a terminal of its own, as a person has it before them."""
+"""The command `tritonc` while it runs: on a terminal of its own, as a person has it, or piped."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 COMMAND = [sys.executable, "-m", "tritonc"]
@@ -44,3 +46,22 @@ class OnTerminal:
             self.process.kill()
         self.process.wait()
         os.close(self._ours)
+
+
+@contextmanager
+def piped(words: list[str], folder: Path, url: str) -> Iterator[subprocess.Popen[str]]:
+    """Run the command with pipes for what it writes; it has ended when this is left."""
+    process = subprocess.Popen(
+        [*COMMAND, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env={"TRITOND_URL": url, "PYTHONUNBUFFERED": "1"},
+    )
+    with process:
+        try:
+            yield process
+            process.wait(timeout=60)
+        finally:
+            process.kill()

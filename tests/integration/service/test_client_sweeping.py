@@ -146,7 +146,7 @@ def test_a_terminal_shows_the_table_while_it_fills_and_ctrl_c_leaves_it(
     )
     wait_until(lambda: command.reads("1/2") and "quick.py" in command.said, "a row")
     command.process.send_signal(signal.SIGINT)
-    code = command.process.wait()
+    code = command.process.wait(timeout=60)
     command.reads("")
     sweep_id = command.said.partition("tritonc get ")[2].split()[0]
     seen = json.loads(run(system, "get", sweep_id).stdout)

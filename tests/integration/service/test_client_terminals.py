@@ -13,7 +13,7 @@ import pytest
 import tritonc
 
 from tests.integration.service import bodies
-from tests.integration.service.on_terminal import COMMAND, OnTerminal
+from tests.integration.service.on_terminal import COMMAND, OnTerminal, piped
 from tests.integration.service.running import Deployment
 from tests.integration.service.test_client_commands import RELU
 from tests.waiting import wait_until
@@ -30,7 +30,7 @@ def test_progress_shows_what_takes_long_and_ctrl_c_says_how_to_come_back(
     command = on_terminal("compile", "spin.py", *KEY_OF_SPINNING, "--verbose")
     wait_until(lambda: command.reads("compiling spin.py for cuda:90"), "progress")
     command.process.send_signal(signal.SIGINT)
-    code = command.process.wait()
+    code = command.process.wait(timeout=60)
     command.reads("")
     key = command.said.partition("submitted ")[2][:64]
     with tritonc.Client(system.url) as client:
@@ -48,13 +48,7 @@ def test_a_launch_that_is_left_is_found_by_its_id(system: Deployment, tmp_path: 
     words = ["spin.py", "--grid", "1", "--device", "interpreter", "--constexpr", "BLOCK=4"]
     words += ["--argument", "x_ptr=fp32[4]:ones", "--verbose"]
 
-    with subprocess.Popen(
-        [*COMMAND, "launch", *words],
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-        env={"TRITOND_URL": system.url},
-    ) as command:
+    with piped(["launch", *words], tmp_path, system.url) as command:
         assert command.stderr is not None
         lines = iter(command.stderr.readline, "")
         submitted = next(line for line in lines if line.startswith("submitted ")).split()[1]
@@ -80,7 +74,7 @@ def test_errors_are_red_on_a_terminal(
     command = on_terminal("compile", "wrong.py", "--target", "cuda:90", **environment)
     wait_until(lambda: command.reads("missing_constexpr"), "the error")
 
-    assert command.process.wait() == 1
+    assert command.process.wait(timeout=60) == 1
     assert ("\x1b[1;31merror" in command.said) == is_red
 
 
@@ -98,14 +92,7 @@ def test_watch_compiles_what_is_saved_and_says_what_changed(system: Deployment, 
     words = ["relu.py", "--target", "cuda:90", "--constexpr", "BLOCK=1024"]
     words += ["--like", "x_ptr=fp32[1024]", "n=1000", "scale=2.0"]
 
-    with subprocess.Popen(
-        [*COMMAND, "watch", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-        env={"TRITOND_URL": system.url, "PYTHONUNBUFFERED": "1"},
-    ) as command:
+    with piped(["watch", *words], tmp_path, system.url) as command:
         assert command.stdout is not None
         assert command.stderr is not None
         first = command.stdout.readline()
@@ -157,13 +144,8 @@ def test_watch_says_a_change_as_a_line_of_json(system: Deployment, tmp_path: Pat
     path = tmp_path / "relu.py"
     path.write_text(RELU)
 
-    with subprocess.Popen(
-        [*COMMAND, "watch", "relu.py", "--target", "cuda:90", "--json"],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-        env={"TRITOND_URL": system.url, "PYTHONUNBUFFERED": "1"},
-    ) as command:
+    words = ["watch", "relu.py", "--target", "cuda:90", "--json"]
+    with piped(words, tmp_path, system.url) as command:
         assert command.stdout is not None
         first = json.loads(command.stdout.readline())
         command.send_signal(signal.SIGINT)
