@@ -24,6 +24,7 @@ from store.errors import StoreUnavailable
 PROBE_LIFE_S: Final = 10
 ANSWER_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 5.0
+LOST_S: Final = 0.1
 MAX_CONNECTIONS = 64
 MAX_BLOCKING_CONNECTIONS = 10_000  # redis-py allows 100 if it is not told
 RETRIES = 2
@@ -91,7 +92,11 @@ class _Pool(BlockingConnectionPool):
     async def get_connection(self, *_: object, **__: object) -> AbstractConnection:
         """Return one, which is the caller's until it is released."""
         try:
-            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+            # twice: `asyncio.wait_for` of Python 3.11, by which redis-py sends, may lose the first
+            async with (
+                asyncio.timeout(ANSWER_TIMEOUT_S + LOST_S),
+                asyncio.timeout(ANSWER_TIMEOUT_S),
+            ):
                 return await super().get_connection()  # type: ignore[no-any-return, no-untyped-call]
         except TimeoutError as error:
             message = f"no connection to it within {ANSWER_TIMEOUT_S:g} s"
