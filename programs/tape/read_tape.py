@@ -1,6 +1,7 @@
 """A tape, read from what a recorder's process sent: whoever wrote it is hostile.
 
-Every field is read as one type and within bounds; nothing is skipped, guessed or filled in.
+Every field is read as one type and within bounds, and what the fields say together is checked
+before anybody sees it; nothing is skipped, guessed or filled in.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from programs.tape import json_fields as fields
+from programs.tape.check_ops import check_ops
 from programs.tape.forged import ForgedTape
 from programs.tape.read_ops import read_kernels, read_op
 from programs.tape.read_values import ValueReader, a_device
@@ -26,6 +28,7 @@ from programs.tape.tape_bounds import (
     MAX_TOTAL_BYTES,
 )
 from programs.tape.tape_dtypes import ELEMENT_BYTES
+from programs.tape.tensor_extents import check_constants, check_tensors
 
 VERSION = 1
 _FIELDS = (
@@ -50,7 +53,7 @@ def read_tape(raw: bytes) -> Tape:
     kernels = read_kernels(found["kernels"], "/kernels")
     values = ValueReader(len(tensors), kernels)
     ops = fields.a_list(found["ops"], "/ops", MAX_OPS)
-    return Tape(
+    tape = Tape(
         torch=fields.name(found["torch"], "/torch"),
         tensors=tensors,
         storages=storages,
@@ -65,6 +68,10 @@ def read_tape(raw: bytes) -> Tape:
         outputs2=_structure(found["outputs2"], "/outputs2", values),
         ops=tuple([read_op(op, f"/ops/{index}", values) for index, op in enumerate(ops)]),
     )
+    check_tensors(tape)
+    check_constants(tape)
+    check_ops(tape)
+    return tape
 
 
 def _tensors(raw: Any, storages: int) -> tuple[TensorMeta, ...]:

@@ -1,0 +1,225 @@
+"""The ops of a tape, walked in order: what they name is there, and what they make follows.
+
+Every tensor is defined once before it is used, a storage is shared by views alone, and each shape
+that needs no torch is derived again. Raises `ForgedTape`; runs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from programs.tape.allowed_overloads import ALLOWED
+from programs.tape.check_launches import check_launch
+from programs.tape.derived_outputs import (
+    derived_dtype,
+    derived_shape,
+    derived_strides,
+    possible_devices,
+)
+from programs.tape.derived_views import VIEWS, Arguments, Geometry, NotDerivable
+from programs.tape.forged import ForgedTape
+from programs.tape.overload_effects import (
+    argument_tensors,
+    kind_of,
+    makes_views,
+    name_of,
+    written_tensors,
+)
+from programs.tape.schema import (
+    PHASES,
+    AtenOp,
+    Launch,
+    Phase,
+    Structure,
+    Tape,
+    TensorMeta,
+    TensorRef,
+    tensors_of,
+)
+from programs.tape.tensor_extents import element_bytes, spanned_bytes
+
+_EARLIER: dict[Phase, tuple[Phase, ...]] = {
+    "init": ("init", "inputs"),
+    "inputs": ("init", "inputs", "run"),
+    "run": ("init", "inputs", "run"),
+    "run2": ("init", "inputs", "run", "run2"),
+}
+"""Which phases may have ops before an op of a phase."""
+
+
+def check_ops(tape: Tape) -> None:
+    """Raise `ForgedTape` for the first op, launch or structure that no program could have made."""
+    walk = _Walk(tape)
+    made = frozenset(
+        id_ for op in tape.ops if isinstance(op, AtenOp) for id_ in op.outputs if id_ is not None
+    )
+    walk.give(tape.constants, "/constants")
+    walk.give(_given(tape.init_inputs, made), "/init_inputs")
+    late = {"run": tape.inputs, "run2": tape.inputs2}
+    seen: set[Phase] = set()
+    for index, op in enumerate(tape.ops):
+        where = f"/ops/{index}"
+        if not seen <= set(_EARLIER[op.phase]):
+            raise ForgedTape(where, f"phase {op.phase} comes after {', '.join(sorted(seen))}")
+        for phase in ("run", "run2"):
+            if op.phase in ("run", "run2") and phase <= op.phase and phase in late:
+                walk.start(phase, _given(late.pop(phase), made))
+        seen.add(op.phase)
+        if isinstance(op, AtenOp):
+            walk.op(op, where)
+        elif isinstance(op, Launch):
+            check_launch(op, tape, where)
+            walk.launch(op, where)
+    for phase, inputs in late.items():
+        walk.start(phase, _given(inputs, made))
+    walk.finish()
+
+
+def _given(structures: Sequence[Structure], made: frozenset[int]) -> list[int]:
+    found = [id_ for structure in structures for id_ in tensors_of(structure)]
+    return [id_ for id_ in dict.fromkeys(found) if id_ not in made]
+
+
+class _Walk:
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._tensors = tape.tensors
+        self._defined: dict[int, str] = {}
+        """Each tensor with the phase that it was defined in; constants and given ones before."""
+        self._storages: set[int] = set()
+
+    def give(self, ids: object, where: str) -> None:
+        """Define tensors from outside, each the only one of its storage."""
+        for id_ in list(ids):  # type: ignore[call-overload]
+            if id_ in self._defined:
+                continue  # the same input twice, or in both calls
+            storage = self._tensors[id_].storage
+            if storage in self._storages:
+                raise ForgedTape(where, f"tensor {id_} is given in a storage that is another's")
+            self._storages.add(storage)
+            self._defined[id_] = "init"
+
+    def start(self, phase: str, given: list[int]) -> None:
+        """Begin a call of the program: its inputs are there from here on."""
+        inputs = {"run": self._tape.inputs, "run2": self._tape.inputs2}[phase]
+        where = {"run": "/inputs", "run2": "/inputs2"}[phase]
+        self.give(given, where)
+        self._need([id_ for item in inputs for id_ in tensors_of(item)], where)
+        if phase == "run":
+            self._need([id_ for _, id_ in self._tape.params], "/params")
+
+    def finish(self) -> None:
+        """Check what the program returned."""
+        self._need(tensors_of(self._tape.outputs), "/outputs", ("init", "inputs", "run"))
+        self._need(tensors_of(self._tape.outputs2), "/outputs2")
+
+    def op(self, op: AtenOp, where: str) -> None:
+        """Take one ATen op."""
+        if op.op not in ALLOWED:
+            raise ForgedTape(f"{where}/op", f"{op.op} is not among the ATen overloads of tapes")
+        self._need(argument_tensors(op), where)
+        try:
+            self._outputs(op, where)
+        except NotDerivable as error:
+            raise ForgedTape(where, f"{op.op}: {error}") from None
+
+    def launch(self, launch: Launch, where: str) -> None:
+        """Take one launch: it makes no tensor."""
+        for name, value in launch.args.items():
+            self._need(tensors_of(value), f"{where}/args/{name}")
+
+    def _need(self, ids: Sequence[int], where: str, phases: Sequence[str] = PHASES) -> None:
+        for id_ in ids:
+            if self._defined.get(id_) not in phases:
+                raise ForgedTape(where, f"tensor {id_} is used before anything made it")
+
+    def _outputs(self, op: AtenOp, where: str) -> None:
+        expected = self._expected(op, where)
+        dtype = derived_dtype(op, self._tensors)
+        for position, id_ in enumerate(op.outputs):
+            here = f"{where}/o/{position}"
+            if id_ is None:
+                if makes_views(op):
+                    raise ForgedTape(here, "a view is a tensor, not null")
+                continue
+            tensor = self._tensors[id_]
+            if position < len(expected):
+                _compare(tensor, expected[position], op, here)
+            self._define(id_, op, here)
+            if dtype is not None and tensor.dtype != dtype and (position == 0 or makes_views(op)):
+                raise ForgedTape(here, f"{op.op} makes {dtype}, the tape says {tensor.dtype}")
+            if tensor.device not in possible_devices(op, self._tensors):
+                raise ForgedTape(here, f"{op.op} makes no tensor on {tensor.device} here")
+
+    def _expected(self, op: AtenOp, where: str) -> list[Geometry]:
+        """Return what is known without torch of the op's outputs: of views all, else the first."""
+        derive = VIEWS.get(name_of(op)) if op.op != "aten.view.dtype" else None
+        if derive is None:
+            shape = derived_shape(op, self._tensors)
+            return [] if shape is None else [Geometry(shape, derived_strides(op), None)]
+        if not op.args or not isinstance(op.args[0], TensorRef):
+            raise ForgedTape(where, f"{op.op} has no tensor as its first argument")
+        expected = derive(self._tensors[op.args[0].id], Arguments(op))
+        if len(expected) != len(op.outputs):
+            made, said = len(expected), len(op.outputs)
+            raise ForgedTape(where, f"{op.op} makes {made} tensors, the tape says {said}")
+        return expected
+
+    def _define(self, id_: int, op: AtenOp, where: str) -> None:
+        """Define an output: an argument in place, a view of an argument, or all of new memory."""
+        tensor = self._tensors[id_]
+        written = written_tensors(op)
+        if id_ in self._defined:
+            alias = op.op == "aten.lift_fresh.default" or makes_views(op)
+            if id_ not in written and not (alias and id_ in argument_tensors(op)):
+                raise ForgedTape(where, f"tensor {id_} was made before, and is not what is written")
+            return
+        self._defined[id_] = op.phase
+        if tensor.storage in self._storages:
+            sources = written or argument_tensors(op)[:1]
+            may_share = written or makes_views(op) or op.op == "aten.lift_fresh.default"
+            shared = {self._tensors[source].storage for source in sources}
+            if not may_share or tensor.storage not in shared:
+                raise ForgedTape(where, f"{op.op} returns no part of storage {tensor.storage}")
+            return
+        if makes_views(op):
+            raise ForgedTape(where, f"{op.op} returns a part of its argument, not new memory")
+        self._storages.add(tensor.storage)
+        self._check_new(tensor, op, where)
+
+    def _check_new(self, tensor: TensorMeta, op: AtenOp, where: str) -> None:
+        if kind_of(op) not in ("uninitialized", "constant", "random"):
+            return
+        size = element_bytes(tensor)
+        needed = spanned_bytes(tensor.shape, tensor.strides, tensor.offset, size)
+        has = self._tape.storages[tensor.storage]
+        if tensor.offset or needed != has:
+            raise ForgedTape(where, f"{op.op} allocates {needed} bytes, its storage has {has}")
+
+
+def _compare(tensor: TensorMeta, expected: Geometry, op: AtenOp, where: str) -> None:
+    if tensor.shape != expected.shape:
+        made = list(expected.shape)
+        raise ForgedTape(
+            where, f"{op.op} makes the shape {made}, the tape says {list(tensor.shape)}"
+        )
+    if 0 in tensor.shape:
+        return
+    if expected.strides is not None and _steps(tensor.strides, tensor) != _steps(
+        expected.strides, tensor
+    ):
+        said = list(tensor.strides)
+        raise ForgedTape(
+            where, f"{op.op} makes the strides {list(expected.strides)}, the tape says {said}"
+        )
+    if expected.offset not in (None, tensor.offset):
+        raise ForgedTape(
+            where, f"{op.op} begins at element {expected.offset}, the tape says {tensor.offset}"
+        )
+
+
+def _steps(strides: Sequence[int], tensor: TensorMeta) -> list[int]:
+    """Return the strides that matter: fake tensors have other ones than real where a size is 1."""
+    if len(strides) != len(tensor.shape):
+        return [-1]
+    return [step for step, size in zip(strides, tensor.shape, strict=True) if size > 1]

@@ -1,0 +1,73 @@
+"""What an ATen op of a tape reads and writes, by its name: values, not shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from programs.tape.allowed_overloads import ALLOWED, Kind
+from programs.tape.schema import AtenOp, tensors_of
+
+_RUNNING_STATISTICS = {
+    "aten.batch_norm.default": (3, 4),
+    "aten.native_batch_norm.default": (3, 4),
+    "aten._native_batch_norm_legit.default": (3, 4),
+}
+"""Arguments that are written where the op trains, though its name does not say so."""
+_WITHOUT_VALUES: frozenset[Kind] = frozenset({"uninitialized", "constant", "random"})
+
+
+def kind_of(op: AtenOp) -> Kind:
+    """Return what the op's outputs are."""
+    return ALLOWED[op.op].kind
+
+
+def name_of(op: AtenOp) -> str:
+    """Return the op's name without `aten.` and without its overload."""
+    return op.op.split(".")[1]
+
+
+def is_in_place(op: AtenOp) -> bool:
+    """Whether the op writes its first argument, by torch's rule of names."""
+    name = name_of(op)
+    return name.endswith("_") and not name.endswith("__") and kind_of(op) != "metadata"
+
+
+def makes_views(op: AtenOp) -> bool:
+    """Whether all that the op returns lies in the storage of its first argument."""
+    return kind_of(op) in ("view", "metadata")
+
+
+def argument_tensors(op: AtenOp) -> tuple[int, ...]:
+    """Return all tensors that the op is given, in order."""
+    return tensors_of(op.args) + tensors_of(tuple(op.kwargs.values()))
+
+
+def written_tensors(op: AtenOp) -> tuple[int, ...]:
+    """Return the tensors among the op's arguments whose values it may change."""
+    written: tuple[int, ...] = tensors_of(op.kwargs.get("out"))
+    if is_in_place(op) and op.args:
+        written += tensors_of(op.args[0])
+    for index in _RUNNING_STATISTICS.get(op.op, ()):
+        written += tensors_of(op.args[index : index + 1])
+    return written
+
+
+def overwritten_tensors(op: AtenOp) -> tuple[int, ...]:
+    """Return the tensors all of whose values are new after the op, whatever they were before."""
+    is_overwritten = kind_of(op) in ("constant", "random", "overwrite") and is_in_place(op)
+    return tensors_of(op.args[:1]) if is_overwritten else ()
+
+
+def read_tensors(op: AtenOp) -> tuple[int, ...]:
+    """Return the tensors whose values the op's results hang on."""
+    kind = kind_of(op)
+    if kind in _WITHOUT_VALUES:
+        return ()
+    if kind == "overwrite":
+        return _all(op.args[1:], tuple(op.kwargs.values()))
+    outs = frozenset(tensors_of(op.kwargs.get("out")))
+    return tuple([id_ for id_ in argument_tensors(op) if id_ not in outs])
+
+
+def _all(*values: Sequence[object]) -> tuple[int, ...]:
+    return tuple([id_ for group in values for item in group for id_ in tensors_of(item)])  # type: ignore[arg-type]

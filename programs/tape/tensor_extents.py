@@ -1,0 +1,71 @@
+"""Which bytes of its storage a tensor spans, and that these are there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from programs.tape.forged import ForgedTape
+from programs.tape.schema import Tape, TensorMeta
+from programs.tape.tape_bounds import MAX_STORAGE_BYTES
+from programs.tape.tape_dtypes import ELEMENT_BYTES
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides in elements of a tensor of this shape that has no gaps, as torch has."""
+    strides: list[int] = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def spanned_bytes(
+    shape: Sequence[int], strides: Sequence[int], offset: int, element_bytes: int
+) -> int:
+    """Return how many bytes a storage must have for such a tensor: none where it is empty."""
+    if 0 in shape:
+        return 0
+    reach = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+    return (offset + reach + 1) * element_bytes
+
+
+def element_bytes(tensor: TensorMeta) -> int:
+    """Return the bytes of one element."""
+    return ELEMENT_BYTES[tensor.dtype]
+
+
+def check_tensors(tape: Tape) -> None:
+    """Raise `ForgedTape` for a tensor beyond its storage, or a storage on two devices."""
+    devices: dict[int, str] = {}
+    for index, tensor in enumerate(tape.tensors):
+        where = f"/tensors/{index}"
+        if len(tensor.shape) != len(tensor.strides):
+            sizes, steps = len(tensor.shape), len(tensor.strides)
+            raise ForgedTape(where, f"it has {sizes} sizes and {steps} strides")
+        size = element_bytes(tensor)
+        if math.prod(tensor.shape) * size > MAX_STORAGE_BYTES:
+            raise ForgedTape(where, f"its elements take more than {MAX_STORAGE_BYTES} bytes")
+        needed = spanned_bytes(tensor.shape, tensor.strides, tensor.offset, size)
+        if needed > tape.storages[tensor.storage]:
+            there = tape.storages[tensor.storage]
+            raise ForgedTape(
+                where, f"it reaches {needed} bytes into storage {tensor.storage} of {there}"
+            )
+        if devices.setdefault(tensor.storage, tensor.device) != tensor.device:
+            raise ForgedTape(where, f"storage {tensor.storage} is on two devices")
+
+
+def check_constants(tape: Tape) -> None:
+    """Raise `ForgedTape` for a constant whose bytes are not those of its tensor."""
+    for index, data in tape.constants.items():
+        tensor, where = tape.tensors[index], f"/constants/{index}"
+        if tensor.strides != contiguous_strides(tensor.shape) or tensor.offset:
+            raise ForgedTape(where, "its tensor is not contiguous from the start of its storage")
+        needed = math.prod(tensor.shape) * element_bytes(tensor)
+        if not len(data) == needed == tape.storages[tensor.storage]:
+            has = tape.storages[tensor.storage]
+            raise ForgedTape(
+                where, f"{len(data)} bytes for a tensor of {needed} in a storage of {has}"
+            )
