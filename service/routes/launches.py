@@ -1,7 +1,5 @@
 """Launches: POST, GET, DELETE, their outputs, traces and events. A launch belongs to its caller."""
 
-import re
-import secrets
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -16,10 +14,11 @@ from launch.request.launch_record import Launch, launch_url
 from launch.request.launch_request import CPU_EXAMPLE, EXAMPLE, LaunchRequest
 from service.caller import Caller
 from service.compilations.answer import FINISHED_STATES, RETRY_AFTER_S, server_timing
-from service.http.body import canonical_json, parse_body, read_body
+from service.http.body import parse_body, read_body
 from service.http.openapi import body_of, bytes_as, events_of, header, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
+from service.idempotency import KeyedSubmit
 from service.launches.launch_submission import (
     cancel_launch,
     read_launch,
@@ -29,14 +28,12 @@ from service.launches.launch_submission import (
 from service.routes.artifacts import blob_response
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
-from service.submit_and_wait import is_lost, submit_and_wait
-from store.jobs.types import SubmitOutcome, Submitted, Waiting
+from service.submit_and_wait import submit_and_wait
 from store.launches import StoredLaunch
 
 PATH = "/v1/launches"
 FINISHED = FINISHED_STATES | {"completed"}
 PRIVATE = {"Cache-Control": "private, no-cache"}
-_IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 router = APIRouter(prefix=PATH, tags=["launches"])
 
@@ -61,11 +58,13 @@ async def post_launch(request: Request) -> Response:
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_body_bytes)
     launch_request = parse_body(body, LaunchRequest)
-    key = request.headers.get("idempotency-key")
-    submit = (
-        partial(submit_launch, state, launch_request, caller, secrets.token_hex(16))
-        if key is None
-        else partial(_submit_once, state, caller, key, launch_request, body)
+    submit = KeyedSubmit(
+        state,
+        caller,
+        request.headers.get("idempotency-key"),
+        body,
+        partial(submit_launch, state, launch_request, caller),
+        partial(_is_there, state, caller),
     )
     submitted, record = await submit_and_wait(state, submit, wait.seconds)
     if record is None:
@@ -73,38 +72,8 @@ async def post_launch(request: Request) -> Response:
     return _response(record, started, wait.headers)
 
 
-async def _submit_once(
-    state: ServiceState,
-    caller: Caller,
-    key: str,
-    launch_request: LaunchRequest,
-    body: bytes,
-    *,
-    waiting: Waiting | None,
-) -> Submitted:
-    """Submit the launch that `key` stands for, unless it is there."""
-    launch_id = await _first_use(state, caller, key, secrets.token_hex(16), canonical_json(body))
-    is_there = await state.launches.find(launch_id, caller.id) is not None
-    if is_there and not await is_lost(state, launch_id):
-        return Submitted(launch_id, SubmitOutcome.JOIN)
-    try:
-        return await submit_launch(state, launch_request, caller, launch_id, waiting=waiting)
-    except Exception:
-        await state.idempotency.release(caller.id, key)  # so that a mended body can use it
-        raise
-
-
-async def _first_use(
-    state: ServiceState, caller: Caller, key: str, launch_id: str, body: bytes
-) -> str:
-    if not _IDEMPOTENCY_KEY.fullmatch(key):
-        detail = "Idempotency-Key must be 1 to 255 visible ASCII characters"
-        raise ProblemRaised("invalid_request", detail, parameter="Idempotency-Key")
-    used = await state.idempotency.claim(caller.id, key, launch_id, body)
-    if not used.is_same(body):
-        detail = f"Idempotency-Key {key!r} was used with another body; use a new key"
-        raise ProblemRaised("invalid_request", detail, parameter="Idempotency-Key")
-    return used.launch_id
+async def _is_there(state: ServiceState, caller: Caller, launch_id: str) -> bool:
+    return await state.launches.find(launch_id, caller.id) is not None
 
 
 def _response(record: bytes, started: float, headers: Mapping[str, str]) -> Response:
