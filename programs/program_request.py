@@ -68,6 +68,13 @@ FUNCTION_EXAMPLE: dict[str, Any] = {
     "tolerance": {"rtol": 1e-5, "atol": 1e-6},
 }
 """A function, and inputs that neither of the two programs says."""
+WARMING_EXAMPLE: dict[str, Any] = {
+    "source": _ADD_MODEL,
+    "inputs": {"source": _REFERENCE_MODEL},
+    "stop_after": "kernels",
+    "target": "cuda:90",
+}
+"""What it launches is compiled, and nothing runs."""
 
 _NULL: JsonValue = {"const": None}
 _ENTRY_SCHEMA: dict[str, JsonValue] = {
@@ -137,7 +144,9 @@ class ProgramCase(RequestPart):
 class ProgramRequest(RequestPart):
     """A host program that launches kernels, and what it is held against."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE, FUNCTION_EXAMPLE]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [EXAMPLE, FUNCTION_EXAMPLE, WARMING_EXAMPLE]}
+    )
 
     source: _Source = Field(description="Python text: a model, a wrapper function, or a script")
     files: _Files = Field(

@@ -7,12 +7,13 @@ from compiler.inspection import InspectRequest
 from compiler.problem import Problem
 from compiler.request.compile_request import CompileRequest
 from launch.request.launch_request import LaunchRequest
+from programs.program_request import ProgramRequest
 from service import VERSION
 from service.batches.batch import BatchRequest
 from service.compiler_explorer.compiling import ExplorerCompileRequest
 from service.http.browser import BrowserMiddleware
 from service.http.middleware import HeadMiddleware, RequestIdMiddleware
-from service.http.openapi import describe_bodies
+from service.http.openapi import describe
 from service.http.problems import install_handlers
 from service.http.query import refuse_unknown
 from service.lifespan import lifespan
@@ -29,6 +30,7 @@ from service.routes import (
     inspect,
     launches,
     pages,
+    programs,
     states,
     sweeps,
     system,
@@ -51,7 +53,14 @@ TAGS = [
     {"name": "compilations", "description": "Kernels compiled, by the key of what was posted."},
     {"name": "artifacts", "description": "What compilers made of them, and what is made of that."},
     {"name": "launches", "description": "Kernels run, compared and timed; each its caller's own."},
-    {"name": "batches", "description": "Up to 1,000 compilations or launches in one request."},
+    {
+        "name": "programs",
+        "description": "What launches kernels, recorded, replayed and compared; each its caller's.",
+    },
+    {
+        "name": "batches",
+        "description": "Up to 1,000 compilations, launches or programs in one request.",
+    },
     {"name": "sweeps", "description": "One kernel, up to 10,000 variants, one table."},
     {"name": "page", "description": "What permalinks of the web page lead to."},
     {"name": "compiler explorer", "description": "Its API's shape, for plug-ins of editors."},
@@ -67,6 +76,7 @@ ROUTES = (
     inspect,
     launches,
     tensors,
+    programs,
     batches,
     sweeps,
     winners,
@@ -79,6 +89,7 @@ BODIES: tuple[type[BaseModel], ...] = (
     InspectRequest,
     LaunchRequest,
     launches.LaunchQuery,
+    ProgramRequest,
     BatchRequest,
     SweepRequest,
     PageState,
@@ -119,5 +130,5 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     app.include_router(explorer_api.builtin, dependencies=[Depends(refuse_unknown)])
     app.include_router(pages.router)
     app.state.framing_origins = settings.framing_origins
-    describe_bodies(app, BODIES)
+    describe(app, BODIES, (route for routes in ROUTES for route in routes.router.routes))
     return app

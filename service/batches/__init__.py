@@ -1,1 +1,1 @@
-"""Batches: many compilations or launches posted together, each answered as if it had come alone."""
+"""Batches: compilations, launches or programs posted together, each as if it had come alone."""

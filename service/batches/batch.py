@@ -7,9 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from compiler.problem import Problem
 from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
 from launch.request.launch_request import EXAMPLE as LAUNCH_EXAMPLE
+from programs.program_request import EXAMPLE as PROGRAM_EXAMPLE
 
 MAX_REQUESTS = 1000
-Kind = Literal["compilations", "launches"]
+Kind = Literal["compilations", "launches", "programs"]
 ItemState = Literal["queued", "running", "succeeded", "completed", "failed", "cancelled", "refused"]
 EXAMPLES: dict[str, Any] = {
     "two versions of one kernel": {
@@ -20,6 +21,7 @@ EXAMPLES: dict[str, Any] = {
         ],
     },
     "one launch": {"kind": "launches", "requests": [LAUNCH_EXAMPLE]},
+    "one program": {"kind": "programs", "requests": [PROGRAM_EXAMPLE]},
 }
 
 
@@ -35,7 +37,7 @@ class BatchRequest(BaseModel):
 
     kind: Kind
     requests: Annotated[list[JsonValue], Field(min_length=1, max_length=MAX_REQUESTS)] = Field(
-        description="bodies of POST /v1/compilations, or of POST /v1/launches"
+        description="bodies of POST /v1/compilations, of POST /v1/launches, or of POST /v1/programs"
     )
 
 
@@ -45,9 +47,11 @@ class BatchItem(BaseModel):
     index: int
     status: int = Field(description="HTTP status that it would have alone: 202 while not over")
     state: ItemState
-    url: str | None = Field(description="of the compilation or launch; null when it was refused")
+    url: str | None = Field(
+        description="of the compilation, launch or program; null when it was refused"
+    )
     result: dict[str, Any] | None = Field(
-        description="once it is over: the compilation or launch as its URL answers it"
+        description="once it is over: the compilation, launch or program as its URL answers it"
     )
     problem: Problem | None = Field(
         description="why there is no result; its pointers are into the item's own request"
@@ -60,7 +64,7 @@ class Counts(BaseModel):
     queued: int = 0
     running: int = 0
     succeeded: int = Field(default=0, description="compilations")
-    completed: int = Field(default=0, description="launches, whatever their verdict")
+    completed: int = Field(default=0, description="launches and programs, whatever their verdict")
     failed: int = 0
     cancelled: int = 0
     refused: int = Field(default=0, description="not valid, or no room in the queue")

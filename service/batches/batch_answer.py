@@ -6,12 +6,14 @@ cancelled is kept with the batch; a success that the cache had to evict is a pro
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import orjson
 
 from compiler.compilation import compilation_url
 from launch.request.launch_record import launch_url
+from programs.program_record import program_url
 from service.batches.batch import Counts, batch_url
 from service.batches.batch_submission import refusal
 from service.compilations.answer import Answer, Cache
@@ -22,6 +24,15 @@ from store.records import Hit
 
 READ_AT_ONCE = 50
 LIVING = ("queued", "running")
+_URL_OF: dict[str, Callable[[str], str]] = {
+    "compilations": compilation_url,
+    "launches": launch_url,
+    "programs": program_url,
+}
+_GONE = {
+    "launches": "The launch is not kept any more; launch again",
+    "programs": "The program is not kept any more; post it again",
+}
 
 
 @dataclass(slots=True)
@@ -76,7 +87,7 @@ async def batch_answer(
 
 
 async def _items(state: ServiceState, batch: StoredBatch) -> list[AnsweredItem]:
-    url_of = launch_url if batch.kind == "launches" else compilation_url
+    url_of = _URL_OF[batch.kind]
     open_ = [i for i, planned in enumerate(batch.items) if planned.id and i not in batch.ended]
     found = await state.jobs.states([batch.items[index].id or "" for index in open_])
     living = dict(zip(open_, found, strict=True))
@@ -104,20 +115,20 @@ async def _add_results(state: ServiceState, batch: StoredBatch, items: list[Answ
     over = [item for item in items if item.index in batch.ended and item.state != "refused"]
     for start in range(0, len(over), READ_AT_ONCE):
         some = over[start : start + READ_AT_ONCE]
-        if batch.kind == "launches":
-            await _add_launches(state, batch, some)
-        else:
+        if batch.kind == "compilations":
             await asyncio.gather(*(_add_compilation(state, batch, item) for item in some))
+        else:
+            await _add_owned(state, batch, some)
 
 
-async def _add_launches(state: ServiceState, batch: StoredBatch, items: list[AnsweredItem]) -> None:
+async def _add_owned(state: ServiceState, batch: StoredBatch, items: list[AnsweredItem]) -> None:
     results = await state.jobs.results([batch.items[item.index].id or "" for item in items])
     for item, result in zip(items, results, strict=True):
         record = batch.ended[item.index].record or (result and result.record)
         if record:
             item.result = record
         else:
-            item.refuse(ProblemRaised("evicted", "The launch is not kept any more; launch again"))
+            item.refuse(ProblemRaised("evicted", _GONE[batch.kind]))
 
 
 async def _add_compilation(state: ServiceState, batch: StoredBatch, item: AnsweredItem) -> None:

@@ -18,13 +18,15 @@ from compiler.request import limits
 from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
 from launch.request.launch_request import MAX_DEADLINE_S, LaunchRequest
-from service.batches.batch import BatchRequest
+from programs.program_request import ProgramRequest
+from service.batches.batch import BatchRequest, Kind
 from service.caller import Caller
 from service.compilations.retrieval import cancelled_record
 from service.compilations.submission import enqueue
 from service.http.body import parse_value
 from service.http.problems import RETRY_AFTER_S, ProblemRaised, as_raised, problem_of
 from service.launches.launch_submission import cancel_launch, submit_launch
+from service.programs.program_submission import cancel_program, submit_program
 from service.state import ServiceState
 from store.batches import EndedItems, PlannedItem, StoredBatch
 from store.errors import QueueFull, StoreUnavailable
@@ -70,8 +72,15 @@ class _KnownAtOnce:
 async def submit_batch(state: ServiceState, request: BatchRequest, caller: Caller) -> str:
     """Submit what can be submitted and return the id of the batch. Raises StoreUnavailable."""
     batch_id = secrets.token_hex(16)
-    submit = _submit_launches if request.kind == "launches" else _submit_compilations
-    known = await submit(state, batch_id, request.requests, caller)
+    match request.kind:
+        case "compilations":
+            known = await _submit_compilations(state, batch_id, request.requests, caller)
+        case "launches":
+            owned = _Owned("launches", LaunchRequest, submit_launch)
+            known = await _submit_owned(state, batch_id, request.requests, caller, owned)
+        case "programs":
+            owned = _Owned("programs", ProgramRequest, submit_program)
+            known = await _submit_owned(state, batch_id, request.requests, caller, owned)
     await state.batches.note_caches(batch_id, known.caches)
     await state.batches.end_items(batch_id, known.ended)
     return batch_id
@@ -155,20 +164,33 @@ async def _find_or_enqueue(
     return submitted.outcome.value
 
 
-async def _submit_launches(
-    state: ServiceState, batch_id: str, requests: Sequence[object], caller: Caller
+@dataclass(frozen=True, slots=True)
+class _Owned:
+    """A kind of items each of which is a job of its own, and its caller's alone."""
+
+    kind: Kind
+    model: type[LaunchRequest] | type[ProgramRequest]
+    submit: Callable[..., Awaitable[object]]
+
+
+async def _submit_owned(
+    state: ServiceState,
+    batch_id: str,
+    requests: Sequence[object],
+    caller: Caller,
+    owned: _Owned,
 ) -> _KnownAtOnce:
     known = _KnownAtOnce()
     ids = [secrets.token_hex(16) for _ in requests]
-    await state.batches.create(batch_id, caller.id, "launches", [PlannedItem(id_) for id_ in ids])
-    # a launch waits for the others of its batch: its deadline counts from when it is queued
+    await state.batches.create(batch_id, caller.id, owned.kind, [PlannedItem(id_) for id_ in ids])
+    # one waits for the others of its batch: its deadline counts from when it is queued
     defaults = {"priority": "batch", "deadline_s": float(MAX_DEADLINE_S)}
 
     async def submit(index: int) -> None:
         try:
-            request = parse_value(_with_defaults(requests[index], **defaults), LaunchRequest)
+            request = parse_value(_with_defaults(requests[index], **defaults), owned.model)
             membership = replace(_membership(batch_id, [index]), of_batch_alone=True)
-            await submit_launch(state, request, caller, ids[index], membership=membership)
+            await owned.submit(state, request, caller, ids[index], membership=membership)
         except _REFUSALS as error:
             known.refuse([index], error)
 
@@ -206,10 +228,13 @@ async def cancel_batch(state: ServiceState, batch: StoredBatch, caller: Caller) 
     cancelled: list[str] = []
 
     async def cancel(job_id: str) -> None:
-        if batch.kind == "launches":
-            done = await cancel_launch(state, caller, job_id)
-        else:
-            done = await _cancel_compilation(state, batch.id, job_id)
+        match batch.kind:
+            case "launches":
+                done = await cancel_launch(state, caller, job_id)
+            case "programs":
+                done = await cancel_program(state, caller, job_id)
+            case _:
+                done = await _cancel_compilation(state, batch.id, job_id)
         if done:
             cancelled.append(job_id)
 

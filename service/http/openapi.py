@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
+from starlette.routing import BaseRoute
 
 _COMPONENTS = "#/components/schemas/"
 _PROBLEMS = {
@@ -22,8 +24,9 @@ _PROBLEMS = {
     429: "Too many queued jobs, or wrong API keys; Retry-After says when to come again",
     503: "The queue is full or the store cannot be reached; Retry-After says when to come again",
 }
-_FILES = ("/outputs/", "/trace")
-_OF_FINISHED = ("/artifacts/", "/lines", "/instructions", "/diff/", "/passes", "/exports/")
+_EXAMPLES = {"example", "examples"}
+_FILES = ("/outputs/", "/trace", "/tape")
+_OF_FINISHED = ("/tape", "/artifacts/", "/lines", "/instructions", "/diff/", "/passes", "/exports/")
 
 
 def body_of(model: type[BaseModel], examples: dict[str, Any]) -> dict[str, Any]:
@@ -33,6 +36,14 @@ def body_of(model: type[BaseModel], examples: dict[str, Any]) -> dict[str, Any]:
         "examples": {title: {"value": value} for title, value in examples.items()},
     }
     return {"required": True, "content": {"application/json": content}}
+
+
+def answer_of(
+    model: type[BaseModel], examples: dict[str, Any], status: int = 200
+) -> dict[int | str, dict[str, Any]]:
+    """Return the `responses` of a route that answers a `model`; `examples` are such by title."""
+    shown = {title: {"value": value} for title, value in examples.items()}
+    return {status: {"model": model, "content": {"application/json": {"examples": shown}}}}
 
 
 def bytes_as(*media_types: str, status: int = 200) -> dict[int | str, dict[str, Any]]:
@@ -73,9 +84,9 @@ def header(name: str, description: str, pattern: str | None = None) -> dict[str,
     return {"name": name, "in": "header", "description": description, "schema": schema}
 
 
-def describe_bodies(app: FastAPI, models: Iterable[type[BaseModel]]) -> None:
-    """Add the schemas of `models` to the OpenAPI document of `app`."""
-    bodies = tuple(models)
+def describe(app: FastAPI, models: Iterable[type[BaseModel]], routes: Iterable[BaseRoute]) -> None:
+    """Add schemas of `models` and the examples of `routes` to the OpenAPI document of `app`."""
+    bodies, routes = tuple(models), tuple(routes)
     generate = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -87,6 +98,7 @@ def describe_bodies(app: FastAPI, models: Iterable[type[BaseModel]]) -> None:
             schema = model.model_json_schema(ref_template=_COMPONENTS + "{model}")
             schemas.update(schema.pop("$defs", {}))
             schemas[model.__name__] = schema
+        _show_nulls(routes, document)
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
                 _add_problems(path, method, operation)
@@ -97,6 +109,19 @@ def describe_bodies(app: FastAPI, models: Iterable[type[BaseModel]]) -> None:
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _show_nulls(routes: Iterable[BaseRoute], document: dict[str, Any]) -> None:
+    """Give answers their examples anew: FastAPI leaves out what is null, and no answer does."""
+    for route in routes:
+        if not isinstance(route, APIRoute):
+            continue
+        for method in route.methods or ():
+            answers = document["paths"][route.path_format][method.lower()]["responses"]
+            for status, response in route.responses.items():
+                for media_type, content in response.get("content", {}).items():
+                    named = {name: content[name] for name in content.keys() & _EXAMPLES}
+                    answers[str(status)]["content"][media_type] |= named
 
 
 def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:

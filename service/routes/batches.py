@@ -20,7 +20,7 @@ from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
 from store.batches import StoredBatch
 
-SCOPE_OF_KIND = {"compilations": "compile", "launches": "launch"}
+SCOPE_OF_KIND = {"compilations": "compile", "launches": "launch", "programs": "launch"}
 Results = Annotated[
     Literal["all", "none"], Query(description="`none` leaves all results null: cheap to ask often")
 ]
@@ -30,7 +30,7 @@ router = APIRouter(prefix="/v1/batches", tags=["batches"])
 
 @router.post(
     "",
-    summary="Many compilations or launches at once",
+    summary="Many compilations, launches or programs at once",
     responses={200: {"model": Batch}, 202: {"model": Batch}},
     openapi_extra={
         "requestBody": body_of(BatchRequest, EXAMPLES),

@@ -16,7 +16,7 @@ from service.launches.launch_device import WITHOUT_TOOLS
 from service.state import ServiceState, state_of
 from store.connection import probe
 from store.errors import StoreUnavailable
-from store.jobs.types import SWEEPS_LANE, compile_lane
+from store.jobs.types import SWEEPS_LANE, compile_lane, programs_lane
 from store.workers import OVERRULED
 
 WITHIN_S = 3.0
@@ -30,10 +30,12 @@ async def get_targets(request: Request) -> dict[str, Any]:
     await state.callers.identify(request, "compile")
     default = await state.toolchains.default()
     references = await state.workers.known_references()
+    programs = await state.workers.known_programs()
     toolchains = [
         {
             **toolchain.model_dump(mode="json", exclude={"language"}),
             "references": references.get(toolchain.id, []),
+            "programs": toolchain.id in programs,
             "default": default is not None and toolchain.id == default.id,
             "stages": {backend: STAGES[backend] for backend in toolchain.options},
         }
@@ -112,7 +114,9 @@ async def get_system(request: Request) -> dict[str, Any]:
 
 
 async def _queue_lengths(state: ServiceState) -> dict[str, int]:
-    lanes = [compile_lane(toolchain.id) for toolchain in await state.toolchains.all()]
+    toolchains = await state.toolchains.all()
+    lanes = [compile_lane(toolchain.id) for toolchain in toolchains]
+    lanes += map(programs_lane, sorted(await state.workers.known_programs()))
     lanes.append(SWEEPS_LANE)
     return {lane: await state.jobs.queued(lane) for lane in lanes}
 

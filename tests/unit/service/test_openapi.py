@@ -27,14 +27,21 @@ def test_an_operation_names_its_problems(name: str):
     if not name.startswith("HEAD"):
         assert responses["503"]["content"].keys() == {"application/problem+json"}
     assert ("404" in responses) == ("{" in name or name.endswith("/query"))
-    finished = ("/artifacts", "/lines", "/instructions", "/diff/", "/passes", "/exports")
+    finished = ("/tape", "/artifacts", "/lines", "/instructions", "/diff/", "/passes", "/exports")
     assert ("409" in responses) == any(part in name for part in finished)
     assert "421" in responses
     assert ("413" in responses) == name.startswith(("POST", "PUT"))
 
 
 @pytest.mark.parametrize(
-    "name", ["POST /v1/compilations", "POST /v1/inspect", "POST /v1/launches", "POST /v1/batches"]
+    "name",
+    [
+        "POST /v1/compilations",
+        "POST /v1/inspect",
+        "POST /v1/launches",
+        "POST /v1/programs",
+        "POST /v1/batches",
+    ],
 )
 def test_what_is_posted_has_an_example(name: str):
     [content] = OPERATIONS[name]["requestBody"]["content"].values()
@@ -52,6 +59,7 @@ def test_what_is_posted_has_an_example(name: str):
         ("GET /v1/launches/{launch_id}/outputs/{argument}", "application/x-npy"),
         ("GET /v1/launches/{launch_id}/events", "text/event-stream"),
         ("GET /v1/batches/{batch_id}/events", "text/event-stream"),
+        ("GET /v1/programs/{program_id}/events", "text/event-stream"),
         ("GET /v1/tensors/{digest}", "application/x-npy"),
         ("GET /metrics", "text/plain"),
     ],
@@ -67,6 +75,7 @@ def test_bytes_are_not_called_json(name: str, media_type: str):
     ("name", "header"),
     [
         ("POST /v1/launches", "Idempotency-Key"),
+        ("POST /v1/programs", "Idempotency-Key"),
         ("GET /v1/compilations/{key}/events", "Last-Event-ID"),
         ("GET /v1/launches/{launch_id}/events", "Last-Event-ID"),
     ],

@@ -1,0 +1,1 @@
+"""Programs over HTTP: submitted, read, cancelled, and their tapes."""

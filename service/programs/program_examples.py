@@ -1,0 +1,210 @@
+"""What programs are answered with, as the API's documentation shows it.
+
+Made of the records themselves, so that no example can lack a field.
+"""
+
+from typing import Any
+
+from compiler.compilation import compilation_url
+from launch.messages import Finding
+from launch.request.launch_record import Comparison, Device, Mismatch, Summary
+from launch.request.verdict import Verdict
+from programs.program_job import program_problem
+from programs.program_record import (
+    Program,
+    ProgramFlag,
+    ProgramKernel,
+    ProgramOutput,
+    ReferenceRecord,
+    Reward,
+    TapeSummary,
+    program_url,
+    tape_url,
+)
+
+_ID = "5f0c8a2e9b7d41c3a6e8f1027b3d9c54"
+_KEY = "9d2f1c0b7a6e5d4c3b2a19080706f5e4d3c2b1a09f8e7d6c5b4a392817060504"
+_CPU = Device(target=None, interpreter=True)
+_KERNEL = ProgramKernel(
+    name="add_kernel",
+    file="user.py",
+    line=6,
+    launches=1,
+    compilation_key=_KEY,
+    compilation_url=compilation_url(_KEY),
+)
+_SUMMARY = Summary(
+    shape=[4, 1000], dtype="fp32", min=-4.91, max=5.02, mean=0.01, nan=0, inf=0, unwritten=0
+)
+_PASSED = Program(
+    id=_ID,
+    url=program_url(_ID),
+    state="completed",
+    verdict=Verdict.PASSED,
+    device=_CPU,
+    findings=[],
+    outputs={
+        "0": ProgramOutput(
+            summary=_SUMMARY,
+            comparison=Comparison(
+                matches=True,
+                max_abs_error=0.0,
+                max_rel_error=0.0,
+                compared=4000,
+                mismatched=0,
+                nonfinite_mismatched=0,
+                rtol=1e-4,
+                atol=1e-5,
+            ),
+        )
+    },
+    kernels=[_KERNEL],
+    tape=TapeSummary(ops=1, launches=1, bytes=1432, url=tape_url(_ID)),
+    reference=ReferenceRecord(
+        tape=TapeSummary(ops=3, launches=0, bytes=918, url=tape_url(_ID, of_reference=True)),
+        peak_bytes=48000,
+    ),
+    reward=Reward(compiled=True, correct=True),
+    counts={"passed": 1},
+    peak_bytes=48000,
+    timings_ms={"queued": 1.1, "record": 61.5, "compile": 240.3, "replay": 88.0, "total": 402.7},
+)
+_WRONG = _PASSED.model_copy(
+    update={
+        "verdict": Verdict.OUT_OF_BOUNDS,
+        "flags": [
+            ProgramFlag(
+                kind="heavy_aten_left",
+                message="aten.mm.default makes what output 0 depends on",
+                file="user.py",
+                line=21,
+            )
+        ],
+        "findings": [
+            Finding(
+                kind="out_of_bounds",
+                access="read",
+                argument="x_ptr",
+                index=[4000],
+                file="user.py",
+                line=9,
+                message="reads x_ptr[4000], 1 element past its end",
+            )
+        ],
+        "outputs": {
+            "0": ProgramOutput(
+                summary=_SUMMARY,
+                comparison=Comparison(
+                    matches=False,
+                    max_abs_error=1.3,
+                    max_rel_error=0.8,
+                    compared=4000,
+                    mismatched=12,
+                    nonfinite_mismatched=0,
+                    first_mismatch=Mismatch(index=[3, 988], actual=0.0, expected=1.3),
+                    rtol=1e-4,
+                    atol=1e-5,
+                ),
+            )
+        },
+        "reward": Reward(compiled=True, correct=False, flags=["heavy_aten_left"]),
+        "counts": {"out_of_bounds": 1},
+    }
+)
+_NOT_RECORDABLE = Program(
+    id=_ID,
+    url=program_url(_ID),
+    state="failed",
+    device=_CPU,
+    reward=Reward(compiled=False, correct=False),
+    problem=program_problem(
+        "not_recordable",
+        "user.py:14: .item() asks for a value, and there is none while the program is recorded",
+        program="candidate",
+        reason="value_dependent",
+        file="user.py",
+        line=14,
+    ),
+)
+_QUEUED = Program(id=_ID, url=program_url(_ID), state="queued", queue_position=1, device=_CPU)
+_CANCELLED = Program(
+    id=_ID,
+    url=program_url(_ID),
+    state="cancelled",
+    device=_CPU,
+    reward=Reward(compiled=False, correct=False),
+    problem=program_problem("cancelled", "Its caller cancelled the program."),
+)
+
+
+def _shown(**programs: Program) -> dict[str, Any]:
+    return {
+        title.replace("_", " "): program.model_dump(mode="json")
+        for title, program in programs.items()
+    }
+
+
+ANSWERS = _shown(passed=_PASSED, wrong=_WRONG, not_recordable=_NOT_RECORDABLE)
+UNDER_WAY = _shown(queued=_QUEUED)
+CANCELLED = _shown(cancelled=_CANCELLED)
+
+TAPE: dict[str, Any] = {
+    "tape": 1,
+    "torch": "2.13.0",
+    "tensors": [
+        ["fp32", "cuda", [4, 1000], [1000, 1], 0, 0],
+        ["fp32", "cuda", [4, 1000], [1000, 1], 0, 1],
+        ["fp32", "cuda", [4, 1000], [1000, 1], 0, 2],
+    ],
+    "storages": [16000, 16000, 16000],
+    "kernels": {
+        "k0": {
+            "file": "user.py",
+            "name": "add_kernel",
+            "line": 6,
+            "parameters": [
+                {"name": "x_ptr", "constexpr": False},
+                {"name": "y_ptr", "constexpr": False},
+                {"name": "output_ptr", "constexpr": False},
+                {"name": "n_elements", "constexpr": False},
+                {"name": "BLOCK_SIZE", "constexpr": True},
+            ],
+        }
+    },
+    "constants": {},
+    "seed": 42,
+    "init_inputs": [],
+    "inputs": [{"t": 0}, {"t": 1}],
+    "inputs2": [{"t": 0}, {"t": 1}],
+    "params": [],
+    "outputs": {"t": 2},
+    "outputs2": {"t": 2},
+    "ops": [
+        {
+            "op": "aten.empty_like.default",
+            "a": [{"t": 0}],
+            "k": {},
+            "o": [2],
+            "phase": "run",
+            "line": "user.py:17",
+        },
+        {
+            "op": "launch",
+            "kernel": "k0",
+            "grid": [4, 1, 1],
+            "args": {
+                "x_ptr": {"t": 0},
+                "y_ptr": {"t": 1},
+                "output_ptr": {"t": 2},
+                "n_elements": 4000,
+            },
+            "constexprs": {"BLOCK_SIZE": 1024},
+            "options": {},
+            "variants": [],
+            "reset_to_zero": [],
+            "restore_value": [],
+            "phase": "run",
+            "line": "user.py:20",
+        },
+    ],
+}

@@ -1,0 +1,133 @@
+"""From a program request to its job, and from a job to what its caller is answered.
+
+Nothing here parses, compiles or runs what was posted.
+"""
+
+import asyncio
+from contextlib import suppress
+
+from compiler.rejection import Fault, RequestRejected
+from compiler.request.resolution import offered_target
+from compiler.toolchain import Toolchain
+from programs.program_job import ProgramJob, new_program, program_problem
+from programs.program_request import ProgramRequest, check_program
+from service.caller import Caller
+from service.http.problems import ProblemRaised
+from service.state import ServiceState
+from store.errors import JobLost
+from store.jobs.types import (
+    Cancellation,
+    Membership,
+    Priority,
+    Submitted,
+    Waiting,
+    programs_lane,
+)
+from store.launches import LIFE_S
+
+
+async def submit_program(
+    state: ServiceState,
+    request: ProgramRequest,
+    caller: Caller,
+    program_id: str,
+    *,
+    waiting: Waiting | None = None,
+    membership: Membership | None = None,
+) -> Submitted:
+    """Check all that can be checked without a worker, and queue the program.
+
+    Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
+    """
+    # in a thread: megabytes of sources take longer than other requests should wait
+    await asyncio.to_thread(check_program, request, state.settings.request_limits)
+    toolchain = await _choose_toolchain(state, request)
+    job = ProgramJob(
+        id=program_id,
+        caller=caller.id,
+        namespace=caller.namespace,
+        request=request.model_dump(mode="json", by_alias=True, exclude_unset=True),
+        toolchain_id=toolchain.id,
+    )
+    submitted = await state.jobs.submit(
+        program_id,
+        lane=programs_lane(toolchain.id),
+        priority=Priority(request.priority),
+        payload=job.model_dump_json().encode(),
+        caller=caller.id,
+        deadline_ms=int(request.deadline_s * 1000),
+        waiting=waiting,
+        membership=membership,
+    )
+    await state.programs.create(program_id, caller.id)
+    return submitted
+
+
+async def _choose_toolchain(state: ServiceState, request: ProgramRequest) -> Toolchain:
+    """Return the toolchain that records the program. Raises RequestRejected, ProblemRaised."""
+    chosen = await state.toolchains.choose(request.triton)
+    recording = await state.workers.known_programs()
+    if chosen.id not in recording:
+        chosen = await _instead(state, chosen, recording, is_named=request.triton is not None)
+    if request.target is not None:
+        offered_target(request.target, chosen)
+    return chosen
+
+
+async def _instead(
+    state: ServiceState, chosen: Toolchain, recording: frozenset[str], *, is_named: bool
+) -> Toolchain:
+    """Return a toolchain that programs are recorded with, where `chosen` is none of these.
+
+    Raises RequestRejected where there is none, or the request names the Triton that it wants.
+    """
+    others = [each for each in await state.toolchains.all() if each.id in recording]
+    alike = [each for each in others if each.triton == chosen.triton]
+    if alike or (others and not is_named):
+        return (alike or others)[-1]
+    if others:
+        offered = ", ".join(sorted({each.triton for each in others}))
+        message = f"no worker records programs with this Triton; there is one of {offered}"
+        raise RequestRejected(Fault("/triton", message))
+    message = (
+        "no worker of this deployment records programs: they are offered where torch is installed "
+        "beside a worker's Triton, and GET /v1/targets says so under `programs`"
+    )
+    raise RequestRejected(Fault("", message))
+
+
+async def wait_for_program(state: ServiceState, program_id: str, wait_s: float) -> bytes:
+    """Return the program as it is once it is over, or after `wait_s`.
+
+    Raises ProblemRaised (404) when it is not kept any more.
+    """
+    with suppress(JobLost):
+        if wait_s and (result := await state.results.wait(program_id, wait_s)):
+            return result.record
+    return await read_program(state, program_id)
+
+
+async def read_program(state: ServiceState, program_id: str) -> bytes:
+    """Return the program as it is now. Raises ProblemRaised (404) when it is not kept any more."""
+    if result := await state.jobs.result(program_id):
+        return result.record
+    payload, status = await state.jobs.payload(program_id), await state.jobs.state(program_id)
+    if payload is None or status is None:
+        if result := await state.jobs.result(program_id):
+            return result.record
+        raise ProblemRaised("not_found", f"The program {program_id} is not kept any more")
+    job = ProgramJob.model_validate_json(payload)
+    program = new_program(job, status.state.value, queue_position=status.position)
+    return program.model_dump_json().encode()
+
+
+async def cancel_program(state: ServiceState, caller: Caller, program_id: str) -> bool:
+    """Cancel the program; False when it was over."""
+    payload = await state.jobs.payload(program_id)
+    if payload is None:
+        return False
+    job = ProgramJob.model_validate_json(payload)
+    problem = program_problem("cancelled", "Its caller cancelled the program.")
+    record = new_program(job, "cancelled", problem=problem).model_dump_json().encode()
+    done = await state.jobs.cancel(program_id, caller.id, record, LIFE_S)
+    return done in {Cancellation.CANCELLED, Cancellation.WITHDRAWN}

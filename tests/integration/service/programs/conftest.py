@@ -1,0 +1,168 @@
+"""A service whose programs nobody records but a script of these tests, which says what it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from programs.program_job import ProgramJob, new_program
+from programs.program_record import Program
+from store import keys
+from store.api_keys import ApiKeys
+from store.blobs import Blobs
+from store.connection import connect, connect_blocking
+from store.events import Events
+from store.jobs.consumer import JobConsumer
+from store.jobs.types import Claim, programs_lane
+from store.launches import LIFE_S
+from store.programs import Programs
+from store.workers import Toolchains, Worker, Workers
+from tests.integration.service.conftest import remember, without_worker
+from tests.integration.service.running import Deployment
+
+PROGRAMS = "/v1/programs"
+QUOTAS = {"TRITOND_MAX_QUEUED_PER_CALLER": "3", "TRITOND_MAX_BODY_BYTES": "20000"}
+
+
+class ScriptedRecorder:
+    """In the place of a worker with torch: it claims programs and ends them as it is told.
+
+    It records nothing. What really becomes of programs is for tests/programs.
+    """
+
+    def __init__(self, redis_url: str) -> None:
+        self.redis_url = redis_url
+        self.toolchain_id = asyncio.run(self._offer())
+
+    async def _offer(self) -> str:
+        async with connect(self.redis_url) as redis:
+            toolchain_id = await Toolchains(redis).default()
+            assert toolchain_id is not None
+            worker = Worker(
+                "scripted", "compile", toolchain_id, None, "none", 1, 0, programs=[toolchain_id]
+            )
+            await Workers(redis).beat(worker)
+            await Workers(redis).unregister("scripted")
+        return toolchain_id
+
+    def claim(self) -> tuple[Claim, ProgramJob]:
+        """Take the next program."""
+        return asyncio.run(self._claim())
+
+    async def _claim(self) -> tuple[Claim, ProgramJob]:
+        async with connect(self.redis_url) as redis, connect_blocking(self.redis_url) as blocking:
+            consumer = JobConsumer(redis, blocking, "scripted")
+            claim = await consumer.claim([programs_lane(self.toolchain_id)])
+        assert claim is not None
+        return claim, ProgramJob.model_validate_json(claim.payload)
+
+    def finish(self, claim: Claim, program: Program) -> None:
+        """End a program with this record."""
+        asyncio.run(self._finish(claim, program))
+
+    async def _finish(self, claim: Claim, program: Program) -> None:
+        record = program.model_dump_json().encode()
+        async with connect(self.redis_url) as redis, connect_blocking(self.redis_url) as blocking:
+            consumer = JobConsumer(redis, blocking, "scripted")
+            assert await consumer.finish(
+                claim.id, claim.token, record, reusable=True, keep_s=LIFE_S
+            )
+
+    def do(self, **found: Any) -> Program:
+        """Take the next program and end it, `completed` unless it says otherwise."""
+        claim, job = self.claim()
+        program = new_program(job, "completed").model_copy(update=found)
+        self.finish(claim, program)
+        return program
+
+    def keep_tapes(self, program_id: str, tapes: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+        """Keep tapes as a worker does; return where."""
+        return asyncio.run(self._keep_tapes(program_id, tapes))
+
+    async def _keep_tapes(self, program_id: str, tapes: Mapping[str, Any]) -> dict[str, str]:
+        async with connect(self.redis_url) as redis:
+            digests = {
+                whose: await Blobs(redis).put(orjson.dumps(tape)) for whose, tape in tapes.items()
+            }
+            await Programs(redis).keep_tapes(program_id, digests)
+        return digests
+
+    def evict(self, digest: str) -> None:
+        """Have the cache lose a blob."""
+
+        async def delete() -> None:
+            async with connect(self.redis_url) as redis:
+                await redis.delete(keys.BLOB + digest)
+
+        asyncio.run(delete())
+
+    def tell(self, claim: Claim, kind: str, data: dict[str, Any]) -> None:
+        """Append an event as a worker does."""
+
+        async def append() -> None:
+            async with connect(self.redis_url) as redis:
+                await Events(redis).append(claim.id, claim.token, kind, data)
+
+        asyncio.run(append())
+
+
+@pytest.fixture(scope="session")
+def recording(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A service with API keys, and no worker."""
+    folder = tmp_path_factory.mktemp("programs")
+    with without_worker(system, folder, **QUOTAS) as deployment:
+        yield deployment
+
+
+@pytest.fixture(scope="session")
+def recorder(recording: Deployment) -> ScriptedRecorder:
+    return ScriptedRecorder(recording.redis_url)
+
+
+@pytest.fixture(scope="session")
+def secrets_of_programs(recording: Deployment) -> dict[str, str]:
+    async def make() -> dict[str, str]:
+        async with connect(recording.redis_url) as redis:
+            made = {
+                "alice": await ApiKeys(redis).create("alice", ("launch",)),
+                "bob": await ApiKeys(redis).create("bob", ("launch",)),
+                "compiler": await ApiKeys(redis).create("compiler", ("compile",)),
+            }
+        return {name: secret for name, (_, secret) in made.items()}
+
+    return asyncio.run(make())
+
+
+@pytest.fixture
+def asking(
+    recording: Deployment, recorder: ScriptedRecorder, secrets_of_programs: dict[str, str]
+) -> Iterator[Callable[[str], httpx.Client]]:
+    """A client by the name of its key; what they left in the queue is cancelled afterwards."""
+    with ExitStack() as stack:
+        clients = {
+            name: stack.enter_context(recording.client(authorization=f"Bearer {secret}"))
+            for name, secret in secrets_of_programs.items()
+        }
+        posted: list[str] = []
+        for client in clients.values():
+            client.event_hooks["response"] = [lambda answer: remember(answer, posted)]
+        yield clients.__getitem__
+        for url in posted:
+            for client in clients.values():
+                client.delete(url)
+
+
+@pytest.fixture
+def alice(asking: Callable[[str], httpx.Client]) -> httpx.Client:
+    return asking("alice")
+
+
+@pytest.fixture
+def bob(asking: Callable[[str], httpx.Client]) -> httpx.Client:
+    return asking("bob")

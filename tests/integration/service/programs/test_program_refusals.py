@@ -1,0 +1,76 @@
+"""Programs that are refused before anybody records them: each with its place and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from programs.program_request import EXAMPLE, WARMING_EXAMPLE
+from tests.integration.service.programs.conftest import PROGRAMS
+
+SMALL = {"source": "pass"}
+REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
+    "a GPU": (
+        SMALL | {"device": {"target": "cuda:90"}},
+        "/device",
+        "programs run on the CPU device only as yet",
+    ),
+    "a time": (SMALL | {"timing": {}}, "/timing", "only runs on GPUs are timed"),
+    "a Triton": (SMALL | {"triton": "1.0"}, "/triton", "Triton 1.0 is not offered here"),
+    "a target": (WARMING_EXAMPLE | {"target": "cuda:10"}, "/target", "cannot compile for cuda:10"),
+    "a slip": (SMALL | {"sorce": "x"}, "/sorce", "Did you mean `source`?"),
+    "a slip within": (SMALL | {"reference": {"sorce": "x"}}, "/reference/sorce", "source"),
+    "a file's path": (SMALL | {"files": {"a b.py": ""}}, "/files/a b.py", "is not a module path"),
+}
+
+
+@pytest.mark.parametrize(("body", "pointer", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_refusal_points_at_its_field(
+    alice: httpx.Client, body: dict[str, Any], pointer: str, message: str
+) -> None:
+    answer = alice.post(PROGRAMS, json=body)
+
+    assert (answer.status_code, answer.json()["slug"]) == (422, "invalid_request")
+    told = {error["pointer"]: error["message"] for error in answer.json()["errors"]}
+    assert message in told[pointer]
+
+
+def test_a_deployment_that_records_no_programs_says_where_they_are(http: httpx.Client) -> None:
+    """The worker of `http` has no torch."""
+    offered = [toolchain["programs"] for toolchain in http.get("/v1/targets").json()["toolchains"]]
+    answer = http.post(PROGRAMS, json=EXAMPLE)
+
+    assert offered == [False] * len(offered)
+    assert answer.status_code == 422
+    assert "no worker of this deployment records programs" in answer.json()["detail"]
+    assert "torch is installed beside a worker's Triton" in answer.json()["detail"]
+
+
+def test_a_deployment_says_that_it_records_programs(alice: httpx.Client, asking) -> None:
+    toolchains = asking("compiler").get("/v1/targets").json()["toolchains"]
+
+    assert True in [toolchain["programs"] for toolchain in toolchains]
+
+
+def test_a_body_is_bounded(alice: httpx.Client) -> None:
+    answer = alice.post(PROGRAMS, json={"source": "#" * 30_000})
+
+    assert (answer.status_code, answer.json()["slug"]) == (413, "too_large")
+    assert answer.json()["limit"] == 20_000
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"a"', b"null", b'{"source": NaN}'])
+def test_what_is_no_object_is_refused(alice: httpx.Client, content: bytes) -> None:
+    answer = alice.post(PROGRAMS, content=content, headers={"content-type": "application/json"})
+
+    assert answer.status_code in {400, 422}
+    assert answer.json()["slug"] in {"invalid_json", "invalid_request"}
+
+
+def test_parameters_are_checked(alice: httpx.Client) -> None:
+    answer = alice.post(PROGRAMS, params={"wiat": 1}, json=SMALL)
+
+    assert (answer.status_code, answer.json()["parameter"]) == (422, "wiat")
+    assert "Did you mean `wait`?" in answer.json()["detail"]

@@ -1,0 +1,88 @@
+"""The tapes of programs over HTTP. Here a script keeps them; nothing is recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from programs.program_request import EXAMPLE
+from service.programs.program_examples import TAPE
+from tests.integration.service.programs.conftest import PROGRAMS, ScriptedRecorder
+
+OF_REFERENCE = TAPE | {"torch": "2.13.0+reference"}
+
+
+@pytest.fixture
+def program(alice: httpx.Client) -> dict[str, Any]:
+    posted: dict[str, Any] = alice.post(PROGRAMS, json=EXAMPLE).json()
+    return posted
+
+
+def test_a_tape_is_answered_as_it_was_recorded(
+    alice: httpx.Client, recorder: ScriptedRecorder, program: dict[str, Any]
+) -> None:
+    tapes = {"candidate": TAPE, "reference": OF_REFERENCE}
+    digests = recorder.keep_tapes(program["id"], tapes)
+    url = f"{program['url']}/tape"
+
+    own, reference = alice.get(url), alice.get(url, params={"program": "reference"})
+
+    assert (own.json(), reference.json()) == (TAPE, OF_REFERENCE)
+    assert own.headers["content-type"] == "application/json"
+    assert own.headers["cache-control"] == "private, no-cache"
+    assert digests["candidate"] in own.headers["etag"]
+    again = alice.get(url, headers={"If-None-Match": own.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_tape_that_is_still_to_come_is_not_finished(
+    alice: httpx.Client, program: dict[str, Any]
+) -> None:
+    answer = alice.get(f"{program['url']}/tape")
+
+    assert (answer.status_code, answer.json()["slug"]) == (409, "not_finished")
+    assert answer.headers["retry-after"] == "1"
+
+
+def test_a_program_that_was_not_recorded_has_no_tape(
+    alice: httpx.Client, recorder: ScriptedRecorder, program: dict[str, Any]
+) -> None:
+    recorder.do(state="failed")
+
+    answer = alice.get(f"{program['url']}/tape")
+
+    assert (answer.status_code, answer.json()["slug"]) == (404, "not_found")
+    assert "its `problem` says why" in answer.json()["detail"]
+
+
+def test_a_program_without_a_reference_has_no_tape_of_one(
+    alice: httpx.Client, recorder: ScriptedRecorder, program: dict[str, Any]
+) -> None:
+    recorder.keep_tapes(program["id"], {"candidate": TAPE})
+    recorder.do()
+
+    answer = alice.get(f"{program['url']}/tape", params={"program": "reference"})
+
+    assert answer.status_code == 404
+    assert "no tape of a reference" in answer.json()["detail"]
+
+
+def test_a_tape_that_the_cache_lost_is_evicted(
+    alice: httpx.Client, recorder: ScriptedRecorder, program: dict[str, Any]
+) -> None:
+    lost = TAPE | {"torch": "2.13.0+lost"}
+    recorder.evict(recorder.keep_tapes(program["id"], {"candidate": lost})["candidate"])
+
+    answer = alice.get(f"{program['url']}/tape")
+
+    assert (answer.status_code, answer.json()["slug"]) == (410, "evicted")
+    assert "post the program again" in answer.json()["detail"]
+
+
+def test_there_are_two_tapes_to_ask_for(alice: httpx.Client, program: dict[str, Any]) -> None:
+    answer = alice.get(f"{program['url']}/tape", params={"program": "spam"})
+
+    assert (answer.status_code, answer.json()["parameter"]) == (422, "program")
+    assert "'candidate' or 'reference'" in answer.json()["detail"]

@@ -1,0 +1,48 @@
+"""What the API's documentation shows of programs is what could be posted and answered."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from programs.program_record import Program
+from programs.program_request import ProgramRequest
+from programs.tape.read_tape import read_tape
+from service.application import create_app
+from service.programs.program_examples import TAPE
+from service.settings import ServiceSettings
+
+PATHS: dict[str, Any] = create_app(ServiceSettings()).openapi()["paths"]
+ANSWERS = [
+    pytest.param(example["value"], id=f"{method} {path} {status} {title}")
+    for path in ("/v1/programs", "/v1/programs/{program_id}")
+    for method, operation in PATHS[path].items()
+    if method != "head"
+    for status, response in operation["responses"].items()
+    if status in {"200", "202"}
+    for title, example in response["content"]["application/json"]["examples"].items()
+]
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_an_answer_is_a_program(answer: dict[str, Any]):
+    program = Program.model_validate(answer)
+
+    assert program.model_dump(mode="json") == answer
+    assert (program.verdict is not None) == (program.state == "completed")
+    assert (program.reward is None) == (program.state in {"queued", "running"})
+
+
+def test_every_answer_has_an_example():
+    assert len(ANSWERS) == 3 + 1 + 4 + 4  # of POST, 200 and 202, of GET, and of DELETE
+
+
+def test_every_body_is_a_request():
+    examples = PATHS["/v1/programs"]["post"]["requestBody"]["content"]["application/json"]
+
+    for example in examples["examples"].values():
+        ProgramRequest.model_validate(example["value"])
+
+
+def test_the_tape_is_one():
+    assert len(read_tape(orjson.dumps(TAPE)).ops) == 2
