@@ -11,6 +11,8 @@ from programs.program_request import ProgramRequest
 from service import VERSION
 from service.batches.batch import BatchRequest
 from service.compiler_explorer.compiling import ExplorerCompileRequest
+from service.evaluators.flashinfer_solution import FlashInferTask
+from service.evaluators.kernelgym_task import KernelGymBatch, KernelGymTask
 from service.http.browser import BrowserMiddleware
 from service.http.middleware import HeadMiddleware, RequestIdMiddleware
 from service.http.openapi import describe
@@ -25,9 +27,12 @@ from service.routes import (
     compilations,
     derived,
     diffs,
+    evaluate,
     events,
     explorer_api,
+    flashinfer_bench,
     inspect,
+    kernelgym,
     launches,
     pages,
     programs,
@@ -63,6 +68,7 @@ TAGS = [
     },
     {"name": "sweeps", "description": "One kernel, up to 10,000 variants, one table."},
     {"name": "page", "description": "What permalinks of the web page lead to."},
+    {"name": "evaluators", "description": "KernelGYM's and flashinfer-bench's, for their clients."},
     {"name": "compiler explorer", "description": "Its API's shape, for plug-ins of editors."},
     {"name": "system", "description": "What the deployment has, and how it is."},
 ]
@@ -94,6 +100,10 @@ BODIES: tuple[type[BaseModel], ...] = (
     SweepRequest,
     PageState,
     ExplorerCompileRequest,
+    KernelGymTask,
+    KernelGymBatch,
+    FlashInferTask,
+    flashinfer_bench.FlashInferQuery,
 )
 
 
@@ -127,6 +137,11 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     app.router.routes.append(mcp_route(mcp))
     for routes in ROUTES:
         app.include_router(routes.router, dependencies=[Depends(refuse_unknown)])
+    for routes in (kernelgym, flashinfer_bench):
+        app.include_router(routes.router, dependencies=[Depends(refuse_unknown)])
+        for prefix in ("", routes.PREFIX):
+            app.include_router(routes.tasks, prefix=prefix, dependencies=[Depends(refuse_unknown)])
+    app.include_router(evaluate.router, dependencies=[Depends(refuse_unknown)])
     app.include_router(explorer_api.builtin, dependencies=[Depends(refuse_unknown)])
     app.include_router(pages.router)
     app.state.framing_origins = settings.framing_origins

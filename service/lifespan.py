@@ -19,6 +19,7 @@ from launch.request.dead_letter import EXHAUSTED
 from programs.lapsed_program import PROGRAMS, lapsed_program
 from service.caller import Callers, is_loopback
 from service.compilations.answer_memory import AnswerMemory, RequestAliases, SingleFlight
+from service.evaluators.flashinfer_trace_set import read_trace_set
 from service.settings import ServiceSettings
 from service.state import Metrics, ServiceState
 from service.toolchains import ToolchainCache
@@ -30,6 +31,7 @@ from store.budget import Budget
 from store.compilations import Compilations, Derived
 from store.connection import connect, connect_blocking
 from store.errors import StoreUnavailable
+from store.evaluations import Evaluations
 from store.events import EventFollowers, Events
 from store.jobs.consumer import JobConsumer, reap_for_all
 from store.jobs.producer import JobProducer
@@ -149,6 +151,8 @@ def _service_state(
         programs=Programs(redis),
         page_states=PageStates(redis, settings.max_states_bytes),
         idempotency=Idempotency(redis),
+        evaluations=Evaluations(redis),
+        trace_set=read_trace_set(settings.flashinfer_trace),
         workers=workers.Workers(redis),
         callers=callers,
         toolchains=ToolchainCache(workers.Toolchains(redis), workers.Workers(redis)),

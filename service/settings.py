@@ -28,6 +28,8 @@ class ServiceSettings(BaseSettings):
     """Names, separated by commas, that requests may be sent to where no API key is needed."""
     embed_origins: str = ""
     """Origins, separated by commas, whose pages may show what was shared (`/e/...`) in a frame."""
+    flashinfer_trace: str | None = None
+    """A folder with `definitions` and `workloads`, as flashinfer-bench publishes them."""
     admin_key: SecretStr | None = None
     """A first API key with every scope, so that a service can start on any address."""
     max_body_bytes: int = Field(default=8 << 20, ge=1 << 10)

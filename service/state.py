@@ -12,11 +12,13 @@ from redis.asyncio import Redis
 
 from service.caller import Callers
 from service.compilations.answer_memory import AnswerMemory, RequestAliases, SingleFlight
+from service.evaluators.flashinfer_trace_set import TraceSet
 from service.settings import ServiceSettings
 from service.toolchains import ToolchainCache
 from store.batches import Batches
 from store.blobs import Blobs
 from store.compilations import Compilations, Derived
+from store.evaluations import Evaluations
 from store.events import EventFollowers, Events
 from store.jobs.producer import JobProducer
 from store.jobs.waiting import ResultWaiter
@@ -86,6 +88,8 @@ class ServiceState:
     programs: Programs
     page_states: PageStates
     idempotency: Idempotency
+    evaluations: Evaluations
+    trace_set: TraceSet
     workers: Workers
     callers: Callers
     toolchains: ToolchainCache

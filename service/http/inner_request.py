@@ -43,14 +43,19 @@ async def ask_itself(
     path: str,
     body: Any = None,
     query: Mapping[str, str | int | float] | None = None,
+    *,
+    idempotency_key: str | None = None,
 ) -> InnerAnswer:
     """Return what the application of `request` answers to another request of the same caller.
 
-    `path` begins with `/v1/`; `body` is sent as JSON where there is one.
+    `path` begins with `/v1/`; `body` is sent as JSON where there is one. `idempotency_key` is
+    sent as the header of that name.
     """
     sent = b"" if body is None else _as_json(body)
     answer = _Answering(request, sent)
     scope = _scope(request, method, path, urlencode(query or {}), sent)
+    if idempotency_key is not None:
+        scope["headers"].append((b"idempotency-key", idempotency_key.encode()))
     try:
         await request.app(scope, answer.receive, answer.send)
     except Exception:

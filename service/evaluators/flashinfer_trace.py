@@ -1,0 +1,112 @@
+"""What became of a solution on a workload, as flashinfer-bench says it: a trace."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from math import inf, isnan
+from typing import Any
+
+from pydantic import BaseModel
+
+from service.evaluators.flashinfer_trace_set import Workload
+from service.evaluators.program_words import MadeOf, cause_of, told_findings
+
+NOT_TIMED = (
+    "nothing is timed on the CPU device: latencies and speed-up are 0.0, which says that they are "
+    "not known"
+)
+_STATUSES = {
+    None: "PASSED",
+    MadeOf.SOURCE: "COMPILE_ERROR",
+    MadeOf.RUN: "RUNTIME_ERROR",
+    MadeOf.VALUES: "INCORRECT_NUMERICAL",
+    MadeOf.TIME: "TIMEOUT",
+    MadeOf.ELSEWHERE: "RUNTIME_ERROR",
+}
+_OF_FINDINGS = {
+    "wrong_shape": "INCORRECT_SHAPE",
+    "wrong_structure": "INCORRECT_SHAPE",
+    "wrong_dtype": "INCORRECT_DTYPE",
+}
+_UNTIMED = {"latency_ms": 0.0, "reference_latency_ms": 0.0, "speedup_factor": 0.0}
+
+
+class FlashInferTaskAnswer(BaseModel):
+    """The answer of `/tasks/{task_id}`; each trace is one workload's."""
+
+    task_id: str
+    status: str
+    definition: str
+    solution: str
+    traces: list[dict[str, Any]] | None = None
+    error: str | None = None
+
+
+def trace_of(
+    definition: str, solution: str, workload: Workload, program: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the trace of `program`, a finished answer of /v1/programs."""
+    status = _status(program)
+    log = "" if status == "PASSED" else told_findings(program)
+    evaluation: dict[str, Any] = _evaluation(status, f"{log}\n{NOT_TIMED}".lstrip())
+    if status in {"PASSED", "INCORRECT_NUMERICAL"}:
+        evaluation["correctness"] = _correctness(program)
+    if status == "PASSED":
+        evaluation["performance"] = _UNTIMED
+    return _trace(definition, solution, workload, evaluation)
+
+
+def trace_without(definition: str, solution: str, workload: Workload, why: str) -> dict[str, Any]:
+    """Return the trace of a workload that was not evaluated."""
+    return _trace(definition, solution, workload, _evaluation("RUNTIME_ERROR", why))
+
+
+def _evaluation(status: str, log: str) -> dict[str, Any]:
+    return {
+        "status": status,
+        "environment": {"hardware": "tritond CPU device", "libs": {}},
+        "timestamp": datetime.now(UTC).isoformat(),
+        "log": log,
+        "correctness": None,
+        "performance": None,
+    }
+
+
+def _trace(
+    definition: str, solution: str, workload: Workload, evaluation: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "definition": definition,
+        "workload": workload.model_dump(mode="json", exclude_unset=True),
+        "solution": solution,
+        "evaluation": evaluation,
+    }
+
+
+def _status(program: Mapping[str, Any]) -> str:
+    status = _STATUSES[cause_of(program)]
+    if status != "INCORRECT_NUMERICAL":
+        return status
+    kinds = [finding["kind"] for finding in program.get("findings") or []]
+    return next((_OF_FINDINGS[kind] for kind in kinds if kind in _OF_FINDINGS), status)
+
+
+def _correctness(program: Mapping[str, Any]) -> dict[str, Any]:
+    compared = [
+        output["comparison"]
+        for output in (program.get("outputs") or {}).values()
+        if output["comparison"] is not None
+    ]
+    return {
+        "max_relative_error": _largest(item["max_rel_error"] for item in compared),
+        "max_absolute_error": _largest(item["max_abs_error"] for item in compared),
+        "extra": None,
+    }
+
+
+def _largest(errors: Any) -> float | str:
+    """Return the largest; what is not finite is written as flashinfer-bench reads it."""
+    values = [float(error) for error in errors if error is not None]
+    if any(isnan(value) for value in values):
+        return "NaN"
+    largest = max(values, default=0.0)
+    return "Infinity" if largest == inf else largest

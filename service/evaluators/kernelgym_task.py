@@ -1,0 +1,167 @@
+"""A task as KernelGYM's clients post it, and the program that it asks to be evaluated.
+
+What has no equivalent here is refused by name where it would change what is asked for; what only
+says how something is measured or cached is told back under `metadata.not_applied`.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from compiler.rejection import Fault, RequestRejected
+from compiler.request.compile_request import MAX_TIMEOUT_S
+
+TOLERANCE = {"rtol": 1e-2, "atol": 1e-2}
+"""Of KernelGYM, as of KernelBench."""
+SEED = 42
+MAX_BATCH_TASKS = 100
+POINTERS = {
+    "/source": "/kernel_code",
+    "/entry": "/entry_point",
+    "/entry/class": "/entry_point",
+    "/reference/source": "/reference_code",
+    "/timeout_s": "/timeout",
+}
+"""Fields of a program, and those of a task that they were made of."""
+EXAMPLE: dict[str, Any] = {
+    "task_id": "add-one-001",
+    "reference_code": "import torch\n\n\nclass Model(torch.nn.Module):\n"
+    "    def forward(self, x):\n        return x + 1\n\n\n"
+    "def get_inputs():\n    return [torch.randn(64)]\n\n\ndef get_init_inputs():\n    return []\n",
+    "kernel_code": "import torch\n\n\nclass ModelNew(torch.nn.Module):\n"
+    "    def forward(self, x):\n        return 1 + x\n",
+    "backend": "triton",
+    "entry_point": "Model",
+    "num_correct_trials": 5,
+    "timeout": 60,
+}
+
+_Code = Annotated[str, Field(min_length=10, max_length=100_000)]
+_Flag = bool | None
+
+
+class KernelGymTask(BaseModel):
+    """The body of KernelGYM's `POST /evaluate`, with its names and its bounds."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra={"examples": [EXAMPLE]}
+    )
+
+    task_id: str = Field(min_length=1, max_length=100, description="the caller's own name for it")
+    kernel_code: _Code = Field(description="a module with the class `<entry_point>New`")
+    reference_code: _Code | None = Field(
+        default=None, description="a module with the class `<entry_point>` and `get_inputs`"
+    )
+    entry_point: str = Field(default="Model", pattern=r"^[A-Za-z_]\w{0,127}$")
+    timeout: int = Field(default=300, ge=10, le=3600, description="seconds of execution")
+    priority: Literal["low", "normal", "high"] = "normal"
+    force_refresh: bool = Field(default=False, description="evaluate again what has a result")
+    toolkit: str = "kernelbench"
+    backend_adapter: str = "kernelbench"
+    backend: Literal["triton", "cuda"] = "triton"
+    workflow: str | None = "kernelbench"
+    num_correct_trials: int = Field(default=5, ge=1, le=20)
+    num_perf_trials: int = Field(default=100, ge=1, le=1000)
+    num_warmup: int = Field(default=3, ge=0, le=100)
+    device_preference: str | None = Field(default=None, max_length=64)
+    reference_backend: str | None = Field(default=None, max_length=64)
+    uuid: str | None = Field(default=None, max_length=256)
+    use_reference_cache: _Flag = False
+    is_valid: _Flag = False
+    verbose_errors: _Flag = None
+    enable_profiling: _Flag = None
+    enable_triton_detection: _Flag = None
+    run_triton_detection: _Flag = None
+    run_correctness: _Flag = None
+    run_performance: _Flag = None
+    measure_performance: _Flag = None
+    cases_code: str | None = Field(default=None, max_length=100_000)
+    cases: list[JsonValue] | None = Field(default=None, max_length=1000)
+    resources: dict[str, JsonValue] | None = Field(default=None, max_length=64)
+
+
+class KernelGymBatch(BaseModel):
+    """The body of KernelGYM's `POST /evaluate/batch`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    batch_id: str = Field(min_length=1, max_length=100)
+    tasks: list[KernelGymTask] = Field(min_length=1, max_length=MAX_BATCH_TASKS)
+
+
+def refuse_other_work(task: KernelGymTask, pointer: str = "") -> None:
+    """Raise RequestRejected for what would have to be evaluated otherwise than is done here."""
+    faults = [
+        Fault(f"{pointer}/{name}", why)
+        for name, is_other, why in (
+            ("backend", task.backend != "triton", "sources in CUDA are not built; only `triton`"),
+            ("toolkit", task.toolkit != "kernelbench", "there is `kernelbench` alone"),
+            ("backend_adapter", task.backend_adapter != "kernelbench", "there is `kernelbench`"),
+            (
+                "workflow",
+                (task.workflow or "kernelbench") != "kernelbench",
+                "there is `kernelbench` alone; functions and scripts go to POST /v1/programs",
+            ),
+            ("cases_code", task.cases_code is not None, "is of the workflow kernel_simple"),
+            ("cases", task.cases is not None, "is of the workflow kernel_simple"),
+            ("reference_code", task.reference_code is None, "is required"),
+            ("resources", bool(task.resources), "programs run on the CPU device, without a GPU"),
+            ("run_correctness", task.run_correctness is False, "outputs are always compared"),
+            *(
+                (name, getattr(task, name) is True, "nothing is timed on the CPU device; leave out")
+                for name in ("run_performance", "measure_performance")
+            ),
+        )
+        if is_other
+    ]
+    if faults:
+        raise RequestRejected(*faults)
+
+
+_TIMES = "nothing is timed on the CPU device: runtimes and speedup are null"
+_NO_CACHE = "the reference is evaluated beside each candidate; nothing of it is cached"
+_NOT_APPLIED = {
+    "num_correct_trials": "two calls, each on values of its own, are compared",
+    "num_perf_trials": _TIMES,
+    "num_warmup": _TIMES,
+    "enable_profiling": _TIMES,
+    "reference_backend": _TIMES,
+    "device_preference": "programs are replayed on the CPU device",
+    "uuid": _NO_CACHE,
+    "use_reference_cache": _NO_CACHE,
+    "is_valid": _NO_CACHE,
+}
+
+
+def not_applied(task: KernelGymTask) -> dict[str, str]:
+    """Return the fields that were sent and change nothing here, and why."""
+    sent = {name for name in task.model_fields_set if getattr(task, name) not in (None, False)}
+    told = {name: why for name, why in _NOT_APPLIED.items() if name in sent}
+    if task.timeout > MAX_TIMEOUT_S:
+        told["timeout"] = f"{MAX_TIMEOUT_S} s is the most"
+    if task.priority == "high":
+        told["priority"] = "high is as normal"
+    for name in ("enable_triton_detection", "run_triton_detection"):
+        if getattr(task, name) is False:
+            told[name] = "launches are always looked for"
+    if task.verbose_errors is False:
+        told["verbose_errors"] = "errors are always answered in full"
+    return told
+
+
+def program_of(task: KernelGymTask) -> dict[str, Any]:
+    """Return the body of POST /v1/programs that evaluates `task`."""
+    timeout_s = min(task.timeout, MAX_TIMEOUT_S)
+    return {
+        "source": task.kernel_code,
+        "entry": {"kind": "model", "class": f"{task.entry_point}New"},
+        "reference": {
+            "source": task.reference_code,
+            "entry": {"kind": "model", "class": task.entry_point},
+        },
+        "tolerance": TOLERANCE,
+        "seed": SEED,
+        "device": "interpreter",
+        "timeout_s": timeout_s,
+        "priority": "batch" if task.priority == "low" else "interactive",
+    }

@@ -1,0 +1,83 @@
+"""What is to blame for a program that did not pass, in words that other evaluators have."""
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Any
+
+MOST_FINDINGS = 5
+FINISHED = frozenset({"completed", "failed", "cancelled"})
+
+
+class MadeOf(Enum):
+    """Where a program that did not pass went wrong."""
+
+    SOURCE = auto()
+    """The candidate cannot be imported, or a kernel of it does not compile."""
+    RUN = auto()
+    """It raised, or a kernel of it did what no kernel may."""
+    VALUES = auto()
+    """It ran, and its outputs are others than the reference's."""
+    TIME = auto()
+    ELSEWHERE = auto()
+    """The reference, what cannot be recorded or replayed here, or the service."""
+
+
+_OF_VERDICTS = {
+    "mismatch": MadeOf.VALUES,
+    "nondeterministic": MadeOf.VALUES,
+    "timeout": MadeOf.TIME,
+    "invalid_reference": MadeOf.ELSEWHERE,
+    "not_checked": MadeOf.ELSEWHERE,
+}
+_OF_REASONS = {"no_entry": MadeOf.SOURCE, "program_error": MadeOf.RUN}
+_TIMEOUTS = frozenset({"deadline_exceeded", "record_timeout", "compile_timeout", "replay_timeout"})
+
+
+def cause_of(program: Mapping[str, Any]) -> MadeOf | None:
+    """Return where `program`, a finished answer of /v1/programs, went wrong; None: it passed."""
+    if program["state"] == "completed":
+        return _cause_of_verdict(program)
+    problem = program.get("problem") or {}
+    if problem.get("slug") in _TIMEOUTS:
+        return MadeOf.TIME
+    if problem.get("slug") != "not_recordable" or problem.get("program") == "reference":
+        return MadeOf.ELSEWHERE
+    if "SyntaxError" in str(problem.get("detail")):
+        return MadeOf.SOURCE
+    return _OF_REASONS.get(problem.get("reason") or "", MadeOf.ELSEWHERE)
+
+
+def _cause_of_verdict(program: Mapping[str, Any]) -> MadeOf | None:
+    reward = program.get("reward") or {}
+    if not reward.get("compiled", True):
+        return MadeOf.SOURCE
+    if program["verdict"] == "passed":
+        return None
+    return _OF_VERDICTS.get(program["verdict"], MadeOf.RUN)
+
+
+def told_findings(program: Mapping[str, Any]) -> str:
+    """Return in a few lines what is wrong with `program` and where, its flags last."""
+    lines = []
+    problem = program.get("problem")
+    if problem is not None:
+        lines.append(_placed(problem, f"{problem['slug']}: {problem['detail']}"))
+    elif program.get("verdict"):
+        lines.append(f"verdict: {program['verdict']}")
+    for kernel in program.get("kernels") or []:
+        if kernel.get("problem"):
+            why = f"kernel {kernel['name']} does not compile: {kernel['problem']['detail']}"
+            lines.append(_placed(kernel, why))
+    findings = program.get("findings") or []
+    lines += [
+        _placed(item, f"{item['kind']}: {item['message']}") for item in findings[:MOST_FINDINGS]
+    ]
+    if len(findings) > MOST_FINDINGS:
+        lines.append(f"… and {len(findings) - MOST_FINDINGS} more findings: {program.get('url')}")
+    flags = program.get("flags") or []
+    lines += [_placed(flag, f"flag {flag['kind']}: {flag['message']}") for flag in flags]
+    return "\n".join(lines) or f"the program is {program['state']}"
+
+
+def _placed(item: Mapping[str, Any], text: str) -> str:
+    return f"{item['file']}:{item['line']}: {text}" if item.get("line") else text

@@ -1,0 +1,44 @@
+"""Which programs stand behind the tasks of other evaluators' clients, by the client's own name.
+
+What is stored is the adapters' JSON; it is not looked at here. A task is shown to its caller only.
+"""
+
+import hashlib
+from typing import Any, Final
+
+from redis.asyncio import Redis
+
+from store import keys
+from store.launches import LIFE_S
+
+MAX_BYTES: Final = 256 << 10
+"""What one task may take; each stands for a program, of which a caller has so many."""
+
+
+class Evaluations:
+    """The tasks of all callers."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def keep(self, caller: str, kind: str, task_id: str, data: bytes) -> None:
+        """Store a task for as long as its programs are kept; an earlier one of the name goes.
+
+        Raises ValueError for more than `MAX_BYTES`, and StoreUnavailable.
+        """
+        if len(data) > MAX_BYTES:
+            message = f"a task of {len(data)} bytes; there is room for {MAX_BYTES}"
+            raise ValueError(message)
+        await self._redis.set(_name(caller, kind, task_id), data, ex=LIFE_S)
+
+    async def find(self, caller: str, kind: str, task_id: str) -> bytes | None:
+        """Return the task, None when there is none or it is somebody else's.
+
+        Raises StoreUnavailable.
+        """
+        found: Any = await self._redis.get(_name(caller, kind, task_id))
+        return None if found is None else bytes(found)
+
+
+def _name(caller: str, kind: str, task_id: str) -> str:
+    return f"{keys.EVALUATION}{caller}:{kind}:{hashlib.sha256(task_id.encode()).hexdigest()}"

@@ -1,0 +1,165 @@
+"""KernelGYM's tasks and results: what of a task a program says, and how its answer is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compiler.rejection import RequestRejected
+from service.evaluators.kernelgym_result import result_of, status_answer, status_of
+from service.evaluators.kernelgym_task import (
+    EXAMPLE,
+    KernelGymTask,
+    not_applied,
+    program_of,
+    refuse_other_work,
+)
+
+
+def task(**changed: Any) -> KernelGymTask:
+    return KernelGymTask.model_validate(EXAMPLE | changed)
+
+
+def program(**changed: Any) -> dict[str, Any]:
+    """An answer of /v1/programs that passed, but for what is `changed`."""
+    passed = {
+        "id": "p1",
+        "url": "/v1/programs/p1",
+        "state": "completed",
+        "verdict": "passed",
+        "queue_position": None,
+        "flags": [],
+        "findings": [],
+        "outputs": {},
+        "kernels": [{"name": "add_kernel", "file": "user.py", "line": 5, "problem": None}],
+        "reward": {
+            "compiled": True,
+            "correct": True,
+            "speedup": None,
+            "coverage": None,
+            "flags": [],
+        },
+        "problem": None,
+    }
+    return passed | changed
+
+
+def rewarded(*flags: str, compiled: bool = True, correct: bool = False) -> dict[str, Any]:
+    numbers = {"speedup": None, "coverage": None}
+    return {"compiled": compiled, "correct": correct, "flags": [*flags], **numbers}
+
+
+def failed(slug: str, **members: Any) -> dict[str, Any]:
+    problem = {"slug": slug, "detail": "it raised ValueError: no", "program": "candidate"}
+    reward = rewarded(compiled=False)
+    return program(state="failed", verdict=None, reward=reward, problem=problem | members)
+
+
+def test_a_task_is_a_program_with_kernelbenchs_classes_and_tolerances() -> None:
+    body = program_of(task(entry_point="Net", timeout=90, priority="low"))
+    assert body["entry"] == {"kind": "model", "class": "NetNew"}
+    assert body["reference"]["entry"] == {"kind": "model", "class": "Net"}
+    assert body["tolerance"] == {"rtol": 1e-2, "atol": 1e-2}
+    assert (body["timeout_s"], body["priority"], body["seed"]) == (90, "batch", 42)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("backend", "cuda"),
+        ("toolkit", "kernel_simple"),
+        ("workflow", "kernel_simple"),
+        ("cases_code", "def get_cases(): return []"),
+        ("cases", [1]),
+        ("reference_code", None),
+        ("resources", {"gpus": 2}),
+        ("run_correctness", False),
+        ("measure_performance", True),
+        ("run_performance", True),
+    ],
+)
+def test_what_would_be_another_evaluation_is_refused_by_name(field: str, value: Any) -> None:
+    with pytest.raises(RequestRejected) as refused:
+        refuse_other_work(task(**{field: value}))
+    assert [fault.pointer for fault in refused.value.faults] == [f"/{field}"]
+
+
+def test_fields_that_change_nothing_here_are_told_back() -> None:
+    sent = task(num_perf_trials=100, enable_profiling=True, is_valid=None, timeout=3600)
+    assert not_applied(sent).keys() == {
+        "num_correct_trials",
+        "num_perf_trials",
+        "enable_profiling",
+        "timeout",
+    }
+
+
+def test_a_program_that_passed_is_correct_and_nothing_is_said_of_times() -> None:
+    result = result_of("t1", program(), {"num_perf_trials": "why"}, "2026-11-22T00:00:00+00:00")
+    assert (result.status, result.compiled, result.correctness) == ("completed", True, True)
+    assert (result.speedup, result.kernel_runtime, result.reference_runtime) == (None, None, None)
+    assert (result.decoy_kernel, result.error_message) == (False, None)
+    assert result.metadata is not None
+    assert result.metadata["not_applied"] == {"num_perf_trials": "why"}
+
+
+def test_a_mismatch_is_a_correctness_error_with_its_line() -> None:
+    finding = {"kind": "mismatch", "message": "3 of 64 elements", "file": "user.py", "line": 9}
+    wrong = program(verdict="mismatch", findings=[finding], reward=rewarded())
+    result = result_of("t1", wrong, {})
+    assert (result.status, result.compiled, result.correctness) == ("completed", True, False)
+    assert result.error_code == "CORRECTNESS_ERROR"
+    assert result.error_message == "verdict: mismatch\nuser.py:9: mismatch: 3 of 64 elements"
+
+
+def test_a_program_without_a_kernel_is_a_decoy_though_it_is_right() -> None:
+    flag = {"kind": "no_kernel", "message": "it launches none", "file": None, "line": None}
+    result = result_of("t1", program(flags=[flag], reward=rewarded("no_kernel", correct=True)), {})
+    assert (result.correctness, result.decoy_kernel) == (True, True)
+
+
+def test_a_kernel_that_does_not_compile_is_a_compilation_error() -> None:
+    why = {"detail": "module 'triton.language' has no attribute 'arnge'"}
+    kernel = {"name": "k", "file": "user.py", "line": 5, "problem": why}
+    broken = program(verdict="not_checked", kernels=[kernel], reward=rewarded(compiled=False))
+    result = result_of("t1", broken, {})
+    assert (result.status, result.compiled, result.error_code) == (
+        "completed",
+        False,
+        "COMPILATION_ERROR",
+    )
+    assert "user.py:5: kernel k does not compile: module" in (result.error_message or "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "error_code"),
+    [
+        (failed("not_recordable", reason="program_error"), "completed", "RUNTIME_ERROR"),
+        (failed("not_recordable", reason="no_entry"), "completed", "COMPILATION_ERROR"),
+        (failed("not_recordable", reason="data_pointer"), "failed", "SYSTEM_ERROR"),
+        (
+            failed("not_recordable", reason="program_error", program="reference"),
+            "failed",
+            "SYSTEM_ERROR",
+        ),
+        (failed("record_timeout"), "timeout", "TIMEOUT_ERROR"),
+        (failed("worker_lost"), "failed", "SYSTEM_ERROR"),
+    ],
+)
+def test_a_candidate_is_charged_with_its_own_faults_only(
+    answer: dict[str, Any], status: str, error_code: str
+) -> None:
+    result = result_of("t1", answer, {})
+    assert (result.status, result.error_code) == (status, error_code)
+    assert result.correctness is False
+
+
+def test_statuses_are_kernelgyms() -> None:
+    states = ("queued", "running", "completed", "cancelled")
+    told = [status_of(program(state=state)) for state in states]
+    assert told == ["pending", "processing", "completed", "cancelled"]
+    queued = status_answer("t1", program(state="queued", queue_position=3, verdict=None))
+    assert (queued.queue_position, queued.error_message) == (3, None)
+    lost = status_answer("t1", failed("worker_lost"))
+    assert (lost.status, lost.error_message) == ("failed", "worker_lost: it raised ValueError: no")
