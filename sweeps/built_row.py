@@ -1,27 +1,27 @@
 """Rows from records: what a compilation or a launch says of its variant."""
 
 from dataclasses import replace
-from typing import Any
 
 from compiler.compilation import Compilation, Resources, compilation_url
 from compiler.diagnostic import clipped
-from compiler.problem import Problem, failure_problem
+from compiler.problem import FieldError, Problem, failure_problem
 from compiler.rejection import Fault, RequestRejected
 from launch.request.launch_record import Launch, launch_url
-from sweeps.row import Row
+from sweeps.row import SweepRow
+from sweeps.row_reason import verdict_reason
 from sweeps.variant import Variant
 
 BINARIES = ("cubin", "hsaco")
 MAX_DETAIL_CHARS = 500
 
 
-def compiled_row(variant: Variant, made: Compilation, cache: str | None) -> Row:
+def compiled_row(variant: Variant, made: Compilation, cache: str | None) -> SweepRow:
     """Return the row of a variant whose compilation is over."""
-    row = Row(variant.index, dict(variant.values), made.state, cache=cache)
+    row = SweepRow(variant.index, dict(variant.values), made.state, cache=cache)
     return with_compilation(row, made)
 
 
-def with_compilation(row: Row, made: Compilation) -> Row:
+def with_compilation(row: SweepRow, made: Compilation) -> SweepRow:
     """Return the row with what its kernel takes; its state stays, a failure's problem is added."""
     binary = next((made.artifacts[name] for name in BINARIES if name in made.artifacts), None)
     row = replace(
@@ -35,7 +35,7 @@ def with_compilation(row: Row, made: Compilation) -> Row:
     return row if made.resources is None else _with_resources(row, made.resources)
 
 
-def _with_resources(row: Row, takes: Resources) -> Row:
+def _with_resources(row: SweepRow, takes: Resources) -> SweepRow:
     return replace(
         row,
         registers=takes.registers,
@@ -46,7 +46,7 @@ def _with_resources(row: Row, takes: Resources) -> Row:
     )
 
 
-def launched_row(row: Row, launch: Launch) -> Row:
+def launched_row(row: SweepRow, launch: Launch) -> SweepRow:
     """Return the row of a variant whose launch is over."""
     if launch.compilation is not None:
         row = with_compilation(row, launch.compilation)
@@ -63,37 +63,36 @@ def launched_row(row: Row, launch: Launch) -> Row:
         launch_id=launch.id,
         launch_url=launch_url(launch.id),
         verdict=launch.verdict,
+        reason=verdict_reason(launch),
         problem=row.problem if launch.problem is None else _short(launch.problem),
     )
 
 
-def refused_row(variant: Variant, rejected: RequestRejected) -> Row:
+def refused_row(variant: Variant, rejected: RequestRejected) -> SweepRow:
     """Return the row of a variant that is no valid request; pointers are into its own."""
-    return Row(variant.index, dict(variant.values), "refused", problem=_refusal(rejected.faults))
+    problem = _refusal(rejected.faults)
+    return SweepRow(variant.index, dict(variant.values), "refused", problem=problem)
 
 
-def failed_row(variant: Variant, problem: Problem) -> Row:
+def failed_row(variant: Variant, problem: Problem) -> SweepRow:
     """Return the row of a variant that cannot be compiled."""
-    return Row(variant.index, dict(variant.values), "failed", problem=_short(problem))
+    return SweepRow(variant.index, dict(variant.values), "failed", problem=_short(problem))
 
 
-def budget_row(variant: Variant, budget_s: float) -> Row:
+def budget_row(variant: Variant, budget_s: float) -> SweepRow:
     """Return the row of a variant that was not over within the sweep's budget."""
     detail = f"it was not over within budget_s = {budget_s:g}"
     pruned = {"reason": "budget", "detail": detail}
-    return Row(variant.index, dict(variant.values), "pruned", pruned=pruned)
+    return SweepRow(variant.index, dict(variant.values), "pruned", pruned=pruned)
 
 
-def _refusal(faults: tuple[Fault, ...]) -> dict[str, Any]:
+def _refusal(faults: tuple[Fault, ...]) -> Problem:
     detail = "; ".join(f"{fault.pointer or 'the body'}: {fault.message}" for fault in faults)
+    errors = [FieldError(pointer=fault.pointer, message=fault.message) for fault in faults[:3]]
     problem = _short(failure_problem("invalid_request", detail))
-    return problem | {
-        "status": 422,
-        "errors": [{"pointer": fault.pointer, "message": fault.message} for fault in faults[:3]],
-    }
+    return problem.model_copy(update={"status": 422, "errors": errors})
 
 
-def _short(problem: Problem) -> dict[str, Any]:
-    """Return a problem as rows show it: without what is null, its detail clipped."""
-    whole = problem.model_dump(mode="json", exclude_none=True)
-    return whole | {"detail": clipped(problem.detail, MAX_DETAIL_CHARS)}
+def _short(problem: Problem) -> Problem:
+    """Return a problem as rows have it, its detail clipped."""
+    return problem.model_copy(update={"detail": clipped(problem.detail, MAX_DETAIL_CHARS)})

@@ -7,6 +7,7 @@ from pydantic import Field
 from compiler.compilation import Record
 from compiler.diagnostic import Assumption
 from compiler.problem import Problem
+from sweeps.row import SweepRow
 from sweeps.search.winning import Winner
 
 SweepState = Literal["queued", "running", "completed", "failed", "cancelled"]
@@ -42,44 +43,6 @@ class AxisOfTable(Record):
 
     name: str
     values: list[Any]
-
-
-class SweepRow(Record):
-    """One variant. What is not known, or does not apply, is null."""
-
-    index: int
-    values: dict[str, Any] = Field(description="by axis; null where it leaves what the base says")
-    state: Literal[
-        "queued",
-        "running",
-        "succeeded",
-        "completed",
-        "failed",
-        "cancelled",
-        "refused",
-        "pruned",
-    ]
-    compilation_key: str | None = None
-    compilation_url: str | None = None
-    cache: Literal["hit", "miss", "join"] | None = None
-    registers: int | None = None
-    spill_store_bytes: int | None = None
-    spill_load_bytes: int | None = None
-    shared_bytes: int | None = None
-    occupancy: float | None = Field(default=None, description="theoretical, from 0 to 1")
-    code_bytes: int | None = Field(default=None, description="of the machine code's file")
-    instruction_mix: dict[str, Any] | None = Field(
-        default=None, description="where `include` names it"
-    )
-    compile_ms: float | None = None
-    launch_id: str | None = None
-    launch_url: str | None = None
-    verdict: str | None = None
-    median_us: float | None = None
-    interval_us: tuple[float, float] | None = None
-    repeats: int | None = None
-    pruned: dict[str, Any] | None = Field(default=None, description="why it was not run")
-    problem: Problem | None = None
 
 
 class Sweep(Record):

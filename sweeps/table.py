@@ -128,12 +128,12 @@ def as_csv(rows: Rows, axes: Sequence[str]) -> str:
     classes = sorted({name for row in rows for name in _mix(row)})
     text = io.StringIO()
     writer = csv.writer(text)
-    header = ["index", *axes, *COLUMNS, "pruned", "problem"]
+    header = ["index", *axes, *COLUMNS, "reason", "pruned", "problem"]
     writer.writerow([*map(_safe, header), *(_safe(f"instructions.{name}") for name in classes)])
     for row in rows:
         mix = _mix(row)
         cells = [row["index"], *(row["values"].get(axis) for axis in axes)]
-        cells += [row.get(name) for name in COLUMNS]
+        cells += [row.get(name) for name in (*COLUMNS, "reason")]
         cells += [(row.get("pruned") or {}).get("reason"), (row.get("problem") or {}).get("detail")]
         writer.writerow([_safe(cell) for cell in (*cells, *(mix.get(name) for name in classes))])
     return text.getvalue()

@@ -11,7 +11,7 @@ from service.caller import Caller
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
 from store.sweeps import StoredRows
-from sweeps.row import Row
+from sweeps.row import RowState, SweepRow
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_plan import SweepPlan
 from sweeps.sweep_record import SweepEnd
@@ -72,8 +72,8 @@ def _rows(
         if written := stored.written.get(index):
             rows.append(orjson.loads(written))
             continue
-        left = "running" if index in stored.waiting else "queued"
+        left: RowState = "running" if index in stored.waiting else "queued"
         if end.state not in ("queued", "running"):
             left = "cancelled"
-        rows.append(orjson.loads(Row(index, job.plan.values(index), left).to_json()))
+        rows.append(orjson.loads(SweepRow(index, job.plan.values(index), left).to_json()))
     return job, rows

@@ -13,7 +13,7 @@ from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
 from launch.request.request_part import read
 from sweeps.built_row import budget_row, compiled_row, refused_row
-from sweeps.row import Row
+from sweeps.row import SweepRow
 from sweeps.variant import Variant
 from worker.sweeps.instruction_mixes import is_wanted, with_mix
 from worker.sweeps.sweep_run import BUDGET_OVER, Compiled, SweepRun
@@ -76,13 +76,13 @@ async def _finish(
         room.release()
 
 
-def _over_budget(run: SweepRun, rows: Iterable[int]) -> list[Row]:
+def _over_budget(run: SweepRun, rows: Iterable[int]) -> list[SweepRow]:
     budget_s = run.job.budget_s or 0
     run.budget_ended = True
     return [budget_row(run.job.plan.variant(index), budget_s) for index in rows]
 
 
-def _resolved(run: SweepRun, indices: Sequence[int]) -> tuple[list[_Wanted], list[Row]]:
+def _resolved(run: SweepRun, indices: Sequence[int]) -> tuple[list[_Wanted], list[SweepRow]]:
     wanted: dict[str, _Wanted] = {}
     refused = []
     for index in indices:
@@ -102,7 +102,7 @@ def compile_job_of(run: SweepRun, variant: Variant) -> CompileJob:
     return resolve(request, run.toolchain_of(request.triton), run.job.namespace)
 
 
-def _hit_rows(wanted: Sequence[_Wanted], hits: Sequence[bytes | None]) -> list[Row]:
+def _hit_rows(wanted: Sequence[_Wanted], hits: Sequence[bytes | None]) -> list[SweepRow]:
     rows = []
     for one, record in zip(wanted, hits, strict=True):
         if record is not None:

@@ -7,7 +7,7 @@ import orjson
 
 from compiler.compilation import Compilation
 from compiler.derivation import KINDS, Derivation, DeriveJob, key_of
-from sweeps.row import Row
+from sweeps.row import SweepRow
 from worker.sweeps.sweep_run import SweepRun
 
 WHAT = "instructions"
@@ -19,7 +19,7 @@ def is_wanted(run: SweepRun) -> bool:
     return INCLUDED in run.job.include
 
 
-async def with_mix(run: SweepRun, row: Row, made: Compilation) -> Row:
+async def with_mix(run: SweepRun, row: SweepRow, made: Compilation) -> SweepRow:
     """Return the row with the mix of its kernel, where the sweep wants it and there is one.
 
     By class and opcode; by line it is with the compilation. Raises NotOurs, StoreUnavailable.

@@ -19,7 +19,7 @@ from launch.request.launch_resolution import resolve_launch
 from launch.request.request_part import below, read
 from store.jobs.types import Priority
 from sweeps.built_row import budget_row, launched_row, refused_row, with_compilation
-from sweeps.row import Row
+from sweeps.row import SweepRow
 from sweeps.sweep_job import LaunchPlace
 from sweeps.variant import Variant
 from worker.compile.progress import CompilationFailed
@@ -60,7 +60,9 @@ async def _launch(
             await _end_by_budget(run, variant)
             return
         async with asyncio.timeout(run.budget_left_s):
-            row = await _built(run, Row(variant.index, dict(variant.values), "running"), launch)
+            row = await _built(
+                run, SweepRow(variant.index, dict(variant.values), "running"), launch
+            )
             record = await run.launched(launch.job, launch.lane, [variant.index])
         await run.write([launched_row(row, Launch.model_validate_json(record))])
     except TimeoutError:
@@ -75,7 +77,7 @@ async def _end_by_budget(run: SweepRun, variant: Variant) -> None:
     await run.write([budget_row(variant, run.job.budget_s or 0)])
 
 
-async def _built(run: SweepRun, row: Row, launch: QueuedLaunch) -> Row:
+async def _built(run: SweepRun, row: SweepRow, launch: QueuedLaunch) -> SweepRow:
     """Return the row with what its kernel takes, where the variant says for which target.
 
     A launch on the CPU device makes no machine code of its own. What cannot be compiled, the launch
@@ -95,7 +97,7 @@ async def _built(run: SweepRun, row: Row, launch: QueuedLaunch) -> Row:
 
 def _queued(
     run: SweepRun, indices: Sequence[int]
-) -> tuple[list[tuple[Variant, QueuedLaunch]], list[Row]]:
+) -> tuple[list[tuple[Variant, QueuedLaunch]], list[SweepRow]]:
     queued, refused = [], []
     for index in indices:
         variant = run.job.plan.variant(index)

@@ -17,7 +17,7 @@ from compiler.rejection import RequestRejected
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import Launch
 from sweeps.built_row import failed_row, refused_row
-from sweeps.row import Row
+from sweeps.row import SweepRow
 from sweeps.search.candidate import Build, Candidate, TimedRun, candidate_of
 from sweeps.search.measurement import measurement_of
 from sweeps.search.search_request import SearchRequest
@@ -159,7 +159,7 @@ class Measuring:
             await self._rows.write([index])
         await self._rows.mix(index, made)
 
-    async def _leave_out(self, row: Row) -> None:
+    async def _leave_out(self, row: SweepRow) -> None:
         self._search.failed(row.index)
         await self._rows.refuse(row)
 

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from compiler.compilation import Compilation
 from launch.request.launch_record import Launch
 from sweeps.built_row import compiled_row, launched_row
-from sweeps.row import Row
+from sweeps.row import SweepRow
 from sweeps.search.variant_search import VariantSearch
 from sweeps.variant import Variant
 from worker.sweeps.instruction_mixes import is_wanted, with_mix
 from worker.sweeps.sweep_run import SweepRun
 
-NOT_RUN = "pruned"
+NOT_RUN: Final = "pruned"
 
 
 class SearchRows:
@@ -21,10 +22,10 @@ class SearchRows:
     def __init__(self, run: SweepRun, search: VariantSearch) -> None:
         self._run = run
         self._search = search
-        self._bare: dict[int, Row] = {}
-        self._mixed: dict[int, Row] = {}
-        self._launched: dict[str, Row] = {}
-        self._written: dict[int, Row] = {}
+        self._bare: dict[int, SweepRow] = {}
+        self._mixed: dict[int, SweepRow] = {}
+        self._launched: dict[str, SweepRow] = {}
+        self._written: dict[int, SweepRow] = {}
 
     def built(self, variant: Variant, made: Compilation, cache: str) -> None:
         """Take note of what a variant compiles to, in whatever state that is."""
@@ -42,7 +43,7 @@ class SearchRows:
         """Take note of a launch of a variant that was built."""
         self._launched[launch.id] = launched_row(self._bare[index], launch)
 
-    async def refuse(self, row: Row) -> None:
+    async def refuse(self, row: SweepRow) -> None:
         """Write the row of a variant that cannot be compiled at all."""
         self._bare[row.index] = row
         await self.write([row.index])
@@ -55,18 +56,20 @@ class SearchRows:
             await self._run.write(changed)
         self._written.update({row.index: row for row in changed})
 
-    def _row(self, index: int) -> Row:
+    def _row(self, index: int) -> SweepRow:
         row, mixed = self._as_it_stands(index), self._mixed.get(index)
         if mixed is None:
             return row
         return replace(row, instruction_mix=mixed.instruction_mix, code_bytes=mixed.code_bytes)
 
-    def _as_it_stands(self, index: int) -> Row:
+    def _as_it_stands(self, index: int) -> SweepRow:
         standing = self._search.standing(index)
         if standing.launch is not None:
             row = self._launched[standing.launch.launch_id]
         else:
-            row = self._bare.get(index) or Row(index, self._run.job.plan.values(index), NOT_RUN)
+            row = self._bare.get(index) or SweepRow(
+                index, self._run.job.plan.values(index), NOT_RUN
+            )
         if standing.pruned is None:
             return row
         state = row.state if standing.launch is not None else NOT_RUN

@@ -35,7 +35,7 @@ from store.jobs.types import (
 from store.jobs.waiting import ResultWaiter
 from store.launches import LIFE_S, Launches
 from store.sweeps import Sweeps
-from sweeps.row import Row
+from sweeps.row import SweepRow
 from sweeps.sweep_job import SweepJob
 from worker.pauses import Pauses
 from worker.sweeps.launch_compilation import LaunchCompilations
@@ -99,7 +99,7 @@ class SweepRun:
         """The indices of the rows that are not over."""
         return (index for index in range(len(self.job.plan)) if index not in self.done)
 
-    async def write(self, rows: Iterable[Row]) -> None:
+    async def write(self, rows: Iterable[SweepRow]) -> None:
         """Keep rows that are over, and tell of each. Raises NotOurs, StoreUnavailable."""
         written = {row.index: row.to_json() for row in rows}
         if written and not await self.stores.sweeps.write_rows(

@@ -18,7 +18,8 @@ class SweepRow:
 
     `values` are by axis (`constexprs.BLOCK_SIZE`, `target`), a label where the value is long.
     `state` is queued, running, succeeded (compiled), completed (ran), failed, refused, cancelled,
-    or pruned (not worth running: `pruned` says why). `occupancy` goes from 0 to 1.
+    or pruned (not worth running: `pruned` says why). `reason` says in a line why the verdict is
+    what it is. `occupancy` goes from 0 to 1.
     """
 
     index: int
@@ -36,6 +37,7 @@ class SweepRow:
     compile_ms: float | None
     launch_id: str | None
     verdict: str | None
+    reason: str | None
     median_us: float | None
     interval_us: tuple[float, float] | None
     repeats: int | None
@@ -123,7 +125,7 @@ def _why(row: SweepRow) -> str:
     if row.pruned:
         return str(row.pruned.get("detail") or row.pruned.get("reason") or "")
     if row.problem is None:
-        return ""
+        return row.reason or ""
     faults = [f"{f.pointer.rpartition('/')[2]}: {f.message}" for f in row.problem.errors]
     return "; ".join(faults) or row.problem.detail or row.problem.title
 

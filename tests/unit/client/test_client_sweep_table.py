@@ -38,6 +38,14 @@ def test_a_variant_that_fails_is_a_row_that_says_why():
     assert [one.good for one in read.rows] == [True, False]
 
 
+def test_a_verdict_that_is_not_good_has_its_reason_in_the_table():
+    wrong = ROW | {"state": "completed", "verdict": "mismatch", "reason": "y: 3 of 8 differ"}
+    read = Sweep.from_json(sweep(kind="launches", rows=[wrong]))
+
+    assert read.rows[0].reason == "y: 3 of 8 differ"
+    assert sweep_table(read, read.rows).plain().endswith("mismatch  y: 3 of 8 differ")
+
+
 def test_winners_are_told_with_their_lead():
     lead = {"over": 4, "percent": 5.0, "interval_percent": [3.0, 7.0], "clear": True, "passes": 6}
     winner = {

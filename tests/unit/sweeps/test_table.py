@@ -73,6 +73,14 @@ def test_no_cell_of_the_csv_is_a_formula() -> None:
     assert cells["registers"] == "-1"
 
 
+def test_the_csv_says_why_a_verdict_is_what_it_is() -> None:
+    wrong = row(0, 64, "cuda:90", verdict="mismatch", reason="y: 3 of 8 elements differ")
+
+    [read] = csv.DictReader(io.StringIO(as_csv([wrong], AXES)))
+
+    assert (read["verdict"], read["reason"]) == ("mismatch", "y: 3 of 8 elements differ")
+
+
 @pytest.mark.parametrize("first", ["=", "\t=", "\n=", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
 def test_what_begins_like_a_formula_is_quoted(first: str) -> None:
     table = list(csv.reader(io.StringIO(as_csv([row(0, f"{first}1", "a")], AXES), newline="")))

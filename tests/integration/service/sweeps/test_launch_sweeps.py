@@ -57,6 +57,13 @@ def test_each_variant_has_the_verdict_of_its_launch(swept: dict[str, Any]) -> No
     assert swept["counts"] == {"completed": 4}
 
 
+def test_a_row_says_why_its_verdict_is_not_good(swept: dict[str, Any]) -> None:
+    reasons = [row["reason"] for row in swept["rows"]]
+
+    assert reasons[:2] == [None, None]
+    assert all("user.py:10" in reason and "x_ptr[100]" in reason for reason in reasons[2:])
+
+
 def test_a_row_leads_to_its_launch(swept: dict[str, Any], http: httpx.Client) -> None:
     row = swept["rows"][-1]
 
