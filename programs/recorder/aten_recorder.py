@@ -1,0 +1,136 @@
+"""Writes down every ATen op that reaches the fake tensors, below autograd."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._pytree import tree_leaves
+
+from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.recording import Recording
+from programs.recorder.refusals import reason_of, told_of
+from programs.recorder.tensor_table import device_name
+
+_UNWRITTEN = frozenset({"prim.device.default", "aten.is_pinned.default"})
+"""Ops that ask what a fake tensor can answer, and change nothing."""
+_VALUE = "aten._local_scalar_dense.default"
+_FORBIDDEN = frozenset(
+    f"aten.{name}"
+    for name in (
+        "set_.source_Storage", "set_.source_Storage_storage_offset", "from_file.default",
+        "record_stream.default", "_pin_memory.default",
+    )
+)  # fmt: skip
+_IGNORED = frozenset({"aten.record_stream.default", "aten.set_.source_Storage_storage_offset"})
+"""They say something of memory that a tape does not hold."""
+
+
+class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
+    """The mode above the fake tensors' own: each op is written, then done on fake tensors."""
+
+    def __init__(self, recording: Recording) -> None:
+        super().__init__()
+        self._recording = recording
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Write one op, and return what it returns on fake tensors."""
+        kwargs = kwargs or {}
+        recording = self._recording
+        if recording.refusal is not None:
+            raise recording.refusal
+        if recording.muted:
+            return func(*args, **kwargs)
+        try:
+            return self._write(func, str(func), args, kwargs)
+        except NotRecordable as refusal:
+            raise recording.noted(refusal) from None
+        except Exception as error:
+            reason = reason_of(error)
+            if reason is None:
+                raise
+            raise recording.noted(NotRecordable(reason, told_of(error))) from error
+
+    def _write(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        if name.startswith("profiler.") or name in _UNWRITTEN or name in _IGNORED:
+            return func(*args, **kwargs)
+        if not name.startswith("aten."):
+            return self._foreign(func, name, args, kwargs)
+        if name == _VALUE:
+            return self._value(func, args)
+        if name in _FORBIDDEN:
+            raise NotRecordable("unsupported_op", f"{name} is nothing that a tape may hold")
+        inner = self._decomposed(func, args, kwargs)
+        return self._op(func, name, args, kwargs) if inner is NotImplemented else inner
+
+    def _op(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        recording, tape = self._recording, self._recording.tape
+        leaves = tree_leaves((args, kwargs))
+        tensors = [item for item in leaves if isinstance(item, torch.Tensor)]
+        for item in leaves:
+            if isinstance(item, torch.device):
+                device_name(item)
+        real = recording.values.arguments(func, name, tensors)
+        changes = func._schema.is_mutable
+        if changes:
+            recording.values.forget(tensors)
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            recording.draws += 1
+        entry: dict[str, Any] = {"op": name, "a": [tape.value(item) for item in args]}
+        if kwargs:
+            entry["k"] = {key: tape.value(item) for key, item in kwargs.items()}
+        returned = func(*args, **kwargs)
+        if real is not None:
+            recording.values.note(func, args, kwargs, real, returned)
+        outputs = [
+            tape.tensors.add(item) if isinstance(item, torch.Tensor) else None
+            for item in tree_leaves(returned)
+        ]
+        if changes or any(output is not None for output in outputs):
+            tape.write({**entry, "o": outputs})
+        return returned
+
+    def _value(self, func: Any, args: Any) -> Any:
+        """Return the value of a tensor that depends on no data."""
+        known = self._recording.values.of(args[0])
+        if known is None:
+            return func(*args)
+        with _disable_current_modes():
+            return known.item()
+
+    def _decomposed(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Return what an op's parts return: in inference mode they are not told apart before."""
+        if not torch.is_inference_mode_enabled() or not _is_composite(func):
+            return NotImplemented
+        with self:
+            return func.decompose(*args, **kwargs)
+
+    def _foreign(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        """Record what a custom op of the program's does, as its own Python says."""
+        implementation = _implementation(func)
+        if implementation is None:
+            raise NotRecordable("unsupported_op", f"{name} is no op of ATen")
+        with self:
+            return implementation(*args, **kwargs)
+
+
+def _is_composite(func: Any) -> bool:
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    name = func.name()
+    return bool(has(name, "CompositeImplicitAutograd")) and not has(name, "CUDA")
+
+
+def _implementation(func: Any) -> Any | None:
+    """Return the Python function that a custom op runs on a GPU."""
+    from torch._library import custom_ops
+
+    definition = custom_ops.OPDEFS.get(func.name().split(".")[0])
+    if definition is not None:
+        return definition._backend_fns.get("cuda") or definition._backend_fns.get(None)
+    key = torch._C.DispatchKey
+    for kernel in (key.CUDA, key.CompositeExplicitAutograd, key.CompositeImplicitAutograd):
+        found = func.py_kernels.get(kernel)
+        if found is not None:
+            return found
+    return None

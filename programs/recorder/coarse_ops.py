@@ -1,0 +1,141 @@
+"""Records some functions of torch as one op each, so that a replay's device picks its own way.
+
+Attention, batch norm and RNNs are otherwise taken apart by what this process has: an LSTM into
+thousands of ops. Under autograd that is so, as the parts are what has derivatives.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import torch
+import torch.nn.modules.rnn as rnn_modules
+from torch.utils._pytree import tree_leaves
+
+from programs.recorder.recording import Recording, current
+
+_ATTENTION = "aten.scaled_dot_product_attention.default"
+_BATCH_NORM = "aten.batch_norm.default"
+_RNNS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
+_CELLS = ("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")
+
+
+def install() -> None:
+    """Put the coarse functions in the place of torch's."""
+    functional: Any = torch.nn.functional
+    functional.scaled_dot_product_attention = _attention(functional.scaled_dot_product_attention)
+    torch.batch_norm = _coarse(torch.batch_norm, _BATCH_NORM, torch.batch_norm, _is_plain)
+    own = {name: getattr(torch._VF, name) for name in _CELLS}
+    for name in _RNNS:
+        real = getattr(torch._VF, name)
+        fake = _fake_rnn(has_cell=name == "lstm")
+        own[name] = _coarse(real, f"aten.{name}.input", fake, _is_plain_rnn)
+    modules: Any = rnn_modules
+    modules._VF = types.SimpleNamespace(**own)
+    modules._rnn_impls = {"RNN_TANH": own["rnn_tanh"], "RNN_RELU": own["rnn_relu"]}
+
+
+def _coarse(
+    real: Callable[..., Any],
+    name: str,
+    fake: Callable[..., Any],
+    applies: Callable[[Any, Any], bool],
+) -> Callable[..., Any]:
+    """Return a function that records a call as the op `name`, what `fake` returns as its outputs.
+
+    Where it does not apply, `real` is called and its parts are recorded.
+    """
+
+    @wraps(real)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        recording = current()
+        if recording is None or recording.muted or not applies(args, kwargs):
+            return real(*args, **kwargs)
+        return _written(recording, name, fake, args, kwargs)
+
+    return call
+
+
+def _written(
+    recording: Recording, name: str, fake: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
+    tape = recording.tape
+    entry: dict[str, Any] = {"op": name, "a": [tape.value(item) for item in args]}
+    if kwargs:
+        entry["k"] = {key: tape.value(item) for key, item in kwargs.items()}
+    tensors = [item for item in tree_leaves((args, kwargs)) if isinstance(item, torch.Tensor)]
+    recording.values.forget_wholly(tensors)  # batch norm changes its running means
+    recording.draws += 1
+    with recording.silence():
+        returned = fake(*args, **kwargs)
+    entry["o"] = [
+        tape.tensors.add(item) if isinstance(item, torch.Tensor) else None
+        for item in tree_leaves(returned)
+    ]
+    tape.write(entry)
+    return returned
+
+
+def _is_plain(args: Any, kwargs: Any) -> bool:
+    """Return whether nothing of a call needs a derivative."""
+    if not torch.is_grad_enabled():
+        return True
+    tensors = (item for item in tree_leaves((args, kwargs)) if isinstance(item, torch.Tensor))
+    return not any(tensor.requires_grad for tensor in tensors)
+
+
+def _is_plain_rnn(args: Any, kwargs: Any) -> bool:
+    """Return whether it is an RNN of padded sequences in one type, without derivatives."""
+    padded = len(args) > 8 and isinstance(args[8], bool)
+    return padded and not _autocast_dtype(args) and _is_plain(args, kwargs)
+
+
+def _autocast_dtype(tensors: Any) -> torch.dtype | None:
+    device = next((item.device.type for item in tensors if isinstance(item, torch.Tensor)), "cpu")
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
+
+
+def _attention(real: Callable[..., Any]) -> Callable[..., Any]:
+    """Return attention as one op; autocast's casts, which are above it, are ops of their own."""
+    coarse = _coarse(real, _ATTENTION, real, _is_plain)
+
+    @wraps(real)
+    def attention(*args: Any, **kwargs: Any) -> Any:
+        dtype = _autocast_dtype(args)
+        if dtype is None or current() is None:
+            return coarse(*args, **kwargs)
+        given = [_cast(item, dtype) for item in args]
+        named = {name: _cast(item, dtype) for name, item in kwargs.items()}
+        with torch.autocast(args[0].device.type, enabled=False):
+            return coarse(*given, **named)
+
+    return attention
+
+
+def _cast(value: Any, dtype: torch.dtype) -> Any:
+    """Return a value as autocast casts it: floating tensors but float64."""
+    is_cast = isinstance(value, torch.Tensor) and value.is_floating_point()
+    return value.to(dtype) if is_cast and value.dtype != torch.float64 else value
+
+
+def _fake_rnn(*, has_cell: bool) -> Callable[..., Any]:
+    """Return what says which shapes an RNN returns, without unrolling it."""
+
+    def outputs(
+        x: Any, hidden: Any, weights: Any, biases: bool, layers: int, dropout: float,
+        training: bool, bidirectional: bool, batch_first: bool,
+    ) -> Any:  # fmt: skip
+        del weights, biases, layers, dropout, training
+        last = hidden[0] if has_cell else hidden
+        width = last.shape[-1] * (2 if bidirectional else 1)
+        if batch_first:  # it is computed by time, and turned
+            output = x.new_empty((x.shape[1], x.shape[0], width)).transpose(0, 1)
+        else:
+            output = x.new_empty((*x.shape[:-1], width))
+        hidden_shapes = [item.shape for item in hidden] if has_cell else [hidden.shape]
+        return (output, *[x.new_empty(shape) for shape in hidden_shapes])
+
+    return outputs

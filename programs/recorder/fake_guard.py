@@ -1,0 +1,133 @@
+"""Switches on torch's own fake CUDA guard in a process without a GPU, so that autograd can run.
+
+Autograd asks C++ for a guard and for hooks of the device of each tensor; where there is none it
+ends the process. torch has a guard that does nothing, but gives it only to CUDA builds. Here it is
+given to CPU builds, too, through exported symbols and tables of methods of our own: no compiler.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+_CUDA = 1
+"""c10::DeviceType::CUDA."""
+_DEVICE_TYPES = 20
+_REGISTER = "_ZN3c104impl19registerDeviceGuardENS_10DeviceTypeEPKNS0_24DeviceGuardImplInterfaceE"
+_REGISTRY = "_ZN3c104impl26device_guard_impl_registryE"
+_HOOKS = "_ZN2at6detail12getCUDAHooksEv"
+_DEFAULT_HOOKS = "_ZTVN2at18CUDAHooksInterfaceE"
+_METHODS = 64
+_HEAD = 2
+"""Words before the first method of a table: offset to top, and type information."""
+_WORD = ctypes.sizeof(ctypes.c_void_p)
+_YES = (2, 3, 4, 6)
+"""Slots of at::AcceleratorHooksInterface: isBuilt, isAvailable, hasPrimaryContext, deviceCount."""
+_NOTHING = (5, 7, 8, 9, 10)
+"""Its init, setCurrentDevice, getCurrentDevice, exchangeDevice, maybeExchangeDevice."""
+
+_kept: list[Any] = []  # tables and callbacks: C++ holds their addresses until the process ends
+_devices = [1]
+
+
+class FakeGuardError(RuntimeError):
+    """This torch does not take the guard: nothing can be recorded with it."""
+
+
+def install() -> None:
+    """Give torch one CUDA device that does nothing. Once in a process, before any other use of it.
+
+    Raises `FakeGuardError` where torch is not as expected; nothing may be recorded then.
+    """
+    try:
+        libraries = Path(torch.__file__).parent / "lib"
+        core = ctypes.CDLL(str(libraries / "libc10.so"))
+        cpu = ctypes.CDLL(str(libraries / "libtorch_cpu.so"))
+        _install_guard(core)
+        _answer_hooks(cpu)
+    except (OSError, AttributeError, ValueError) as error:
+        raise FakeGuardError(f"torch {torch.__version__} has no fake CUDA guard: {error}") from None
+    if str(torch._C._accelerator_getAccelerator()) != "cuda":
+        raise FakeGuardError("torch does not take the CUDA hooks")
+
+
+def without_threads() -> None:
+    """Start autograd's engine while there is no device: it starts no thread then, nor later."""
+    _devices[0] = 0
+    try:
+        with torch.autograd.set_multithreading_enabled(False):
+            torch.ones((), requires_grad=True).backward()
+    finally:
+        _devices[0] = 1
+
+
+def _install_guard(core: ctypes.CDLL) -> None:
+    """Register a copy of torch's fake guard that counts one device.
+
+    torch puts its own in the place of one that counts none; which of its methods it asks tells
+    which slot `deviceCount` is.
+    """
+    registry = (ctypes.c_void_p * _DEVICE_TYPES).in_dll(core, _REGISTRY)
+    register = getattr(core, _REGISTER)
+    register.restype, register.argtypes = None, [ctypes.c_byte, ctypes.c_void_p]
+    asked: list[int] = []
+    table = (ctypes.c_void_p * _METHODS)(*[_noting(asked, slot) for slot in range(_METHODS)])
+    empty = (ctypes.c_void_p * 1)(ctypes.addressof(table))
+    _kept.extend((table, empty))
+    register(_CUDA, ctypes.addressof(empty))
+    torch._C._ensureCUDADeviceGuardSet()
+    found = registry[_CUDA]
+    if len(asked) != 1 or found in (None, ctypes.addressof(empty)):
+        registry[_CUDA] = None
+        raise FakeGuardError(f"torch {torch.__version__} did not take its fake CUDA guard")
+    own = _copy_of_table(found, _METHODS // 2)
+    own[_HEAD + asked[0]] = _callback(lambda: _devices[0])
+    guard = (ctypes.c_void_p * 8)(ctypes.addressof(own) + _HEAD * _WORD)
+    _kept.append(guard)
+    register(_CUDA, ctypes.addressof(guard))
+    torch._C._ensureCUDADeviceGuardSet = lambda: None  # FakeTensorMode calls it each time
+
+
+def _answer_hooks(cpu: ctypes.CDLL) -> None:
+    """Let torch's CUDA hooks say that there is one device, and do nothing."""
+    hooks = getattr(cpu, _HOOKS)
+    hooks.restype, hooks.argtypes = ctypes.c_void_p, []
+    instance = ctypes.c_void_p.from_address(hooks())
+    default = ctypes.addressof(ctypes.c_char.in_dll(cpu, _DEFAULT_HOOKS)) + _HEAD * _WORD
+    if torch.version.cuda is None and instance.value != default:
+        raise FakeGuardError("the CUDA hooks are not torch's default ones")
+    table = _copy_of_table(ctypes.addressof(instance), _METHODS - _HEAD)
+    for answer, slots in ((1, _YES), (0, _NOTHING)):
+        for slot in slots:
+            table[_HEAD + slot] = _callback(partial(int, answer))
+    instance.value = ctypes.addressof(table) + _HEAD * _WORD
+
+
+def _copy_of_table(address: int, words: int) -> Any:
+    """Return a copy of the method table of the object at `address`."""
+    methods = ctypes.c_void_p.from_address(address).value
+    if methods is None:
+        raise FakeGuardError("an object of torch's has no methods")
+    table = (ctypes.c_void_p * (_METHODS + _HEAD))()
+    ctypes.memmove(table, methods - _HEAD * _WORD, _WORD * words)
+    _kept.append(table)
+    return table
+
+
+def _noting(asked: list[int], slot: int) -> int | None:
+    def note() -> int:
+        asked.append(slot)
+        return 0
+
+    return _callback(note)
+
+
+def _callback(answer: Callable[[], int]) -> int | None:
+    made = ctypes.CFUNCTYPE(ctypes.c_long)(answer)
+    _kept.append(made)
+    return ctypes.cast(made, ctypes.c_void_p).value

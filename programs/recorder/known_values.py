@@ -1,0 +1,103 @@
+"""The values of small tensors that depend on no data: `linspace(0, 1, 8)[3].item()` is known.
+
+Forgotten as soon as anything writes to their storage; never the values of a program's inputs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._pytree import tree_flatten, tree_map
+
+from programs.recorder.tensor_table import key_of
+
+MAX_ELEMENTS = 4096
+_FACTORIES = frozenset(
+    f"aten.{name}"
+    for name in (
+        "arange.default", "arange.start", "arange.start_step", "eye.default", "full.default",
+        "linspace.default", "logspace.default", "ones.default", "scalar_tensor.default",
+        "zeros.default",
+    )
+)  # fmt: skip
+_UNDEFINED = frozenset(
+    f"aten.{name}"
+    for name in (
+        "empty.memory_format", "empty_like.default", "empty_strided.default", "new_empty.default",
+        "new_empty_strided.default", "empty_permuted.default",
+    )
+)  # fmt: skip
+
+
+class KnownValues:
+    """Real tensors on the CPU that stand for fake ones."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Any, ...], Any] = {}
+        self._by_storage: dict[int, set[tuple[Any, ...]]] = {}
+
+    def of(self, tensor: Any) -> Any | None:
+        """Return the real tensor that a fake one stands for."""
+        return self._known.get(key_of(tensor)) if self._known else None
+
+    def arguments(self, op: Any, name: str, tensors: list[Any]) -> dict[int, Any] | None:
+        """Return the values of an op's tensors by their objects; None where one is not known."""
+        if op._schema.is_mutable or torch.Tag.nondeterministic_seeded in op.tags:
+            return None
+        if not tensors:
+            return {} if name in _FACTORIES else None
+        if name in _UNDEFINED:
+            return None
+        if name == "aten.lift_fresh.default" and not isinstance(tensors[0], FakeTensor):
+            small = tensors[0].numel() <= MAX_ELEMENTS
+            return {id(tensors[0]): tensors[0]} if small else None
+        if not self._known:
+            return None
+        found = {id(tensor): self.of(tensor) for tensor in tensors}
+        return None if any(value is None for value in found.values()) else found
+
+    def note(self, op: Any, args: Any, kwargs: Any, real: dict[int, Any], returned: Any) -> None:
+        """Compute an op for real, and keep what its fake outputs stand for, where it is small."""
+        fakes = [item for item in tree_flatten(returned)[0] if isinstance(item, torch.Tensor)]
+        if any(fake.numel() > MAX_ELEMENTS for fake in fakes):
+            return
+
+        def given(item: Any) -> Any:
+            if isinstance(item, torch.Tensor):
+                return real[id(item)]
+            return torch.device("cpu") if isinstance(item, torch.device) else item
+
+        named = {name: value for name, value in kwargs.items() if name != "pin_memory"}
+        with _disable_current_modes():
+            try:
+                made = op(*tree_map(given, args), **tree_map(given, named))
+            except (RuntimeError, NotImplementedError):
+                return  # the CPU lacks it: the value is not known then
+            values = [item.clone() for item in tree_flatten(made)[0] if hasattr(item, "clone")]
+        for fake, value in zip(fakes, values, strict=False):
+            key = key_of(fake)
+            self._known[key] = value
+            self._by_storage.setdefault(key[0], set()).add(key)
+
+    def forget(self, tensors: list[Any]) -> None:
+        """Forget all that shares a storage with one of these: an op of ATen writes to them.
+
+        The constants that fake tensors have of themselves follow such ops, and stay.
+        """
+        if not self._known:
+            return
+        for tensor in tensors:
+            for key in self._by_storage.pop(tensor.untyped_storage()._cdata, ()):
+                self._known.pop(key, None)
+
+    def forget_wholly(self, tensors: list[Any]) -> None:
+        """Forget them where fake tensors cannot know what is written, or is not to be known."""
+        self.forget(tensors)
+        for tensor in tensors:
+            constant = getattr(tensor, "constant", None)
+            if constant is not None:
+                tensor.fake_mode.fake_tensor_converter.invalidate_constant_aliases(constant)
+                tensor.constant = None

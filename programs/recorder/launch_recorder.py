@@ -1,0 +1,269 @@
+"""Records launches of Triton kernels in the place of making them: grid, arguments, options.
+
+An autotuned launch is recorded with every configuration that Triton would try.
+"""
+
+from __future__ import annotations
+
+import linecache
+from types import CodeType
+from typing import Any, NoReturn
+
+import torch
+import triton.language as tl
+from triton.runtime.autotuner import Autotuner, Heuristics
+from triton.runtime.jit import JITFunction
+
+from programs.recorder.launch_collection import CollectedLaunch
+from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.recording import Recording, current, refused
+from programs.recorder.tape_writer import scalar
+from programs.recorder.user_lines import named
+from programs.tape.tape_bounds import MAX_VARIANTS
+
+_NO_OPTIONS = frozenset({"debug", "instrumentation_mode", "fpsan_homomorphic_casts"})
+_OPTIONS = frozenset({
+    "enable_fp_fusion", "kpack", "launch_cooperative_grid", "launch_pdl", "matrix_instr_nonkdim",
+    "maxnreg", "num_ctas", "num_stages", "num_warps", "waves_per_eu", "allow_flush_denorm",
+    "default_dot_input_precision", "max_num_imprecise_acc_default",
+})  # fmt: skip
+_FLAGS = frozenset({"debug", "warmup"})
+
+
+class Launched:
+    """What a launch returns: a recording compiles nothing that could be asked."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        refused("unsupported_launch", f"it asks for {name!r} of a compiled kernel")
+
+
+def install() -> None:
+    """Record launches from now on."""
+    JITFunction.run = _run
+    Autotuner.run = _run_autotuned
+    Heuristics.run = _run_with_heuristics
+
+
+def _run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Launched:
+    """Record one launch of a jitted function."""
+    recording = current()
+    if recording is None or warmup:
+        refused("unsupported_launch", f"it compiles {self.__name__} without launching it")
+    try:
+        launch = _launch(recording, self, args, grid, kwargs)
+        if recording.tries.is_open:
+            recording.tries.add(launch)
+        else:
+            _write(recording, launch, [], None)
+    except NotRecordable as refusal:
+        raise recording.noted(refusal) from None
+    return Launched()
+
+
+def _launch(
+    recording: Recording, kernel: Any, args: Any, grid: Any, kwargs: dict[str, Any]
+) -> CollectedLaunch:
+    """Return a launch as it would be made. Raises what Triton raises for wrong arguments."""
+    constexpr = {parameter.name: bool(parameter.is_constexpr) for parameter in kernel.params}
+    for hook in kernel.pre_run_hooks:
+        hook(*args, **kwargs)
+    options = {name: value for name, value in kwargs.items() if name not in constexpr}
+    given = {name: value for name, value in kwargs.items() if name in constexpr}
+    bound = kernel.signature.bind(*args, **given)
+    bound.apply_defaults()
+    arguments = dict(bound.arguments)
+    sizes = grid(arguments) if callable(grid) else grid
+    sizes = [int(size) for size in (sizes if isinstance(sizes, (tuple, list)) else (sizes,))]
+    tensors = [value for value in arguments.values() if isinstance(value, torch.Tensor)]
+    by_kind: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    for name, value in arguments.items():
+        by_kind[constexpr[name]][name] = _argument(recording, name, value)
+    return CollectedLaunch(
+        kernel, [*sizes, 1, 1][:3], by_kind[0], by_kind[1], _options(options), tensors
+    )
+
+
+def _options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a compile. Raises `TypeError` for what Triton does not know."""
+    kept = {}
+    for name, value in options.items():
+        if name in _NO_OPTIONS or value is None:
+            continue
+        if name not in _OPTIONS:
+            raise TypeError(
+                f"Keyword argument {name} was specified but unrecognised"  # as Triton says it
+            )
+        kept[name] = scalar(value.value if isinstance(value, tl.constexpr) else value)
+    return kept
+
+
+def _write(
+    recording: Recording, launch: CollectedLaunch, variants: list[CollectedLaunch], tuner: Any
+) -> None:
+    """Write a launch, of which there may be several configurations."""
+    recording.values.forget_wholly(launch.tensors)
+    entry: dict[str, Any] = {
+        "op": "launch",
+        "kernel": _kernel(recording, launch.kernel),
+        "grid": launch.grid,
+        "args": launch.args,
+        "constexprs": launch.constexprs,
+        "options": launch.options,
+        "variants": [
+            {"grid": item.grid, "constexprs": item.constexprs, "options": item.options}
+            for item in variants
+        ],
+        "reset_to_zero": list(getattr(tuner, "reset_to_zero", ())),
+        "restore_value": list(getattr(tuner, "restore_value", ())),
+    }
+    recording.tape.write(entry)
+
+
+def _run_autotuned(self: Any, *args: Any, **kwargs: Any) -> Launched:
+    """Record an autotuned launch: the first configuration that works, and the others."""
+    recording = current()
+    if recording is None:
+        refused("unsupported_launch", "it launches a kernel outside of a recording")
+    self.nargs = dict(zip(self.arg_names, args, strict=False))
+    configs = list(self.configs)
+    if len(configs) > 1:
+        configs = list(self.prune_configs(kwargs))
+    first_time = len(configs) > 1 and _is_first_of_key(self, kwargs)
+    tried = _tried(recording, self, configs, args, kwargs)
+    self.best_config, first = tried[0]
+    same = [launch for _, launch in tried if launch.args == first.args][:MAX_VARIANTS]
+    self.nargs = None
+    if recording.tries.is_open:
+        for launch in same:
+            recording.tries.add(launch)
+    else:
+        _write(recording, first, same if len(configs) > 1 else [], self if first_time else None)
+    return Launched()
+
+
+def _is_first_of_key(tuner: Any, kwargs: dict[str, Any]) -> bool:
+    """Return whether Triton would tune now, and so reset and restore what the tuner names."""
+    given = {**tuner.nargs, **kwargs}
+    given = {name: value for name, value in given.items() if name in tuner.arg_names}
+    key = [str(given[name]) for name in tuner.keys if name in given]
+    key += [str(value.dtype) for value in given.values() if hasattr(value, "dtype")]
+    known = tuple(key) in tuner.cache
+    tuner.cache[tuple(key)] = tuner.configs[0]
+    return not known
+
+
+def _tried(
+    recording: Recording, tuner: Any, configs: list[Any], args: Any, kwargs: dict[str, Any]
+) -> list[tuple[Any, CollectedLaunch]]:
+    """Return what each configuration launches; one that does not fit the arguments is left out.
+
+    The first that fits is the one that is run: what its `pre_hook` does is recorded.
+    """
+    found: list[tuple[Any, CollectedLaunch]] = []
+    error: Exception | None = None
+    for config in configs:
+        settings = config.all_kwargs()
+        try:
+            with recording.tries.collecting() as launches:
+                if found:
+                    with recording.silence():
+                        _prepare(tuner, config, kwargs, settings)
+                else:
+                    _prepare(tuner, config, kwargs, settings)
+                tuner.fn.run(*args, **kwargs, **settings)
+        except (TypeError, ValueError, AssertionError, ZeroDivisionError) as raised:
+            error = error or raised
+            continue
+        found += [(config, launch) for launch in launches]
+    if not found:
+        raise error or NotRecordable("unsupported_launch", "no configuration launches anything")
+    return found
+
+
+def _prepare(tuner: Any, config: Any, kwargs: dict[str, Any], settings: dict[str, Any]) -> None:
+    if config.pre_hook is not None:
+        config.pre_hook({**tuner.nargs, **kwargs, **settings})
+
+
+def _run_with_heuristics(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Compute a launch's further arguments, as Triton does."""
+    for name, heuristic in self.values.items():
+        kwargs[name] = heuristic({**dict(zip(self.arg_names, args, strict=False)), **kwargs})
+    return self.fn.run(*args, **kwargs)
+
+
+def _argument(recording: Recording, name: str, value: Any) -> Any:
+    """Return an argument of a kernel as JSON has it."""
+    tape = recording.tape
+    if isinstance(value, torch.Tensor):
+        return {"t": tape.number(value)}
+    if isinstance(value, tl.constexpr):
+        return _argument(recording, name, value.value)
+    if isinstance(value, tl.dtype):
+        return {"dtype": _dtype(value)}
+    if isinstance(value, (JITFunction, Autotuner, Heuristics)):
+        return {"kernel": _kernel(recording, value)}
+    if isinstance(value, (list, tuple)):
+        return {"tuple": [_argument(recording, name, item) for item in value]}
+    kind = type(value).__name__
+    if kind == "TensorDescriptor":
+        return {"descriptor": _descriptor(tape, value)}
+    if kind == "TensorWrapper":
+        pair = {"t": tape.number(value.base), "dtype": _dtype(value.dtype)}
+        return {"reinterpreted": pair}
+    if hasattr(value, "data_ptr"):
+        raise NotRecordable("unsupported_launch", f"its argument {name!r} is a {kind}")
+    try:
+        return scalar(value)
+    except NotRecordable:
+        detail = f"its argument {name!r} is a {kind}"
+        raise NotRecordable("unsupported_launch", detail) from None
+
+
+def _dtype(dtype: Any) -> str:
+    name = str(dtype.name)
+    return {"int1": "i1"}.get(name, name.replace("uint", "u").replace("int", "i"))
+
+
+def _descriptor(tape: Any, value: Any) -> dict[str, Any]:
+    return {
+        "t": tape.number(value.base),
+        "shape": [int(size) for size in value.shape],
+        "strides": [int(stride) for stride in value.strides],
+        "block_shape": [int(size) for size in value.block_shape],
+    }
+
+
+def _line_of_def(code: CodeType) -> int:
+    """Return the line of a function's `def`: its code begins at its first decorator."""
+    lines = linecache.getlines(code.co_filename)
+    for line in range(code.co_firstlineno, len(lines) + 1):
+        if lines[line - 1].lstrip().startswith(("def ", "async def ")):
+            return line
+    return code.co_firstlineno
+
+
+def _kernel(recording: Recording, value: Any) -> str:
+    """Return the name of a jitted function on the tape."""
+    kernel = value
+    while not isinstance(kernel, JITFunction):
+        kernel = kernel.fn
+    code = kernel.fn.__code__
+    described = {
+        "file": named(code.co_filename),
+        "name": kernel.fn.__qualname__,
+        "line": _line_of_def(code),
+        "parameters": [
+            {"name": parameter.name, "constexpr": bool(parameter.is_constexpr)}
+            for parameter in kernel.params
+        ],
+    }
+    kernels = recording.tape.kernels
+    for name, known in kernels.items():
+        if known == described:
+            return name
+    name = f"k{len(kernels)}"
+    kernels[name] = described
+    return name

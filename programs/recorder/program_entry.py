@@ -1,0 +1,149 @@
+"""Calls a program as its entry says: a model, a function or a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.program_inputs import from_function, from_specs
+from programs.recorder.program_modules import ProgramFiles
+from programs.recorder.recording import Recording
+
+_GET_INPUTS = "get_inputs"
+_GET_INIT_INPUTS = "get_init_inputs"
+_WHAT = {"model": "class", "function": "function", "inputs": "function"}
+
+
+def record_entry(recording: Recording, program: ProgramFiles) -> dict[str, Any]:
+    """Load a program, and call the first of the order's entries that it has.
+
+    Returns the tape's members: inputs, parameters, outputs. Raises `NotRecordable` for none.
+    """
+    entries = recording.order.entries
+    if entries[0]["kind"] == "script":
+        return _script(recording, program, entries[0].get("outputs"))
+    module = program.load()
+    for entry in entries:
+        found = vars(module).get(_name(entry))
+        if found is not None:
+            call = {"model": _model, "function": _function, "inputs": _only_inputs}
+            return call[entry["kind"]](recording, module, found)
+    wanted = [f"{_WHAT[entry['kind']]} {_name(entry)!r}" for entry in entries]
+    raise NotRecordable(
+        "no_entry", f"it has no {' and no '.join(wanted)}: name what is called in `entry`"
+    )
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    return str(entry["class"] if entry["kind"] == "model" else entry["name"])
+
+
+def _model(recording: Recording, module: Any, made: Any) -> dict[str, Any]:
+    """Make a model, move it to the device, and call it without derivatives."""
+    order, tape = recording.order, recording.tape
+    if order.init_inputs is not None:
+        given = from_specs(recording, order.init_inputs)
+    else:
+        given = _init_inputs(module)
+    init_inputs = [tape.structure(item) for item in given]
+    model = made(*given)
+    if isinstance(model, torch.nn.Module):
+        model = model.to(order.device)
+    params = _params(recording, model)
+    with torch.no_grad():
+        called = _calls(recording, module, model)
+    return {"init_inputs": init_inputs, "params": params, **called}
+
+
+def _function(recording: Recording, module: Any, function: Any) -> dict[str, Any]:
+    return {"params": [], **_calls(recording, module, function)}
+
+
+def _only_inputs(recording: Recording, module: Any, function: Any) -> dict[str, Any]:
+    """Make two calls' inputs, for programs that are not to see how they are made."""
+    del module
+    made = _both(recording, lambda: from_function(recording, function, function.__name__))
+    inputs, inputs2 = ([recording.tape.structure(item) for item in one] for one in made)
+    empty: dict[str, Any] = {"params": [], "outputs": None, "outputs2": None}
+    return {"inputs": inputs, "inputs2": inputs2, **empty}
+
+
+def _calls(recording: Recording, module: Any, called: Callable[..., Any]) -> dict[str, Any]:
+    """Call twice, with inputs of the same shapes; return both calls' inputs and outputs."""
+    tape = recording.tape
+    first, second = _both(recording, _inputs(recording, module))
+    members: dict[str, Any] = {
+        "inputs": [tape.structure(item) for item in first],
+        "inputs2": [tape.structure(item) for item in second],
+    }
+    tape.phase = "run"
+    members["outputs"] = tape.structure(_plain(called(*first)))
+    tape.phase = "run2"
+    members["outputs2"] = tape.structure(_plain(called(*second)))
+    return members
+
+
+def _both(recording: Recording, make: Callable[[], list[Any]]) -> tuple[list[Any], list[Any]]:
+    """Return two calls' inputs. What values they have is forgotten: a call may depend on none."""
+    recording.tape.phase = "inputs"
+    made = make(), make()
+    leaves = tree_leaves(made)
+    recording.values.forget_wholly([item for item in leaves if isinstance(item, torch.Tensor)])
+    return made
+
+
+def _inputs(recording: Recording, module: Any) -> Callable[[], list[Any]]:
+    """Return what makes a call's inputs."""
+    specs = recording.order.inputs
+    if specs is not None:
+        return lambda: from_specs(recording, specs)
+    function = vars(module).get(_GET_INPUTS)
+    if function is None:
+        detail = f"it has no function {_GET_INPUTS!r}, and no inputs are given"
+        raise NotRecordable("no_entry", detail)
+    return lambda: from_function(recording, function, _GET_INPUTS)
+
+
+def _init_inputs(module: Any) -> list[Any]:
+    function = vars(module).get(_GET_INIT_INPUTS)
+    made = [] if function is None else function()
+    return list(made) if isinstance(made, (list, tuple)) else [made]
+
+
+def _params(recording: Recording, model: Any) -> list[list[Any]]:
+    if not isinstance(model, torch.nn.Module):
+        return []
+    named = [*model.named_parameters(), *model.named_buffers()]
+    return [[name, recording.tape.number(tensor)] for name, tensor in named]
+
+
+def _script(recording: Recording, program: ProgramFiles, names: list[str] | None) -> dict[str, Any]:
+    """Run a script, once; its outputs are globals that it leaves: all tensors, if none is named."""
+    recording.tape.phase = "run"
+    module = program.load("__main__")
+    left = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    if names is None:
+        names = [name for name, value in left.items() if isinstance(value, torch.Tensor)]
+    for name in names:
+        if name not in left:
+            raise NotRecordable("no_entry", f"it leaves no variable {name!r}")
+    outputs = recording.tape.structure(_plain({name: left[name] for name in names}))
+    nothing: dict[str, Any] = {"inputs": [], "inputs2": [], "params": []}
+    return {**nothing, "outputs": outputs, "outputs2": None}
+
+
+def _plain(value: Any) -> Any:
+    """Return an output made of lists, tuples and dicts; dataclasses of tensors are dicts."""
+    if isinstance(value, tuple):
+        return tuple(_plain(item) for item in value)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    return value

@@ -1,0 +1,74 @@
+"""Makes what a program is called with: of specs, or by functions of the program's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.recording import Recording
+from programs.tape.tape_dtypes import TORCH_NAMES
+
+
+def from_specs(recording: Recording, specs: Sequence[Any]) -> list[Any]:
+    """Return new values of these specs: tensors that no op makes, and scalars as they are."""
+    return [_from_spec(recording, spec) for spec in specs]
+
+
+def _from_spec(recording: Recording, spec: Any) -> Any:
+    if not isinstance(spec, Mapping):
+        return spec
+    ((kind, content),) = spec.items()
+    if kind == "tensor":
+        return _tensor(recording, content)
+    if kind in ("list", "tuple"):
+        items = from_specs(recording, content)
+        return items if kind == "list" else tuple(items)
+    if kind == "dict":
+        return {name: _from_spec(recording, item) for name, item in content.items()}
+    if kind == "float":
+        return float(content)
+    if kind == "complex":
+        return complex(*(_from_spec(recording, part) for part in content))
+    raise ValueError(f"{kind!r} is no kind of input")
+
+
+def _tensor(recording: Recording, spec: Mapping[str, Any]) -> torch.Tensor:
+    """Return a tensor of which nothing is known but its shape, and note it on the tape."""
+    dtype = getattr(torch, TORCH_NAMES[spec["dtype"]])
+    strides = spec.get("strides")
+    device = spec.get("device") or recording.order.device
+    with recording.silence():
+        if strides is None:
+            made = torch.empty(spec["shape"], dtype=dtype, device=device)
+        else:
+            made = torch.empty_strided(spec["shape"], strides, dtype=dtype, device=device)
+    recording.tape.tensors.add(made)
+    return made
+
+
+def from_function(recording: Recording, function: Callable[[], Any], name: str) -> list[Any]:
+    """Return what the program's own function makes, on the order's device.
+
+    Raises `NotRecordable` for what is not a list or tuple of arguments.
+    """
+    made = function()
+    if isinstance(made, torch.Tensor):
+        made = [made]
+    if not isinstance(made, (list, tuple)):
+        detail = f"{name}() returns {type(made).__name__}, and not a list of arguments"
+        raise NotRecordable("bad_inputs", detail)
+    return [moved(item, recording.order.device) for item in made]
+
+
+def moved(value: Any, device: str) -> Any:
+    """Return a value with its tensors on `device`."""
+    if isinstance(value, torch.Tensor):
+        return value.to(device) if value.device.type != device else value
+    if type(value) in (list, tuple):
+        return type(value)(moved(item, device) for item in value)
+    if type(value) is dict:
+        return {name: moved(item, device) for name, item in value.items()}
+    return value

@@ -1,0 +1,107 @@
+"""Loads a program from texts in memory, as Python loads files; only children may."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import linecache
+import sys
+import types
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from compiler.diagnostic import KERNEL_FOLDER
+from compiler.slice.posted_files import package_of, root_package
+
+MODULE = "user"
+"""The module, and the file's name, that a program's own source is."""
+INPUTS_MODULE = "inputs"
+"""The same for inputs that are posted beside it."""
+
+
+class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds a program's modules among its texts, as if they lay in one folder."""
+
+    def __init__(self, source: str, files: Mapping[str, str]) -> None:
+        self._files = {**files, f"{MODULE}.py": source}
+        self._loaded: dict[str, str] = {}
+        self._root = root_package(files)
+        self._package = package_of(source, files, self._root)
+        for name, text in self._files.items():
+            self._remember(KERNEL_FOLDER + name, text)
+
+    @property
+    def paths(self) -> Collection[str]:
+        """The files, as code objects name them."""
+        return [KERNEL_FOLDER + name for name in self._files]
+
+    def load(self, name: str = "user") -> types.ModuleType:
+        """Run the program's own source as the module `name`. Raises what it raises."""
+        sys.meta_path.insert(0, self)
+        return self._run(name, f"{MODULE}.py", self._package)
+
+    def load_beside(self, name: str, source: str) -> types.ModuleType:
+        """Run a further text, which is no part of the program, as the module `name`."""
+        self._files[f"{name}.py"] = source
+        self._remember(f"{KERNEL_FOLDER}{name}.py", source)
+        return self._run(name, f"{name}.py", "")
+
+    def forget(self) -> None:
+        """Take the program's modules away."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        for name, module in list(sys.modules.items()):
+            if getattr(module, "__loader__", None) is self:
+                del sys.modules[name]
+        for path in self.paths:
+            linecache.cache.pop(path, None)
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
+        """Return the spec of a module that a text holds, or a folder of texts, else `None`."""
+        del path, target
+        if fullname == self._root:
+            return self._spec(fullname, None, KERNEL_FOLDER.rstrip("/"))
+        folder = fullname.removeprefix(f"{self._root}.").replace(".", "/")
+        if f"{folder}/__init__.py" in self._files:
+            return self._spec(fullname, f"{folder}/__init__.py", KERNEL_FOLDER + folder)
+        if f"{folder}.py" in self._files:
+            return self._spec(fullname, f"{folder}.py", None)
+        if any(name.startswith(f"{folder}/") for name in self._files):
+            return self._spec(fullname, None, KERNEL_FOLDER + folder)
+        return None
+
+    def get_source(self, fullname: str) -> str:
+        """Return a module's text."""
+        if fullname not in self._loaded:
+            raise ImportError(f"no module {fullname} was loaded")
+        return self._loaded[fullname]
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Run a text as a module."""
+        path = str(module.__file__)
+        text = self._files[path.removeprefix(KERNEL_FOLDER)]
+        self._loaded[module.__name__] = text
+        exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102
+
+    def _run(self, name: str, file: str, package: str) -> types.ModuleType:
+        module = importlib.util.module_from_spec(self._spec(name, file, None))
+        module.__package__ = package
+        sys.modules[name] = module
+        self.exec_module(module)
+        return module
+
+    def _spec(self, fullname: str, file: str | None, folder: str | None) -> Any:
+        loader = None if file is None else self
+        origin = None if file is None else KERNEL_FOLDER + file
+        spec = importlib.machinery.ModuleSpec(
+            fullname, loader, origin=origin, is_package=folder is not None
+        )
+        spec.has_location = file is not None
+        if folder is not None:
+            spec.submodule_search_locations = [folder]
+        return spec
+
+    def _remember(self, path: str, text: str) -> None:
+        """Let tracebacks and `inspect` find the text's lines without a file."""
+        linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)

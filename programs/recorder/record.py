@@ -1,0 +1,58 @@
+"""Records one program: runs its Python on fake tensors, and returns the tape as JSON.
+
+Runs user code: only processes that may be lost call it, after `warming.prepare()`. What it returns
+was made beside that code, and nobody may believe it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from programs.recorder.aten_recorder import AtenRecorder
+from programs.recorder.program_entry import record_entry
+from programs.recorder.program_modules import ProgramFiles
+from programs.recorder.record_order import RecordOrder
+from programs.recorder.recording import Recording, going_on
+from programs.recorder.refusals import refusal_of
+from programs.recorder.user_lines import UserLines
+
+
+def record(order: RecordOrder, source: str, files: Mapping[str, str]) -> bytes:
+    """Return a tape as JSON. Raises `NotRecordable`, and `MemoryError`."""
+    program = ProgramFiles(source, files)
+    recording = Recording(order, UserLines(program.paths))
+    try:
+        return _recorded(recording, program)
+    except MemoryError:
+        raise
+    except BaseException as error:
+        raise recording.refusal or refusal_of(error, recording.lines) from error
+    finally:
+        program.forget()
+
+
+def _recorded(recording: Recording, program: ProgramFiles) -> bytes:
+    _seed(recording.order.seed)
+    fakes = FakeTensorMode(allow_non_fake_inputs=True, allow_fallback_kernels=False)
+    with (
+        torch.autograd.set_multithreading_enabled(False),
+        fakes,
+        AtenRecorder(recording),
+        going_on(recording),
+    ):
+        members = record_entry(recording, program)
+    if recording.refusal is not None:
+        raise recording.refusal
+    return recording.tape.finished(**members)
+
+
+def _seed(seed: int) -> None:
+    """Seed what a program may draw plain numbers with, so that two recordings are alike."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)

@@ -1,0 +1,54 @@
+"""What a record child is told to record, and what it answers.
+
+Standard library only: both sides of the wall read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.messages.orders import Order
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordOrder(Order):
+    """Record the program whose texts are the frame's body: JSON, {"source", "files"}.
+
+    `entries` say what may be called, and the first that the source has is: {"kind": "model",
+    "class"}, {"kind": "function", "name"}, {"kind": "script", "outputs": names or null}, or
+    {"kind": "inputs", "name"}, which only makes inputs. `inputs` are structures of a tape with
+    {"tensor": {"dtype", "shape", "strides", "device"}} in the place of tensors; null: what the
+    program's own `get_inputs` makes. Likewise `init_inputs`. `device` is where a model and inputs
+    that the program makes are moved to.
+    """
+
+    task = "record"
+    profile = "record"
+    stages = frozenset({"tape"})
+    entries: Sequence[Mapping[str, Any]]
+    inputs: Sequence[Any] | None = None
+    init_inputs: Sequence[Any] | None = None
+    seed: int = 42
+    device: str = "cuda"
+    max_ops: int = 50_000
+    max_tensors: int = 150_000
+    max_tape_bytes: int = 32 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unrecordable:
+    """Why there is no tape: a reason of `not_recordable.REASONS`, and the user's line."""
+
+    reason: str
+    detail: str
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordReport:
+    """The end of a recording; None: the tape was sent as the stage `tape`."""
+
+    not_recordable: Unrecordable | None

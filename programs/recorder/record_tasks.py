@@ -1,0 +1,43 @@
+"""The task of recording programs, for a zygote of its own: `warm_up()` changes torch for good."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import torch
+import triton
+
+from compiler.messages.wire import Send, Task, task_of
+from programs.recorder import warming
+from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.record import record
+from programs.recorder.record_order import RecordOrder, RecordReport, Unrecordable
+
+__all__ = ["TASKS", "libraries", "warm_up"]
+
+warm_up = warming.warm_up
+
+
+def record_program(order: RecordOrder, body: Any, send: Send) -> RecordReport:
+    """Record the program in `body`; send its tape, or report why there is none."""
+    texts = json.loads(bytes(body))
+    started = time.monotonic()
+    try:
+        tape = record(order, texts["source"], texts["files"])
+    except NotRecordable as refusal:
+        file, line = refusal.place or (None, None)
+        why = Unrecordable(reason=refusal.reason, detail=refusal.detail, file=file, line=line)
+        return RecordReport(not_recordable=why)
+    spent_ms = round((time.monotonic() - started) * 1000, 1)
+    send({"kind": "stage", "stage": "tape", "ms": spent_ms}, tape)
+    return RecordReport(not_recordable=None)
+
+
+TASKS: dict[str, Task] = dict([task_of(RecordOrder, record_program)])
+
+
+def libraries() -> dict[str, str]:
+    """Return what a tape depends on beside the program."""
+    return {"torch": torch.__version__, "triton": triton.__version__}

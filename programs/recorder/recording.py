@@ -1,0 +1,76 @@
+"""The recording that goes on in this process, if any: what the changed torch looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from programs.recorder.known_values import KnownValues
+from programs.recorder.launch_collection import LaunchCollection
+from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.record_order import RecordOrder
+from programs.recorder.tape_writer import TapeWriter
+from programs.recorder.user_lines import UserLines
+
+
+class Recording:
+    """One program that is being recorded."""
+
+    def __init__(self, order: RecordOrder, lines: UserLines) -> None:
+        self.order = order
+        self.lines = lines
+        self.tape = TapeWriter(order, lines)
+        self.values = KnownValues()
+        self.tries = LaunchCollection()
+        self.muted = 0
+        """While above 0, ops are not written: a coarse one stands for them."""
+        self.draws = 0
+        """How many random ops there were."""
+        self.refusal: NotRecordable | None = None
+
+    @contextmanager
+    def silence(self) -> Iterator[None]:
+        """Write nothing in the block."""
+        self.muted += 1
+        try:
+            yield
+        finally:
+            self.muted -= 1
+
+    def refuse(self, reason: str, detail: str = "") -> NoReturn:
+        """Give up. The first refusal stands, whatever the program makes of the exception."""
+        raise self.noted(NotRecordable(reason, detail))
+
+    def noted(self, refusal: NotRecordable) -> NotRecordable:
+        """Return the refusal that stands, and where it happened."""
+        if self.refusal is None:
+            refusal.place = refusal.place or self.lines.innermost()
+            self.refusal = refusal
+        return self.refusal
+
+
+_going_on: list[Recording] = []
+
+
+def current() -> Recording | None:
+    """Return the recording that goes on, None where nothing is to be written."""
+    return _going_on[-1] if _going_on else None
+
+
+@contextmanager
+def going_on(recording: Recording) -> Iterator[None]:
+    """Let `recording` be the current one."""
+    _going_on.append(recording)
+    try:
+        yield
+    finally:
+        _going_on.remove(recording)
+
+
+def refused(reason: str, detail: str = "") -> NoReturn:
+    """Give up the recording that goes on."""
+    recording = current()
+    if recording is None:
+        raise NotRecordable(reason, detail)
+    recording.refuse(reason, detail)

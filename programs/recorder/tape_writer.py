@@ -1,0 +1,168 @@
+"""Writes down what a program does, op by op, and gives the tape as JSON at the end.
+
+Whatever is written here shares its process with the program: nobody may believe it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import _disable_current_modes
+
+from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.record_order import RecordOrder
+from programs.recorder.tensor_table import TensorTable, device_name, type_name
+from programs.recorder.user_lines import UserLines
+from programs.tape.schema import Phase
+from programs.tape.tape_bounds import MAX_CONSTANT_BYTES
+
+VERSION = 1
+
+
+class TapeWriter:
+    """The tape of one recording, as far as it has come."""
+
+    def __init__(self, order: RecordOrder, lines: UserLines) -> None:
+        self.phase: Phase = "init"
+        self.tensors = TensorTable(order.max_tensors)
+        self.kernels: dict[str, dict[str, Any]] = {}
+        self.ops: list[dict[str, Any]] = []
+        self._order = order
+        self._lines = lines
+        self._constants: dict[str, str] = {}
+        self._constant_bytes = 0
+
+    def write(self, op: dict[str, Any]) -> None:
+        """Append an op, with its phase and the user's line."""
+        if len(self.ops) >= self._order.max_ops:
+            raise NotRecordable("too_many_ops", f"a tape holds at most {self._order.max_ops}")
+        op["phase"] = self.phase
+        place = self._lines.innermost()
+        op["line"] = None if place is None else f"{place[0]}:{place[1]}"
+        self.ops.append(op)
+
+    def number(self, tensor: Any) -> int:
+        """Return the number of a tensor that an op is given."""
+        known = self.tensors.find(tensor)
+        if known is not None:
+            return known
+        beside = self.tensors.beside(tensor)
+        if beside is not None:
+            return self._strided(beside, tensor)
+        if isinstance(tensor, FakeTensor):
+            detail = f"a tensor of shape {tuple(tensor.shape)} comes from no op"
+            raise NotRecordable("unsupported_tensor", detail)
+        return self._constant(tensor)
+
+    def value(self, value: Any) -> Any:
+        """Return an argument of an op as JSON has it."""
+        if isinstance(value, torch.Tensor):
+            return {"t": self.number(value)}
+        if isinstance(value, (list, tuple)):
+            return {"list": [self.value(item) for item in value]}
+        if isinstance(value, torch.dtype):
+            return {"dtype": type_name(value)}
+        if isinstance(value, torch.device):
+            return {"device": device_name(value)}
+        if isinstance(value, torch.layout):
+            return {"layout": str(value).removeprefix("torch.")}
+        if isinstance(value, torch.memory_format):
+            return {"memory_format": str(value).removeprefix("torch.")}
+        if isinstance(value, torch.Generator):
+            raise NotRecordable("generator", "an op is given a torch.Generator")
+        return scalar(value)
+
+    def structure(self, value: Any) -> Any:
+        """Return what a program takes or returns as JSON has it."""
+        if isinstance(value, torch.Tensor):
+            return {"t": self.number(value)}
+        if isinstance(value, list):
+            return {"list": [self.structure(item) for item in value]}
+        if isinstance(value, tuple):
+            return {"tuple": [self.structure(item) for item in value]}
+        if isinstance(value, Mapping):
+            return {"dict": {str(name): self.structure(item) for name, item in value.items()}}
+        if isinstance(value, (torch.dtype, torch.device)):
+            return str(value)
+        try:
+            return scalar(value)
+        except NotRecordable:
+            detail = f"{type(value).__name__} is neither a tensor nor a plain value"
+            raise NotRecordable("bad_inputs", detail) from None
+
+    def finished(self, **members: Any) -> bytes:
+        """Return the tape as JSON; `members` are those that an entry knows."""
+        tape = {
+            "tape": VERSION,
+            "torch": torch.__version__,
+            "tensors": self.tensors.tensors,
+            "storages": self.tensors.storages,
+            "kernels": self.kernels,
+            "constants": self._constants,
+            "seed": self._order.seed,
+            **members,
+            "ops": self.ops,
+        }
+        text = json.dumps(tape, separators=(",", ":"), allow_nan=False).encode()
+        most = self._order.max_tape_bytes
+        if len(text) > most:
+            raise NotRecordable("too_many_bytes", f"it takes {len(text)} bytes, at most {most}")
+        return text
+
+    def _strided(self, beside: int, tensor: Any) -> int:
+        """Write the op that makes a tensor of another one in the same storage."""
+        number = self.tensors.add(tensor)
+        sizes = {"list": [int(size) for size in tensor.shape]}
+        strides = {"list": [int(stride) for stride in tensor.stride()]}
+        args = [{"t": beside}, sizes, strides, int(tensor.storage_offset())]
+        self.write({"op": "aten.as_strided.default", "a": args, "o": [number]})
+        return number
+
+    def _constant(self, tensor: Any) -> int:
+        """Take a real tensor down with its values: Python made it, of a list or of an array."""
+        with _disable_current_modes():
+            device_name(tensor.device)
+            whole = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
+            if not tensor.is_contiguous() or tensor.storage_offset():
+                self._keep(whole)
+            else:
+                self._keep(tensor)
+        known = self.tensors.find(tensor)
+        return self._strided(self.tensors.find(whole) or 0, tensor) if known is None else known
+
+    def _keep(self, tensor: Any) -> None:
+        size = tensor.numel() * tensor.element_size()
+        self._constant_bytes += size
+        if self._constant_bytes > MAX_CONSTANT_BYTES:
+            detail = f"values of more than {MAX_CONSTANT_BYTES} bytes together"
+            raise NotRecordable("large_constant", detail)
+        plain = tensor.detach().resolve_conj().resolve_neg().reshape(-1)
+        data = plain.view(torch.uint8).numpy().tobytes() if size else b""
+        self._constants[str(self.tensors.add(tensor))] = base64.b64encode(data).decode()
+
+
+def scalar(value: Any) -> Any:
+    """Return a plain value as JSON has it. Raises `NotRecordable` for any other."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {"float": _non_finite(value)}
+    if isinstance(value, complex):
+        return {"complex": [scalar(value.real), scalar(value.imag)]}
+    if hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        return scalar(value.item())  # a scalar of NumPy's
+    raise NotRecordable("unsupported_argument", f"a value of type {type(value).__name__}")
+
+
+def _non_finite(value: float) -> str:
+    if math.isnan(value):
+        return "nan"
+    return "inf" if value > 0 else "-inf"

@@ -1,0 +1,113 @@
+"""Numbers the tensors of a recording: which object is which tensor, and what it shares.
+
+A tensor is known by its object, and by its storage and its place in it: autograd and `.data` make
+further objects of the same tensor that no op returns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from programs.recorder.not_recordable import NotRecordable
+from programs.tape.tape_dtypes import TRITON_NAMES
+
+_Key = tuple[Any, ...]
+
+
+class TensorTable:
+    """The tensors and storages of one tape; keeps every one alive, as addresses are their names."""
+
+    def __init__(self, most: int) -> None:
+        self.tensors: list[list[Any]] = []
+        self.storages: list[int] = []
+        """The bytes of each storage."""
+        self._most = most
+        self._storage_ids: dict[int, int] = {}
+        self._by_object: dict[int, tuple[int, _Key]] = {}
+        self._by_key: dict[_Key, int] = {}
+        self._by_storage: dict[int, list[int]] = {}
+        self._kept: list[Any] = []
+
+    def find(self, tensor: Any) -> int | None:
+        """Return the number of a tensor that is known as this object, or as its equal."""
+        key = key_of(tensor)
+        known = self._by_object.get(id(tensor))
+        if known is not None and known[1] == key:
+            return known[0]
+        return self._by_key.get(key)
+
+    def beside(self, tensor: Any) -> int | None:
+        """Return a tensor of its type in its storage, of which it can be made `as_strided`."""
+        if tensor.is_conj() or tensor.is_neg():
+            return None
+        name = TRITON_NAMES.get(str(tensor.dtype).removeprefix("torch."))
+        found = self._by_storage.get(tensor.untyped_storage()._cdata, ())
+        return next((number for number in found if self.tensors[number][0] == name), None)
+
+    def add(self, tensor: Any) -> int:
+        """Return the number of a tensor that an op returned: a new one, unless it is an old one."""
+        if tensor.layout is not torch.strided:
+            raise NotRecordable("unsupported_tensor", f"its layout is {tensor.layout}")
+        key = key_of(tensor)
+        known = self._by_object.get(id(tensor))
+        if known is not None and known[1] == key:
+            return known[0]
+        if len(self.tensors) >= self._most:
+            raise NotRecordable("too_many_tensors", f"a tape holds at most {self._most}")
+        number = len(self.tensors)
+        storage = tensor.untyped_storage()
+        place = self._storage(storage)
+        self.tensors.append(
+            [
+                type_name(tensor.dtype),
+                device_name(tensor.device),
+                [int(size) for size in tensor.shape],
+                [int(stride) for stride in tensor.stride()],
+                int(tensor.storage_offset()),
+                place,
+            ]
+        )
+        self._by_object[id(tensor)] = (number, key)
+        self._by_key[key] = number
+        self._by_storage.setdefault(storage._cdata, []).append(number)
+        self._kept.append((tensor, storage))
+        return number
+
+    def _storage(self, storage: Any) -> int:
+        """Return the number of a storage; `resize_` may have made it larger than it was."""
+        number = self._storage_ids.setdefault(storage._cdata, len(self.storages))
+        size = int(storage.nbytes())
+        if number == len(self.storages):
+            self.storages.append(size)
+        self.storages[number] = max(self.storages[number], size)
+        return number
+
+
+def key_of(tensor: Any) -> _Key:
+    """Return what tells a tensor from all others that are alive, but for its object."""
+    return (
+        tensor.untyped_storage()._cdata,
+        tensor.dtype,
+        tuple(tensor.shape),
+        tensor.stride(),
+        tensor.storage_offset(),
+        tensor.is_conj(),
+        tensor.is_neg(),
+    )
+
+
+def type_name(dtype: torch.dtype) -> str:
+    """Return a type in Triton's spelling. Raises `NotRecordable` for one that a tape lacks."""
+    name = TRITON_NAMES.get(str(dtype).removeprefix("torch."))
+    if name is None:
+        raise NotRecordable("unsupported_tensor", f"its type is {dtype}")
+    return name
+
+
+def device_name(device: torch.device) -> str:
+    """Return "cuda" or "cpu". Raises `NotRecordable` for every other device."""
+    if device.type not in ("cuda", "cpu") or (device.type == "cuda" and device.index):
+        raise NotRecordable("other_device", f"it uses {device}")
+    return str(device.type)

@@ -1,0 +1,209 @@
+"""Changes torch where fake tensors say too little, too much, or what is not so on a GPU.
+
+Once in a process that records; what gives a value, an address or a generator's state is refused.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import torch
+import torch._subclasses.fake_tensor as fake_tensors
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+
+from programs.recorder import moved_modules
+from programs.recorder.known_values import MAX_ELEMENTS
+from programs.recorder.recording import current, refused
+
+_CUDA_ONLY = ("silu_backward", "mish_backward", "_fused_rms_norm")
+"""Ops with a kernel for CUDA and one made of others: a CPU build would take them apart."""
+_COPYING = "torch/_tensor.py"
+_kept: list[Any] = []
+
+
+def install() -> None:
+    """Change torch, and the classes of fake tensors."""
+    fake_tensors.CONSTANT_NUMEL_LIMIT = MAX_ELEMENTS
+    fake_tensors.init_gpu_context = _nothing
+    mode: Any = FakeTensorMode
+    mode.avoid_device_init = property(_yes)  # constants never travel to the device
+    torch.backends.cudnn.enabled = False  # a CUDA build would choose its RNNs here
+    rnn_base: Any = torch.nn.RNNBase
+    rnn_base.flatten_parameters = _nothing
+    moved_modules.install()
+    _hide_composites()
+    _give_shapes()
+    _refuse_values()
+    _replay_seeds()
+    _refuse_states()
+    torch.compile = _uncompiled
+
+
+def _hide_composites() -> None:
+    """Let torch know of CUDA kernels that this build lacks; on fake tensors none is called."""
+    library = torch.library.Library("aten", "IMPL")
+    _kept.append(library)
+    for name in _CUDA_ONLY:
+        if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CUDA"):
+            library.impl(name, _refusing("unsupported_op", f"a real {name}"), "CUDA")
+
+
+def _give_shapes() -> None:
+    """Say what the GRU cells that torch has for CUDA return: it says so of no other op's."""
+    library = torch.library.Library("aten", "IMPL")
+    _kept.append(library)
+    for name, shapes in (
+        ("_thnn_fused_gru_cell", _gru_cell),
+        ("_thnn_fused_gru_cell_backward", _gru_cell_backward),
+    ):
+        if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "Meta"):
+            library.impl(name, shapes, "Meta")
+
+
+def _gru_cell(
+    input_gates: Any, hidden_gates: Any, hidden: Any, input_bias: Any = None,
+    hidden_bias: Any = None,
+) -> Any:  # fmt: skip
+    del input_gates, hidden_gates, input_bias, hidden_bias
+    workspace = hidden.new_empty((hidden.shape[0], hidden.shape[1] * 5))
+    return torch.empty_like(hidden, memory_format=torch.contiguous_format), workspace
+
+
+def _gru_cell_backward(gradient: Any, workspace: Any, has_bias: bool) -> Any:
+    rows, width = gradient.shape
+    gates = [workspace.new_empty((rows, 3 * width)) for _ in range(2)]
+    biases = [workspace.new_empty((3 * width,)) if has_bias else None for _ in range(2)]
+    hidden = torch.empty_like(gradient, memory_format=torch.contiguous_format)
+    return (*gates, hidden, *biases)
+
+
+def _refuse_values() -> None:
+    tensor: Any = torch.Tensor
+    tensor.data_ptr = _data_ptr
+    tensor.numpy = tensor.__array__ = _refusing_fakes(
+        "value_dependent", "it turns a tensor into a NumPy array", tensor.numpy
+    )
+    tensor.__dlpack__ = _refusing("value_dependent", "it exports a tensor with DLPack")
+    storage: Any = torch.UntypedStorage
+    storage.data_ptr = _refusing("data_pointer", "it asks for the address of a storage")
+    tensor.__cuda_array_interface__ = property(
+        _refusing("data_pointer", "it asks for the address of a tensor")
+    )
+
+
+def _data_ptr(_: Any) -> int:
+    """Refuse, but for torch's own copying of tensors, which needs no true address."""
+    if not sys._getframe(1).f_code.co_filename.endswith(_COPYING):
+        refused("data_pointer", "it asks for the address of a tensor")
+    return 0
+
+
+def _replay_seeds() -> None:
+    """Write seedings down: a replay does them again."""
+    real = torch.manual_seed
+
+    def manual_seed(seed: Any) -> torch.Generator:
+        recording = current()
+        if recording is not None:
+            _write_seed(int(seed))
+        return real(int(seed))
+
+    def manual_seed_of_device(seed: Any) -> None:
+        if current() is not None:
+            _write_seed(int(seed))
+
+    module: Any = torch.random
+    torch.manual_seed = module.manual_seed = manual_seed
+    cuda: Any = torch.cuda
+    cuda.manual_seed = cuda.manual_seed_all = manual_seed_of_device
+    for name in ("seed", "seed_all"):
+        setattr(cuda, name, _refusing("random_state", f"torch.cuda.{name}() is never the same"))
+    torch.seed = module.seed = _refusing("random_state", "torch.seed() is never the same")
+
+
+def _write_seed(seed: int) -> None:
+    recording = current()
+    if recording is None or recording.muted:
+        return
+    caller = sys._getframe(2).f_code.co_filename
+    if not caller.endswith("torch/random.py"):  # torch.manual_seed seeds each device by these
+        recording.draws += 1
+        recording.tape.write({"op": "seed", "seed": seed})
+
+
+def _refuse_states() -> None:
+    """Let a state of a generator be put back only where nothing was drawn since it was taken."""
+    module: Any = torch.random
+    torch.get_rng_state = module.get_rng_state = _state
+    torch.set_rng_state = module.set_rng_state = _set_state
+    cuda: Any = torch.cuda
+    cuda.get_rng_state = _state
+    cuda.set_rng_state = _set_state
+    cuda.get_rng_state_all = lambda: [_state()]
+    cuda.set_rng_state_all = _set_states
+
+
+class GeneratorState:
+    """Stands for the state of torch's generators after so many draws."""
+
+    def __init__(self, draws: int) -> None:
+        self.draws = draws
+
+    def clone(self) -> GeneratorState:
+        """Return itself: it does not change."""
+        return self
+
+    cpu = cuda = clone
+
+
+def _state(*_: Any, **__: Any) -> Any:
+    recording = current()
+    return GeneratorState(0 if recording is None else recording.draws)
+
+
+def _set_state(state: Any, *_: Any, **__: Any) -> None:
+    recording = current()
+    drawn = 0 if recording is None else recording.draws
+    if not isinstance(state, GeneratorState) or state.draws != drawn:
+        refused("random_state", "it puts a random generator back to an earlier state")
+
+
+def _set_states(states: Any) -> None:
+    for state in states:
+        _set_state(state)
+
+
+def _yes(_: Any) -> bool:
+    return True
+
+
+def _nothing(*_: Any, **__: Any) -> None: ...
+
+
+def _uncompiled(model: Any = None, **_: Any) -> Any:
+    """Return what `torch.compile` is given: its ops are recorded as eager torch runs them."""
+    return model if model is not None else lambda function: function
+
+
+def _refusing(reason: str, detail: str) -> Callable[..., NoReturn]:
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        refused(reason, detail)
+
+    return refuse
+
+
+def _refusing_fakes(reason: str, detail: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that is refused on fake tensors only: others hold what Python knows."""
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(self, FakeTensor):
+            recording = current()
+            known = None if recording is None else recording.values.of(self)
+            if known is None:
+                refused(reason, detail)
+            return real(known).copy()
+        return real(self, *args, **kwargs)
+
+    return call

@@ -1,0 +1,47 @@
+"""Finds the line of the user's program that is being run, or that an error came from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from types import FrameType, TracebackType
+
+from compiler.diagnostic import KERNEL_FOLDER
+
+Place = tuple[str, int]
+"""A file as the user knows it, and a line of it from 1."""
+
+
+class UserLines:
+    """The lines of the files that a program consists of, `paths` as its code objects have them."""
+
+    def __init__(self, paths: Collection[str]) -> None:
+        self._paths = frozenset(paths)
+
+    def innermost(self) -> Place | None:
+        """Return the innermost line of the user's that is being run."""
+        frame: FrameType | None = sys._getframe(1)
+        paths = self._paths
+        while frame is not None:
+            if frame.f_code.co_filename in paths:
+                return named(frame.f_code.co_filename), frame.f_lineno
+            frame = frame.f_back
+        return None
+
+    def of(self, error: BaseException) -> Place | None:
+        """Return the innermost line of the user's that an error came through."""
+        if isinstance(error, SyntaxError) and error.filename in self._paths:
+            return named(str(error.filename)), error.lineno or 1
+        place = None
+        step: TracebackType | None = error.__traceback__
+        while step is not None:
+            path = step.tb_frame.f_code.co_filename
+            if path in self._paths:
+                place = named(path), step.tb_lineno
+            step = step.tb_next
+        return place
+
+
+def named(path: str) -> str:
+    """Return a path of the program's as its author knows it."""
+    return path.removeprefix(KERNEL_FOLDER)
