@@ -56,7 +56,7 @@ def _members(
     entries, tars = [], []
     for compilation, outcome in exported:
         if isinstance(outcome, Refusal):
-            left_out.append(_left_out(compilation.kernel, compilation.key, outcome.detail))
+            left_out.append(_left_out(compilation.kernel or "", compilation.key, outcome.detail))
             continue
         path = f"triton-cache/{compilation.key}.tar"
         tars.append(Member(path, outcome.size_bytes or 0, digest=outcome.digest))
