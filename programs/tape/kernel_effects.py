@@ -1,0 +1,252 @@
+"""Which of its parameters a kernel may read and write, told from its TTIR.
+
+Pointers are followed through arithmetic, loops, branches, calls, tensor descriptors and inline
+assembly, in one pass over the lines and one over what they connect. What is not known is said to
+be done: too much is never found dead, too little is. The text is hostile, so the code is linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_VALUE = re.compile(r"%[\w.$-]+(?:#\d{1,6})?")
+_RESULT = re.compile(r"(%[\w.$-]+)(?::(\d{1,6}))?")
+_OPERATION = re.compile(r"\"?([a-z_]+\.[\w.]+)")
+_FUNCTION = re.compile(r"tt\.func (public |private )?@(\"[^\"]*\"|[\w.$-]+)")
+_CALLEE = re.compile(r"@(\"[^\"]*\"|[\w.$-]+)")
+_PARAMETER = re.compile(r"(%[\w.$-]+): ([^%]*)")
+_NAMED = re.compile(r"loc\(\"([\w.]{1,300})\"")
+_UNNAMED = re.compile(r"%arg\d+")
+_CARRIED = re.compile(r"(%[\w.$-]+) = (%[\w.$-]+(?:#\d{1,6})?)")
+
+_WRITES = frozenset({
+    "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_store", "tt.descriptor_scatter",
+    "tt.descriptor_reduce",
+})  # fmt: skip
+_READS = frozenset({
+    "tt.load", "tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_load", "tt.descriptor_gather",
+    "tt.descriptor_reduce", "tt.print",
+})  # fmt: skip
+"""Of the first operand's memory; the results carry no pointers on."""
+_HARMLESS = ("arith.", "math.", "scf.", "cf.", "ub.", "tt.dot", "tt.reduce", "tt.scan")
+_PASSES = frozenset({
+    "tt.splat", "tt.unsplat", "tt.addptr", "tt.broadcast", "tt.expand_dims", "tt.reshape",
+    "tt.trans", "tt.bitcast", "tt.ptr_to_int", "tt.int_to_ptr", "tt.make_tensor_ptr", "tt.advance",
+    "tt.make_tensor_descriptor", "tt.join", "tt.split", "tt.cat", "tt.gather", "tt.histogram",
+    "tt.assert", "tt.make_range", "tt.get_program_id", "tt.get_num_programs", "tt.fp_to_fp",
+    "tt.clampf", "tt.precise_sqrt", "tt.precise_divf", "tt.mulhiui", "tt.call", "tt.return",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class KernelEffects:
+    """The parameters whose memory a kernel may read, and may write, by name."""
+
+    reads: frozenset[str]
+    writes: frozenset[str]
+
+
+def kernel_effects(ttir: str) -> KernelEffects | None:
+    """Return what a kernel may do to its parameters, None where it may do anything to any."""
+    reader = _Module()
+    for line in ttir.splitlines():
+        reader.read(line.strip())
+    reads, writes = reader.reached(reader.read_from), reader.reached(reader.written)
+    if reads is None or writes is None or reader.does_anything:
+        return None
+    return KernelEffects(reads, writes)
+
+
+@dataclass(slots=True)
+class _Region:
+    """An operation with a body: its results, and what its iterations carry."""
+
+    kind: str
+    result: str = ""
+    count: int = 0
+    carried: list[str] = field(default_factory=list)
+
+    def results(self, position: int) -> str:
+        return self.result if self.count == 1 else f"{self.result}#{position}"
+
+
+class _Module:
+    """Values of a module, each with the values that its pointers may come from."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+        self.read_from: list[str] = []
+        self.does_anything = False
+        self._from: dict[str, list[str]] = {}
+        self._unknown: set[str] = set()
+        self._parameters: dict[str, str] = {}
+        """Of the kernel: the name of each pointer, by the value."""
+        self._function = ""
+        self._regions: list[_Region] = []
+
+    def read(self, line: str) -> None:
+        """Take the next line."""
+        if line.startswith("tt.func"):
+            self._begin_function(line)
+        elif line.startswith("}"):
+            region = self._regions.pop() if self._regions else _Region("")
+            if _opens(line):
+                self._regions.append(region)  # `} else {` and `} do {` are of the same
+        elif line.startswith("^"):
+            region = self._regions[-1] if self._regions else _Region("")
+            source = region.result if region.kind == "scf.while" else "^"
+            for name, _ in _PARAMETER.findall(line):
+                self._connect(source, name)
+        else:
+            self._operation(line)
+
+    def reached(self, sinks: Iterable[str]) -> frozenset[str] | None:
+        """Return the kernel's pointers that come to any of these, None if any pointer may."""
+        seen, waiting = set(sinks), list(sinks)
+        while waiting:
+            value = waiting.pop()
+            if value in self._unknown:
+                return None
+            for source in self._from.get(value, ()):
+                if source not in seen:
+                    seen.add(source)
+                    waiting.append(source)
+        found = [name for value, name in self._parameters.items() if value in seen]
+        if "" in found:
+            return None
+        return frozenset(name.partition(".")[0] for name in found)
+
+    def _begin_function(self, line: str) -> None:
+        match = _FUNCTION.match(line)
+        self._function = match[2].strip('"') if match else "?"
+        is_kernel = bool(match) and "private" not in (match[1] or "") if match else False
+        self._regions = [_Region("tt.func")]
+        header = line[match.end() :] if match else line
+        for position, (name, words) in enumerate(_PARAMETER.findall(header)):
+            self._from.setdefault(self._at(name), []).append(f"{self._function}\0({position}")
+            if is_kernel and ("!tt.ptr" in words or "tensordesc" in words):
+                named = _NAMED.search(words)
+                given = "" if _UNNAMED.fullmatch(name) else name[1:]
+                self._parameters[self._at(name)] = named[1] if named else given
+
+    def _operation(self, line: str) -> None:
+        left, equals, right = line.partition(" = ") if line.startswith("%") else ("", "", line)
+        if not equals:
+            left, right = "", line
+        match = _OPERATION.match(right)
+        name = match[1] if match else ""
+        words = _STRING.sub('""', right)
+        results = [(found, int(count or 1)) for found, count in _RESULT.findall(left)]
+        operands = _VALUE.findall(words)
+        if _opens(words):
+            self._begin_region(name, words, operands, results)
+        elif name == "scf.yield" or name == "scf.condition":
+            self._yield(operands)
+        elif name == "tt.call":
+            self._call(right, operands, results)
+        elif name == "tt.return":
+            for position, operand in enumerate(operands):
+                self._feed(f"{self._function}\0return{position}", operand)
+        else:
+            self._plain(name, words, operands, results)
+
+    def _plain(
+        self, name: str, words: str, operands: list[str], results: list[tuple[str, int]]
+    ) -> None:
+        if name.startswith("cf."):
+            for operand in operands:
+                self._connect(operand, "^")
+        elif name in _WRITES or name in _READS:
+            self._access(name, words, operands[:1], results)
+        else:
+            if name not in _PASSES and not name.startswith(_HARMLESS):
+                self.does_anything |= "pure = false" in words
+                self._access("", words, operands, results)
+            self._pass_on(name, operands, results)
+
+    def _access(
+        self, name: str, words: str, pointers: list[str], results: list[tuple[str, int]]
+    ) -> None:
+        """Note an access; an operation without a name, one that nobody knows, may do both."""
+        for pointer in pointers:
+            if name not in _READS - _WRITES:
+                self.written.append(self._value(pointer))
+            if name not in _WRITES - _READS:
+                self.read_from.append(self._value(pointer))
+        if "!tt.ptr<!tt.ptr<" in words:
+            self._unknown.update(self._at(result) for result, _ in results)
+
+    def _pass_on(self, name: str, operands: list[str], results: list[tuple[str, int]]) -> None:
+        for result, _ in results:
+            if name == "tt.int_to_ptr":
+                self._unknown.add(self._at(result))
+            for operand in operands:
+                self._connect(operand, result)
+
+    def _begin_region(
+        self, name: str, words: str, operands: list[str], results: list[tuple[str, int]]
+    ) -> None:
+        result, count = results[0] if results else (f"{name}{len(self._from)}", 0)
+        region = _Region(name, result, count)
+        self._regions.append(region)
+        if name in ("scf.for", "scf.while"):
+            begin = words.find("iter_args(") if name == "scf.for" else 0
+            carried = _CARRIED.findall(words[begin:]) if begin >= 0 else []
+            for position, (inner, outer) in enumerate(carried):
+                region.carried.append(inner)
+                if name == "scf.while":
+                    self._connect(outer, result)
+                    self._connect(result, inner)
+                else:
+                    self._connect(outer, inner)
+                    self._connect(outer, region.results(position))
+        elif name != "scf.if":
+            self._plain(name, words, operands, results)
+
+    def _yield(self, operands: list[str]) -> None:
+        """Connect what a body hands on to the results, and to the next iteration."""
+        region = next((r for r in reversed(self._regions) if r.kind.startswith("scf.")), None)
+        if region is None:
+            return
+        for position, operand in enumerate(operands):
+            if region.kind == "scf.while":
+                self._connect(operand, region.result)
+                continue
+            self._connect(operand, region.results(position))
+            if position < len(region.carried):
+                self._connect(operand, region.carried[position])
+
+    def _call(self, words: str, operands: list[str], results: list[tuple[str, int]]) -> None:
+        match = _CALLEE.search(words)
+        callee = match[1].strip('"') if match else "?"
+        for position, operand in enumerate(operands):
+            self._feed(f"{callee}\0({position}", operand)
+        for result, count in results:
+            for position in range(count):
+                into = result if count == 1 else f"{result}#{position}"
+                self._from.setdefault(self._at(into), []).append(f"{callee}\0return{position}")
+
+    def _connect(self, source: str, into: str) -> None:
+        self._feed(self._at(into), source)
+
+    def _feed(self, node: str, source: str) -> None:
+        self._from.setdefault(node, []).append(self._value(source))
+
+    def _value(self, name: str) -> str:
+        """Return the node of a value that is used: one of several results has what all have."""
+        value = self._at(name)
+        whole = value.partition("#")[0]
+        if whole != value:
+            self._from.setdefault(value, []).append(whole)
+        return value
+
+    def _at(self, name: str) -> str:
+        return f"{self._function}\0{name}"
+
+
+def _opens(line: str) -> bool:
+    """Whether a body begins with this line."""
+    return line.partition(" loc(")[0].rstrip().endswith("{")
