@@ -1,0 +1,195 @@
+"""What a tape shows of how a program comes to its result: what it leaves out, keeps or pretends.
+
+A flag says what was seen and what to do about it, with the user's line. It is raised where the
+tape leaves no other reading; where the reference does the same, it is not raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from programs.tape.flow import PREPARED, UNWRITTEN, Flow, KernelsEffects, flow_of
+from programs.tape.overload_effects import kind_of, name_of
+from programs.tape.schema import AtenOp, Launch, Op, Place, Structure, Tape, tensors_of
+from programs.tape.second_call import difference_of_calls
+
+FlagKind = Literal[
+    "no_kernel", "dead_launch", "cached_result", "constant_output", "returned_input",
+    "unwritten_output", "heavy_aten_left", "precomputed",
+]  # fmt: skip
+_MAX_FLAGS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class TapeFlag:
+    """One thing that a reader should know, with the line of the program that it is about."""
+
+    kind: FlagKind
+    message: str
+    file: str | None
+    line: int | None
+
+
+def flags_of(
+    tape: Tape, effects: KernelsEffects, reference: Tape | None = None
+) -> tuple[TapeFlag, ...]:
+    """Return what a candidate's tape shows, at most a hundred flags, each place once.
+
+    `effects` says what each kernel of the tape reads and writes (`kernel_effects`); `reference` is
+    the tape of what the candidate stands in for.
+    """
+    if not any(op.phase == "run" for op in tape.ops) and not tensors_of(tape.outputs):
+        return ()
+    flow = flow_of(tape, effects)
+    found = [
+        *_launches(tape, flow),
+        *_outputs(tape, flow, reference),
+        *_second_call(tape, flow),
+        *_heavy(tape, flow),
+    ]
+    return tuple(dict.fromkeys(found))[:_MAX_FLAGS]
+
+
+def _flag(kind: FlagKind, message: str, place: Place | None) -> TapeFlag:
+    return TapeFlag(kind, message, place.file if place else None, place.line if place else None)
+
+
+def _launches(tape: Tape, flow: Flow) -> Iterator[TapeFlag]:
+    launches = [
+        (index, op)
+        for index, op in enumerate(tape.ops)
+        if isinstance(op, Launch) and op.phase == "run"
+    ]
+    if not launches:
+        message = "no kernel is launched: torch does all of the work; launch one on its path"
+        yield _flag("no_kernel", message, None)
+        return
+    if not any(index in flow.live for index, _ in launches):
+        message = (
+            "kernels are launched, but nothing that is returned hangs on what they write: torch "
+            "does the work; return what the kernels compute"
+        )
+        yield _flag("no_kernel", message, launches[0][1].place)
+    state = _state(tape)
+    for index, launch in launches:
+        if index not in flow.live and flow.accesses[index].writes.isdisjoint(state):
+            name = tape.kernels[launch.kernel].name
+            message = (
+                f"nothing that is returned hangs on this launch of {name}: use what it writes, or "
+                "leave it out"
+            )
+            yield _flag("dead_launch", message, launch.place)
+
+
+def _state(tape: Tape) -> frozenset[int]:
+    """Return the storages that outlive a call: what a launch leaves there is not for nothing."""
+    ids = [id_ for _, id_ in tape.params]
+    ids.extend(id_ for item in (*tape.inputs, *tape.inputs2) for id_ in tensors_of(item))
+    return frozenset([tape.tensors[id_].storage for id_ in ids])
+
+
+def _outputs(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFlag]:
+    ids = tensors_of(tape.outputs)
+    expected = _expected_kinds(reference, len(ids))
+    kinds = [_output_kind(tape, flow, position) for position in range(len(ids))]
+    takes_tensors = any(tensors_of(item) for item in tape.inputs)
+    for position, kind in enumerate(kinds):
+        if kind is None or kind == expected[position]:
+            continue
+        if kind in ("constant_output", "precomputed"):
+            is_sure = takes_tensors and (reference is not None or None not in kinds)
+            if not is_sure:
+                continue
+        writer = _last_writer(tape, flow, ids[position])
+        yield _flag(kind, f"output {position} {_WORDS[kind]}", writer.place if writer else None)
+
+
+_WORDS: dict[FlagKind, str] = {
+    "returned_input": "is an input that the call has not changed: compute the result",
+    "unwritten_output": "is memory that nothing has written: what it holds is left from others",
+    "precomputed": (
+        "hangs on no input, only on what was computed before the call: compute it from the inputs"
+    ),
+    "constant_output": "hangs on no input: compute it from the inputs",
+}
+
+
+def _expected_kinds(reference: Tape | None, number: int) -> list[FlagKind | None]:
+    if reference is None:
+        return [None] * number
+    flow = flow_of(reference, {})
+    known = [
+        _output_kind(reference, flow, position)
+        for position in range(len(tensors_of(reference.outputs)))
+    ]
+    return (known + [None] * number)[:number]
+
+
+def _output_kind(tape: Tape, flow: Flow, position: int) -> FlagKind | None:
+    tensor = tape.tensors[tensors_of(tape.outputs)[position]]
+    sources = flow.output_sources[position]
+    if 0 in tensor.shape:
+        return None
+    if sources == flow.input_bits.get(tensor.storage) and not _is_written(
+        tape, flow, tensor.storage
+    ):
+        return "returned_input"
+    if flow.hangs_on_inputs(sources):
+        return None
+    if sources == UNWRITTEN:
+        return "unwritten_output"
+    return "precomputed" if sources & PREPARED else "constant_output"
+
+
+def _is_written(tape: Tape, flow: Flow, storage: int) -> bool:
+    return any(
+        op.phase == "run" and storage in access.writes
+        for op, access in zip(tape.ops, flow.accesses, strict=True)
+    )
+
+
+def _last_writer(tape: Tape, flow: Flow, id_: int) -> Op | None:
+    storage = tape.tensors[id_].storage
+    for op, access in zip(reversed(tape.ops), reversed(flow.accesses), strict=True):
+        if op.phase in ("init", "run") and storage in access.writes:
+            return op
+    return None
+
+
+def _second_call(tape: Tape, flow: Flow) -> Iterator[TapeFlag]:
+    if not tensors_of(tape.outputs2):
+        return
+    old = _bits(tape, flow, tape.inputs) & ~_bits(tape, flow, tape.inputs2)
+    for position, sources in enumerate(flow.output2_sources):
+        if sources & old:
+            message = (
+                f"output {position} of a second call hangs on the inputs of the first: keep "
+                "nothing of one call for the next"
+            )
+            yield _flag("cached_result", message, None)
+    difference = difference_of_calls(tape, flow)
+    if difference is not None:
+        yield _flag("cached_result", difference.message, difference.place)
+
+
+def _bits(tape: Tape, flow: Flow, inputs: tuple[Structure, ...]) -> int:
+    found = 0
+    for structure in inputs:
+        for id_ in tensors_of(structure):
+            found |= flow.input_bits[tape.tensors[id_].storage]
+    return found
+
+
+def _heavy(tape: Tape, flow: Flow) -> Iterator[TapeFlag]:
+    for index, op in enumerate(tape.ops):
+        is_heavy = isinstance(op, AtenOp) and op.phase == "run" and kind_of(op) == "heavy"
+        if not is_heavy or index not in flow.live or not isinstance(op, AtenOp):
+            continue
+        if flow.hangs_on_inputs(flow.op_sources[index]):
+            message = (
+                f"torch computes {name_of(op)} here, on the way to what is returned: it is not "
+                "the work of a kernel of this program"
+            )
+            yield _flag("heavy_aten_left", message, op.place)

@@ -1,0 +1,177 @@
+"""What hangs on what in a tape: from its inputs onwards, and from its outputs backwards.
+
+Storages stand for their tensors, since whoever writes a view writes all that share its memory. A
+write by a kernel is never taken to cover what was there before; nothing is run to find out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from programs.tape.kernel_effects import KernelEffects
+from programs.tape.overload_effects import (
+    kind_of,
+    makes_views,
+    overwritten_tensors,
+    read_tensors,
+    written_tensors,
+)
+from programs.tape.schema import AtenOp, Launch, Op, Structure, Tape, tensors_of
+from programs.tape.tensor_extents import element_bytes
+
+KernelsEffects = Mapping[str, KernelEffects | None]
+"""By the kernel's name in the tape; None, or no entry: it may read and write all that it gets."""
+
+UNWRITTEN = 1
+"""Memory that was allocated and that nothing has written."""
+LAUNCHED = 2
+"""A launch wrote something that it hangs on."""
+PREPARED = 4
+"""It was there before the first call: parameters, buffers, what `__init__` computed."""
+_FIRST_INPUT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class OpAccess:
+    """The storages that an op reads, writes, and makes anew or writes all of."""
+
+    reads: frozenset[int]
+    writes: frozenset[int]
+    renews: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What hangs on what; sources are sets of bits: `UNWRITTEN`, `LAUNCHED`, `PREPARED`, inputs."""
+
+    accesses: tuple[OpAccess, ...]
+    live: frozenset[int]
+    """Indices of ops that what the program returned hangs on."""
+    op_sources: tuple[int, ...]
+    """Of each op: what its results hang on."""
+    output_sources: tuple[int, ...]
+    """Of each tensor of `outputs`, in order."""
+    output2_sources: tuple[int, ...]
+    input_bits: Mapping[int, int]
+    """By storage: the bit of an input of the first or the second call."""
+
+    def hangs_on_inputs(self, sources: int) -> bool:
+        """Whether these sources hold an input of any call."""
+        return sources >= _FIRST_INPUT
+
+
+def flow_of(tape: Tape, effects: KernelsEffects) -> Flow:
+    """Return what hangs on what in a tape that `read_tape` has read."""
+    accesses = tuple([access_of(op, tape, effects) for op in tape.ops])
+    forward = _Forward(tape)
+    op_sources = []
+    output_sources: tuple[int, ...] | None = None
+    for op, access in zip(tape.ops, accesses, strict=True):
+        if op.phase == "run2" and output_sources is None:
+            output_sources = forward.of(tape.outputs)
+        op_sources.append(forward.take(op, access))
+    return Flow(
+        accesses,
+        _live(tape, accesses),
+        tuple(op_sources),
+        output_sources if output_sources is not None else forward.of(tape.outputs),
+        forward.of(tape.outputs2),
+        forward.input_bits,
+    )
+
+
+def access_of(op: Op, tape: Tape, effects: KernelsEffects) -> OpAccess:
+    """Return the storages that one op of a tape accesses."""
+    nothing: frozenset[int] = frozenset()
+    if isinstance(op, AtenOp):
+        written = _storages(tape, written_tensors(op))
+        made = _storages(tape, [id_ for id_ in op.outputs if id_ is not None])
+        if makes_views(op):
+            return OpAccess(nothing, nothing, nothing)
+        covered = [id_ for id_ in overwritten_tensors(op) if _is_whole(tape, id_)]
+        renewed = (made - written) | _storages(tape, covered)
+        return OpAccess(_storages(tape, read_tensors(op)), written | made, renewed)
+    if isinstance(op, Launch):
+        if 0 in op.grid:
+            return OpAccess(nothing, nothing, nothing)
+        known = effects.get(op.kernel)
+        reads, writes = (known.reads, known.writes) if known else (op.args, op.args)
+        return OpAccess(_given(tape, op, reads), _given(tape, op, writes), nothing)
+    return OpAccess(nothing, nothing, nothing)
+
+
+def _given(tape: Tape, launch: Launch, names: Iterable[str]) -> frozenset[int]:
+    ids = [id_ for name in names for id_ in tensors_of(launch.args.get(name))]
+    return _storages(tape, ids)
+
+
+def _storages(tape: Tape, ids: Iterable[int]) -> frozenset[int]:
+    return frozenset([tape.tensors[id_].storage for id_ in ids])
+
+
+def _is_whole(tape: Tape, id_: int) -> bool:
+    tensor = tape.tensors[id_]
+    size = math.prod(tensor.shape) * element_bytes(tensor)
+    return size == tape.storages[tensor.storage] and (0 not in tensor.strides or size == 0)
+
+
+class _Forward:
+    """The sources of each storage, as the ops go by."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._sources: dict[int, int] = {}
+        self._begun = False
+        self.input_bits: dict[int, int] = {}
+        for structure in (*tape.inputs, *tape.inputs2):
+            for id_ in tensors_of(structure):
+                storage = tape.tensors[id_].storage
+                self.input_bits.setdefault(storage, _FIRST_INPUT << len(self.input_bits))
+
+    def take(self, op: Op, access: OpAccess) -> int:
+        """Return what the results of the next op hang on."""
+        if op.phase in ("run", "run2") and not self._begun:
+            self._begun = True
+            for storage in (*self._sources, *self._prepared()):
+                self._sources[storage] = self._sources.get(storage, 0) | PREPARED
+            self._sources.update(self.input_bits)
+        sources = 0
+        for storage in access.reads:
+            sources |= self._sources.get(storage, 0)
+        sources |= LAUNCHED if isinstance(op, Launch) else 0
+        empty = isinstance(op, AtenOp) and kind_of(op) == "uninitialized"
+        for storage in access.writes:
+            before = 0 if storage in access.renews else self._sources.get(storage, 0)
+            self._sources[storage] = UNWRITTEN if empty else (before & ~UNWRITTEN) | sources
+        return sources
+
+    def of(self, structure: Structure) -> tuple[int, ...]:
+        """Return what each tensor of a structure hangs on as things stand."""
+        if not self._begun:
+            self._sources.update(self.input_bits)
+        storages = [self._tape.tensors[id_].storage for id_ in tensors_of(structure)]
+        return tuple([self._sources.get(storage, 0) for storage in storages])
+
+    def _prepared(self) -> Iterable[int]:
+        ids = [*self._tape.constants, *[id_ for _, id_ in self._tape.params]]
+        ids.extend(id_ for structure in self._tape.init_inputs for id_ in tensors_of(structure))
+        return _storages(self._tape, ids)
+
+
+def _live(tape: Tape, accesses: tuple[OpAccess, ...]) -> frozenset[int]:
+    """Return the ops that what either call returned hangs on."""
+    wanted = set(_storages(tape, tensors_of(tape.outputs2)))
+    is_first_call = False
+    live = set()
+    for index in reversed(range(len(tape.ops))):
+        if tape.ops[index].phase != "run2" and not is_first_call:
+            is_first_call = True
+            wanted |= _storages(tape, tensors_of(tape.outputs))
+        access = accesses[index]
+        if not wanted.isdisjoint(access.writes):
+            live.add(index)
+            wanted -= access.renews
+            wanted |= access.reads
+    return frozenset(live)

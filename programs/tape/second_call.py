@@ -1,0 +1,63 @@
+"""The second call of a program beside its first: the same work on other inputs, or less of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from programs.tape.flow import Flow
+from programs.tape.overload_effects import argument_tensors, makes_views
+from programs.tape.schema import AtenOp, Launch, Op, Phase, Place, Seeding, Tape, tensors_of
+
+
+@dataclass(frozen=True, slots=True)
+class CallsDiffer:
+    """Where the second call first does something else than the first."""
+
+    message: str
+    place: Place | None
+
+
+def difference_of_calls(tape: Tape, flow: Flow) -> CallsDiffer | None:
+    """Return where the calls differ in what they do with inputs, None where they do the same.
+
+    What hangs on no input may differ: weights that are made ready in the first call are no cheat.
+    Neither are other numbers, such as the seed of a dropout.
+    """
+    first, second = _work(tape, flow, "run"), _work(tape, flow, "run2")
+    for one, other in zip_longest(first, second):
+        if one is None or other is None or _signature(one, tape) != _signature(other, tape):
+            message = (
+                f"the first call does {_told(one, tape)} where a second one with inputs of the "
+                f"same shapes does {_told(other, tape)}: do the same work in each call"
+            )
+            place = next((op.place for op in (one, other) if op is not None and op.place), None)
+            return CallsDiffer(message, place)
+    return None
+
+
+def _work(tape: Tape, flow: Flow, phase: Phase) -> list[AtenOp | Launch]:
+    return [
+        op
+        for index, op in enumerate(tape.ops)
+        if op.phase == phase
+        and not isinstance(op, Seeding)
+        and not (isinstance(op, AtenOp) and makes_views(op))
+        and flow.hangs_on_inputs(flow.op_sources[index])
+    ]
+
+
+def _signature(op: AtenOp | Launch, tape: Tape) -> object:
+    if isinstance(op, Launch):
+        ids = [id_ for value in op.args.values() for id_ in tensors_of(value)]
+        named: str = op.kernel
+    else:
+        ids = [*argument_tensors(op), *[id_ for id_ in op.outputs if id_ is not None]]
+        named = op.op
+    return named, [(tape.tensors[id_].dtype, tape.tensors[id_].shape) for id_ in ids]
+
+
+def _told(op: Op | None, tape: Tape) -> str:
+    if isinstance(op, Launch):
+        return f"a launch of {tape.kernels[op.kernel].name}"
+    return op.op if isinstance(op, AtenOp) else "nothing more"
