@@ -99,11 +99,12 @@ def _members(group: str, written: Any, at: str) -> Iterator[Axis]:
 def _listed(name: str, values: Any, at: str) -> Axis:
     listed = _list(values, at)
     for index, value in enumerate(listed):
-        _check_value(value, f"{at}/{index}")
+        check_value(value, f"{at}/{index}")
     return _axis(name, at, listed)
 
 
-def _check_value(value: Any, at: str) -> None:
+def check_value(value: Any, at: str) -> None:
+    """Refuse a value that a table cannot show. Raises RequestRejected."""
     try:
         size_bytes = len(orjson.dumps(value))
     except TypeError:  # all else that JSON has it can write

@@ -1,10 +1,19 @@
-"""What conditions of `where` may name: scalars of the base, and of what a variant changes."""
+"""What conditions of `where` may name: scalars of the base, of what a variant changes, defaults."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sweeps.axis import Axis
+from sweeps.plain_expression import OpaqueArgument
 from sweeps.variant import Kind
+
+Defaults = Callable[[str | None, str | None], Mapping[str, Any]]
+"""What options are where nothing says them, for a target and a Triton: `options.num_warps`: 4."""
+
+
+def no_defaults(_target: str | None, _triton: str | None) -> Mapping[str, Any]:
+    """Return nothing, for a space whose toolchains are not known."""
+    return {}
 
 
 def base_values(base: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
@@ -26,18 +35,28 @@ def shown_to_where(axis: Axis, index: int) -> dict[str, Any]:
     if "." in axis.name:
         group, _, member = axis.name.partition(".")
         return _scalars(group, {member: content})
-    return {axis.name: axis.values[index]}
+    return {axis.name: _shown(axis.name, axis.values[index])}
 
 
 def _scalars(group: str, members: Any) -> dict[str, Any]:
     if not isinstance(members, dict):
         return {}
-    plain = {name: _plain(value) for name, value in members.items()}
-    return {
-        f"{group}.{name}": value
-        for name, value in plain.items()
-        if isinstance(value, bool | int | float | str) or value is None
-    }
+    named = {f"{group}.{name}": value for name, value in members.items()}
+    return {name: _shown(name, value) for name, value in named.items()}
+
+
+def _shown(name: str, value: Any) -> Any:
+    """Return a scalar; what is none is there, and cannot be compared."""
+    plain = _plain(value)
+    if is_scalar(plain):
+        return plain
+    return OpaqueArgument(f"{name} ({'a list' if isinstance(plain, list) else 'an object'})")
+
+
+def is_scalar(value: Any) -> bool:
+    """Whether a value of JSON is a number, a text, a truth or null; large numbers are objects."""
+    plain = _plain(value)
+    return isinstance(plain, bool | int | float | str) or plain is None
 
 
 def _plain(value: Any) -> Any:

@@ -38,6 +38,8 @@ class PlainExpression:
     text: str
     size: int
     """Nodes: what one evaluation costs."""
+    names: frozenset[str]
+    """The names whose values it may ask for."""
     _node: ast.expr = field(compare=False, repr=False)
 
     def value(self, values: Mapping[str, Any]) -> Value:
@@ -60,7 +62,9 @@ def read_expression(text: str, bounds: Bounds, groups: Iterable[str] = ()) -> Pl
     nodes = list(ast.walk(tree))
     for node in nodes:
         _check(node)
-    return PlainExpression(text, len(nodes), tree)
+    functions = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    named = (node for node in nodes if isinstance(node, ast.Name) and id(node) not in functions)
+    return PlainExpression(text, len(nodes), frozenset(node.id for node in named), tree)
 
 
 _NODES = (

@@ -7,23 +7,19 @@ there are is multiplied out, never listed.
 import itertools
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Final
 
 from compiler.rejection import Fault, RequestRejected, pointer, shown
-from launch.formula import FormulaFailed
-from sweeps.axis import ARGUMENTS, MAX_AXES, NAMES, Axis, read_axes
-from sweeps.condition_values import base_values, shown_to_where
+from sweeps.axis import ARGUMENTS, MAX_AXES, NAMES, Axis, check_value, read_axes
+from sweeps.combinations import Choice, check_count
+from sweeps.condition_values import Defaults, is_scalar, no_defaults
 from sweeps.sweep_plan import ABSENT, SweepPlan, SweptAxis
 from sweeps.variant import Kind
 from sweeps.where import Condition
 
 AT: Final = "/space"
-COMBINATIONS_PER_VARIANT: Final = 10
-"""How many combinations may be looked at for each variant that a sweep may have."""
-MAX_STEPS: Final = 2_000_000
-"""Of evaluating `where`: its terms by the combinations it is asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +32,8 @@ class Space:
     product: tuple[Axis, ...]
     is_autotuned: bool = False
     """Whether the configurations are those of the source's own decorator."""
+    like: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of a compilation by example, which heuristics are evaluated for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,8 @@ def read_space(written: Any, kind: Kind) -> Space:
         raise RequestRejected(Fault(f"{AT}/autotune", message))
     at = f"{AT}/autotune" if is_autotuned else variants_at
     configurations = None if listed is None else tuple(_variants(listed, at, kind))
-    space = Space(configurations, at, tuple(product), is_autotuned)
+    like = _like(written, is_autotuned=is_autotuned, kind=kind)
+    space = Space(configurations, at, tuple(product), is_autotuned, like)
     check_space(space)
     if not (space.product or space.is_autotuned or any(space.configurations or ())):
         message = f"is empty; give values to one of {', '.join(NAMES[kind])}"
@@ -70,7 +69,7 @@ def read_space(written: Any, kind: Kind) -> Space:
     return space
 
 
-_FORMS = ("product", "variants", "autotune")
+_FORMS = ("product", "variants", "autotune", "like")
 
 
 def _product(written: Any, kind: Kind) -> Iterator[Axis]:
@@ -86,15 +85,44 @@ def _autotune(written: Mapping[str, Any]) -> bool:
     return wanted is True
 
 
+def _like(written: Mapping[str, Any], *, is_autotuned: bool, kind: Kind) -> Mapping[str, Any]:
+    """Return the examples of arguments. Raises RequestRejected where nothing asks for them."""
+    like = written.get("like")
+    if like is None:
+        return {}
+    at = f"{AT}/like"
+    if kind == "launches":
+        raise RequestRejected(Fault(at, "a launch has its arguments; heuristics know them"))
+    if not is_autotuned:
+        message = "is what heuristics are evaluated for, only beside `autotune`"
+        raise RequestRejected(Fault(at, message))
+    if not isinstance(like, dict) or len(like) > MAX_AXES:
+        message = f'must be an object of at most {MAX_AXES} scalars by name, such as {{"K": 512}}'
+        raise RequestRejected(Fault(at, message))
+    for name, value in like.items():
+        check_value(value, at + pointer(name))
+        if not is_scalar(value):
+            message = f"{shown(value)} is no number, text, truth or null"
+            raise RequestRejected(Fault(at + pointer(name), message))
+    return like
+
+
 def _variants(listed: Any, at: str, kind: Kind) -> Iterator[Mapping[str, Any]]:
     if not isinstance(listed, list) or not listed:
         raise RequestRejected(Fault(at, "must be a list of variants, with one at least"))
     faults: list[Fault] = []
+    first: dict[str, int] = {}
     for index, variant in enumerate(listed):
+        own_at = f"{at}/{index}"
         try:
-            yield _changes(variant, f"{at}/{index}", kind)
+            changes = _changes(variant, own_at, kind)
         except RequestRejected as rejected:
             faults += rejected.faults
+            continue
+        same = first.setdefault(json.dumps(changes, sort_keys=True), index)
+        if same != index:
+            faults.append(Fault(own_at, f"is variant {same} again; each variant once"))
+        yield changes
     if faults:
         raise RequestRejected(*faults)
 
@@ -162,6 +190,7 @@ def planned(
     space: Space,
     where: Sequence[Condition],
     max_variants: int,
+    defaults: Defaults = no_defaults,
 ) -> PlannedSweep:
     """Return the variants of a space whose configurations are known.
 
@@ -169,22 +198,29 @@ def planned(
     """
     listed, chosen = _configured(space)
     axes = [*listed, *space.product]
-    _check_count(space, len(chosen), where, max_variants)
+    count = len(chosen) * prod(len(axis.values) for axis in space.product)
+    check_count(count, where, max_variants)
     ranges = [range(len(axis.values)) for axis in space.product]
     combined: Iterator[list[int]] = (
         [*first, *rest] for first in chosen for rest in itertools.product(*ranges)
     )
     if where:
-        combined = _kept(combined, base, kind, axes, where)
+        combined = Choice(base, kind, where, defaults).kept(combined, axes)
+    kept = bounded(combined, max_variants)
+    swept = [_swept(axis) for axis in axes]
+    plan = SweepPlan(kind=kind, base=dict(base), axes=swept, chosen=kept)
+    return PlannedSweep(plan, tuple(axes))
+
+
+def bounded(combined: Iterator[list[int]], max_variants: int) -> list[list[int]]:
+    """Return the combinations that are left. Raises RequestRejected for too many, and for none."""
     kept = list(itertools.islice(combined, max_variants + 1))
     if len(kept) > max_variants:
         message = f"more than {max_variants} variants are left; that is the most of a sweep"
         raise RequestRejected(Fault(AT, message))
     if not kept:
         raise RequestRejected(Fault("/where", "leaves no variant of the space"))
-    swept = [_swept(axis) for axis in axes]
-    plan = SweepPlan(kind=kind, base=dict(base), axes=swept, chosen=kept)
-    return PlannedSweep(plan, tuple(axes))
+    return kept
 
 
 def _swept(axis: Axis) -> SweptAxis:
@@ -216,56 +252,3 @@ def _spanned(name: str, values: Any, at: str) -> Axis:
     if name in ("source", "arguments"):
         return Axis(name, at, tuple(map(str, keys)), keys, contents)
     return Axis(name, at, contents, keys)
-
-
-def _check_count(
-    space: Space, configurations: int, where: Sequence[Condition], max_variants: int
-) -> None:
-    combinations = configurations * prod(len(axis.values) for axis in space.product)
-    most = max_variants * (COMBINATIONS_PER_VARIANT if where else 1)
-    if combinations > most:
-        message = f"{combinations} variants; a sweep has {most} at most"
-        if where:
-            message = f"{combinations} combinations; `where` chooses among {most} at most"
-        raise RequestRejected(Fault(AT, message))
-    steps = combinations * sum(condition.expression.size for condition in where)
-    if steps > MAX_STEPS:
-        message = (
-            f"{combinations} combinations, each with conditions of {steps // combinations} terms, "
-            f"take more than {MAX_STEPS} steps to look at; make the space or `where` smaller"
-        )
-        raise RequestRejected(Fault("/where", message))
-
-
-def _kept(
-    combined: Iterator[list[int]],
-    base: Mapping[str, Any],
-    kind: Kind,
-    axes: Sequence[Axis],
-    where: Sequence[Condition],
-) -> Iterator[list[int]]:
-    """Yield the combinations for which all conditions are true. Raises RequestRejected."""
-    fixed = base_values(base, kind)
-    changed = [[shown_to_where(axis, index) for index in range(len(axis.values))] for axis in axes]
-    for chosen in combined:
-        values = dict(fixed)
-        for at, index in enumerate(chosen):
-            if index != ABSENT:
-                values.update(changed[at][index])
-        for condition in where:
-            try:
-                if not condition.holds(values):
-                    break
-            except FormulaFailed as failed:
-                message = f"{shown(condition.expression.text)}: {failed}{_example(axes, chosen)}"
-                raise RequestRejected(Fault(condition.at, message)) from None
-        else:
-            yield chosen
-
-
-def _example(axes: Sequence[Axis], chosen: Sequence[int]) -> str:
-    pairs = zip(axes, chosen, strict=True)
-    said = {axis.name: axis.values[index] for axis, index in pairs if index != ABSENT}
-    return (
-        f" (for {', '.join(f'{name} = {shown(value)}' for name, value in list(said.items())[:8])})"
-    )

@@ -6,14 +6,20 @@ from typing import Any, Final
 
 from compiler.rejection import Fault, RequestRejected, did_you_mean, shown
 from launch.formula import Bounds, FormulaFailed
-from sweeps.plain_expression import CHARACTERS, GRAMMAR, PlainExpression, read_expression
+from sweeps.plain_expression import (
+    CHARACTERS,
+    GRAMMAR,
+    OpaqueArgument,
+    PlainExpression,
+    read_expression,
+)
 
 BOUNDS: Final = Bounds(max_chars=256, max_nodes=64, characters=CHARACTERS, grammar=GRAMMAR)
 MAX_SHOWN_NAMES: Final = 20
 GROUPS: Final = ("constexprs", "arguments", "options")
 """Where a bare name is looked for, in this order."""
 
-Values = Mapping[str, bool | int | float | str | None]
+Values = Mapping[str, bool | int | float | str | OpaqueArgument | None]
 """Of one variant: `constexprs.BLOCK`, `options.num_warps`, `arguments.n`, `target` and so on."""
 
 
@@ -24,13 +30,13 @@ class Condition:
     expression: PlainExpression
     at: str
 
-    def holds(self, values: Values) -> bool:
-        """Return whether a variant with these values stays.
+    def holds(self, values: Values, defaults: Values) -> bool:
+        """Return whether a variant with these values stays; `defaults` are of what it leaves open.
 
         Raises FormulaFailed for a name that it does not have, a division by zero, what cannot be
         compared, and what is neither true nor false.
         """
-        value = self.expression.value(_Named(values))
+        value = self.expression.value(_Named(values, defaults))
         if not isinstance(value, bool):
             raise FormulaFailed(f"is {shown(value)}, not true or false; compare it")
         return value
@@ -54,14 +60,16 @@ def read_where(texts: Sequence[str], at: str = "/where") -> tuple[Condition, ...
 class _Named(Mapping[str, Any]):
     """The values as conditions look them up: by bare names, too; each name is there, or told."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Values, defaults: Values) -> None:
         self._values = values
+        self._defaults = defaults
 
     def __getitem__(self, name: str) -> Any:
-        for known in (name, *(f"{group}.{name}" for group in GROUPS)):
-            if known in self._values:
-                return self._values[known]
-        raise FormulaFailed(_unknown(name, self._values))
+        for values in (self._values, self._defaults):
+            for known in spellings(name):
+                if known in values:
+                    return values[known]
+        raise FormulaFailed(_unknown(name, self._values, self._defaults))
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -73,10 +81,21 @@ class _Named(Mapping[str, Any]):
         return len(self._values)
 
 
-def _unknown(name: str, values: Values) -> str:
-    known = sorted({text.partition(".")[2] or text for text in values})
+def spellings(name: str) -> list[str]:
+    """Return what a name in a condition may stand for, the first that there is."""
+    return [name, *(f"{group}.{name}" for group in GROUPS)]
+
+
+def _unknown(name: str, values: Values, defaults: Values) -> str:
+    known, left_open = _bare(values), _bare(defaults)
     listed = ", ".join(known[:MAX_SHOWN_NAMES]) or "none"
     if len(known) > MAX_SHOWN_NAMES:
         listed += f" and {len(known) - MAX_SHOWN_NAMES} more"
-    message = f"there is no value named {shown(name)}.{did_you_mean(name, known)}"
-    return f"{message} Known are {listed}"
+    if left_open:
+        listed += f", and {len(left_open)} options by their defaults"
+    meant = did_you_mean(name, [*known, *left_open])
+    return f"there is no value named {shown(name)}.{meant} Known are {listed}"
+
+
+def _bare(values: Values) -> list[str]:
+    return sorted({text.partition(".")[2] or text for text in values})

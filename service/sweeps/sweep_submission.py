@@ -5,6 +5,8 @@ What is wrong with the request is told at once; what is wrong with one variant i
 
 import asyncio
 import secrets
+from functools import partial
+from typing import Any
 
 import orjson
 
@@ -50,9 +52,9 @@ async def submit_sweep(
     # in a thread: ten thousand variants take longer than other requests should wait
     space = await asyncio.to_thread(read_space, request.space, kind)
     tuned = await _autotuned(state, caller, request, kind, space) if space.is_autotuned else None
-    sweep = await asyncio.to_thread(_planned, state, request, kind, space, tuned)
-    _check_sort(sort, sweep)
     toolchains = await state.toolchains.current()
+    sweep = await asyncio.to_thread(_planned, state, request, kind, tuned or space, toolchains)
+    _check_sort(sort, sweep)
     found = await _resolved(state, sweep, toolchains, caller)
     job = SweepJob(
         id=secrets.token_hex(16),
@@ -101,18 +103,32 @@ def _planned(
     state: ServiceState,
     request: SweepRequest,
     kind: Kind,
-    space: Space,
-    tuned: AutotunedSpace | None,
+    space: Space | AutotunedSpace,
+    offered: ToolchainSet,
 ) -> PlannedSweep:
-    where = read_where(request.where)
-    found = space if tuned is None else tuned.space
-    sweep = planned(request.base, kind, found, where, state.settings.max_sweep_variants)
-    if tuned is not None:
-        sweep = tuned.completed(sweep)
+    where, most = read_where(request.where), state.settings.max_sweep_variants
+    defaults = partial(_default_options, offered)
+    if isinstance(space, AutotunedSpace):
+        sweep = space.planned(request.base, kind, where, most, defaults)
+    else:
+        sweep = planned(request.base, kind, space, where, most, defaults)
     check_axes(request.base, kind, sweep.axes)
     check_sources(sweep.axes, state.settings.request_limits)
     _check_size(sweep, state.settings.max_sweep_bytes)
     return sweep
+
+
+def _default_options(
+    offered: ToolchainSet, target: str | None, triton: str | None
+) -> dict[str, Any]:
+    """Return what options are where nothing says them; none where the variant will be refused."""
+    try:
+        toolchain = offered.choose(triton)
+        backend = parse_target(target or toolchain.default_target).backend
+    except RequestRejected:
+        return {}
+    table = toolchain.options.get(backend, {})
+    return {f"options.{name}": spec.default for name, spec in table.items()}
 
 
 def _check_sort(sort: str, sweep: PlannedSweep) -> None:

@@ -5,7 +5,7 @@ is a reading for each of these contexts, and a variant has only what its own con
 """
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -13,13 +13,16 @@ import orjson
 
 from compiler.autotune import AutotuneReading
 from compiler.diagnostic import USER_FILE, Assumption
-from compiler.rejection import Fault, RequestRejected
+from compiler.rejection import Fault, RequestRejected, pointer
 from sweeps.autotune.configurations import AT, configurations
 from sweeps.autotune.heuristics import Heuristics
 from sweeps.axis import Axis
-from sweeps.space import MAX_STEPS, PlannedSweep, Space, check_space
+from sweeps.combinations import COMBINATIONS_PER_VARIANT, MAX_STEPS, Choice, check_count
+from sweeps.condition_values import Defaults, no_defaults
+from sweeps.space import PlannedSweep, Space, bounded, check_space, planned
 from sweeps.sweep_plan import ABSENT, SweepPlan, SweptAxis
 from sweeps.variant import Kind
+from sweeps.where import Condition, spellings
 
 MAX_CONTEXTS: Final = 64
 STANDARD_TARGET: Final = "cuda:90"
@@ -91,6 +94,7 @@ class AutotunedSpace:
         unique = {orjson.dumps(changes): changes for changes in every}
         self.space = replace(space, configurations=tuple(unique.values()))
         check_space(self.space)
+        _check_like(space, readings.values())
         self._set_aside = {
             heuristic.name
             for reading in readings.values()
@@ -106,7 +110,43 @@ class AutotunedSpace:
             message = f"the heuristic {name} is set aside: an axis of the space says its value"
             line = next(reading.line for reading in self._readings.values())
             found.append(Assumption(USER_FILE, line, message))
+        if self.space.like and any(reading.heuristics for reading in self._readings.values()):
+            said = ", ".join(f"{name} = {value}" for name, value in sorted(self.space.like.items()))
+            line = next(reading.line for reading in self._readings.values())
+            message = f"heuristics are evaluated for {said}, as `like` says"
+            found.append(Assumption(USER_FILE, line, message))
         return list(dict.fromkeys(found))
+
+    def planned(
+        self,
+        base: Mapping[str, Any],
+        kind: Kind,
+        where: Sequence[Condition],
+        max_variants: int,
+        defaults: Defaults = no_defaults,
+    ) -> PlannedSweep:
+        """Return the variants, each with what heuristics give it.
+
+        Conditions that name a heuristic are asked last. Raises RequestRejected as `planned` of a
+        space and `completed`.
+        """
+        computed = {
+            spelling
+            for reading in self._readings.values()
+            for heuristic in reading.heuristics
+            if heuristic.name not in self._set_aside
+            for spelling in spellings(heuristic.name)
+        }
+        early = [one for one in where if not one.expression.names & computed]
+        late = [one for one in where if one.expression.names & computed]
+        most = max_variants * (COMBINATIONS_PER_VARIANT if late else 1)
+        sweep = self.completed(planned(base, kind, self.space, early, most, defaults))
+        if not late:
+            return sweep
+        check_count(len(sweep.plan), late, max_variants)
+        stays = Choice(base, kind, late, defaults).kept(sweep.plan.chosen, sweep.axes)
+        kept = bounded(stays, max_variants)
+        return replace(sweep, plan=sweep.plan.model_copy(update={"chosen": kept}))
 
     def completed(self, sweep: PlannedSweep) -> PlannedSweep:
         """Return `sweep` without what a context does not list, and with heuristics as axes.
@@ -166,7 +206,7 @@ class AutotunedSpace:
         for index in range(len(plan)):
             body = plan.variant(index).body
             heuristics, configured = known[context_of(body, plan.kind)]
-            found = heuristics.applied(body, configured)
+            found = heuristics.applied(body, configured, self.space.like)
             for group, values in (("constexprs", found.constexprs), ("options", found.options)):
                 for name, value in values.items():
                     axis = added.setdefault(f"{group}.{name}", _Values(len(plan)))
@@ -193,6 +233,19 @@ class _Values:
         if at == len(self.contents):
             self.contents.append(content)
         self.chosen[variant] = at
+
+
+def _check_like(space: Space, readings: Collection[AutotuneReading]) -> None:
+    """Refuse examples of what no kernel has. Raises RequestRejected."""
+    known = {name for reading in readings for name in reading.parameters}
+    kernel = next(reading.kernel for reading in readings)
+    faults = [
+        Fault("/space/like" + pointer(name), f"{kernel} has no parameter {name[:100]}")
+        for name in space.like
+        if name not in known
+    ]
+    if faults:
+        raise RequestRejected(*faults)
 
 
 def _changes(variant: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

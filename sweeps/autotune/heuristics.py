@@ -61,17 +61,24 @@ class Heuristics:
             return 1  # it is told once
 
     def applied(
-        self, body: Mapping[str, Any], configured: frozenset[str] = frozenset()
+        self,
+        body: Mapping[str, Any],
+        configured: frozenset[str] = frozenset(),
+        like: Mapping[str, Any] | None = None,
     ) -> HeuristicValues:
         """Return the values for one variant, `body` being its whole compile or launch request.
 
-        `configured` are the names that its configuration sets. Raises RequestRejected naming the
+        `configured` are the names that its configuration sets, `like` examples of arguments that
+        the request has no values of. Raises RequestRejected naming the
         heuristic and its line, where it is not plain, or needs what the request does not say; but
         where the request itself gives the value, that is taken.
         """
         compilation = body.get("compilation", body)
         given = compilation.get("constexprs") or {}
-        values = known_values(body, self._reading.parameters)
+        values: dict[str, Any] = {}
+        for name, raw in (like or {}).items():
+            _put(values, name, raw)
+        values |= known_values(body, self._reading.parameters)
         found: dict[str, Any] = {}
         faults = []
         for index, heuristic in enumerate(self._reading.heuristics):
@@ -109,7 +116,8 @@ def _said(heuristic: Heuristic, failed: FormulaFailed, kernel: str) -> str:
         text = f" (`{clipped(heuristic.expression, MAX_SHOWN_CHARS)}`)"
     return (
         f"the heuristic {heuristic.name} of {kernel}, line {heuristic.line}{text}, cannot be "
-        f"evaluated: {failed}. Give `{heuristic.name}` in the base's constexprs"
+        f"evaluated: {failed}. Give `{heuristic.name}` in the base's constexprs, "
+        "or for a compilation the arguments that it asks for in the space's `like`"
     )
 
 

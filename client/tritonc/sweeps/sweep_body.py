@@ -69,6 +69,8 @@ def _space(space: Any, uploads: dict[str, Upload]) -> Any:
 def _axis(name: str, values: Any, uploads: dict[str, Upload]) -> Any:
     """Return the values of an axis, or of the axes of a group such as `constexprs`."""
     group = name.partition(".")[0]
+    if name == "like" and isinstance(values, Mapping):
+        return {argument: constexpr_json(value) for argument, value in values.items()}
     if group in _VALUES and isinstance(values, Mapping):
         return {member: [constexpr_json(v) for v in listed] for member, listed in values.items()}
     if group in _VALUES:

@@ -78,6 +78,20 @@ def test_arguments_make_it_a_sweep_of_launches(tritond: FakeTritond, kernel: str
     assert tritond.requests[1].url.params["sort"] == "median_us"
 
 
+def test_numbers_given_by_example_are_told_to_heuristics(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(inspection(x=False, K=False))
+    for _ in range(2):
+        tritond.will_answer(sweep())
+
+    run(
+        tritond, "sweep", kernel, "--autotune", "--target", "cuda:90",
+        "--like", "x=fp32[4096]", "K=512",
+    )  # fmt: skip
+
+    assert tritond.sent(1)["space"] == {"autotune": True, "like": {"K": 512}}
+    assert tritond.sent(1)["base"]["signature"] == {"x": "*fp32:16", "K": "i32:16"}
+
+
 def test_a_request_file_has_a_base_and_a_space(tritond: FakeTritond, kernel: str):
     Path("add.toml").write_text(
         'grid = [1]\nwhere = ["n > 1"]\n[arguments]\nx = "fp32[4]:ones"\n'

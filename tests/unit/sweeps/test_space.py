@@ -127,6 +127,37 @@ def test_a_variant_stays_where_the_condition_is_true(condition: str, kept: Any) 
     assert rows(plan(space, condition)) == kept
 
 
+def defaults(target: str | None, triton: str | None) -> dict[str, Any]:
+    """What options are where nothing says them, by target and Triton."""
+    return {"options.num_stages": 2 if target == "hip:gfx942" else 3, "options.maxnreg": None}
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        ("num_stages == 3", ["cuda:90"]),
+        ("options.num_stages < 3 or num_warps == 2", ["hip:gfx942"]),
+        ("maxnreg is None", ["cuda:90", "hip:gfx942"]),
+    ],
+)
+def test_conditions_know_what_options_are_by_default(condition: str, kept: list[str]) -> None:
+    space = read_space({"target": ["cuda:90", "hip:gfx942"]}, "compilations")
+
+    found = planned(COMPILATION, "compilations", space, read_where([condition]), 100, defaults)
+
+    assert [target for (target,) in rows(found)] == kept
+
+
+def test_a_name_that_there_is_not_is_told_beside_those_that_were_said() -> None:
+    space = read_space({"target": ["cuda:90"]}, "compilations")
+
+    with pytest.raises(RequestRejected) as caught:
+        planned(COMPILATION, "compilations", space, read_where(["warps > 1"]), 100, defaults)
+
+    said = "Known are BLOCK, EVEN, num_warps, target, and 2 options by their defaults"
+    assert said in caught.value.faults[0].message
+
+
 def test_conditions_know_the_scalars_of_arguments() -> None:
     space = {"constexprs.BLOCK": [4, 16], "arguments": {"small": {"n": 4}, "base": {}}}
 
@@ -142,6 +173,22 @@ def test_conditions_know_the_scalars_of_arguments() -> None:
         ([], (), "/space", "one at least"),
         ([{}], (), "/space", "is empty"),
         ([{"constexprs": {"B": 1}}, 7], (), "/space/1", "7 is no object"),
+        (
+            [{"constexprs": {"B": 1}}, {}, {"constexprs.B": 1}],
+            (),
+            "/space/2",
+            "is variant 0 again; each variant once",
+        ),
+        ({"constexprs.T": [[1, 2]]}, ("T == 1",), "/where/0", "compares constexprs.T (a list)"),
+        (
+            {"constexprs.T": [{"dtype": "fp32"}]},
+            ("T == 'fp32'",),
+            "/where/0",
+            "compares constexprs.T (an object)",
+        ),
+        ({"like": {"K": 1}, "target": ["cuda:90"]}, (), "/space/like", "only beside `autotune`"),
+        ({"autotune": True, "like": 7}, (), "/space/like", "must be an object"),
+        ({"autotune": True, "like": {"K": [1]}}, (), "/space/like/K", "[1] is no number"),
         ({"variants": [{"what": 7}]}, (), "/space/variants/0/what", "unknown axis"),
         ({"product": []}, (), "/space/product", "object from axes to values"),
         ({"constexprs.B": []}, (), "/space/constexprs.B", "without values"),
@@ -197,6 +244,14 @@ def test_an_argument_that_sizes_say_is_no_axis_besides(space: Any, at: str) -> N
     assert refusals(space, base=LAUNCH) == [
         (at, "`arguments` says arguments.n already; say it once")
     ]
+
+
+def test_a_grid_and_a_buffer_are_told_to_be_no_numbers() -> None:
+    said = refusals({"grid": [[1], [2]]}, "grid == 1", base=LAUNCH)
+    assert said[0][0] == "/where/0"
+    assert "compares grid (a list), which is no number" in said[0][1]
+    [(_, message)] = refusals({"grid": [[1], [2]]}, "x_ptr > 1", base=LAUNCH)
+    assert "compares arguments.x_ptr (an object), which is no number" in message
 
 
 def test_more_variants_than_allowed_are_counted_and_never_listed() -> None:

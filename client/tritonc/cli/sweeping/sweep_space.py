@@ -91,7 +91,20 @@ def _typed_axes(
         if "target" in axes:
             raise ArgumentTypeError("--space target: --target has several already")
         axes["target"] = list(targets)
-    return axes | ({"autotune": True} if given.autotune else {})
+    if not given.autotune:
+        return axes
+    like = dict(_scalars_of(given))
+    return axes | {"autotune": True} | ({"like": like} if like else {})
+
+
+def _scalars_of(given: Namespace) -> Iterator[tuple[str, Any]]:
+    """Yield the numbers among the examples of --like, which heuristics of the file may ask for."""
+    for name, text in given.like:
+        example = launch_argument(text)
+        if isinstance(example, Mapping) and "value" in example:
+            example = example["value"]
+        if isinstance(example, bool | int | float | str):
+            yield name, example
 
 
 def axis_name(word: str, facts: Mapping[str, Mapping[str, Any]]) -> str:

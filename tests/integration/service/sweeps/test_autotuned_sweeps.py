@@ -91,6 +91,19 @@ def test_heuristics_are_evaluated_for_each_variant(http: httpx.Client) -> None:
     assert [row["state"] for row in rows] == ["succeeded", "succeeded"]
 
 
+def test_compilations_say_heuristics_the_arguments_by_example(http: httpx.Client) -> None:
+    base = {name: part for name, part in COMPILATION.items() if name != "constexprs"}
+    space = {"autotune": True, "like": {"n": 192}}
+
+    answer = sweep(http, base, space, where=["EVEN", "num_warps == 2"])
+
+    assert answer.status_code == 200, answer.text
+    [row] = answer.json()["rows"]
+    assert (row["state"], row["values"]["constexprs.BLOCK"]) == ("succeeded", 64)
+    told = [item["message"] for item in answer.json()["assumptions"]]
+    assert "heuristics are evaluated for n = 192, as `like` says" in told
+
+
 def test_launches_say_heuristics_the_arguments(http: httpx.Client) -> None:
     base = {
         "compilation": {"source": SOURCE},

@@ -64,6 +64,16 @@ def test_a_row_says_what_its_compilation_says(swept: httpx.Response, http: httpx
     assert row["compile_ms"] == compilation["timings_ms"]["total"]
 
 
+def test_conditions_know_what_nobody_said_of_options(http: httpx.Client) -> None:
+    space = {"targets": ["cuda:90", "hip:gfx942"]}
+
+    sweep = post_sweep(http, base=base("swept"), space=space, where=["num_stages == 3"]).json()
+
+    [row] = sweep["rows"]
+    options = http.get(row["compilation_url"]).json()["options"]
+    assert (row["values"]["target"], options["num_stages"]) == ("cuda:90", 3)
+
+
 def test_the_same_sweep_again_is_all_hits(swept: httpx.Response, http: httpx.Client) -> None:
     space = {"constexprs": {"BLOCK_SIZE": [128, 256]}, "options": {"num_warps": [2, 4]}}
 

@@ -9,7 +9,8 @@ import pytest
 from compiler.autotune import AutotuneReading
 from compiler.rejection import RequestRejected
 from sweeps.autotune.autotuned_space import AutotunedSpace, Context, contexts_of
-from sweeps.space import planned, read_space
+from sweeps.space import read_space
+from sweeps.where import read_where
 from tests.unit.sweeps.autotune.readings import config, heuristic, reading
 
 BASE = {"source": "text", "target": "cuda:90", "constexprs": {"M": 128}}
@@ -18,7 +19,7 @@ CUDA, AMD = Context("text", "cuda:90", None), Context("text", "hip:gfx942", None
 
 def variants(written: Any, readings: dict[Context, AutotuneReading]) -> list[dict[str, Any]]:
     tuned = AutotunedSpace(read_space(written, "compilations"), readings)
-    sweep = tuned.completed(planned(BASE, "compilations", tuned.space, (), 1000))
+    sweep = tuned.planned(BASE, "compilations", (), 1000)
     return [sweep.plan.values(index) for index in range(len(sweep.plan))]
 
 
@@ -59,6 +60,53 @@ def test_an_axis_of_the_request_takes_a_heuristics_place() -> None:
     tuned = AutotunedSpace(read_space(space, "compilations"), {CUDA: told})
     [assumption] = tuned.assumptions
     assert assumption.message.startswith("the heuristic EVEN is set aside: an axis")
+
+
+def test_conditions_know_what_heuristics_come_to() -> None:
+    even = heuristic("EVEN", "M % BM == 0 and BM > 64")
+    written = {"autotune": True, "product": {"constexprs.BN": [16, 32]}}
+    tuned = AutotunedSpace(read_space(written, "compilations"), {CUDA: reading(heuristics=[even])})
+
+    for condition in ("EVEN and BN == 16", "constexprs.EVEN and BN == 16"):
+        sweep = tuned.planned(BASE, "compilations", read_where([condition]), 1)
+        [values] = [sweep.plan.values(index) for index in range(len(sweep.plan))]
+        assert (values["constexprs.BM"], values["constexprs.BN"]) == (128, 16)
+        assert values["constexprs.EVEN"] is True
+
+
+def test_heuristics_of_compilations_know_the_arguments_that_are_given_as_examples() -> None:
+    even = heuristic("EVEN", "N % BM == 0")
+    written = {"autotune": True, "like": {"N": 192, "M": 5}}
+    tuned = AutotunedSpace(read_space(written, "compilations"), {CUDA: reading(heuristics=[even])})
+
+    sweep = tuned.planned(BASE, "compilations", (), 100)
+
+    found = [sweep.plan.values(index)["constexprs.EVEN"] for index in range(len(sweep.plan))]
+    assert found == [True, False]
+    assert [item.message for item in tuned.assumptions] == [
+        "heuristics are evaluated for M = 5, N = 192, as `like` says"
+    ]
+
+
+def test_what_the_request_says_itself_counts_before_an_example() -> None:
+    even = heuristic("EVEN", "M % 128 == 0")
+    written = {"autotune": True, "like": {"M": 5}}
+    tuned = AutotunedSpace(read_space(written, "compilations"), {CUDA: reading(heuristics=[even])})
+
+    sweep = tuned.planned(BASE, "compilations", (), 100)
+
+    assert sweep.plan.values(0)["constexprs.EVEN"] is True
+
+
+def test_an_example_of_no_parameter_is_refused() -> None:
+    written = {"autotune": True, "like": {"K": 5}}
+
+    with pytest.raises(RequestRejected) as caught:
+        AutotunedSpace(read_space(written, "compilations"), {CUDA: reading()})
+
+    assert [(f.pointer, f.message) for f in caught.value.faults] == [
+        ("/space/like/K", "matmul has no parameter K")
+    ]
 
 
 def test_what_takes_too_long_to_evaluate_is_refused_before() -> None:
