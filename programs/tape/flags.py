@@ -46,7 +46,7 @@ def flags_of(
     found = [
         *_launches(tape, flow),
         *_outputs(tape, flow, reference),
-        *_second_call(tape, flow),
+        *_second_call(tape, flow, reference),
         *_heavy(tape, flow),
     ]
     return tuple(dict.fromkeys(found))[:_MAX_FLAGS]
@@ -158,20 +158,32 @@ def _last_writer(tape: Tape, flow: Flow, id_: int) -> Op | None:
     return None
 
 
-def _second_call(tape: Tape, flow: Flow) -> Iterator[TapeFlag]:
-    if not tensors_of(tape.outputs2):
-        return
-    old = _bits(tape, flow, tape.inputs) & ~_bits(tape, flow, tape.inputs2)
+def _second_call(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFlag]:
+    found = _kept(tape, flow)
+    if found and reference is not None and _kept(reference, flow_of(reference, {})):
+        return  # what it stands in for keeps a state as well
+    yield from found
+
+
+def _kept(tape: Tape, flow: Flow) -> list[TapeFlag]:
+    """Return what shows that a second call does less, since it has something of the first."""
+    found = []
+    new = _bits(tape, flow, tape.inputs2)
+    old = _bits(tape, flow, tape.inputs) & ~new
     for position, sources in enumerate(flow.output2_sources):
-        if sources & old:
+        first = flow.output_sources[position : position + 1]
+        is_stale = bool(sources & old)
+        if is_stale or (first and first[0] & old and not sources & new):
             message = (
-                f"output {position} of a second call hangs on the inputs of the first: keep "
-                "nothing of one call for the next"
+                f"output {position} of a second call hangs on "
+                f"{'the inputs of the first' if is_stale else 'none of its inputs'}: keep nothing "
+                "of one call for the next"
             )
-            yield _flag("cached_result", message, None)
-    difference = difference_of_calls(tape, flow)
+            found.append(_flag("cached_result", message, None))
+    difference = difference_of_calls(tape, flow) if tensors_of(tape.outputs2) else None
     if difference is not None:
-        yield _flag("cached_result", difference.message, difference.place)
+        found.append(_flag("cached_result", difference.message, difference.place))
+    return found
 
 
 def _bits(tape: Tape, flow: Flow, inputs: tuple[Structure, ...]) -> int:

@@ -118,12 +118,17 @@ def _is_whole(tape: Tape, id_: int) -> bool:
 
 
 class _Forward:
-    """The sources of each storage, as the ops go by."""
+    """The sources of each storage, as the ops go by.
+
+    What a first call leaves in parameters and buffers is a module's state, as running statistics
+    are: for the second call it was there before.
+    """
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
         self._sources: dict[int, int] = {}
         self._begun = False
+        self._begun_again = False
         self.input_bits: dict[int, int] = {}
         for structure in (*tape.inputs, *tape.inputs2):
             for id_ in tensors_of(structure):
@@ -137,6 +142,10 @@ class _Forward:
             for storage in (*self._sources, *self._prepared()):
                 self._sources[storage] = self._sources.get(storage, 0) | PREPARED
             self._sources.update(self.input_bits)
+        if op.phase == "run2" and not self._begun_again:
+            self._begun_again = True
+            ids = [id_ for _, id_ in self._tape.params]
+            self._sources.update(dict.fromkeys(_storages(self._tape, ids), PREPARED))
         sources = 0
         for storage in access.reads:
             sources |= self._sources.get(storage, 0)

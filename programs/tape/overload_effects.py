@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from programs.tape.allowed_overloads import ALLOWED, Kind
 from programs.tape.schema import AtenOp, tensors_of
 
-_RUNNING_STATISTICS = {
-    "aten.batch_norm.default": (3, 4),
-    "aten.native_batch_norm.default": (3, 4),
-    "aten._native_batch_norm_legit.default": (3, 4),
-}
-"""Arguments that are written where the op trains, though its name does not say so."""
+_WITH_RUNNING_STATISTICS = frozenset({
+    "aten.batch_norm.default",
+    "aten.native_batch_norm.default",
+    "aten._native_batch_norm_legit.default",
+})  # fmt: skip
+_RUNNING_STATISTICS, _TRAINING = slice(3, 5), 5
+"""Arguments that are written, and not read, where the op trains; its name does not say so."""
 _WITHOUT_VALUES: frozenset[Kind] = frozenset({"uninitialized", "constant", "random"})
 
 
@@ -47,9 +48,15 @@ def written_tensors(op: AtenOp) -> tuple[int, ...]:
     written: tuple[int, ...] = tensors_of(op.kwargs.get("out"))
     if is_in_place(op) and op.args:
         written += tensors_of(op.args[0])
-    for index in _RUNNING_STATISTICS.get(op.op, ()):
-        written += tensors_of(op.args[index : index + 1])
+    if _trains(op):
+        written += tensors_of(op.args[_RUNNING_STATISTICS])
     return written
+
+
+def _trains(op: AtenOp) -> bool:
+    """Whether it is a batch normalization by the batch's own statistics."""
+    is_known = op.op in _WITH_RUNNING_STATISTICS and len(op.args) > _TRAINING
+    return is_known and op.args[_TRAINING] is True
 
 
 def overwritten_tensors(op: AtenOp) -> tuple[int, ...]:
@@ -66,6 +73,8 @@ def read_tensors(op: AtenOp) -> tuple[int, ...]:
     if kind == "overwrite":
         return _all(op.args[1:], tuple(op.kwargs.values()))
     outs = frozenset(tensors_of(op.kwargs.get("out")))
+    if _trains(op):
+        outs |= frozenset(tensors_of(op.args[_RUNNING_STATISTICS]))
     return tuple([id_ for id_ in argument_tensors(op) if id_ not in outs])
 
 

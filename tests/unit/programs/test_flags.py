@@ -151,6 +151,55 @@ def test_a_result_that_is_kept_for_the_next_call_is_shown() -> None:
     ]
 
 
+def test_a_result_that_is_kept_in_a_buffer_is_shown() -> None:
+    maker = TapeMaker()
+    maker.phase = "init"
+    buffer = maker.op("zeros.default", {"list": [64]})
+    maker.params = [["buffer", buffer]]
+
+    def first(maker: TapeMaker, x: int) -> int:
+        maker.launch(x, buffer)
+        return buffer
+
+    def second(maker: TapeMaker, x: int) -> int:
+        torch_only(maker, x)
+        return buffer
+
+    tape = called_twice(first, second, make=maker)
+    messages = [flag.message for flag in flags_of(tape, READS_A_WRITES_OUT)]
+
+    assert messages[0].startswith("output 0 of a second call hangs on none of its inputs")
+
+
+def test_running_statistics_are_no_cheat() -> None:
+    """Training, a batch normalization writes them and reads its batch."""
+    maker = TapeMaker()
+    maker.phase = "init"
+    mean, var = (maker.op("zeros.default", {"list": [64]}) for _ in range(2))
+
+    def call(maker: TapeMaker, x: int) -> int:
+        out = honest(maker, x)
+        statistics = (t(mean), t(var))
+        return maker.op("batch_norm.default", t(out), None, None, *statistics, True, 0.1, 1e-5)
+
+    assert kinds(called_twice(call, make=maker)) == []
+
+
+def test_a_state_that_the_reference_keeps_as_well_is_no_cheat() -> None:
+    def stateful() -> Tape:
+        states: list[int] = []
+
+        def call(maker: TapeMaker, x: int) -> int:
+            state = maker.op("add.Tensor", t(x), t(states[-1])) if states else x
+            states.append(honest(maker, state))
+            return states[-1]
+
+        return called_twice(call)
+
+    assert kinds(stateful()) == ["cached_result"]
+    assert kinds(stateful(), stateful()) == []
+
+
 def test_half_of_the_work_kept_for_the_next_call_is_shown() -> None:
     halves: list[int] = []
 

@@ -229,6 +229,13 @@ def test_in_place_ops_return_what_they_wrote() -> None:
     assert len(read_tape(sent(tape)).ops) == 5
 
 
+def test_an_input_that_is_written_in_place_is_still_given() -> None:
+    tape = vector_add()
+    tape["ops"].insert(0, op("relu_.default", [{"t": 0}], [0]))
+
+    assert len(read_tape(sent(tape)).ops) == 5
+
+
 def test_a_tape_of_inputs_alone_is_read() -> None:
     tape = {**vector_add(), "inputs": [{"t": 0}], "inputs2": [], "outputs": None, "outputs2": None}
     tape["ops"] = [
