@@ -12,8 +12,9 @@ MAX_OPS = 200_000
 MAX_TENSORS = 400_000
 MAX_RANK = 64
 """As torch has it."""
-MAX_STORAGE_BYTES = 1 << 40
-MAX_TOTAL_BYTES = 1 << 50
+MAX_STORAGE_BYTES = 1 << 50
+"""More than there is anywhere: whether it fits, the replay says."""
+MAX_TOTAL_BYTES = 1 << 60
 """Of all storages, whether at one time or not; what is alive at a time is the replay's to bound."""
 MAX_CONSTANT_BYTES = 1 << 20
 """Of all constants together."""

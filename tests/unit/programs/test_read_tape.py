@@ -47,7 +47,7 @@ def replaced(path: str, value: Any) -> Json:
         ("tensors/0/2", [-1], "/tensors/0/2/0", "is not from 0"),
         ("tensors/0/2", [1.5], "/tensors/0/2/0", "not an integer"),
         ("tensors/0/5", 6, "/tensors/0/5", "from 0 to 5"),
-        ("storages/0", 2**41, "/storages/0", "is not from 0"),
+        ("storages/0", 2**51, "/storages/0", "is not from 0"),
         ("constants", {"01": ""}, "/constants", "not the index"),
         ("constants", {"0": "!"}, "/constants/0", "not base64"),
         ("constants", {"0": "A" * (3 << 19)}, "/constants/0", "more than 1048576 bytes"),

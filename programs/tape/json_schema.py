@@ -1,0 +1,145 @@
+"""The JSON Schema of a tape on the wire, for the service's OpenAPI.
+
+`read_tape` is what decides: it also checks what no schema says. One schema without references, so
+that it can lie anywhere in another document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from programs.tape.read_tape import VERSION
+from programs.tape.read_values import DEVICES
+from programs.tape.schema import PHASES
+from programs.tape.tape_bounds import MAX_GRID, MAX_OPS, MAX_RANK, MAX_TENSORS, MAX_VARIANTS
+from programs.tape.tape_dtypes import ELEMENT_BYTES
+
+Schema = Mapping[str, Any]
+
+
+def _object(required: Schema, optional: Schema | None = None) -> Schema:
+    return {
+        "type": "object",
+        "properties": {**required, **(optional or {})},
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def _list(items: Schema, **more: Any) -> Schema:
+    return {"type": "array", "items": items, **more}
+
+
+def _by_name(values: Schema, description: str) -> Schema:
+    return {"type": "object", "additionalProperties": values, "description": description}
+
+
+_INDEX: Schema = {"type": "integer", "minimum": 0}
+_TEXT: Schema = {"type": "string"}
+_SIZES = _list(_INDEX, maxItems=MAX_RANK)
+_TENSOR: Schema = {
+    "type": "array",
+    "prefixItems": [
+        {"enum": list(ELEMENT_BYTES)}, {"enum": list(DEVICES)}, _SIZES, _SIZES, _INDEX, _INDEX,
+    ],
+    "minItems": 6,
+    "maxItems": 6,
+    "description": (
+        "element type, device, shape, strides and offset (in elements), index of its storage"
+    ),
+}  # fmt: skip
+_STRUCTURE: Schema = {
+    "type": ["object", "string", "number", "boolean", "null"],
+    "description": (
+        'a scalar, a tensor `{"t": index}`, or `{"list": [...]}`, `{"tuple": [...]}`, '
+        '`{"dict": {...}}` of such'
+    ),
+}
+_ARGUMENT: Schema = {
+    "type": ["object", "string", "number", "boolean", "null"],
+    "description": (
+        'a scalar, or one of `{"t": index}`, `{"list": [...]}`, `{"dtype": "fp32"}`, '
+        '`{"device": "cuda"}`, `{"layout": "strided"}`, `{"memory_format": "channels_last"}`, '
+        '`{"float": "inf"}`, `{"complex": [re, im]}`'
+    ),
+}
+_KERNEL_ARGUMENT: Schema = {
+    "type": ["object", "string", "number", "boolean", "null"],
+    "description": (
+        'a scalar, or one of `{"t": index}`, `{"tuple": [...]}`, `{"dtype": "fp32"}`, '
+        '`{"float": "inf"}`, `{"kernel": name}`, '
+        '`{"descriptor": {"t", "shape", "strides", "block_shape"}}`, '
+        '`{"reinterpreted": {"t", "dtype"}}`'
+    ),
+}
+_PLACE: Schema = {"type": ["string", "null"], "description": "the user's line, `file.py:14`"}
+_PHASE: Schema = {"enum": list(PHASES)}
+_CONFIGURATION: Schema = {
+    "grid": {
+        "type": "array",
+        "prefixItems": [{**_INDEX, "maximum": most} for most in MAX_GRID],
+        "minItems": len(MAX_GRID),
+        "maxItems": len(MAX_GRID),
+    },
+    "constexprs": _by_name(_KERNEL_ARGUMENT, "by parameter"),
+    "options": _by_name({"type": ["integer", "boolean", "string"]}, "num_warps and the like"),
+}
+_ATEN = _object(
+    {
+        "op": {"type": "string", "pattern": r"^aten\.\w+\.\w+$"},
+        "a": _list(_ARGUMENT),
+        "o": _list({"type": ["integer", "null"], "minimum": 0}),
+        "phase": _PHASE,
+    },
+    {"k": _by_name(_ARGUMENT, "by keyword"), "line": _PLACE},
+)
+_SEED = _object(
+    {"op": {"const": "seed"}, "seed": {"type": "integer"}, "phase": _PHASE}, {"line": _PLACE}
+)
+_LAUNCH = _object(
+    {
+        "op": {"const": "launch"},
+        "kernel": _TEXT,
+        "args": _by_name(_KERNEL_ARGUMENT, "by parameter, constexprs apart"),
+        **_CONFIGURATION,
+        "phase": _PHASE,
+    },
+    {
+        "variants": _list(_object(_CONFIGURATION), maxItems=MAX_VARIANTS),
+        "reset_to_zero": _list(_TEXT),
+        "restore_value": _list(_TEXT),
+        "line": _PLACE,
+    },
+)
+_KERNEL = _object(
+    {
+        "file": _TEXT,
+        "name": _TEXT,
+        "line": _INDEX,
+        "parameters": _list(_object({"name": _TEXT, "constexpr": {"type": "boolean"}})),
+    }
+)
+TAPE_SCHEMA: Mapping[str, Any] = {
+    "title": "Tape",
+    "description": "All that a recorded program did, in order: ATen ops, launches, seeds.",
+    **_object(
+        {
+            "tape": {"const": VERSION},
+            "torch": _TEXT,
+            "tensors": _list(_TENSOR, maxItems=MAX_TENSORS),
+            "storages": _list(_INDEX, maxItems=MAX_TENSORS, description="bytes of each"),
+            "kernels": _by_name(_KERNEL, "jitted functions of the program"),
+            "constants": _by_name(_TEXT, "base64 of a tensor's bytes, by its index"),
+            "seed": {"type": "integer"},
+            "inputs": _list(_STRUCTURE),
+            "inputs2": _list(_STRUCTURE),
+            "params": _list({"type": "array", "prefixItems": [_TEXT, _INDEX]}),
+            "outputs": _STRUCTURE,
+            "outputs2": _STRUCTURE,
+            "ops": _list({"oneOf": [_ATEN, _SEED, _LAUNCH]}, maxItems=MAX_OPS),
+        },
+        {"init_inputs": _list(_STRUCTURE)},
+    ),
+}
+"""JSON Schema 2020-12."""
