@@ -24,6 +24,7 @@ NAMES = {
     "AsyncClient": "Client",
     "AsyncConnection": "Connection",
     "AsyncLaunches": "Launches",
+    "AsyncPrograms": "Programs",
     "AsyncSweeps": "Sweeps",
     "AsyncTensors": "Tensors",
     "aclose": "close",

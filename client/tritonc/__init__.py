@@ -12,6 +12,7 @@ from tritonc.errors import (
     CompileFailed,
     LaunchFailed,
     ProblemError,
+    ProgramFailed,
     ServerUnavailable,
     TritoncError,
     UnexpectedAnswer,
@@ -22,6 +23,8 @@ from tritonc.exchange import __version__
 from tritonc.launch import Launch
 from tritonc.launch_body import LaunchMembers, LaunchRequest, launch_request
 from tritonc.launch_run import Finding, Output, Run
+from tritonc.programs.program import Program, ProgramFlag, ProgramKernel
+from tritonc.programs.program_body import ProgramMembers, ProgramRequest, program_request
 from tritonc.sweeps.sweep import Sweep
 from tritonc.sweeps.sweep_body import SweepRequest, sweep_request
 from tritonc.sweeps.sweep_row import SweepRow
@@ -48,6 +51,12 @@ __all__ = [
     "Output",
     "Problem",
     "ProblemError",
+    "Program",
+    "ProgramFailed",
+    "ProgramFlag",
+    "ProgramKernel",
+    "ProgramMembers",
+    "ProgramRequest",
     "Run",
     "ServerUnavailable",
     "StageDiff",
@@ -63,5 +72,6 @@ __all__ = [
     "buffers",
     "compile_request",
     "launch_request",
+    "program_request",
     "sweep_request",
 ]

@@ -8,6 +8,7 @@ from tritonc.compilation import Compilation
 from tritonc.diagnostic import Problem, printable
 from tritonc.html_panes import cells_pane, framed, plain
 from tritonc.launch import Launch
+from tritonc.programs.program import Program
 
 ACCEPTED = 202
 
@@ -24,7 +25,7 @@ class BatchItem:
     status: int
     state: str
     url: str | None
-    result: Compilation | Launch | None
+    result: Compilation | Launch | Program | None
     problem: Problem | None
 
     @classmethod
@@ -47,9 +48,11 @@ class BatchItem:
 
     @property
     def good(self) -> bool:
-        """Whether it compiled, or its launch has a good verdict."""
+        """Whether it compiled, or its launch or program has a good verdict."""
         result = self.result
-        return result.good if isinstance(result, Launch) else bool(result and result.succeeded)
+        if isinstance(result, Compilation):
+            return result.succeeded
+        return result is not None and result.good
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,8 @@ def _told(item: BatchItem) -> str:
     return str(item.problem) if item.result is None and item.problem else repr(item.result)
 
 
-def _result(body: Mapping[str, Any]) -> Compilation | Launch:
-    """Read a result: a launch is known by an id, a compilation by its key."""
-    return Launch.from_json(body) if "id" in body else Compilation.from_json(body)
+def _result(body: Mapping[str, Any]) -> Compilation | Launch | Program:
+    """Read a result: a compilation is known by its key, a program by its reward."""
+    if "id" not in body:
+        return Compilation.from_json(body)
+    return Program.from_json(body) if "reward" in body else Launch.from_json(body)

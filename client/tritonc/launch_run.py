@@ -153,7 +153,7 @@ def _finding(
     file, line = finding.file or "", finding.line or 0
     place = ":".join(filter(None, [names.get(file, file), str(line or "")]))
     yield f"{place or 'kernel'}: {finding.kind}: {finding.message}"
-    yield from _excerpt(sources, file, line)
+    yield from excerpt_lines(sources, file, line)
 
 
 def _problem(text: str, sources: Mapping[str, str], names: Mapping[str, str]) -> Iterator[str]:
@@ -164,10 +164,11 @@ def _problem(text: str, sources: Mapping[str, str], names: Mapping[str, str]) ->
         return
     file, line = placed[1], int(placed[2])
     yield f"{names.get(file, file)}:{line}: error: {text[placed.end() :]}"
-    yield from _excerpt(sources, file, line)
+    yield from excerpt_lines(sources, file, line)
 
 
-def _excerpt(sources: Mapping[str, str], file: str, line: int) -> Iterator[str]:
+def excerpt_lines(sources: Mapping[str, str], file: str, line: int) -> Iterator[str]:
+    """Yield the line of a posted text, indented; nothing where that is not known."""
     lines = sources.get(file, "").splitlines()
     if 0 < line <= len(lines):
         yield f"    {lines[line - 1].strip()}"

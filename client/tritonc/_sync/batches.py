@@ -14,6 +14,8 @@ from tritonc.event import Event
 from tritonc.exchange import Request, read
 from tritonc.launch import Launch
 from tritonc.launch_body import LaunchRequest
+from tritonc.programs.program import Program
+from tritonc.programs.program_body import ProgramRequest
 from tritonc.service_errors import WaitExpired
 
 BATCHES = "/v1/batches"
@@ -59,6 +61,22 @@ class Batches:
         batch = self._post("launches", bodies, wait_s, check)
         return _with_sources(batch, [launch.sources for launch in launches])
 
+    def program(
+        self,
+        requests: Sequence[ProgramRequest | Mapping[str, Any]],
+        *,
+        wait_s: float = 300,
+        check: bool = True,
+    ) -> Batch:
+        """Run what `program_request` wrote. Raises WaitExpired unless all end in time.
+
+        With `check=False` the batch is returned in whatever state it then is.
+        """
+        programs = [r if isinstance(r, ProgramRequest) else ProgramRequest(r) for r in requests]
+        bodies = [program.body for program in programs]
+        batch = self._post("programs", bodies, wait_s, check)
+        return _with_sources(batch, [program.sources for program in programs])
+
     def get(self, batch_id: str, *, wait_s: float = 0) -> Batch:
         """Return a batch in its present state, or once it is finished within `wait_s`."""
         whole = Request("GET", _path(batch_id), repeatable=True)
@@ -99,11 +117,11 @@ def _path(batch_id: str) -> str:
 
 
 def _with_sources(batch: Batch, sources: Sequence[Mapping[str, str]]) -> Batch:
-    """Return the batch with the posted texts beside its launches, for excerpts."""
+    """Return the batch with the posted texts beside launches and programs, for excerpts."""
     texts = dict(enumerate(sources))
     items = [
         replace(item, result=replace(item.result, sources=texts.get(item.index, {})))
-        if isinstance(item.result, Launch)
+        if isinstance(item.result, Launch | Program)
         else item
         for item in batch.items
     ]

@@ -15,20 +15,22 @@ from tritonc._sync.compilations import (
     compile_and_wait,
     derived,
     get_compilation,
-    poll_answer,
+    inspected,
 )
 from tritonc._sync.http_connection import Connection
 from tritonc._sync.launches import Launches, launch_and_wait
+from tritonc._sync.programs import Programs, program_and_wait
 from tritonc._sync.sweeps import Sweeps, sweep_and_wait
 from tritonc._sync.tensors import Tensors
 from tritonc.compilation import Compilation
 from tritonc.compile_body import FurtherMembers, compile_request, ir_request, string_list
 from tritonc.diff import Diff
 from tritonc.event import Event
-from tritonc.exchange import Request, is_accepted, read
+from tritonc.exchange import Request, read
 from tritonc.launch import Launch
 from tritonc.launch_body import Grid, LaunchMembers, LaunchRequest, Source, launch_request
-from tritonc.service_errors import WaitExpired
+from tritonc.programs.program import Program
+from tritonc.programs.program_body import ProgramMembers, ProgramText, program_request
 from tritonc.sweeps.sweep import Sweep
 from tritonc.sweeps.sweep_body import Space, sweep_request
 
@@ -41,8 +43,7 @@ class Client:
     `timeout_s` bounds connecting and each silence of the service, beyond the time it was asked to
     wait. `transport` is httpx's: for proxies, certificates, retries or tests. Every method raises
     `ServerUnavailable`, `ProblemError` or `UnexpectedAnswer` when the service does not serve it.
-
-    `launches`, `batches`, `sweeps` and `tensors` have the methods for these.
+    `launches`, `programs`, `batches`, `sweeps` and `tensors` have the methods for these.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Client:
         self._connection = Connection(url, api_key, timeout_s, transport)
         self.launches = Launches(self._connection)
         self.batches = Batches(self._connection)
+        self.programs = Programs(self._connection)
         self.sweeps = Sweeps(self._connection)
         self.tensors = Tensors(self._connection)
 
@@ -82,9 +84,8 @@ class Client:
         `include` the stages whose artifacts shall come with the answer; `FurtherMembers` lists the
         rest. `wait_s` bounds this call: compiling goes on when it is over.
 
-        Raises CompileFailed if the kernel does not compile and WaitExpired if it takes longer than
-        `wait_s`. With `check=False` the compilation is returned in whatever state it then is:
-        `wait_s=0, check=False` only submits. Raises TypeError for values without a JSON form.
+        Raises CompileFailed, WaitExpired, and TypeError for values without a JSON form. With
+        `check=False` the compilation is returned as it is; `wait_s=0, check=False` only submits.
         """
         body = compile_request(
             source,
@@ -114,10 +115,7 @@ class Client:
         check: bool = True,
         **further: Unpack[FurtherMembers],
     ) -> Compilation:
-        """Compile TTIR or TTGIR text, as `compile` does Python.
-
-        `canonicalize` runs the first passes too: for what a front end wrote and no pass has seen.
-        """
+        """Compile TTIR or TTGIR as `compile` does Python; `canonicalize` runs first passes, too."""
         body = ir_request(
             text,
             language=language,
@@ -150,11 +148,28 @@ class Client:
         A request that gets no answer is repeated under one idempotency key: it runs once.
 
         A kernel that is wrong has a `verdict` that says so. Raises LaunchFailed when there is no
-        verdict, as for a kernel that does not compile, and WaitExpired if it takes longer than
-        `wait_s`; with `check=False` the launch is returned in whatever state it then is.
+        verdict, as for one that does not compile, and WaitExpired; not with `check=False`.
         """
         request = launch_request(source, arguments=arguments, grid=grid, **members)
         return launch_and_wait(self._connection, request, wait_s, check, idempotency_key)
+
+    def program(
+        self,
+        source: ProgramText,
+        *,
+        reference: ProgramText | None = None,
+        wait_s: float = 120,
+        check: bool = True,
+        idempotency_key: str | None = None,
+        **members: Unpack[ProgramMembers],
+    ) -> Program:
+        """Run a program that launches kernels, beside its `reference`, and return what came of it.
+
+        One that is wrong has a `verdict` that says so. Raises ProgramFailed when there is none, as
+        for one that cannot be recorded, and WaitExpired; not with `check=False`.
+        """
+        request = program_request(source, reference=reference, **members)
+        return program_and_wait(self._connection, request, wait_s, check, idempotency_key)
 
     def sweep(
         self,
@@ -172,15 +187,13 @@ class Client:
         """Ask the same kernel many ways; return a table with a row for each variant.
 
         `base` is what `compile_request` or `launch_request` wrote. `space` has the values of axes,
-        all of which are combined: `{"constexprs.BLOCK_SIZE": [64, 128], "target": ["cuda:90"]}`, or
-        it is a list of what single variants change, or `{"autotune": True}`: the configurations of
-        the source. Variants stay for which all of `where` is true (`"BLOCK_SIZE >= num_warps"`).
-        `search` says how to look for the fastest on a GPU, `budget_s` how long; rows come in the
-        order of `sort`, as in `sweeps.get`.
+        all combined: `{"constexprs.BLOCK_SIZE": [64, 128], "target": ["cuda:90"]}`, a list of what
+        single variants change, or `{"autotune": True}`. Variants stay for which all of `where` is
+        true (`"BLOCK_SIZE >= num_warps"`). `search` says how to look for the fastest on a GPU,
+        `budget_s` how long; rows come in the order of `sort`, as in `sweeps.get`.
 
-        A variant that fails is a row. Raises WaitExpired if rows are left when `wait_s` is over;
-        with `check=False` the sweep is returned in whatever state it then is. It is posted once:
-        if that gets no answer, ServerUnavailable is raised, though it may have been taken.
+        A variant that fails is a row. Raises WaitExpired if rows are left; `check=False` returns
+        the sweep as it then is. It is posted once: ServerUnavailable may be raised of one taken.
         """
         request = sweep_request(
             base, space, where=where, search=search, budget_s=budget_s, include=include
@@ -189,14 +202,12 @@ class Client:
 
     def get(self, key: str, *, include: Iterable[str] = (), wait_s: float = 0) -> Compilation:
         """Return a compilation in its present state, or once it is finished within `wait_s`."""
-        stages = tuple(string_list(include))
-        return get_compilation(self._connection, key, stages, wait_s)
+        return get_compilation(self._connection, key, tuple(string_list(include)), wait_s)
 
     def artifact(self, key: str, stage: str, *, wait_s: float = 60) -> bytes:
         """Return the bytes of one stage; wait for those that are made on demand, such as `sass`.
 
-        Raises WaitExpired when they are not made within `wait_s`, and ProblemError with the slug
-        `stage_not_reached` for a compilation that stopped before, `not_finished` for one under way.
+        Raises WaitExpired, and ProblemError with the slug `stage_not_reached` or `not_finished`.
         """
         path = f"artifacts/{quote(stage, safe='')}"
         return (derived(self._connection, key, path, wait_s)).content
@@ -218,10 +229,7 @@ class Client:
         return read(dict[str, Any], derived(self._connection, key, "instructions", wait_s))
 
     def diff(self, a: Side, b: Side, *, stages: Iterable[str] = (), wait_s: float = 60) -> Diff:
-        """Return what came of compilation `b` differently than of `a`; both by key, or themselves.
-
-        `stages` are those whose texts are compared; without, all.
-        """
+        """Return what came of `b` differently than of `a`, in the texts of `stages` or of all."""
         return compared(self._connection, a, b, string_list(stages), wait_s)
 
     def passes(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
@@ -258,18 +266,11 @@ class Client:
     ) -> dict[str, Any]:
         """Return the kernels of a source: parameters, configurations, what they call.
 
-        Nothing is executed, but with a `target`, for what the autotuner of `kernel` tries
-        (`autotune`). A source that cannot be read has a `problem` and no kernels.
+        Only with a `target` it is executed, for what the autotuner of `kernel` tries (`autotune`).
+        A source that cannot be read has a `problem` and no kernels.
         """
-        asked = {"kernel": kernel, "target": target, "triton": triton}
-        body: dict[str, Any] = {"source": source} | ({"files": dict(files)} if files else {})
-        body |= {name: value for name, value in asked.items() if value is not None}
-        post = Request("POST", "/v1/inspect", body, repeatable=True)
-        answer = poll_answer(self._connection, post, wait_s)
-        inspection = read(dict[str, Any], answer)
-        if is_accepted(answer):
-            raise WaitExpired(None, f"the inspection is {inspection.get('state')}", wait_s)
-        return inspection
+        asked = {"files": files or None, "kernel": kernel, "target": target, "triton": triton}
+        return inspected(self._connection, source, asked, wait_s)
 
     def targets(self) -> dict[str, Any]:
         """Return what can be compiled for: targets and options of each toolchain."""

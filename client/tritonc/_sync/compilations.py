@@ -114,3 +114,20 @@ def _poll(
 def _get(key: str, include: tuple[str, ...]) -> Request:
     query = {"include": ",".join(include)} if include else {}
     return Request("GET", compilation_path(key), query=query, repeatable=True)
+
+
+def inspected(
+    connection: Connection, source: str, asked: Mapping[str, Any], wait_s: float
+) -> dict[str, Any]:
+    """Return an inspection; `asked` are its further members, None for what is not said.
+
+    Raises WaitExpired.
+    """
+    said = {name: value for name, value in asked.items() if value is not None}
+    said |= {"files": dict(said["files"])} if "files" in said else {}
+    post = Request("POST", "/v1/inspect", {"source": source, **said}, repeatable=True)
+    answer = poll_answer(connection, post, wait_s)
+    inspection = read(dict[str, Any], answer)
+    if is_accepted(answer):
+        raise WaitExpired(None, f"the inspection is {inspection.get('state')}", wait_s)
+    return inspection

@@ -1,4 +1,4 @@
-"""The commands on what is there: by the key of a compilation, or the id of a launch or sweep."""
+"""The commands on what is there: the key of a compilation; the id of a launch, program or sweep."""
 
 import argparse
 import base64
@@ -27,10 +27,9 @@ _MADE = {
 
 def add_commands(commands: Any) -> None:
     """Add these commands to the parser's."""
-    either = "the key of a compilation, or the id of a launch or a sweep"
-    add_wait(
-        _add(commands, "get", "show a compilation, a launch or a sweep, as JSON", either), default=0
-    )
+    either = "the key of a compilation, or the id of a launch, a program or a sweep"
+    text = "show a compilation, a launch, a program or a sweep, as JSON"
+    add_wait(_add(commands, "get", text, either), default=0)
     artifact = _add(commands, "artifact", "write one stage's bytes to stdout")
     artifact.add_argument("stage", metavar="STAGE", help="ttir, ttgir, llir, ptx, cubin, ...")
     add_wait(artifact, default=60)
@@ -39,9 +38,8 @@ def add_commands(commands: Any) -> None:
     add_wait(export, default=60)
     for name, text in _MADE.items():
         add_wait(_add(commands, name, text), default=60)
-    _add(
-        commands, "cancel", "withdraw interest in a compilation, or end a launch or a sweep", either
-    )
+    text = "withdraw interest in a compilation, or end a launch, a program or a sweep"
+    _add(commands, "cancel", text, either)
 
 
 def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
@@ -72,12 +70,13 @@ def _add(
 
 
 def _document(given: Namespace, client: Client, wait_s: float) -> Any:
-    is_launch = len(given.key) < KEY_DIGITS
+    has_id = len(given.key) < KEY_DIGITS
     match given.command:
-        case "get" if is_launch:
-            return _launch_or_sweep(
+        case "get" if has_id:
+            return _first_of(
                 given.key,
                 lambda: client.launches.get(given.key, wait_s=wait_s).raw,
+                lambda: client.programs.get(given.key, wait_s=wait_s).raw,
                 lambda: client.sweeps.get(given.key, wait_s=wait_s).raw,
             )
         case "get":
@@ -88,29 +87,28 @@ def _document(given: Namespace, client: Client, wait_s: float) -> Any:
             return client.instructions(given.key, wait_s=wait_s)
         case "passes":
             return client.passes(given.key, wait_s=wait_s)
-        case "cancel" if is_launch:
-            return _launch_or_sweep(
+        case "cancel" if has_id:
+            return _first_of(
                 given.key,
                 lambda: client.launches.cancel(given.key).raw,
+                lambda: client.programs.cancel(given.key).raw,
                 lambda: client.sweeps.cancel(given.key).raw,
             )
     return client.cancel(given.key).raw
 
 
-def _launch_or_sweep(
-    launch_id: str, of_launch: Callable[[], Any], of_sweep: Callable[[], Any]
-) -> Any:
-    """Return what one of both answers: an id does not say whose it is.
+def _first_of(asked_id: str, *asks: Callable[[], Any]) -> Any:
+    """Return what the first that knows the id answers: an id does not say what it is of.
 
-    Raises ArgumentTypeError for one that is of neither.
+    Raises ArgumentTypeError for one that nothing has.
     """
-    for ask in (of_launch, of_sweep):
+    for ask in asks:
         try:
             return ask()
         except ProblemError as error:
             if error.slug != "not_found":
                 raise
-    raise ArgumentTypeError(f"404 not_found: you have no launch and no sweep {launch_id}")
+    raise ArgumentTypeError(f"404 not_found: you have no launch, program or sweep {asked_id}")
 
 
 def _artifact(given: Namespace, client: Client, wait_s: float) -> bytes:

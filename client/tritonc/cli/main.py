@@ -25,6 +25,7 @@ from tritonc.errors import (
     CompileFailed,
     LaunchFailed,
     ProblemError,
+    ProgramFailed,
     ServerUnavailable,
     TritoncError,
     UnexpectedAnswer,
@@ -54,6 +55,7 @@ _CODES: tuple[tuple[type[Exception], Exit], ...] = (
     (Interrupted, Exit.INTERRUPTED),
     (CompileFailed, Exit.NOT_GOOD),
     (LaunchFailed, Exit.NOT_GOOD),
+    (ProgramFailed, Exit.NOT_GOOD),
     (Exception, Exit.WRONG_REQUEST),
 )
 

@@ -1,7 +1,7 @@
 """The command line: its commands, and what `--help` says of all. Nothing is done here."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tritonc.cli import (
     completion_command,
@@ -12,12 +12,13 @@ from tritonc.cli import (
 )
 from tritonc.cli.compiling import compile_command, watch_command
 from tritonc.cli.launching import launch_command
+from tritonc.cli.programs import program_command
 from tritonc.cli.sweeping import sweep_command
 
 EPILOG = """\
 exit codes:
-  0  done; of a launch: the verdict is passed, or not_checked without a reference
-  1  the kernel did not compile, did not run, or its verdict is not good
+  0  done; of a launch or a program: the verdict is passed, or not_checked without a reference
+  1  the kernel did not compile, did not run, or its verdict is not good; or the program's
   2  the request is wrong: unknown option, type, target, file, key, or not permitted
   3  the service cannot be reached, or cannot serve now
   4  not finished within --wait-s; `tritonc get KEY` asks again
@@ -53,15 +54,25 @@ def command_parser() -> argparse.ArgumentParser:
     compile_command.add_command(commands)
     diff_command.add_command(commands)
     launch_command.add_command(commands)
+    program_command.add_command(commands)
     sweep_command.add_command(commands)
     watch_command.add_command(commands)
     gate_command.add_command(commands)
     lookup_commands.add_commands(commands)
     key_commands.add_commands(commands)
     completion_command.add_command(commands)
-    for parser in commands.choices.values():  # people write it behind the command, too
+    for parser in _below(root):  # people write it behind the command, too
         parser.add_argument(*where, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     return root
+
+
+def _below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Yield the parsers of all commands, and of what these do."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield inner
+                yield from _below(inner)
 
 
 def joined(words: Sequence[str]) -> list[str]:

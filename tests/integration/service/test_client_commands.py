@@ -214,7 +214,7 @@ def test_the_version_is_that_of_client_and_service(system: Deployment):
         (["launch", "relu.py", "--grid", "x +", "--argument", "n=1"], "--grid: "),
         (["launch", "relu.py", "--grid", "1", "--trace", "a"], "--trace a: a program is written"),
         (["launch", "--request", "wrong.toml"], "wrong.toml, options.num_warps: 5 is not one of"),
-        (["get", "nothing"], "404 not_found: you have no launch and no sweep nothing"),
+        (["get", "nothing"], "404 not_found: you have no launch, program or sweep nothing"),
     ],
 )
 def test_what_is_wrong_is_told_in_the_words_of_the_command(

@@ -27,6 +27,7 @@ from tests.integration.service.conftest import remember, without_worker
 from tests.integration.service.running import Deployment
 
 PROGRAMS = "/v1/programs"
+WITHIN_S = 60
 QUOTAS = {"TRITOND_MAX_QUEUED_PER_CALLER": "3", "TRITOND_MAX_BODY_BYTES": "20000"}
 
 
@@ -39,6 +40,7 @@ class ScriptedRecorder:
     def __init__(self, redis_url: str) -> None:
         self.redis_url = redis_url
         self.toolchain_id = asyncio.run(self._offer())
+        self.lane = programs_lane(self.toolchain_id)
 
     async def _offer(self) -> str:
         async with connect(self.redis_url) as redis:
@@ -52,14 +54,15 @@ class ScriptedRecorder:
         return toolchain_id
 
     def claim(self) -> tuple[Claim, ProgramJob]:
-        """Take the next program."""
+        """Take the next program, which may be on its way."""
         return asyncio.run(self._claim())
 
     async def _claim(self) -> tuple[Claim, ProgramJob]:
         async with connect(self.redis_url) as redis, connect_blocking(self.redis_url) as blocking:
-            consumer = JobConsumer(redis, blocking, "scripted")
-            claim = await consumer.claim([programs_lane(self.toolchain_id)])
-        assert claim is not None
+            consumer, lanes = JobConsumer(redis, blocking, "scripted"), [self.lane]
+            async with asyncio.timeout(WITHIN_S):
+                while (claim := await consumer.claim(lanes)) is None:
+                    await consumer.wait_for_work(1)
         return claim, ProgramJob.model_validate_json(claim.payload)
 
     def finish(self, claim: Claim, program: Program) -> None:

@@ -1,0 +1,193 @@
+"""`tritonc program run` and `tritonc program tape`: the answer to standard output."""
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tritonc._sync.client import Client
+from tritonc.cli.interruption import waiting
+from tritonc.cli.kernel_flags import WORDS, add_files, add_json, add_wait, count, number
+from tritonc.cli.posted_file import PostedFile, read_source
+from tritonc.cli.streams import STANDARD, name_of, write_json
+from tritonc.cli.terminal import Terminal
+from tritonc.programs.program import Program, ProgramFailed
+from tritonc.service_errors import WaitExpired
+
+EPILOG = """\
+what is called, with --entry and --reference-entry:
+  model:ModelNew      a class; its `forward` (the default, and of a reference model:Model)
+  function:add        a function (without --entry: custom_kernel, of a reference ref_kernel)
+  script              the file as it stands; script:y,z names the variables with its results
+Inputs are made by `get_inputs` of the reference, or by that of the file given with --inputs.
+
+exit codes: 0 the verdict is passed, or not_checked without a reference; 1 it is another one, or the
+program cannot be recorded; else as tritonc.
+
+example:
+  tritonc program run model_new.py --reference model.py
+  tritonc program tape model_new.py
+"""
+_KINDS = "model:CLASS, function:NAME, script[:NAMES]"
+
+
+def add_command(commands: Any) -> None:
+    """Add `program` to the parser's commands."""
+    parser = commands.add_parser(
+        "program",
+        help="run what launches kernels, beside a reference; or show what is recorded of it",
+        epilog=EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    actions = parser.add_subparsers(dest="action", metavar="run|tape", required=True)
+    named: dict[str, Any] = {"epilog": EPILOG, "formatter_class": RawDescriptionHelpFormatter}
+    _add_run(actions.add_parser("run", help="run a program and say whether it is right", **named))
+    _add_tape(actions.add_parser("tape", help="show what is recorded of a program", **named))
+
+
+def _add_run(parser: ArgumentParser) -> None:
+    parser.set_defaults(run=run)
+    add = parser.add_argument
+    add("source", metavar="FILE", help="Python file with the program, or -")
+    add("--reference", metavar="FILE", help="Python file with the program that says what is right")
+    add("--reference-entry", type=entry, metavar="KIND[:NAME]", help="what of it is called")
+    _add_program(parser)
+    add("--rtol", type=number, metavar="R", help="relative tolerance; default: per dtype")
+    add("--atol", type=number, metavar="A", help="absolute tolerance; default: per dtype")
+    add("--check", **WORDS, metavar="CHECK", help="determinism initcheck racecheck")
+    add("--timeout-s", type=number, metavar="S", help="bound of each run")
+    add_json(parser)
+    add_wait(parser, default=120)
+
+
+def _add_tape(parser: ArgumentParser) -> None:
+    parser.set_defaults(run=show_tape)
+    add = parser.add_argument
+    add("source", metavar="FILE|ID", help="Python file with the program, - or a program's id")
+    add("--of-reference", action="store_true", help="of an id: the tape of its reference")
+    _add_program(parser)
+    add_json(parser)
+    add_wait(parser, default=60)
+
+
+def _add_program(parser: ArgumentParser) -> None:
+    """Add what says how a program is called."""
+    add = parser.add_argument
+    add("--entry", type=entry, metavar="KIND[:NAME]", help=f"what is called: {_KINDS}")
+    text = "Python file that defines get_inputs, or the function of that name"
+    add("--inputs", metavar="FILE[:FUNCTION]", help=text)
+    add("--seed", type=count, metavar="N", help="of torch's generators (default 42)")
+    add("--triton", metavar="VERSION", help="a Triton version that the service offers")
+    add_files(parser)
+
+
+def entry(word: str) -> dict[str, Any]:
+    """Read what is called. Raises ArgumentTypeError for what is of no kind."""
+    kind, _, name = word.partition(":")
+    match kind:
+        case "model":
+            return {"kind": kind} | ({"class": name} if name else {})
+        case "function":
+            return {"kind": kind} | ({"name": name} if name else {})
+        case "script":
+            return {"kind": kind} | ({"outputs": name.split(",")} if name else {})
+    raise ArgumentTypeError(f"{word!r} is none of {_KINDS}")
+
+
+def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
+    """Run and report; return whether the verdict is good. Raises WaitExpired, OSError."""
+    members = _members(given)
+    tolerance = {name: getattr(given, name) for name in ("rtol", "atol")}
+    members |= {
+        "tolerance": {n: bound for n, bound in tolerance.items() if bound is not None} or None,
+        "checks": given.check or None,
+        "timeout_s": given.timeout_s,
+    }
+    reference = _reference(given)
+    program = _submitted(given, client, terminal, members, reference)
+    if given.json:
+        write_json(program.raw)
+    else:
+        terminal.text(program.render(name_of(given.source)))
+    return program.good
+
+
+def show_tape(given: Namespace, client: Client, terminal: Terminal) -> bool:
+    """Write the tape of a program, which is recorded first where a file is named; return True.
+
+    Raises ProgramFailed for what cannot be recorded, WaitExpired, ProblemError, OSError.
+    """
+    program_id = given.source
+    if given.source == STANDARD or Path(given.source).is_file():
+        members = _members(given) | {"stop_after": "tape"}
+        program = _submitted(given, client, terminal, members, None)
+        if program.state != "completed":
+            raise ProgramFailed(program)
+        program_id = program.id
+    elif Path(given.source).suffix == ".py":
+        raise ArgumentTypeError(f"{given.source}: there is no such file")
+    if given.json:
+        write_json(client.programs.tape(program_id, of_reference=given.of_reference))
+    else:
+        terminal.text(client.programs.tape_text(program_id, of_reference=given.of_reference))
+    return True
+
+
+def _members(given: Namespace) -> dict[str, Any]:
+    return {
+        "entry": given.entry,
+        "inputs": _inputs(given.inputs, given),
+        "seed": given.seed,
+        "triton": given.triton,
+    }
+
+
+def _inputs(word: str | None, given: Namespace) -> dict[str, Any] | None:
+    if word is None:
+        return None
+    path, colon, function = word.rpartition(":")
+    path, function = (path, function) if colon and function.isidentifier() else (word, "")
+    return {"source": _alone(path, given).text} | ({"function": function} if function else {})
+
+
+def _reference(given: Namespace) -> Mapping[str, Any] | None:
+    if given.reference is None:
+        if given.reference_entry:
+            raise ArgumentTypeError("--reference-entry: there is no --reference that has it")
+        return None
+    members = _alone(given.reference, given).members
+    return members | ({"entry": given.reference_entry} if given.reference_entry else {})
+
+
+def _alone(path: str, given: Namespace) -> PostedFile:
+    """Return a file without the modules of --file, which are those of the program."""
+    return read_source(path, Namespace(file=[], no_local_imports=given.no_local_imports))
+
+
+def _submitted(
+    given: Namespace,
+    client: Client,
+    terminal: Terminal,
+    members: dict[str, Any],
+    reference: Mapping[str, Any] | None,
+) -> Program:
+    """Submit, then wait. Raises Interrupted, WaitExpired."""
+    posted = read_source(given.source, given)
+    if given.verbose:
+        posted.say_sent(terminal)
+    going_on: list[str] = []
+    with waiting(given, terminal, "submitting the program", going_on) as say:
+        submitted = client.program(
+            posted.members, reference=reference, wait_s=0, check=False, **members
+        )
+        going_on.append(submitted.id)
+        if given.verbose:
+            terminal.say(f"submitted {submitted.id}")
+        say(f"program {submitted.id}: {submitted.state}")
+        program = submitted
+        if not program.finished and given.wait_s > 0:
+            program = client.programs.get(submitted.id, wait_s=given.wait_s)
+    if not program.finished:
+        raise WaitExpired(program.id, f"it is {program.state}", given.wait_s)
+    return replace(program, sources=submitted.sources)

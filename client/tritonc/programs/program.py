@@ -1,0 +1,223 @@
+"""A program as the client sees it: frozen views over the JSON that the service answers.
+
+Reading is lenient, so that a newer service works: what is unknown stays in `raw`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from tritonc.compilation import UNFINISHED
+from tritonc.diagnostic import POSTED_SOURCE, Problem, printable
+from tritonc.html_panes import framed, plain
+from tritonc.launch_run import GOOD, Finding, Output, Run, excerpt_lines, report_lines
+from tritonc.service_errors import TritoncError
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramFlag:
+    """One thing about how a program comes to its result: `no_kernel`, `dead_launch`, ..."""
+
+    kind: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "ProgramFlag":
+        """Read a flag; unknown members are left out."""
+        known = {item.name: body[item.name] for item in fields(cls) if item.name in body}
+        return cls(**{"kind": "", "message": ""} | known)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramKernel:
+    """A kernel as the program launches it, `launches` times in a call."""
+
+    name: str
+    file: str | None
+    line: int | None
+    launches: int
+    compilation_key: str | None
+    compilation_url: str | None
+    problem: Problem | None
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "ProgramKernel":
+        """Read a kernel. Raises KeyError when it is none."""
+        problem = body.get("problem")
+        return cls(
+            name=body["name"],
+            file=body.get("file"),
+            line=body.get("line"),
+            launches=body.get("launches") or 0,
+            compilation_key=body.get("compilation_key"),
+            compilation_url=body.get("compilation_url"),
+            problem=None if problem is None else Problem.from_json(problem),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One program, at the moment it was asked for.
+
+    `state` says how far it is: queued, running, completed, failed or cancelled. `verdict` says what
+    it found out, in the words of launches; with cases it is the worst of theirs, and `outputs` and
+    `findings` are theirs. `flags` say how it comes to its result, `kernels` what it launches;
+    `reward` has the answer in few words: `compiled`, `correct`, `speedup`, `coverage`, `flags`.
+    `sources` are the posted texts by file, where this client posted them: for excerpts.
+    """
+
+    id: str
+    state: str
+    queue_position: int | None
+    verdict: str | None
+    flags: tuple[ProgramFlag, ...]
+    findings: tuple[Finding, ...]
+    outputs: Mapping[str, Output]
+    kernels: tuple[ProgramKernel, ...]
+    cases: tuple[Run, ...]
+    counts: Mapping[str, int]
+    reward: Mapping[str, Any] | None
+    peak_bytes: int | None
+    timings_ms: Mapping[str, float]
+    warnings: tuple[str, ...]
+    problem: Problem | None
+    raw: Mapping[str, Any]
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "Program":
+        """Read a program. Raises KeyError or TypeError when it is none."""
+        run = Run.from_json(body)
+        return cls(
+            id=body["id"],
+            state=body["state"],
+            queue_position=body.get("queue_position"),
+            verdict=run.verdict,
+            flags=tuple(ProgramFlag.from_json(flag) for flag in body.get("flags") or ()),
+            findings=run.findings,
+            outputs=run.outputs,
+            kernels=tuple(ProgramKernel.from_json(one) for one in body.get("kernels") or ()),
+            cases=tuple(Run.from_json(case) for case in body.get("cases") or ()),
+            counts=body.get("counts") or {},
+            reward=body.get("reward"),
+            peak_bytes=body.get("peak_bytes"),
+            timings_ms=body.get("timings_ms") or {},
+            warnings=tuple(body.get("warnings") or ()),
+            problem=run.problem,
+            raw=body,
+        )
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will happen; a state newer than this client counts as finished."""
+        return self.state not in UNFINISHED
+
+    @property
+    def good(self) -> bool:
+        """Whether it ran, with all its cases, and nothing speaks against it.
+
+        One that was to stop after recording or compiling is good when that came out well.
+        """
+        if self.state != "completed" or self.counts.get("failed"):
+            return False
+        if self.verdict is None:
+            return all(kernel.problem is None for kernel in self.kernels)
+        return self.verdict in GOOD
+
+    def raise_unless_good(self) -> "Program":
+        """Return this program if its verdict is good, and raise ProgramFailed if not."""
+        if self.good:
+            return self
+        raise ProgramFailed(self)
+
+    def render(self, source_name: str = POSTED_SOURCE) -> str:
+        """Return findings, flags, kernels, reward and the verdict, as compilers show errors.
+
+        The posted source is called `source_name`, so that editors find the file it came from.
+        """
+        names = {POSTED_SOURCE: source_name}
+        lines = [*self._run_lines(names), *self._flag_lines(names), *self._kernel_lines(names)]
+        lines += [f"warning: {warning}" for warning in self.warnings]
+        if self.reward is not None:
+            lines.append(_reward(self.reward))
+        return printable("\n".join([*lines, self._outcome()]))
+
+    def __str__(self) -> str:
+        """Return what `render` does under the service's own file name."""
+        return self.render()
+
+    def __repr__(self) -> str:
+        """Return one line: the id, and the state or verdict."""
+        return printable(f"<Program {self.id}: {self._outcome()}>")
+
+    def _repr_html_(self) -> str:
+        return framed(plain(self.render(), is_good=self.good))
+
+    def _run_lines(self, names: Mapping[str, str]) -> Iterator[str]:
+        if not self.cases:
+            run = Run(self.verdict, self.outputs, None, self.findings, self.problem)
+            yield from report_lines(run, self.sources, names)
+        for index, case in enumerate(self.cases):
+            named = f"case {index}" + (f" ({case.name})" if case.name else "")
+            yield f"{named}: {case.verdict or 'did not run'}"
+            yield from (f"  {line}" for line in report_lines(case, self.sources, names))
+
+    def _flag_lines(self, names: Mapping[str, str]) -> Iterator[str]:
+        for flag in self.flags:
+            place = _place(flag.file, flag.line, names)
+            yield f"{place or 'program'}: {flag.kind}: {flag.message}"
+            yield from excerpt_lines(self.sources, flag.file or "", flag.line or 0)
+
+    def _kernel_lines(self, names: Mapping[str, str]) -> Iterator[str]:
+        for kernel in self.kernels:
+            place = _place(kernel.file, kernel.line, names)
+            how_often = "once" if kernel.launches == 1 else f"{kernel.launches} times"
+            key = f", compilation {kernel.compilation_key}" if kernel.compilation_key else ""
+            at = f" ({place})" if place else ""
+            yield f"kernel {kernel.name}{at}: launched {how_often}{key}"
+            if kernel.problem is not None:
+                yield f"  error: {kernel.problem}"
+
+    def _outcome(self) -> str:
+        total_ms = self.timings_ms.get("total")
+        took = f" ({total_ms:.0f} ms)" if total_ms is not None else ""
+        if self.verdict is None:
+            slug = self.problem.slug if self.problem else ""
+            return f"{self.state}{f': {slug}' if slug else ''}{took}"
+        counts = ", ".join(f"{count} {word}" for word, count in self.counts.items())
+        return f"verdict: {self.verdict}{took}{f'; {counts}' if self.cases else ''}"
+
+
+class ProgramFailed(TritoncError):
+    """A program that did not run, or whose verdict is not good; it reads like its report.
+
+    `program` holds what there is: problem, verdict, flags, findings, outputs, kernels.
+    """
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program.id)
+        self.program = program
+
+    def __str__(self) -> str:
+        """Return the report of the program."""
+        return self.program.render()
+
+
+def _place(file: str | None, line: int | None, names: Mapping[str, str]) -> str:
+    return ":".join(filter(None, [names.get(file or "", file or ""), str(line or "")]))
+
+
+def _reward(reward: Mapping[str, Any]) -> str:
+    words = []
+    for name in ("compiled", "correct", "speedup", "coverage"):
+        value = reward.get(name)
+        if value is not None:
+            words.append(f"{name} {_said(value)}")
+    flags = reward.get("flags") or ()
+    return f"reward: {', '.join(words)}" + (f"; flags {', '.join(flags)}" if flags else "")
+
+
+def _said(value: Any) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else f"{value:g}"

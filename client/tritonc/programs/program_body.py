@@ -1,0 +1,83 @@
+"""The JSON of a program request, written from Python values.
+
+Nothing is judged here that the service judges: it reports where something is wrong.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict, Unpack
+
+from tritonc.diagnostic import POSTED_SOURCE
+
+ProgramText = str | Mapping[str, Any]
+"""The text of a program, or the JSON of one: `source`, `files`, `entry`."""
+
+
+class ProgramMembers(TypedDict, total=False):
+    """The members of a program request; what is left out is the service's to choose."""
+
+    files: Mapping[str, str]
+    """Further modules that the source imports, by path."""
+    entry: Mapping[str, Any]
+    """`{"kind": "model", "class": "ModelNew"}`, `{"kind": "function", "name": ...}` or a script."""
+    inputs: str | Mapping[str, Any]
+    """The text of a function `get_inputs`, or `{"source": ..., "function": ...}`."""
+    tolerance: Mapping[str, float]
+    """`rtol` and `atol`."""
+    cases: Sequence[Mapping[str, Any]]
+    """Each with `name` and `inputs`."""
+    checks: Sequence[str]
+    """`determinism`, `initcheck`, `racecheck`."""
+    seed: int
+    device: str
+    triton: str
+    """A Triton version that the deployment offers."""
+    stop_after: str
+    """`tape`: record it only; `kernels`: and compile what it launches."""
+    target: str
+    """What to compile for, where it stops after `kernels`."""
+    timeout_s: float
+    """Bound of each run, in seconds."""
+    deadline_s: float
+    """Bound of all: queue, recording, compiles and runs."""
+    priority: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRequest:
+    """The JSON of a program request; `sources` are the texts of the program, by file."""
+
+    body: Mapping[str, Any]
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+def program_request(
+    source: ProgramText,
+    *,
+    reference: ProgramText | None = None,
+    **members: Unpack[ProgramMembers],
+) -> ProgramRequest:
+    """Return a program to post alone or in a batch; `members` are those of `ProgramMembers`."""
+    given: dict[str, Any] = dict(members)
+    body = {
+        **_program(source),
+        **given,
+        "reference": None if reference is None else _program(reference),
+        "inputs": _inputs(given.get("inputs")),
+        "cases": [_case(case) for case in given.get("cases") or ()] or None,
+    }
+    written = {name: member for name, member in body.items() if member is not None}
+    texts = {POSTED_SOURCE: written.get("source"), **(written.get("files") or {})}
+    return ProgramRequest(written, {name: text for name, text in texts.items() if text})
+
+
+def _program(program: ProgramText) -> dict[str, Any]:
+    return {"source": program} if isinstance(program, str) else dict(program)
+
+
+def _inputs(inputs: str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    return {"source": inputs} if isinstance(inputs, str) else inputs
+
+
+def _case(case: Mapping[str, Any]) -> dict[str, Any]:
+    return {**case, "inputs": _inputs(case.get("inputs"))}

@@ -1,0 +1,247 @@
+"""Programs from Python and from a shell. A script ends them here; nothing is recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tritonc import (
+    AsyncClient,
+    Client,
+    Program,
+    ProgramFailed,
+    WaitExpired,
+    program_request,
+)
+from tritonc.cli.main import main
+
+from launch.messages import Finding
+from launch.request.verdict import Verdict
+from programs.program_job import program_problem
+from programs.program_record import ProgramFlag, ProgramKernel, Reward
+from programs.program_request import EXAMPLE
+from tests.integration.service.programs.conftest import ScriptedRecorder
+from tests.integration.service.running import Deployment
+
+SOURCE, REFERENCE = EXAMPLE["source"], EXAMPLE["reference"]["source"]
+KERNEL = ProgramKernel(
+    name="add_kernel", file="user.py", line=7, launches=2, compilation_key="c" * 64
+)
+PASSED: dict[str, Any] = {
+    "verdict": Verdict.PASSED,
+    "kernels": [KERNEL],
+    "reward": Reward(compiled=True, correct=True),
+    "timings_ms": {"total": 402.7},
+}
+WRONG: dict[str, Any] = PASSED | {
+    "verdict": Verdict.OUT_OF_BOUNDS,
+    "findings": [
+        Finding(kind="out_of_bounds", message="reads x_ptr[4000]", file="user.py", line=10)
+    ],
+    "flags": [ProgramFlag(kind="no_kernel", message="it launches nothing")],
+    "reward": Reward(compiled=True, correct=False, flags=["no_kernel"]),
+}
+NOT_RECORDABLE: dict[str, Any] = {
+    "state": "failed",
+    "problem": program_problem("not_recordable", "user.py:18: .item() asks for a value"),
+    "reward": Reward(compiled=False, correct=False),
+}
+Ends = Callable[..., "Future[Any]"]
+
+
+@pytest.fixture
+def ends(recorder: ScriptedRecorder) -> Iterator[Ends]:
+    """Ends the next program while somebody waits for it."""
+    with ThreadPoolExecutor(1) as pool:
+        yield lambda **found: pool.submit(recorder.do, **found)
+
+
+@pytest.fixture
+def client(recording: Deployment, secrets_of_programs: dict[str, str]) -> Iterator[Client]:
+    with Client(recording.url, api_key=secrets_of_programs["alice"]) as client:
+        yield client
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "new.py").write_text(SOURCE)
+    (tmp_path / "model.py").write_text(REFERENCE)
+    return tmp_path
+
+
+def test_a_program_comes_back_with_its_verdict(client: Client, ends: Ends) -> None:
+    done = ends(**PASSED)
+
+    program = client.program(SOURCE, reference=REFERENCE, seed=7)
+
+    assert (program.verdict, program.good, program.finished) == ("passed", True, True)
+    assert program.kernels[0].launches == 2
+    assert program.reward is not None
+    assert program.reward["correct"] is True
+    assert program.id == done.result().id
+    assert repr(program) == f"<Program {program.id}: verdict: passed (403 ms)>"
+
+
+def test_what_is_wrong_with_one_is_told_at_its_lines(client: Client, ends: Ends) -> None:
+    ends(**WRONG)
+
+    program = client.program(SOURCE, reference=REFERENCE)
+
+    assert program.render("new.py").splitlines() == [
+        "new.py:10: out_of_bounds: reads x_ptr[4000]",
+        "    x = tl.load(x_ptr + offsets, mask=mask)",
+        "program: no_kernel: it launches nothing",
+        f"kernel add_kernel (new.py:7): launched 2 times, compilation {'c' * 64}",
+        "reward: compiled yes, correct no; flags no_kernel",
+        "verdict: out_of_bounds (403 ms)",
+    ]
+    with pytest.raises(ProgramFailed, match="out_of_bounds"):
+        program.raise_unless_good()
+
+
+def test_one_that_cannot_be_recorded_has_failed(client: Client, ends: Ends) -> None:
+    ends(**NOT_RECORDABLE)
+
+    with pytest.raises(ProgramFailed) as failed:
+        client.program(SOURCE)
+
+    assert failed.value.program.problem is not None
+    assert failed.value.program.problem.slug == "not_recordable"
+    assert str(failed.value).splitlines()[0] == "user.py:18: error: .item() asks for a value"
+
+
+def test_one_that_nobody_takes_is_asked_for_again(client: Client) -> None:
+    with pytest.raises(WaitExpired, match="it is queued") as expired:
+        client.program(SOURCE, wait_s=0.1)
+
+    assert expired.value.key is not None
+    assert client.programs.cancel(expired.value.key).state == "cancelled"
+
+
+async def test_asyncio_has_the_same(
+    recording: Deployment, secrets_of_programs: dict[str, str], ends: Ends
+) -> None:
+    ends(**PASSED)
+    async with AsyncClient(recording.url, api_key=secrets_of_programs["alice"]) as client:
+        program = await client.program(SOURCE)
+        kinds = [event.kind async for event in client.programs.events(program.id)]
+
+    assert program.good
+    assert kinds == ["queued", "started", "finished"]
+
+
+def test_a_batch_has_programs(client: Client, ends: Ends) -> None:
+    ends(**WRONG)
+
+    batch = client.batches.program([program_request(SOURCE, entry={"kind": "model"})])
+
+    [item] = batch.items
+    assert isinstance(item.result, Program)
+    assert (item.state, item.good) == ("completed", False)
+    assert "mask=mask" in item.result.render()
+
+
+@dataclass(frozen=True)
+class Ran:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def tritonc(
+    recording: Deployment,
+    secrets_of_programs: dict[str, str],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Callable[..., Ran]:
+    """The command, run in the folder by this process."""
+    monkeypatch.chdir(folder)
+    environment = {"TRITOND_URL": recording.url, "TRITOND_API_KEY": secrets_of_programs["alice"]}
+
+    def run(*words: str) -> Ran:
+        try:
+            code = main(words, environment=environment)
+        except SystemExit as wrong:  # argparse's own
+            code = int(str(wrong.code))
+        return Ran(code, *capsys.readouterr())
+
+    return run
+
+
+def test_the_command_says_whether_a_program_is_right(
+    tritonc: Callable[..., Ran], ends: Ends
+) -> None:
+    done = ends(**PASSED)
+
+    ran = tritonc(
+        "program", "run", "new.py",
+        "--reference", "model.py", "--reference-entry", "model:Model", "--rtol", "0.1",
+    )  # fmt: skip
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines()[-1] == "verdict: passed (403 ms)"
+    assert done.result().state == "completed"
+
+
+def test_the_command_fails_for_a_program_that_is_not(
+    tritonc: Callable[..., Ran], ends: Ends
+) -> None:
+    ends(**WRONG)
+    wrong = tritonc("program", "run", "new.py", "--json")
+    ends(**NOT_RECORDABLE)
+    failed = tritonc("program", "run", "new.py")
+
+    assert (wrong.returncode, json.loads(wrong.stdout)["verdict"]) == (1, "out_of_bounds")
+    assert failed.returncode == 1
+    assert failed.stdout.splitlines() == [
+        "new.py:18: error: .item() asks for a value",
+        "    n_elements = output.numel()",
+        "reward: compiled no, correct no",
+        "failed: not_recordable",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "new.py", "--entry", "class:A"], "is none of model:CLASS, function:NAME"),
+        (["run", "new.py", "--reference-entry", "script"], "there is no --reference that has it"),
+        (["run", "new.py", "--entry", "function:a.b"], "--entry: String should match pattern"),
+        (["run", "none.py"], "none.py: No such file"),
+        (["tape", "none.py"], "none.py: there is no such file"),
+        (["tape", "0" * 32], "404 not_found: You have no program"),
+        (
+            ["run", "new.py", "--inputs", "model.py", "--entry", "script"],
+            "--inputs: a script makes",
+        ),
+        (["run", "new.py", "--triton", "1.0"], "--triton: Triton 1.0 is not offered here"),
+        (["run", "new.py", "--check", "spam"], "--check: Input should be"),
+    ],
+)
+def test_what_is_wrong_is_told_in_the_words_of_the_command_line(
+    tritonc: Callable[..., Ran],
+    words: list[str],
+    message: str,
+) -> None:
+    ran = tritonc("program", *words)
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert message in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_an_id_can_be_shown_and_cancelled(tritonc: Callable[..., Ran], client: Client) -> None:
+    posted = client.program(SOURCE, wait_s=0, check=False)
+
+    shown = tritonc("get", posted.id)
+    ended = tritonc("cancel", posted.id)
+
+    assert json.loads(shown.stdout)["state"] == "queued"
+    assert json.loads(ended.stdout)["state"] == "cancelled"
