@@ -86,6 +86,7 @@ class Device:
         """Return the milliseconds of so many runs after a first one."""
         from launch.checks.kernel_run import RunOptions
         from launch.cpu.grid_run import GridLaunch
+        from launch.cpu.launch_memory import OrderedMemory
 
         if position not in self._forms:
             self._forms[position] = self._form(launch)
@@ -94,7 +95,8 @@ class Device:
         how = RunOptions([RACES] if way == RACES else [])
         times = []
         for _ in range(repeats + 1):
-            made = GridLaunch(form, order, b"", how, exact_from=math.prod(launch.grid))
+            memory = OrderedMemory(order, b"")
+            made = GridLaunch(form, order, memory, how, exact_from=math.prod(launch.grid))
             started = time.process_time()
             ran = made.run()
             times.append((time.process_time() - started) * 1000)

@@ -57,6 +57,8 @@ class Leaf:
     allocation: int
     dtype: str
     output: bool
+    whole: bool = False
+    """Whether all of its allocation may be reached from it, as from a tensor's pointer in torch."""
 
     @property
     def elements(self) -> int:
@@ -107,6 +109,7 @@ def leaf_of(name: str, argument: dict[str, Any]) -> Leaf:
         argument["allocation"],
         argument["dtype"],
         bool(argument["output"]),
+        bool(argument.get("whole", False)),
     )
 
 

@@ -35,8 +35,10 @@ class Slot:
     def reach(self) -> tuple[int, int]:
         """The address of the argument's lowest element, and that behind its highest.
 
-        Where the argument is a view, the memory around it is not its own.
+        Where the argument is a view, the memory around it is not its own, unless it is `whole`.
         """
+        if self.leaf.whole:
+            return self.first, self.end
         if not self.leaf.elements:
             return self.first, self.first
         size = stored(self.leaf.dtype).itemsize

@@ -56,6 +56,14 @@ class WrittenElements:
         octets = touched[tuple(lanes)].astype(np.int64) * size + places * width
         stored[octets // memory.itemsize] = True
 
+    def written(self, allocation: int) -> Array | None:
+        """Return which elements of an allocation somebody wrote; None: stores were not told."""
+        stored = self._stored.get(allocation)
+        if stored is None:
+            return None
+        written: Array = stored | ~poison.unwritten(self._allocations[allocation].memory)
+        return written
+
     def unwritten(self, leaf: Leaf) -> Array | None:
         """Return which elements of an output, in C order, nobody wrote; None: it has no such.
 

@@ -1,8 +1,8 @@
-"""Runs all programs of a grid on fresh memory: many at once, and one by one where something is off.
+"""Runs all programs of a grid: many at once, and one by one where something is off.
 
-Of what is suspected while programs run at once, nothing is told. The launch begins again with new
-memory: programs up to those run at once again, the rest one after the other with exact checks. So
-findings, outputs and their order are those of programs that run one after the other.
+Of what is suspected while programs run at once, nothing is told. The launch begins again on the
+memory as it was: programs up to those run at once again, the rest one after the other with exact
+checks. So findings, outputs and their order are those of programs that run one after the other.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from compiler.numpy_module.run_form import RunForm
-from launch.buffers.allocation import filled
 from launch.buffers.element_types import Array
 from launch.checks.addresses import AddressSpace
 from launch.checks.checked_memory import Watch
 from launch.checks.disturbance import Disturbance
 from launch.checks.finding import KernelPlace, Stopped
-from launch.checks.kernel_run import KernelRun, RunOptions, fresh_memory
+from launch.checks.kernel_run import KernelRun, RunOptions
 from launch.checks.owner_table import Suspected
 from launch.checks.races import Races
 from launch.checks.suspicion import RaceSuspicion, Suspicion
@@ -28,6 +27,7 @@ from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.cpu.arguments import arguments_of
 from launch.cpu.freed_memory import keep_freed_memory
 from launch.cpu.kernel import Kernel
+from launch.cpu.launch_memory import LaunchMemory
 from launch.cpu.locator import Locator
 from launch.cpu.memory import ProgramMemory
 from launch.cpu.places import Places
@@ -40,18 +40,18 @@ MOST_PROGRAMS_TO_SUSPECT = 1 << 31
 """Their numbers fit the tables of who read and wrote what."""
 
 
-def run_grid(form: RunForm, order: RunOrder, body: bytes, how: RunOptions) -> KernelRun:
+def run_grid(form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptions) -> KernelRun:
     """Run the kernel once. Raises `Failure`, and `TooManyAccesses`."""
     total = math.prod(order.grid)
     watches_races = "racecheck" in how.checks
     is_exact = how.trace is not None or form.prints  # what was printed cannot be taken back
     if is_exact or (watches_races and total > MOST_PROGRAMS_TO_SUSPECT):
-        return GridLaunch(form, order, body, how, exact_from=0).run()
+        return GridLaunch(form, order, memory, how, exact_from=0).run()
     try:
-        return GridLaunch(form, order, body, how, exact_from=total).run()
+        return GridLaunch(form, order, memory, how, exact_from=total).run()
     except SuspectedAt as suspected:
         exact_from = 0 if watches_races else suspected.program
-    return GridLaunch(form, order, body, how, exact_from).run()
+    return GridLaunch(form, order, memory, how, exact_from).run()
 
 
 class SuspectedAt(Suspected):
@@ -63,19 +63,24 @@ class SuspectedAt(Suspected):
 
 
 class GridLaunch:
-    """One attempt, on memory of its own. Programs from the `exact_from`th on are one by one."""
+    """One attempt. Programs from the `exact_from`th on are one by one."""
 
     def __init__(
-        self, form: RunForm, order: RunOrder, body: bytes, how: RunOptions, exact_from: int
+        self,
+        form: RunForm,
+        order: RunOrder,
+        memory: LaunchMemory,
+        how: RunOptions,
+        exact_from: int,
     ) -> None:
         keep_freed_memory()
         self._form, self._order, self._how = form, order, how
         self._exact_from = exact_from
         self._programs = Programs(order.grid)
         self._places = Places(form.places)
-        self._allocations = fresh_memory(order, body)
+        self._allocations = memory.fresh()
         self._space = AddressSpace(self._allocations)
-        found = filled(order.allocations, order.arguments)
+        found = memory.filled()
         self._written_elements = WrittenElements(self._allocations, found)
         has_bytes = "initcheck" in how.checks
         self._written_bytes = WrittenBytes(self._allocations, found) if has_bytes else None

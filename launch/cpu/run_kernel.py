@@ -14,6 +14,7 @@ from launch.buffers.allocation import part
 from launch.checks.bounded_output import BoundedOutput
 from launch.checks.kernel_run import run_and_report
 from launch.cpu.grid_run import run_grid
+from launch.cpu.launch_memory import OrderedMemory
 from launch.cpu.translation import needs_gpu, translated
 from launch.messages import RunOrder, RunReport
 
@@ -25,9 +26,10 @@ def run(order: RunOrder, body: bytes, send: Send) -> RunReport:
     `out_of_resources`.
     """
     form = translated(order, part(body, order.ir).decode())
+    memory = OrderedMemory(order, body)
     try:
         with redirect_stdout(BoundedOutput(sys.stdout)):
-            return run_and_report(order, lambda how: run_grid(form, order, body, how), send)
+            return run_and_report(order, lambda how: run_grid(form, order, memory, how), send)
     except RecursionError:
         what = "its functions call each other more deeply than Python's may"
         raise needs_gpu(Untranslatable(what)) from None

@@ -38,6 +38,7 @@ def cpu(case: dict[str, Any], folder: Path, checks: Sequence[str] = (), **asked:
     """
     from launch.checks.kernel_run import RunOptions
     from launch.cpu.grid_run import run_grid
+    from launch.cpu.launch_memory import OrderedMemory
     from launch.cpu.translation import translated
     from launch.messages import RunOrder
 
@@ -47,7 +48,8 @@ def cpu(case: dict[str, Any], folder: Path, checks: Sequence[str] = (), **asked:
         allocations=case["allocations"], arguments=case["arguments"], grid=case["grid"],
         parameters=list(case["guess"]["signature"]), checks=list(checks), **asked,
     )  # fmt: skip
-    ran = run_grid(translated(order, ir.decode()), order, ir, RunOptions(checks=list(checks)))
+    memory, how = OrderedMemory(order, ir), RunOptions(checks=list(checks))
+    ran = run_grid(translated(order, ir.decode()), order, memory, how)
     findings = [*ran.watch.findings, *([ran.stopped] if ran.stopped else [])]
     if findings:
         raise AssertionError(str(findings[0]))

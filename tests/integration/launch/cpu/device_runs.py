@@ -12,6 +12,7 @@ from compiler.numpy_module.task import generic_form
 from compiler.target import Target
 from launch.checks.kernel_run import RunOptions
 from launch.cpu.grid_run import GridLaunch, run_grid
+from launch.cpu.launch_memory import OrderedMemory
 from launch.messages import RunOrder
 from tests.integration.compiler.kernels import Kernel, compile_kernel
 from tests.integration.launch.interpreter.interpreting import KERNELS, Bound
@@ -36,12 +37,14 @@ class DeviceLaunch:
 
     def run(self, *checks):
         """Run programs at once, as a launch does."""
-        return run_grid(self._form, self._order(), b"", RunOptions(checks))
+        order = self._order()
+        return run_grid(self._form, order, OrderedMemory(order, b""), RunOptions(checks))
 
     def run_one_by_one(self, *checks):
         """Run programs one after the other, every access checked exactly."""
         order = self._order()
-        return GridLaunch(self._form, order, b"", RunOptions(checks), exact_from=0).run()
+        memory = OrderedMemory(order, b"")
+        return GridLaunch(self._form, order, memory, RunOptions(checks), exact_from=0).run()
 
     def _type_of(self, name):
         argument = self._bound.arguments[name]

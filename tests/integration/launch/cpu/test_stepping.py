@@ -12,6 +12,7 @@ from launch.checks.checked_memory import Trace
 from launch.checks.kernel_run import RunOptions
 from launch.checks.steps import Steps
 from launch.cpu.grid_run import run_grid
+from launch.cpu.launch_memory import OrderedMemory
 from launch.cpu.translation import translated
 from launch.messages import RunOrder, TraceOrder
 from tests.integration.compiler.children import Children
@@ -72,7 +73,8 @@ def traced(children: Children, source: str = SOURCE, **trace: Any) -> tuple[Trac
     )  # fmt: skip
     assert order.trace is not None
     kept = Trace(order.trace.programs, order.trace.max_accesses, Steps(order.trace.max_accesses))
-    ran = run_grid(translated(order, ir.decode()), order, ir, RunOptions(trace=kept))
+    memory = OrderedMemory(order, ir)
+    ran = run_grid(translated(order, ir.decode()), order, memory, RunOptions(trace=kept))
     assert ran.stopped is None
     return kept, ran.allocations[1].memory
 
