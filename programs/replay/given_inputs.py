@@ -1,0 +1,96 @@
+"""What a program is given: the tensors that the ops of another tape make, the reference's.
+
+No value comes from the program's own tape; it only says what it was recorded with, which must fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import torch
+
+from programs.replay.lifetimes import lifetimes, tensors_at
+from programs.replay.program_run import ProgramRun, ReplayOptions, tensors_in
+from programs.tape.forged import ForgedTape
+from programs.tape.output_paths import by_path
+from programs.tape.schema import AtenOp, Launch, Op, Tape, TensorRef, TupleOf
+
+_MEMBERS = ("init_inputs", "inputs", "inputs2")
+
+
+def given_inputs(tape: Tape, of: Tape, how: ReplayOptions) -> dict[int, torch.Tensor]:
+    """Return the tensors that `tape` is given, by their index there, as the ops of `of` make them.
+
+    `of` has nothing but these ops: see `inputs_only`. Raises `ForgedTape` where `tape` was recorded
+    with others, and `ReplayStopped`.
+    """
+    made = _made(of, how)
+    given: dict[int, torch.Tensor] = {}
+    for member in _MEMBERS:
+        taken, sources = (by_path(TupleOf(getattr(one, member))) for one in (tape, of))
+        if list(taken) != list(sources):
+            raise ForgedTape(f"/{member}", "it was recorded with inputs of another structure")
+        for path, value in taken.items():
+            source = sources[path]
+            if not isinstance(value, TensorRef) or not isinstance(source, TensorRef):
+                _check_equal(f"/{member}", path, value, source)
+                continue
+            _check_alike(f"/{member}", path, tape, value.id, of, source.id)
+            given[value.id] = made[source.id]
+    return given
+
+
+def inputs_only(tape: Tape) -> Tape:
+    """Return a tape that makes the inputs of `tape`, and does nothing else.
+
+    Raises `ForgedTape` for one that is given inputs itself, or makes them with kernels.
+    """
+    wanted = [TensorRef(id_) for id_ in _inputs(tape)]
+    ops: list[Op] = [op for op in tape.ops if op.phase == "inputs"]
+    needed = {ref.id for ref in wanted} | {id_ for op in ops for id_ in tensors_at(op)}
+    if not needed <= _made_by(ops) | tape.constants.keys():
+        ops = [op for op in tape.ops if op.phase in {"init", "inputs"}]
+        if not needed <= _made_by(ops) | tape.constants.keys():
+            raise ForgedTape("/inputs", "no op makes some of the inputs")
+    if any(isinstance(op, Launch) for op in ops):
+        raise ForgedTape("/inputs", "inputs are made with kernels: make them with torch alone")
+    outputs = TupleOf(tuple(wanted))
+    return replace(tape, ops=tuple(ops), outputs=outputs, outputs2=TupleOf(()))
+
+
+def makes_its_inputs(tape: Tape) -> bool:
+    """Tell whether the tape's own ops make all that it is given."""
+    made = _made_by(tape.ops) | tape.constants.keys()
+    return all(id_ in made for id_ in _inputs(tape))
+
+
+def _made_by(ops: Iterable[Op]) -> set[int]:
+    made = (op.outputs for op in ops if isinstance(op, AtenOp))
+    return {id_ for outputs in made for id_ in outputs if id_ is not None}
+
+
+def _inputs(tape: Tape) -> Iterator[int]:
+    for member in _MEMBERS:
+        yield from (id_ for _, id_ in tensors_in(TupleOf(getattr(tape, member))))
+
+
+def _made(tape: Tape, how: ReplayOptions) -> dict[int, torch.Tensor]:
+    run = ProgramRun(tape, lifetimes(tape), {}, how, {})
+    run.run("init")
+    run.run("inputs")
+    return {id_: run.tensors.get(id_) for _, id_ in tensors_in(tape.outputs)}
+
+
+def _check_equal(where: str, path: str, taken: object, source: object) -> None:
+    if type(taken) is not type(source) or not (taken == source or taken != taken):
+        raise ForgedTape(
+            f"{where}/{path}", f"it was recorded with {taken!r:.80}, not {source!r:.80}"
+        )
+
+
+def _check_alike(where: str, path: str, tape: Tape, id_: int, of: Tape, source: int) -> None:
+    taken, given = tape.tensors[id_], of.tensors[source]
+    if (taken.dtype, taken.shape) != (given.dtype, given.shape):
+        what = f"it was recorded with {taken.dtype} {list(taken.shape)}, not {given.dtype}"
+        raise ForgedTape(f"{where}/{path}", f"{what} {list(given.shape)}")

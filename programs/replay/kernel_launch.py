@@ -1,0 +1,243 @@
+"""A launch of a tape on the CPU device: a kernel over a program's storages, all accesses checked.
+
+A pointer may reach all of the storage that its tensor lies in, as in torch; nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from compiler.json_number import tagged_float
+from compiler.numpy_module.refusal import Untranslatable
+from compiler.numpy_module.run_form import RunForm
+from launch.buffers.allocation import Allocation, part
+from launch.buffers.element_types import Array, stored
+from launch.checks.checked_memory import TooManyAccesses
+from launch.checks.kernel_run import KernelRun, RunOptions
+from launch.cpu.grid_run import run_grid
+from launch.cpu.translation import needs_gpu, translated
+from launch.messages import RunOrder
+from programs.replay.live_tensors import LiveTensors
+from programs.replay.replay_order import KernelText, ReplayOrder
+from programs.replay.written_storages import WrittenStorages
+from programs.tape.forged import ForgedTape
+from programs.tape.schema import (
+    DescriptorArgument,
+    Launch,
+    LaunchValue,
+    ReinterpretedArgument,
+    Tape,
+    TensorRef,
+)
+
+_ACCESSES_RATIO = 4
+"""How many times the accesses of a first run a backward one may make."""
+
+
+class KernelLaunches:
+    """Runs the launches of one tape; run forms are made once."""
+
+    def __init__(self, order: ReplayOrder, body: bytes, tape: Tape) -> None:
+        self._order, self._body, self._tape = order, body, tape
+        self._forms: dict[str, RunForm] = {}
+        self._accesses: dict[int, int] = {}
+        """How many each launch made at first, by op."""
+
+    def run(
+        self,
+        index: int,
+        name: str,
+        tensors: LiveTensors,
+        written: WrittenStorages,
+        how: RunOptions,
+    ) -> KernelRun:
+        """Run the launch that is the op `index` by the kernel called `name`.
+
+        Raises `Failure`, `ForgedTape`.
+        """
+        launch, kernel = self._tape.ops[index], self._order.kernels[name]
+        assert isinstance(launch, Launch)
+        form = self._form(name, kernel)
+        described = _Described(self._tape)
+        arguments = {path: described.argument(value) for path, value in launch.args.items()}
+        memory = StorageMemory(
+            described.places, _changed(kernel.parameters, form, arguments), tensors, written
+        )
+        order = self._run_order(kernel, arguments, launch.grid)
+        try:
+            ran = self._ran(index, form, order, memory, how)
+        except RecursionError:
+            what = "its functions call each other more deeply than Python's may"
+            raise needs_gpu(Untranslatable(what)) from None
+        memory.keep_written(ran)
+        return ran
+
+    def _ran(
+        self, index: int, form: RunForm, order: RunOrder, memory: StorageMemory, how: RunOptions
+    ) -> KernelRun:
+        """Run it; backwards only if that has an end: a program may wait for those before it."""
+        if not how.backwards:
+            ran = run_grid(form, order, memory, how)
+            self._accesses[index] = ran.watch.accesses
+            return ran
+        most = _ACCESSES_RATIO * (self._accesses.get(index, 0) + 1)
+        try:
+            return run_grid(form, order, memory, replace(how, max_accesses=most))
+        except TooManyAccesses:
+            return run_grid(form, order, memory, replace(how, backwards=False))
+
+    def _form(self, name: str, kernel: KernelText) -> RunForm:
+        if name not in self._forms:
+            text = part(self._body, kernel.ir).decode()
+            self._forms[name] = translated(self._run_order(kernel, {}, (1, 1, 1)), text)
+        return self._forms[name]
+
+    def _run_order(
+        self, kernel: KernelText, arguments: dict[str, Any], grid: Sequence[int]
+    ) -> RunOrder:
+        return RunOrder(
+            ir=kernel.ir,
+            stage=kernel.stage,
+            target=self._order.target,
+            files=self._order.files,
+            allocations=[],
+            arguments=arguments,
+            parameters=kernel.parameters,
+            grid=grid,
+            batch_elements=self._order.batch_elements,
+            ir_bounds=self._order.ir_bounds,
+        )
+
+
+@dataclass(frozen=True)
+class StoragePlace:
+    """A storage as a kernel sees it: as elements of one type, by an argument's name."""
+
+    storage: int
+    dtype: str
+
+
+class StorageMemory:
+    """The storages that a launch reaches; what it may change is kept to begin again with."""
+
+    def __init__(
+        self,
+        places: Sequence[StoragePlace],
+        changed: frozenset[int],
+        tensors: LiveTensors,
+        written: WrittenStorages,
+    ) -> None:
+        """Take the positions among `places` of what the kernel may write to."""
+        self._places, self._written = places, written
+        storages = {places[number].storage for number in changed}
+        self._changed = [place.storage in storages for place in places]
+        self._octets = {place.storage: tensors.octets(place.storage).numpy() for place in places}
+        self._before = {storage: self._octets[storage].copy() for storage in storages}
+        self._is_first = True
+
+    def fresh(self) -> list[Allocation]:
+        """Return the storages as they were before the launch."""
+        if not self._is_first:
+            for storage, before in self._before.items():
+                self._octets[storage][:] = before
+        self._is_first = False
+        return [
+            Allocation(f"storage{place.storage}", place.dtype, output, self._elements(place))
+            for place, output in zip(self._places, self._changed, strict=True)
+        ]
+
+    def filled(self) -> list[Array]:
+        """Return which elements somebody wrote before the launch."""
+        return [
+            self._written.elements(place.storage, stored(place.dtype).itemsize)
+            for place in self._places
+        ]
+
+    def keep_written(self, ran: KernelRun) -> None:
+        """Remember what a run wrote."""
+        for number, place in enumerate(self._places):
+            flags = ran.written_elements.written(number)
+            if flags is not None:
+                self._written.put(place.storage, flags, stored(place.dtype).itemsize)
+
+    def _elements(self, place: StoragePlace) -> Array:
+        octets, kind = self._octets[place.storage], stored(place.dtype)
+        whole: Array = octets[: octets.size // kind.itemsize * kind.itemsize].view(kind)
+        return whole
+
+
+class _Described:
+    """Arguments in the form that launches have; each storage is one allocation for each type."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._numbers: dict[StoragePlace, int] = {}
+
+    @property
+    def places(self) -> list[StoragePlace]:
+        return list(self._numbers)
+
+    def argument(self, value: LaunchValue) -> dict[str, Any]:
+        match value:
+            case TensorRef():
+                return self._buffer(value.id)
+            case ReinterpretedArgument():
+                return self._buffer(value.base.id, value.dtype)
+            case DescriptorArgument():
+                base = self._buffer(value.base.id)
+                base |= {"shape": list(value.shape), "strides": list(value.strides)}
+                block = list(value.block_shape)
+                return {"kind": "descriptor", "base": base, "block_shape": block, "padding": "zero"}
+            case tuple():
+                return {"kind": "tuple", "items": [self.argument(item) for item in value]}
+            case None:
+                return {"kind": "none"}
+            case bool() | int():
+                return {"kind": "scalar", "value": value}
+            case float():
+                return {"kind": "scalar", "value": tagged_float(value)}
+        return {"kind": "constexpr"}
+
+    def _buffer(self, id_: int, dtype: str | None = None) -> dict[str, Any]:
+        meta = self._tape.tensors[id_]
+        kind = dtype or meta.dtype
+        place = StoragePlace(meta.storage, kind)
+        if kind.startswith("complex"):
+            raise ForgedTape(f"/tensors/{id_}", f"a kernel takes no tensor of {kind}")
+        return {
+            "kind": "buffer",
+            "allocation": self._numbers.setdefault(place, len(self._numbers)),
+            "shape": list(meta.shape),
+            "strides": list(meta.strides),
+            "offset": meta.offset,
+            "dtype": kind,
+            "output": True,
+            "whole": True,
+        }
+
+
+def _changed(
+    paths: Sequence[str], form: RunForm, arguments: Mapping[str, dict[str, Any]]
+) -> frozenset[int]:
+    """Return the allocations that the kernel may write to.
+
+    A descriptor has parameters for its extents, too: then positions tell nothing.
+    """
+    positions = form.written if len(paths) == len(form.parameters) else range(len(paths))
+    found = [_at(paths[position], arguments) for position in positions]
+    return frozenset(number for argument in found for number in _allocations(argument))
+
+
+def _at(path: str, arguments: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    name, *positions = path.split(".")
+    argument = arguments[name]
+    for position in positions:
+        argument = argument["items"][int(position)]
+    return argument
+
+
+def _allocations(argument: Mapping[str, Any]) -> list[int]:
+    base = argument.get("base", argument)
+    return [base["allocation"]] if "allocation" in base else []

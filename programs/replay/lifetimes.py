@@ -1,0 +1,101 @@
+"""From when to when each storage of a tape is needed, and what all that are take at one time.
+
+Reads the tape alone: memory is bounded before any is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from programs.replay.replay_order import CALLS
+from programs.tape.forged import ForgedTape
+from programs.tape.schema import PHASES, AtenOp, Launch, Op, Tape, tensors_of
+
+START = -1
+"""Before the first op."""
+
+
+@dataclass(frozen=True)
+class Lifetimes:
+    """What may be freed when, and the most that is needed at once."""
+
+    freed_after: Mapping[int, Sequence[int]]
+    """The storages that no op needs any more, by the op after which that is so."""
+    ends: Mapping[str, int]
+    """By phase, how many ops there are up to its end."""
+    peak_bytes: int
+    peak_at: int
+    """The op during which `peak_bytes` are needed, or `START`."""
+
+
+def lifetimes(tape: Tape) -> Lifetimes:
+    """Return from when to when storages are needed. Raises `ForgedTape` for phases out of order."""
+    ends = _ends(tape.ops)
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for index, id_ in _uses(tape, ends):
+        storage = tape.tensors[id_].storage
+        first.setdefault(storage, index)
+        last[storage] = max(index, last.get(storage, START))
+    freed: dict[int, list[int]] = {}
+    for storage, index in last.items():
+        freed.setdefault(index, []).append(storage)
+    peak_bytes, peak_at = _peak(tape.storages, first, freed)
+    return Lifetimes(freed, ends, peak_bytes, peak_at)
+
+
+def tensors_at(op: Op) -> Iterator[int]:
+    """Yield the tensors that an op takes or makes, each as often as it does."""
+    match op:
+        case AtenOp():
+            yield from tensors_of(op.args)
+            for value in op.kwargs.values():
+                yield from tensors_of(value)
+            yield from (id_ for id_ in op.outputs if id_ is not None)
+        case Launch():
+            for argument in op.args.values():
+                yield from tensors_of(argument)
+
+
+def _ends(ops: Sequence[Op]) -> dict[str, int]:
+    ends: dict[str, int] = dict.fromkeys(PHASES, 0)
+    reached = 0
+    for index, op in enumerate(ops):
+        phase = PHASES.index(op.phase)
+        if phase < reached:
+            where = f"/ops/{index}/phase"
+            raise ForgedTape(where, f"{op.phase} comes after {PHASES[reached]}")
+        reached = phase
+        for later in PHASES[phase:]:
+            ends[later] = index + 1
+    return ends
+
+
+def _uses(tape: Tape, ends: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+    """Yield (op, tensor): constants and what is given are there from the start."""
+    for id_ in tape.constants:
+        yield START, id_
+    made = {id_ for op in tape.ops if isinstance(op, AtenOp) for id_ in op.outputs}
+    for structure in (*tape.init_inputs, *tape.inputs, *tape.inputs2):
+        yield from ((START, id_) for id_ in tensors_of(structure) if id_ not in made)
+    for index, op in enumerate(tape.ops):
+        yield from ((index, id_) for id_ in tensors_at(op))
+    for phase, outputs in zip(CALLS, (tape.outputs, tape.outputs2), strict=True):
+        yield from ((max(ends[phase] - 1, 0), id_) for id_ in tensors_of(outputs))
+
+
+def _peak(
+    sizes: Sequence[int], first: Mapping[int, int], freed: Mapping[int, Sequence[int]]
+) -> tuple[int, int]:
+    begun: dict[int, int] = {}
+    for storage, index in first.items():
+        begun[index] = begun.get(index, 0) + sizes[storage]
+    taken = peak = 0
+    peak_at = START
+    for index in sorted(begun.keys() | freed.keys()):
+        taken += begun.get(index, 0)
+        if taken > peak:
+            peak, peak_at = taken, index
+        taken -= sum(sizes[storage] for storage in freed.get(index, ()))
+    return peak, peak_at

@@ -1,0 +1,149 @@
+"""The tensors of a tape that are alive, on one device, and whether they are what the tape says.
+
+A result of ATen stays as it is where its memory lies as recorded; else it is copied into memory
+that does, as kernels were given the recorded strides.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from programs.replay.operators import DTYPES
+from programs.tape.forged import ForgedTape
+from programs.tape.schema import Tape, TensorMeta
+
+
+class LiveTensors:
+    """Tensors by their index in the tape, and the storages that they lie in."""
+
+    def __init__(self, tape: Tape, device: torch.device) -> None:
+        self._tape, self._device = tape, device
+        self._tensors: dict[int, torch.Tensor] = {}
+        self._octets: dict[int, torch.Tensor] = {}
+        self._numbers: dict[int, int] = {}
+        """The storages' indices by torch's own identity of each."""
+        self._ids: dict[int, list[int]] = {}
+        self.restrided = 0
+
+    def get(self, id_: int) -> torch.Tensor:
+        """Return a tensor. Raises `ForgedTape` for one that is not there (any more)."""
+        found = self._tensors.get(id_)
+        if found is not None:
+            return found
+        if self._tape.tensors[id_].storage not in self._octets:
+            raise ForgedTape(f"/tensors/{id_}", "it is used before it is made")
+        return self._keep(id_, self._view(id_))
+
+    def has(self, storage: int) -> bool:
+        """Tell whether a storage is there."""
+        return storage in self._octets
+
+    def octets(self, storage: int) -> torch.Tensor:
+        """Return the bytes of a storage that is there."""
+        return self._octets[storage]
+
+    def make(self, id_: int) -> torch.Tensor:
+        """Return a tensor as recorded, in new memory if its storage is not there yet."""
+        storage = self._tape.tensors[id_].storage
+        if storage not in self._octets:
+            count = self._tape.storages[storage]
+            octets = torch.empty(count, dtype=torch.uint8, device=self._device)
+            self._add(storage, octets)
+        return self._keep(id_, self._view(id_))
+
+    def bind(self, id_: int, found: torch.Tensor, *, may_copy: bool) -> None:
+        """Have a result be the tensor `id_`. Raises `ForgedTape` where it is another one.
+
+        `may_copy`: a view becomes a copy where the tape says that it has memory of its own.
+        """
+        meta = self._tape.tensors[id_]
+        if found.dtype is not DTYPES[meta.dtype] or tuple(found.shape) != meta.shape:
+            said = f"{meta.dtype} of shape {list(meta.shape)}"
+            raise _unlike(id_, said, f"{found.dtype} of shape {list(found.shape)}")
+        known = self._numbers.get(found.untyped_storage()._cdata)
+        if meta.storage in self._octets:
+            self._bind_view(id_, found, known)
+        elif known is not None:
+            if not may_copy:
+                raise _unlike(id_, "memory of its own", "a view")
+            self._copy(id_, found)
+        elif self._lies_as_recorded(found, meta):
+            self._add(meta.storage, _octets_of(found))
+            self._keep(id_, found)
+        elif not is_dense(meta, self._tape.storages[meta.storage]):
+            raise _unlike(id_, f"strides {list(meta.strides)}", f"{list(found.stride())}")
+        else:
+            self._copy(id_, found)
+
+    def free(self, storage: int) -> None:
+        """Let go of a storage and of all tensors in it."""
+        octets = self._octets.pop(storage, None)
+        if octets is not None:
+            del self._numbers[octets.untyped_storage()._cdata]
+        for id_ in self._ids.pop(storage, ()):
+            self._tensors.pop(id_, None)
+
+    def _bind_view(self, id_: int, found: torch.Tensor, known: int | None) -> None:
+        meta = self._tape.tensors[id_]
+        if known != meta.storage:
+            raise _unlike(id_, "a view", "memory of its own" if known is None else "another's")
+        if not _same_place(found, meta):
+            place = f"offset {meta.offset}, strides {list(meta.strides)}"
+            raise _unlike(id_, place, f"{found.storage_offset()}, {list(found.stride())}")
+        self._keep(id_, found)
+
+    def _copy(self, id_: int, found: torch.Tensor) -> None:
+        self.restrided += 1
+        made = self.make(id_)
+        if self._device.type != "meta":
+            made.copy_(found)
+
+    def _lies_as_recorded(self, found: torch.Tensor, meta: TensorMeta) -> bool:
+        count = found.untyped_storage().nbytes()
+        return count == self._tape.storages[meta.storage] and _same_place(found, meta)
+
+    def _add(self, storage: int, octets: torch.Tensor) -> None:
+        self._octets[storage] = octets
+        self._numbers[octets.untyped_storage()._cdata] = storage
+
+    def _keep(self, id_: int, tensor: torch.Tensor) -> torch.Tensor:
+        self._tensors[id_] = tensor
+        self._ids.setdefault(self._tape.tensors[id_].storage, []).append(id_)
+        return tensor
+
+    def _view(self, id_: int) -> torch.Tensor:
+        meta = self._tape.tensors[id_]
+        kind, octets = DTYPES[meta.dtype], self._octets[meta.storage]
+        elements = octets[: octets.numel() // kind.itemsize * kind.itemsize].view(kind)
+        return elements.as_strided(meta.shape, meta.strides, meta.offset)
+
+
+def is_dense(meta: TensorMeta, storage_bytes: int) -> bool:
+    """Tell whether a tensor is all of its storage, each element once."""
+    wide = [(s, e) for s, e in zip(meta.strides, meta.shape, strict=True) if e != 1]
+    expected = 1
+    for stride, extent in sorted(wide):
+        if stride != expected and extent:
+            return False
+        expected *= extent
+    return not meta.offset and expected * DTYPES[meta.dtype].itemsize == storage_bytes
+
+
+def _same_place(found: torch.Tensor, meta: TensorMeta) -> bool:
+    if not found.numel():
+        return True
+    steps = zip(found.stride(), meta.strides, meta.shape, strict=True)
+    return found.storage_offset() == meta.offset and all(
+        stride == recorded for stride, recorded, extent in steps if extent > 1
+    )
+
+
+def _octets_of(found: torch.Tensor) -> torch.Tensor:
+    """Return all bytes of a tensor's storage, as they lie."""
+    storage = found.untyped_storage()
+    octets = torch.empty(0, dtype=torch.uint8, device=found.device)
+    return octets.set_(storage, 0, (storage.nbytes(),), (1,))
+
+
+def _unlike(id_: int, said: str, found: str) -> ForgedTape:
+    return ForgedTape(f"/tensors/{id_}", f"the tape says {said}, but it is {found}")

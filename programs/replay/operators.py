@@ -1,0 +1,122 @@
+"""ATen's overloads by the names of a tape, and their arguments as torch takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+
+from programs.tape.forged import ForgedTape
+from programs.tape.schema import (
+    AtenOp,
+    DeviceName,
+    DtypeName,
+    LayoutName,
+    MemoryFormatName,
+    TensorRef,
+    Value,
+)
+from programs.tape.tape_dtypes import TORCH_NAMES
+
+DTYPES = {name: getattr(torch, torchs) for name, torchs in TORCH_NAMES.items()}
+"""torch's types by Triton's names."""
+_MEMORY_FORMATS = {
+    "contiguous_format": torch.contiguous_format,
+    "preserve_format": torch.preserve_format,
+    "channels_last": torch.channels_last,
+    "channels_last_3d": torch.channels_last_3d,
+}
+_OF_HOSTS = "pin_memory"
+"""Says where in a host's memory something lies, which is nothing to a replay."""
+LIFTED = "aten.lift_fresh.default"
+"""Takes a constant into a program: the constant itself, or a copy where that was recorded."""
+TensorOf = Callable[[int], torch.Tensor]
+
+
+@cache
+def overload(name: str) -> Any:
+    """Return ATen's overload of this name: `aten.mm.default`. Raises `ForgedTape`."""
+    parts = name.split(".")
+    if len(parts) != 3 or parts[0] != "aten":
+        raise ForgedTape("/ops", f"{name} is no overload of ATen")
+    packet = getattr(torch.ops.aten, parts[1], None)
+    if packet is None or parts[2] not in packet.overloads():
+        raise ForgedTape("/ops", f"torch {torch.__version__} has no {name}")
+    return getattr(packet, parts[2])
+
+
+@cache
+def changed_arguments(name: str) -> tuple[frozenset[int], frozenset[str]]:
+    """Return which arguments an overload changes: their positions and their names."""
+    arguments = overload(name)._schema.arguments
+    written = [
+        (number, argument.name)
+        for number, argument in enumerate(arguments)
+        if argument.alias_info is not None and argument.alias_info.is_write
+    ]
+    return frozenset(number for number, _ in written), frozenset(name for _, name in written)
+
+
+@cache
+def aliased_arguments(name: str) -> tuple[frozenset[int], frozenset[str]]:
+    """Return which arguments an overload changes, or returns as they are or in part."""
+    arguments = overload(name)._schema.arguments
+    aliased = [(n, one.name) for n, one in enumerate(arguments) if one.alias_info is not None]
+    return frozenset(number for number, _ in aliased), frozenset(name for _, name in aliased)
+
+
+@cache
+def reads_values(name: str) -> bool:
+    """Tell whether an overload may read what is in its arguments: `zeros_like` asks for shapes."""
+    kind = name.split(".")[1]
+    return not (kind.endswith("_like") or kind.startswith("new_"))
+
+
+@cache
+def changes_geometry(name: str) -> bool:
+    """Tell whether an overload changes the shape or strides of a tensor itself: `squeeze_`."""
+    return torch.Tag.inplace_view in overload(name).tags
+
+
+def called(op: AtenOp, tensor: TensorOf, device: torch.device) -> list[Any]:
+    """Call the overload of `op` on `device`; return its results flat, None for those of no tensor.
+
+    Raises `ForgedTape`, and whatever ATen raises.
+    """
+    arguments = [_decoded(value, tensor, device) for value in op.args]
+    named = {
+        name: _decoded(value, tensor, device)
+        for name, value in op.kwargs.items()
+        if name != _OF_HOSTS
+    }
+    if changes_geometry(op.op) and arguments:
+        own = arguments[0]
+        arguments[0] = own.as_strided(own.shape, own.stride(), own.storage_offset())
+    return list(_flat(overload(op.op)(*arguments, **named)))
+
+
+def _decoded(value: Value, tensor: TensorOf, device: torch.device) -> Any:
+    match value:
+        case TensorRef():
+            return tensor(value.id)
+        case tuple():
+            return [_decoded(item, tensor, device) for item in value]
+        case DtypeName():
+            return DTYPES[value.name]
+        case DeviceName():
+            return device
+        case LayoutName():
+            return torch.strided
+        case MemoryFormatName():
+            return _MEMORY_FORMATS[value.name]
+    return value
+
+
+def _flat(result: Any) -> Any:
+    if isinstance(result, (list, tuple)):
+        for item in result:
+            yield from _flat(item)
+    else:
+        yield result if isinstance(result, torch.Tensor) else None

@@ -1,0 +1,211 @@
+"""One run of a tape on CPU tensors: ops by ATen, launches by the CPU device, phase after phase.
+
+`cuda` means this machine's memory. Each phase begins from the seed, so that programs which take the
+same inputs draw the same numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from launch.checks.kernel_run import RunOptions
+from launch.messages import Finding
+from programs.replay.kernel_launch import KernelLaunches
+from programs.replay.lifetimes import START, Lifetimes
+from programs.replay.live_tensors import LiveTensors
+from programs.replay.operators import DTYPES, called
+from programs.replay.written_storages import EMPTIES, WrittenStorages
+from programs.tape.forged import ForgedTape
+from programs.tape.output_paths import by_path
+from programs.tape.schema import (
+    AtenOp,
+    Launch,
+    Op,
+    Phase,
+    Seeding,
+    Structure,
+    Tape,
+    TensorRef,
+)
+
+CPU = torch.device("cpu")
+_OUT_OF_MEMORY = re.compile(r"can't allocate memory|not enough memory|bad_alloc")
+_OUT_OF_BOUNDS = re.compile(r"out of (range|bounds)", re.IGNORECASE)
+_MOST_FINDINGS = 20
+_MOST_SAID = 500
+Ending = Literal["finished", "out_of_memory", "crashed"]
+_SEED_OF: Mapping[Phase, int] = {"init": 0, "inputs": 0, "run": 0, "run2": 1}
+"""What is added to the seed: calls draw other numbers each."""
+
+
+class ReplayStopped(Exception):
+    """A replay that did not get to its end, and what stopped it."""
+
+    def __init__(self, finding: Finding, *, ending: Ending = "finished") -> None:
+        super().__init__(finding.message)
+        self.finding, self.ending = finding, ending
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """How to replay: the seed, what to look for, and what to do before each op."""
+
+    seed: int
+    checks: Sequence[str] = ()
+    backwards: bool = False
+    """Run the programs of each grid in the opposite order."""
+    before_op: Callable[[int], None] | None = None
+
+
+class ProgramRun:
+    """Runs a tape up to the end of one phase after the other."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        needed: Lifetimes,
+        kernels: Mapping[int, tuple[str, KernelLaunches]],
+        how: ReplayOptions,
+        given: Mapping[int, torch.Tensor],
+    ) -> None:
+        """`kernels` are those of launches, by op; `given` the tensors that come from outside."""
+        self._tape, self._needed, self._kernels, self._how = tape, needed, kernels, how
+        self.tensors = LiveTensors(tape, CPU)
+        self.written = WrittenStorages(tape, self.tensors)
+        self.findings: list[Finding] = []
+        self._found_at: set[tuple[str, str | None, str | None, int | None]] = set()
+        self._next = 0
+        self._take(given)
+
+    def run(self, phase: Phase) -> None:
+        """Run the ops of a phase, if those before it ran. Raises `ReplayStopped`, `Failure`."""
+        torch.manual_seed(self._how.seed + _SEED_OF[phase])
+        end = self._needed.ends[phase]
+        with torch.no_grad():
+            while self._next < end:
+                if self._next:  # what is there at the end of a phase can still be taken
+                    self._free(self._next - 1)
+                self._step(self._next, self._tape.ops[self._next])
+                self._next += 1
+
+    def _take(self, given: Mapping[int, torch.Tensor]) -> None:
+        for id_, content in self._tape.constants.items():
+            meta = self._tape.tensors[id_]
+            kind = DTYPES[meta.dtype]
+            made = self.tensors.make(id_)
+            if len(content) != made.numel() * kind.itemsize:
+                what = f"{len(content)} bytes are no {meta.dtype} of shape {list(meta.shape)}"
+                raise ForgedTape(f"/constants/{id_}", what)
+            if content:
+                elements = torch.frombuffer(bytearray(content), dtype=torch.uint8).view(kind)
+                made.copy_(elements.reshape(meta.shape))
+        for id_, tensor in given.items():
+            self.tensors.bind(id_, tensor, may_copy=True)
+        self._free(START)
+
+    def _free(self, index: int) -> None:
+        gone = self._needed.freed_after.get(index, ())
+        for storage in gone:
+            self.tensors.free(storage)
+        self.written.free(gone)
+
+    def _step(self, index: int, op: Op) -> None:
+        if self._how.before_op is not None:
+            self._how.before_op(index)
+        match op:
+            case AtenOp():
+                self._call(op)
+            case Launch():
+                self._launch(index, op)
+            case Seeding():
+                torch.manual_seed(op.seed)
+
+    def _call(self, op: AtenOp) -> None:
+        if "initcheck" in self._how.checks:
+            self._check_read(op)
+        try:
+            results = called(op, self.tensors.get, CPU)
+        except ForgedTape:
+            raise
+        except Exception as error:
+            raise _stopped_by(op, error) from error
+        for id_, found in zip(op.outputs, results, strict=True):
+            if id_ is not None and found is not None:
+                self.tensors.bind(id_, found, may_copy=True)
+        if op.op in EMPTIES:
+            for id_ in op.outputs:
+                self.written.poison(_present(id_))
+        else:
+            self.written.write_by(op)
+
+    def _check_read(self, op: AtenOp) -> None:
+        id_ = self.written.read_by(op)
+        if id_ is None:
+            return
+        message = (
+            f"{op.op} reads a tensor of shape {list(self._tape.tensors[id_].shape)} with elements "
+            "that nobody wrote: it was made by torch.empty or its like."
+        )
+        self._add(_finding_at(op, "uninitialized", message))
+
+    def _launch(self, index: int, op: Launch) -> None:
+        name, launches = self._kernels[index]
+        self._zero(op)
+        how = RunOptions(self._how.checks, backwards=self._how.backwards)
+        ran = launches.run(index, name, self.tensors, self.written, how)
+        for found in ran.watch.findings:
+            self._add(found)
+        if ran.stopped is not None:
+            raise ReplayStopped(ran.stopped)
+
+    def _zero(self, op: Launch) -> None:
+        """Do as an autotuner does that has tried a kernel's configurations."""
+        for name in op.reset_to_zero:
+            value = op.args.get(name)
+            if isinstance(value, TensorRef):
+                self.tensors.get(value.id).zero_()
+                self.written.write(value.id)
+
+    def _add(self, found: Finding) -> None:
+        where = (found.kind, found.argument, found.file, found.line)
+        if where not in self._found_at and len(self.findings) < _MOST_FINDINGS:
+            self._found_at.add(where)
+            self.findings.append(found)
+
+
+def tensors_in(structure: Structure) -> Iterator[tuple[str, int]]:
+    """Yield the tensors of a structure by path."""
+    for path, value in by_path(structure).items():
+        if isinstance(value, TensorRef):
+            yield path, value.id
+
+
+def _present(id_: int | None) -> int:
+    if id_ is None:
+        raise ForgedTape("/ops", "memory that was made belongs to no tensor")
+    return id_
+
+
+def _stopped_by(op: AtenOp, error: Exception) -> ReplayStopped:
+    said = str(error).split("\nException raised from")[0][:_MOST_SAID]
+    message = f"{op.op} failed on the CPU device: {said or type(error).__name__}"
+    if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(said):
+        return ReplayStopped(_finding_at(op, "out_of_memory", message), ending="out_of_memory")
+    if isinstance(error, IndexError) or _OUT_OF_BOUNDS.search(said):
+        return ReplayStopped(_finding_at(op, "out_of_bounds", message))
+    return ReplayStopped(_finding_at(op, "crashed", message), ending="crashed")
+
+
+def _finding_at(op: AtenOp, kind: str, message: str) -> Finding:
+    place = op.place
+    return Finding(
+        kind=kind,
+        file=place.file if place else None,
+        line=place.line if place else None,
+        message=message,
+    )

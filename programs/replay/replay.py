@@ -1,0 +1,222 @@
+"""The task that replays a tape on the CPU; it never imports a program, and runs none of its Python.
+
+Shapes are derived again, and memory is bounded, before anything is run. Outputs are sent as they
+are at the end of each call, before the next one may change them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+import torch
+
+from compiler.diagnostic import Failure
+from compiler.messages.wire import Send
+from launch.buffers.allocation import part
+from launch.checks.bounded_output import BoundedOutput
+from launch.messages import Finding
+from programs.replay.derivation import NoMetaKernel, derive
+from programs.replay.given_inputs import given_inputs, inputs_only, makes_its_inputs
+from programs.replay.kernel_launch import KernelLaunches
+from programs.replay.lifetimes import START, Lifetimes, lifetimes
+from programs.replay.operators import DTYPES
+from programs.replay.program_run import (
+    Ending,
+    ProgramRun,
+    ReplayOptions,
+    ReplayStopped,
+    tensors_in,
+)
+from programs.replay.replay_order import (
+    CALLS,
+    MOST_OUTPUT_BYTES,
+    ReplayOrder,
+    ReplayReport,
+    op_stage,
+    output_stage,
+    unwritten_stage,
+)
+from programs.tape.forged import ForgedTape
+from programs.tape.read_tape import read_tape
+from programs.tape.schema import Launch, Structure, Tape
+
+Outputs = dict[tuple[int, int], bytes]
+"""Elements in C order, by call and position."""
+LaunchesByOp = Mapping[int, tuple[str, KernelLaunches]]
+
+
+def replay(order: ReplayOrder, body: bytes, send: Send) -> ReplayReport:
+    """Replay both calls, and send their outputs.
+
+    Raises `Failure`: `forged_tape` for what no recorder sends, `unsupported_op`, and `needs_gpu`
+    with the line of what no CPU does.
+    """
+    try:
+        with redirect_stdout(BoundedOutput(sys.stdout)):
+            return _Replay(order, body, send).report()
+    except ForgedTape as error:
+        raise Failure("forged_tape", "request", str(error)) from error
+    except NoMetaKernel as error:
+        raise Failure("unsupported_op", "request", str(error)) from error
+    finally:
+        sys.stdout.flush()
+
+
+class _Replay:
+    def __init__(self, order: ReplayOrder, body: bytes, send: Send) -> None:
+        self._order, self._body, self._send = order, body, send
+        self._tape = read_tape(part(body, order.tape))
+        self._needed = lifetimes(self._tape)
+        self._findings: list[Finding] = []
+        self._restrided = 0
+
+    def report(self) -> ReplayReport:
+        """Replay once, or twice where determinism is asked for."""
+        ending: Ending = "finished"
+        deterministic = None
+        try:
+            kernels, source = self._checked()
+            first = self._run(kernels, source, backwards=False)
+            if "determinism" in self._order.checks:
+                second = self._run(kernels, source, backwards=True)
+                deterministic = self._compare(first, second)
+        except ReplayStopped as stopped:
+            self._findings.append(stopped.finding)
+            ending = stopped.ending
+        return ReplayReport(
+            ending=ending,
+            findings=self._findings,
+            peak_bytes=self._needed.peak_bytes,
+            restrided=self._restrided,
+            deterministic=deterministic,
+        )
+
+    def _checked(self) -> tuple[LaunchesByOp, Tape | None]:
+        """Refuse what must not be begun; return what runs launches, and what makes the inputs."""
+        tapes = [self._tape]
+        if self._order.inputs_tape is not None:
+            of = read_tape(part(self._body, self._order.inputs_tape))
+            tapes.append(inputs_only(of))
+        elif not makes_its_inputs(self._tape):
+            raise ForgedTape("/inputs", "nobody gives the tensors that it takes")
+        for tape in tapes:
+            needed = lifetimes(tape)
+            check_memory(tape, needed, self._order.memory_bytes)
+            derive(tape, needed)
+        _check_outputs(self._tape)
+        return self._launches_by_op(), (tapes[1] if len(tapes) > 1 else None)
+
+    def _launches_by_op(self) -> LaunchesByOp:
+        launches = KernelLaunches(self._order, self._body, self._tape)
+        ops = [index for index, op in enumerate(self._tape.ops) if isinstance(op, Launch)]
+        if len(ops) != len(self._order.launches):
+            what = f"it has {len(ops)} launches, but kernels came for {len(self._order.launches)}"
+            raise ForgedTape("/ops", what)
+        return {op: (name, launches) for op, name in zip(ops, self._order.launches, strict=True)}
+
+    def _run(self, kernels: LaunchesByOp, source: Tape | None, *, backwards: bool) -> Outputs:
+        how = ReplayOptions(self._order.seed, self._order.checks, backwards)
+        given = {} if source is None else given_inputs(self._tape, source, how)
+        if self._order.announce:
+            how = replace(how, before_op=self._announce)
+        run = ProgramRun(self._tape, self._needed, kernels, how, given)
+        del given  # what the program does not need any more is to be free
+        found: Outputs = {}
+        try:
+            run.run("init")
+            run.run("inputs")
+            for call, phase in enumerate(CALLS):
+                run.run(phase)
+                found |= self._taken(run, call, is_sent=not backwards)
+        finally:
+            if not backwards:
+                self._findings += run.findings
+                self._restrided = run.tensors.restrided
+        return found
+
+    def _announce(self, index: int) -> None:
+        self._send({"kind": "stage", "stage": op_stage(index), "ms": 0.0}, b"")
+
+    def _taken(self, run: ProgramRun, call: int, *, is_sent: bool) -> Outputs:
+        """Return a call's outputs, and send them."""
+        found: Outputs = {}
+        for position, (_, id_) in enumerate(tensors_in(outputs_of(self._tape, call))):
+            data = _bytes_of(run.tensors.get(id_))
+            found[call, position] = data
+            if not is_sent:
+                continue
+            self._send({"kind": "stage", "stage": output_stage(call, position), "ms": 0.0}, data)
+            missing = run.written.unwritten(id_)
+            if missing is not None:
+                bits = np.packbits(missing).tobytes()
+                header = {"kind": "stage", "stage": unwritten_stage(call, position), "ms": 0.0}
+                self._send(header, bits)
+        return found if "determinism" in self._order.checks else {}
+
+    def _compare(self, first: Outputs, second: Outputs) -> bool:
+        """Say where two replays differ; return whether they do not."""
+        same = True
+        for call in range(len(CALLS)):
+            for position, (path, _) in enumerate(tensors_in(outputs_of(self._tape, call))):
+                if first[call, position] != second[call, position]:
+                    same = False
+                    self._findings.append(_nondeterministic(path, call))
+        return same
+
+
+def outputs_of(tape: Tape, call: int) -> Structure:
+    """Return what a call of the program returned."""
+    return (tape.outputs, tape.outputs2)[call]
+
+
+def check_memory(tape: Tape, needed: Lifetimes, most_bytes: int) -> None:
+    """Raise `ReplayStopped` where a tape's tensors take more at one time."""
+    if needed.peak_bytes <= most_bytes:
+        return
+    op = tape.ops[needed.peak_at] if needed.peak_at != START else None
+    place = op.place if op is not None else None
+    message = (
+        f"The program's tensors take {needed.peak_bytes:,} bytes at one time, and a replay on the "
+        f"CPU device has {most_bytes:,}: make its inputs smaller."
+    )
+    file, line = (place.file, place.line) if place is not None else (None, None)
+    finding = Finding(kind="out_of_memory", file=file, line=line, message=message)
+    raise ReplayStopped(finding, ending="out_of_memory")
+
+
+def _check_outputs(tape: Tape) -> None:
+    total = 0
+    for call in range(len(CALLS)):
+        for _, id_ in tensors_in(outputs_of(tape, call)):
+            meta = tape.tensors[id_]
+            total += prod(meta.shape) * DTYPES[meta.dtype].itemsize
+    if total > MOST_OUTPUT_BYTES:
+        message = (
+            f"The outputs of both calls take {total:,} bytes, and no more than "
+            f"{MOST_OUTPUT_BYTES:,} are compared: make the inputs smaller."
+        )
+        finding = Finding(kind="out_of_memory", message=message)
+        raise ReplayStopped(finding, ending="out_of_memory")
+
+
+def _bytes_of(tensor: torch.Tensor) -> bytes:
+    """Return the elements of a tensor in C order."""
+    if not tensor.numel():
+        return b""
+    plain = tensor.resolve_conj().resolve_neg().contiguous().reshape(-1)
+    data: bytes = plain.view(torch.uint8).numpy().tobytes()
+    return data
+
+
+def _nondeterministic(path: str, call: int) -> Finding:
+    which = ("first", "second")[call]
+    message = (
+        f"Output {path} of the {which} call differs between two replays with equal inputs, in the "
+        "second of which the programs of each launch ran in the opposite order."
+    )
+    return Finding(kind="nondeterministic", argument=path, message=message)

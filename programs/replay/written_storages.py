@@ -1,0 +1,119 @@
+"""Memory that nobody wrote yet: poisoned as that of launches is, and what of it was written since.
+
+Only storages with bytes that nobody wrote are known here; all else is as good as written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+
+from launch.buffers.element_types import Array, stored
+from launch.buffers.poison import poison_of
+from programs.replay.live_tensors import LiveTensors
+from programs.replay.operators import aliased_arguments, changed_arguments, reads_values
+from programs.tape.schema import AtenOp, Tape, tensors_of
+
+EMPTIES = frozenset(
+    {
+        "aten.empty.memory_format", "aten.empty_like.default", "aten.empty_permuted.default",
+        "aten.empty_strided.default", "aten.new_empty.default", "aten.new_empty_strided.default",
+    }
+)  # fmt: skip
+"""What returns memory as it is found."""
+_COMPLEX = {"complex64": "fp32", "complex128": "fp64"}
+
+
+class WrittenStorages:
+    """A flag for each byte of the storages that are not written as a whole."""
+
+    def __init__(self, tape: Tape, tensors: LiveTensors) -> None:
+        self._tape, self._tensors = tape, tensors
+        self._flags: dict[int, Array] = {}
+
+    def is_partial(self, storage: int) -> bool:
+        """Tell whether a storage has bytes that nobody wrote."""
+        return storage in self._flags
+
+    def poison(self, id_: int) -> None:
+        """Fill the storage of a tensor that was just made of memory as it was found."""
+        meta = self._tape.tensors[id_]
+        octets = self._tensors.octets(meta.storage)
+        octets.fill_(poison_of(stored(_COMPLEX.get(meta.dtype, meta.dtype))))
+        if octets.numel():
+            self._flags[meta.storage] = np.zeros(octets.numel(), np.uint8)
+
+    def read_by(self, op: AtenOp) -> int | None:
+        """Return a tensor that `op` reads and that nobody wrote wholly, None without one.
+
+        A view reads nothing, and what an op changes counts as written by it, even where it reads it
+        first.
+        """
+        if not self._flags or not reads_values(op.op):
+            return None
+        positions, names = aliased_arguments(op.op)
+        given = [value for n, value in enumerate(op.args) if n not in positions]
+        given += [value for name, value in op.kwargs.items() if name not in names]
+        for id_ in (id_ for value in given for id_ in tensors_of(value)):
+            if self._tape.tensors[id_].storage in self._flags and self.unwritten(id_) is not None:
+                return id_
+        return None
+
+    def write_by(self, op: AtenOp) -> None:
+        """Remember what `op` writes: the tensors that it changes, as wholes."""
+        if not self._flags:
+            return
+        positions, names = changed_arguments(op.op)
+        given = [value for n, value in enumerate(op.args) if n in positions]
+        given += [value for name, value in op.kwargs.items() if name in names]
+        for id_ in (id_ for value in given for id_ in tensors_of(value)):
+            self.write(id_)
+
+    def write(self, id_: int) -> None:
+        """Remember that all of a tensor was written."""
+        storage = self._tape.tensors[id_].storage
+        if storage in self._flags:
+            self._region(id_).fill_(1)
+            self._forget_whole(storage)
+
+    def unwritten(self, id_: int) -> Array | None:
+        """Return which elements of a tensor nobody wrote, in C order; None: each was written."""
+        if self._tape.tensors[id_].storage not in self._flags:
+            return None
+        written = self._region(id_).bool().all(dim=-1).reshape(-1).numpy()
+        return None if written.all() else ~written
+
+    def elements(self, storage: int, itemsize: int) -> Array:
+        """Return which elements of that many bytes were written, of a whole storage."""
+        count = self._tensors.octets(storage).numel() // itemsize
+        flags = self._flags.get(storage)
+        found: Array = np.broadcast_to(np.ones(1, np.bool_), count)  # takes no memory
+        if flags is not None:
+            found = np.all(flags[: count * itemsize].reshape(count, itemsize), axis=1)
+        return found
+
+    def put(self, storage: int, written: Array, itemsize: int) -> None:
+        """Take which elements of a storage were written by now."""
+        flags = self._flags.get(storage)
+        if flags is not None:
+            flags[: written.size * itemsize] |= np.repeat(written, itemsize).view(np.uint8)
+            self._forget_whole(storage)
+
+    def free(self, storages: Iterable[int]) -> None:
+        """Forget storages that are gone."""
+        for storage in storages:
+            self._flags.pop(storage, None)
+
+    def _region(self, id_: int) -> torch.Tensor:
+        """Return the flags of a tensor's elements, its bytes last."""
+        meta = self._tape.tensors[id_]
+        size = self._tensors.get(id_).itemsize
+        flags = torch.from_numpy(self._flags[meta.storage])
+        strides = [stride * size for stride in meta.strides]
+        return flags.as_strided([*meta.shape, size], [*strides, 1], meta.offset * size)
+
+    def _forget_whole(self, storage: int) -> None:
+        if self._flags[storage].all():
+            del self._flags[storage]

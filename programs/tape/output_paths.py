@@ -1,0 +1,34 @@
+"""What a program returns, flat: every tensor and scalar with its path, `0`, `1.a`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from programs.tape.schema import DictOf, ListOf, Scalar, Structure, TensorRef, TupleOf
+
+ONLY = "0"
+"""The path of what is returned as it is, in no list, tuple or dict."""
+
+
+def by_path(structure: Structure) -> dict[str, TensorRef | Scalar]:
+    """Return the tensors and scalars of a structure, in order, by path."""
+    if isinstance(structure, (ListOf, TupleOf, DictOf)):
+        return dict(_inside(structure, ""))
+    return {ONLY: structure}
+
+
+def _inside(structure: Structure, path: str) -> Iterator[tuple[str, TensorRef | Scalar]]:
+    if isinstance(structure, DictOf):
+        items = [(_escaped(name), item) for name, item in structure.items]
+    elif isinstance(structure, (ListOf, TupleOf)):
+        items = [(str(number), item) for number, item in enumerate(structure.items)]
+    else:
+        yield path, structure
+        return
+    for name, item in items:
+        yield from _inside(item, f"{path}.{name}" if path else name)
+
+
+def _escaped(name: str) -> str:
+    """Return the name of an item so that no two paths are one: dots in it are none of a path's."""
+    return name.replace("\\", "\\\\").replace(".", "\\.")

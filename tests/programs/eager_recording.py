@@ -1,0 +1,144 @@
+"""A tape of what torch really does on the CPU: programs run eagerly, every op of ATen written down.
+
+What a replay gives is then held against what the program itself gave, bit by bit.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten
+
+from programs.tape.tape_dtypes import TRITON_NAMES
+
+SEED = 42
+
+
+class EagerRecording(TorchDispatchMode):
+    """Writes down every op. On the tape all is on `cuda`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tensors: list[list[Any]] = []
+        self.storages: list[int] = []
+        self.constants: dict[str, str] = {}
+        self.ops: list[dict[str, Any]] = []
+        self.phase = "init"
+        self._kept: list[torch.Tensor] = []
+        self._ids: dict[tuple[Any, ...], int] = {}
+        self._storage_ids: dict[int, int] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = [self.told(value) for value in args]
+        named = {name: self.told(value) for name, value in (kwargs or {}).items()}
+        result = func(*args, **(kwargs or {}))
+        outputs = [
+            self.index_of(item) if isinstance(item, torch.Tensor) else None
+            for item in tree_flatten(result)[0]
+        ]
+        line = f"user.py:{len(self.ops) + 1}"
+        entry = {"op": str(func), "a": given, "k": named, "o": outputs}
+        self.ops.append(entry | {"phase": self.phase, "line": line})
+        return result
+
+    @contextmanager
+    def of(self, phase: str) -> Iterator[None]:
+        """Record a phase, which begins from the seed."""
+        self.phase = phase
+        torch.manual_seed(SEED + (phase == "run2"))
+        with self:
+            yield
+
+    def index_of(self, tensor: torch.Tensor) -> int:
+        """The index of a tensor, which is new to the tape or not."""
+        storage = tensor.untyped_storage()
+        place = (tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
+        key = (storage._cdata, tensor.dtype, *place)
+        if key not in self._ids:
+            number = self._storage_ids.setdefault(storage._cdata, len(self.storages))
+            if number == len(self.storages):
+                self.storages.append(storage.nbytes())
+            self._ids[key] = len(self.tensors)
+            dtype = TRITON_NAMES[str(tensor.dtype).removeprefix("torch.")]
+            shape, strides, offset = place
+            self.tensors.append([dtype, "cuda", [*shape], [*strides], offset, number])
+            self._kept.append(tensor)
+        return self._ids[key]
+
+    def _argument(self, tensor: torch.Tensor) -> int:
+        """The index of a tensor; one that no op made is a constant."""
+        known = tensor.untyped_storage()._cdata in self._storage_ids
+        index = self.index_of(tensor)
+        if not known:
+            data = bytes(tensor.contiguous().reshape(-1).view(torch.uint8).tolist())
+            self.constants[str(index)] = base64.b64encode(data).decode()
+        return index
+
+    def told(self, value: Any) -> Any:
+        """A value as a tape has it."""
+        match value:
+            case torch.Tensor():
+                return {"t": self._argument(value)}
+            case list() | tuple():
+                return {"list": [self.told(item) for item in value]}
+            case torch.dtype():
+                return {"dtype": TRITON_NAMES[str(value).removeprefix("torch.")]}
+            case torch.device():
+                return {"device": "cuda"}
+            case torch.layout():
+                return {"layout": "strided"}
+            case torch.memory_format():
+                return {"memory_format": str(value).removeprefix("torch.")}
+            case float() if value in (float("inf"), float("-inf")):
+                return {"float": "inf" if value > 0 else "-inf"}
+        return value
+
+    def tape(self, **members: Any) -> dict[str, Any]:
+        """The tape so far."""
+        base = {
+            "tape": 1, "torch": torch.__version__, "tensors": self.tensors,
+            "storages": self.storages, "kernels": {}, "constants": self.constants, "seed": SEED,
+            "inputs": [], "inputs2": [], "params": [], "outputs": {"tuple": []},
+            "outputs2": {"tuple": []}, "ops": self.ops,
+        }  # fmt: skip
+        return base | members
+
+
+@dataclass(frozen=True)
+class Eager:
+    """A program that ran eagerly: its tape, and what its two calls gave."""
+
+    tape: dict[str, Any]
+    outputs: list[list[torch.Tensor]]
+
+
+def recorded(
+    make: Callable[[], Sequence[torch.Tensor]],
+    program: Callable[..., Any],
+    init: Callable[[], Any] | None = None,
+) -> Eager:
+    """Record two calls of a program on inputs that `make` makes, and what `init` makes first."""
+    recording = EagerRecording()
+    results, outputs = [], []
+    with torch.no_grad():
+        with recording.of("init"):
+            state = [] if init is None else [init()]
+        with recording.of("inputs"):
+            inputs = [list(make()), list(make())]
+        for phase, given in zip(("run", "run2"), inputs, strict=True):
+            with recording.of(phase):
+                result = program(*state, *given)
+            found = list(result) if isinstance(result, (list, tuple)) else [result]
+            results.append({"tuple": [{"t": recording.index_of(one)} for one in found]})
+            outputs.append([one.clone() for one in found])
+    taken = [[{"t": recording.index_of(one)} for one in every] for every in inputs]
+    tape = recording.tape(
+        inputs=taken[0], inputs2=taken[1], outputs=results[0], outputs2=results[1]
+    )
+    return Eager(tape, outputs)
