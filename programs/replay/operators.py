@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch._decomp import decomposition_table
 
 from programs.tape.forged import ForgedTape
 from programs.tape.schema import (
@@ -32,6 +33,7 @@ _OF_HOSTS = "pin_memory"
 """Says where in a host's memory something lies, which is nothing to a replay."""
 LIFTED = "aten.lift_fresh.default"
 """Takes a constant into a program: the constant itself, or a copy where that was recorded."""
+_ONLY_ON_GPUS = frozenset({torch.ops.aten._fused_rms_norm_backward.default})
 TensorOf = Callable[[int], torch.Tensor]
 
 
@@ -80,6 +82,15 @@ def changes_geometry(name: str) -> bool:
     return torch.Tag.inplace_view in overload(name).tags
 
 
+@cache
+def _callable(name: str, device: torch.device) -> Any:
+    """Return what calls an overload: what only GPUs have of their own, torch puts together."""
+    found = overload(name)
+    if device.type == "cpu" and found in _ONLY_ON_GPUS:
+        return decomposition_table[found]
+    return found
+
+
 def called(op: AtenOp, tensor: TensorOf, device: torch.device) -> list[Any]:
     """Call the overload of `op` on `device`; return its results flat, None for those of no tensor.
 
@@ -94,7 +105,7 @@ def called(op: AtenOp, tensor: TensorOf, device: torch.device) -> list[Any]:
     if changes_geometry(op.op) and arguments:
         own = arguments[0]
         arguments[0] = own.as_strided(own.shape, own.stride(), own.storage_offset())
-    return list(_flat(overload(op.op)(*arguments, **named)))
+    return list(_flat(_callable(op.op, device)(*arguments, **named)))
 
 
 def _decoded(value: Value, tensor: TensorOf, device: torch.device) -> Any:

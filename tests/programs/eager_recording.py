@@ -31,7 +31,8 @@ class EagerRecording(TorchDispatchMode):
         self.ops: list[dict[str, Any]] = []
         self.phase = "init"
         self._kept: list[torch.Tensor] = []
-        self._ids: dict[tuple[Any, ...], int] = {}
+        self._by_object: dict[int, int] = {}
+        self._by_place: dict[tuple[Any, ...], int] = {}
         self._storage_ids: dict[int, int] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -39,7 +40,7 @@ class EagerRecording(TorchDispatchMode):
         named = {name: self.told(value) for name, value in (kwargs or {}).items()}
         result = func(*args, **(kwargs or {}))
         outputs = [
-            self.index_of(item) if isinstance(item, torch.Tensor) else None
+            self._result(item, args) if isinstance(item, torch.Tensor) else None
             for item in tree_flatten(result)[0]
         ]
         line = f"user.py:{len(self.ops) + 1}"
@@ -56,35 +57,39 @@ class EagerRecording(TorchDispatchMode):
             yield
 
     def index_of(self, tensor: torch.Tensor) -> int:
-        """The index of a tensor, which is new to the tape or not."""
-        storage = tensor.untyped_storage()
-        place = (tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
-        key = (storage._cdata, tensor.dtype, *place)
-        if key not in self._ids:
-            number = self._storage_ids.setdefault(storage._cdata, len(self.storages))
-            if number == len(self.storages):
-                self.storages.append(storage.nbytes())
-            self._ids[key] = len(self.tensors)
-            dtype = TRITON_NAMES[str(tensor.dtype).removeprefix("torch.")]
-            shape, strides, offset = place
-            self.tensors.append([dtype, "cuda", [*shape], [*strides], offset, number])
-            self._kept.append(tensor)
-        return self._ids[key]
-
-    def _argument(self, tensor: torch.Tensor) -> int:
         """The index of a tensor; one that no op made is a constant."""
-        known = tensor.untyped_storage()._cdata in self._storage_ids
-        index = self.index_of(tensor)
-        if not known:
-            data = bytes(tensor.contiguous().reshape(-1).view(torch.uint8).tolist())
-            self.constants[str(index)] = base64.b64encode(data).decode()
+        known = self._by_object.get(id(tensor), self._by_place.get(_place(tensor)))
+        if known is not None:
+            return known
+        index = self._add(tensor)
+        data = bytes(tensor.contiguous().reshape(-1).view(torch.uint8).tolist())
+        self.constants[str(index)] = base64.b64encode(data).decode()
+        return index
+
+    def _result(self, tensor: torch.Tensor, args: Any) -> int:
+        is_argument = any(tensor is one for one in args)
+        known = self._by_object.get(id(tensor)) if is_argument else None
+        if known is not None and self._by_place.get(_place(tensor)) is not None:
+            return known
+        return self._add(tensor)
+
+    def _add(self, tensor: torch.Tensor) -> int:
+        storage, index = tensor.untyped_storage(), len(self.tensors)
+        number = self._storage_ids.setdefault(storage._cdata, len(self.storages))
+        if number == len(self.storages):
+            self.storages.append(storage.nbytes())
+        dtype = TRITON_NAMES[str(tensor.dtype).removeprefix("torch.")]
+        shape, strides = [*tensor.shape], [*tensor.stride()]
+        self.tensors.append([dtype, "cuda", shape, strides, tensor.storage_offset(), number])
+        self._by_object[id(tensor)] = self._by_place[_place(tensor)] = index
+        self._kept.append(tensor)
         return index
 
     def told(self, value: Any) -> Any:
         """A value as a tape has it."""
         match value:
             case torch.Tensor():
-                return {"t": self._argument(value)}
+                return {"t": self.index_of(value)}
             case list() | tuple():
                 return {"list": [self.told(item) for item in value]}
             case torch.dtype():
@@ -108,6 +113,11 @@ class EagerRecording(TorchDispatchMode):
             "outputs2": {"tuple": []}, "ops": self.ops,
         }  # fmt: skip
         return base | members
+
+
+def _place(tensor: torch.Tensor) -> tuple[Any, ...]:
+    steps = (tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
+    return (tensor.untyped_storage()._cdata, tensor.dtype, *steps)
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,8 @@ def test_a_view_begins_at_its_offset(program: LaunchingProgram) -> None:
     with program:
         x = torch.arange(100, dtype=torch.float32)
         z = torch.zeros(2, 50)
-    program.launch(2, x[40:], z[1], 50)
+        from_x, to_z = x[40:], z[1]
+    program.launch(2, from_x, to_z, 50)
 
     [row, _] = program.replayed([z]).outputs(0)[0].flip(0)
 
@@ -111,7 +112,8 @@ def test_a_view_begins_at_its_offset(program: LaunchingProgram) -> None:
 def test_a_pointer_reaches_all_of_its_storage(program: LaunchingProgram) -> None:
     with program:
         x, z = torch.ones(64), torch.zeros(64)
-    program.launch(2, x[:1], z[:1], 64)
+        from_x, to_z = x[:1], z[:1]
+    program.launch(2, from_x, to_z, 64)
 
     found = program.replayed([z])
 
@@ -152,8 +154,9 @@ def test_elements_that_no_kernel_wrote_are_told(program: LaunchingProgram) -> No
 def test_what_two_kernels_write_together_is_written(program: LaunchingProgram) -> None:
     with program:
         x, z = torch.ones(64), torch.empty(64)
+        rest = z[32:]
     program.launch(1, x, z, 32)
-    program.launch(1, x, z[32:], 32)
+    program.launch(1, x, rest, 32)
 
     assert "unwritten:0:0" not in program.replayed([z]).sent
 
@@ -243,7 +246,8 @@ def test_a_kernel_in_place_begins_again_from_what_was_there(program: LaunchingPr
     """Programs run at once until one meets another: then memory is as it was before."""
     with program:
         x = torch.ones(33)
-    program.launch(2, x, x[1:], 32)
+        rest = x[1:]
+    program.launch(2, x, rest, 32)
 
     found = program.replayed([x])
 

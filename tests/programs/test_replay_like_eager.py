@@ -105,7 +105,7 @@ def test_views_of_other_types_and_of_no_elements() -> None:
 
 
 def test_complex_numbers() -> None:
-    check(rows, lambda x: [torch.fft.fft(x).conj() * 2, torch.fft.rfft(x).imag])
+    check(rows, lambda x: [torch.fft.fft(x) * 2, torch.fft.rfft(x).abs()])
 
 
 def test_metadata_that_is_changed_in_place() -> None:

@@ -14,7 +14,6 @@ from tests.programs.eager_recording import Eager, recorded
 from tests.programs.replaying import Replayed, replayed, same_bits
 
 Tape = dict[str, Any]
-EXPECTED = "expected"
 
 
 def rows() -> Sequence[torch.Tensor]:
@@ -100,30 +99,19 @@ def _constant_too_short(tape: Tape) -> None:
     tape["constants"][str(index)] = "AAAA"
 
 
-@pytest.mark.parametrize(
-    ("forge", "said"),
-    [
-        (_claim_dtype, "fp16"),
-        (_claim_shape, r"\[4, 6\]"),
-        (_claim_own_memory, "memory of its own, but it is a view"),
-        (_claim_view, "a view, but it is memory of its own"),
-        (_claim_place, "offset 0"),
-        (_claim_overlap, r"strides \[0, 1\]"),
-        (_claim_larger_storage, "strides"),
-        (_leave_storage, "storage of 96 bytes"),
-        (_use_before, "before it is made"),
-        (_leave_out_output, "returns 1 values, the tape has 0"),
-        (_call_nothing, "no_such_thing"),
-        (_call_wrongly, "aten.relu.default cannot be called like this"),
-        (_go_back, "init comes after run2"),
-        (_constant_too_short, "3 bytes"),
-    ],
-)
-def test_a_forged_tape_is_refused(forge: Callable[[Tape], None], said: str) -> None:
+FORGERIES = (
+    _claim_dtype, _claim_shape, _claim_own_memory, _claim_view, _claim_place, _claim_overlap,
+    _claim_larger_storage, _leave_storage, _use_before, _leave_out_output, _call_nothing,
+    _call_wrongly, _go_back, _constant_too_short,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("forge", FORGERIES)
+def test_a_forged_tape_is_refused(forge: Callable[[Tape], None]) -> None:
     tape = copy.deepcopy(a_network().tape)
     forge(tape)
 
-    with pytest.raises(Failure, match=said) as raised:
+    with pytest.raises(Failure) as raised:
         replayed(tape)
     assert raised.value.slug == "forged_tape"
 
@@ -146,11 +134,12 @@ def failing(program: Callable[..., Any], make: Callable[[], Any] = rows, **asked
 def test_tensors_that_do_not_fit_are_named_before_they_are_made() -> None:
     eager = recorded(rows, lambda x: (x[:, :1] * 2).sum())
     tape = eager.tape
-    multiplied = tensor_of(tape, "aten.mul.Tensor")
     line = op_of(tape, "aten.mul.Tensor")["line"]
-    for entry in (tensor_of(tape, "aten.randn.default"), tensor_of(tape, "aten.slice.Tensor")):
-        entry[2][0] = 1 << 34
-    multiplied[2][0] = 1 << 34
+    for entry in tape["tensors"]:
+        entry[2] = [1 << 34 if extent == 6 else extent for extent in entry[2]]
+    for op in tape["ops"]:
+        if op["op"] == "aten.randn.default":
+            op["a"] = [{"list": [1 << 34, 8]}]
     tape["storages"] = [size if size < 24 else 1 << 39 for size in tape["storages"]]
 
     found = replayed(tape)
@@ -201,17 +190,19 @@ def _embedded(index: torch.Tensor) -> torch.Tensor:
 
 
 def test_an_op_that_fails_is_named_with_its_line() -> None:
-    eager = recorded(lambda: [torch.eye(3)], torch.linalg.cholesky)
+    eager = recorded(lambda: [torch.ones(3)], lambda x: torch.multinomial(x, 1))
     for op in eager.tape["ops"]:
-        if op["op"] == "aten.eye.default":
-            op.update(op="aten.zeros.default", a=[{"list": [3, 3]}])
+        if op["op"] == "aten.ones.default":
+            op["op"] = "aten.zeros.default"
 
     found = replayed(eager.tape)
 
     [finding] = found.report.findings
     assert (found.report.ending, finding.kind) == ("crashed", "crashed")
-    assert "linalg_cholesky_ex" in finding.message or "cholesky" in finding.message
-    assert finding.line is not None
+    assert (
+        "aten.multinomial.default failed on the CPU device: invalid multinomial" in finding.message
+    )
+    assert f"{finding.file}:{finding.line}" == op_of(eager.tape, "aten.multinomial.default")["line"]
 
 
 def test_ops_that_read_what_nobody_wrote_are_found_where_asked_for() -> None:
