@@ -7,6 +7,7 @@ blocking client and for that of asyncio.
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 from typing import Any, TypeVar
 
 import httpx
@@ -124,6 +125,25 @@ def not_reached(error: httpx.RequestError, url: httpx.URL) -> ServerUnavailable:
     """Return the error to raise when there is no answer at all."""
     reason = str(error) or type(error).__name__
     return ServerUnavailable(f"no answer from {url}: {reason}; is the service up, the URL right?")
+
+
+def nobody_listens(error: ServerUnavailable, url: httpx.URL) -> bool:
+    """Whether this machine itself said that there is no service, which a network cannot have lost.
+
+    That passes only where one is being started.
+    """
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ConnectionRefusedError):
+        cause = cause.__cause__ or cause.__context__
+    return cause is not None and is_loopback(url.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name is that of this machine, without asking anybody."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def retry_after_s(answer: httpx.Response) -> float | None:

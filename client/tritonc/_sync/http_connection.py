@@ -17,6 +17,7 @@ from tritonc.exchange import (
     RETRY_PAUSES_S,
     Request,
     check,
+    nobody_listens,
     not_reached,
     pool_arguments,
     retry_after_s,
@@ -41,6 +42,7 @@ class Connection:
         self._timeout_s = timeout_s
         pool = pool_arguments(url, api_key, timeout_s)
         self._http = httpx.Client(**pool, transport=transport)
+        self._was_answered = False
 
     def send(self, request: Request) -> httpx.Response:
         """Send a request and return its answer, whose status is a success.
@@ -109,6 +111,8 @@ class Connection:
             try:
                 return self._send_once(request)
             except ServerUnavailable as error:
+                if not self._was_answered and nobody_listens(error, self._http.base_url):
+                    raise  # who was answered before waits for a restart
                 sleep(retry_pause_s(pause_s, error))
         return self._send_once(request)
 
@@ -117,4 +121,5 @@ class Connection:
             answer = self._http.request(**request.arguments(self._timeout_s))
         except httpx.RequestError as error:
             raise not_reached(error, self._http.base_url) from error
+        self._was_answered = True
         return check(answer)

@@ -103,6 +103,50 @@ def test_no_connection_names_the_url_and_what_to_check(client: Client, tritond: 
         client.system()
 
 
+def refused() -> httpx.ConnectError:
+    """What httpx raises where nobody listens."""
+    error = httpx.ConnectError("[Errno 111] Connection refused")
+    error.__cause__ = ConnectionRefusedError(111, "Connection refused")
+    return error
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:8000", "http://localhost:8000", "http://[::1]:8000"]
+)
+def test_that_nobody_listens_on_this_machine_is_told_at_once(
+    tritond: FakeTritond, pauses: list[float], url: str
+):
+    tritond.answers.append(refused())
+
+    with Client(url, transport=tritond) as client, pytest.raises(ServerUnavailable):
+        client.compile("", target="cuda:90")
+
+    assert pauses == []
+
+
+def test_a_service_on_this_machine_that_has_answered_is_waited_for(
+    tritond: FakeTritond, pauses: list[float]
+):
+    tritond.will_answer({"targets": []})
+    tritond.answers.append(refused())
+    tritond.will_answer(compilation("succeeded"))
+
+    with Client("http://127.0.0.1:8000", transport=tritond) as client:
+        client.targets()
+        assert client.compile("", target="cuda:90").succeeded
+    assert len(pauses) == 1
+
+
+def test_a_service_elsewhere_that_refuses_may_be_starting(
+    client: Client, tritond: FakeTritond, pauses: list[float]
+):
+    tritond.answers.append(refused())
+    tritond.will_answer(compilation("succeeded"))
+
+    assert client.compile("", target="cuda:90").succeeded
+    assert len(pauses) == 1
+
+
 def test_every_network_error_of_httpx_becomes_ours(client: Client, tritond: FakeTritond):
     for kind in (httpx.ReadTimeout, httpx.RemoteProtocolError, httpx.ReadError, httpx.ProxyError):
         tritond.answers.append(kind("broken"))
