@@ -1,123 +1,54 @@
 """`POST /mcp`: the Model Context Protocol over streamable HTTP, without sessions.
 
 Who calls, how large a body is and which pages may ask are settled as for every other route, before
-the protocol's library sees a byte; each tool then asks our own API as its caller.
+the protocol's library sees a byte. It is loaded for the first message: most services never get one,
+and start in half the time without it.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from typing import Any
+import asyncio
+import importlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from fastapi import Request
-from mcp import types
-from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from compiler.rejection import RequestRejected, did_you_mean
-from service import VERSION
-from service.http.body import parse_value, read_body
-from service.http.problems import problem_of, problem_of_rejection
-from service.mcp import tool_arguments as words
-from service.mcp.compare_tool import compare
-from service.mcp.compilation_tools import compile_kernel, explain, inspect, targets
-from service.mcp.launch_tool import launch
-from service.mcp.short_answer import ToolAnswer, answer, refused
+from service.http.body import read_body
 from service.settings import ServiceSettings
 from service.state import state_of
 
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
 PATH = "/mcp"
-_INSTRUCTIONS = (
-    "Compiles, runs and checks Triton GPU kernels. Begin with inspect; compile tells errors at "
-    "their lines; launch runs a kernel on a CPU (or a GPU) and compares it with a reference; "
-    "explain says what a line became; compare says in what two compilations differ."
-)
-
-
-@dataclass(frozen=True)
-class _Tool:
-    """One tool: what a model is told of it, what it takes, and what does it."""
-
-    description: str
-    arguments: type[words.ToolArguments]
-    run: Callable[[Request, Any], Awaitable[ToolAnswer]]
-
-    def listed(self, name: str) -> types.Tool:
-        """Return the tool as it is listed."""
-        schema = self.arguments.model_json_schema()
-        return types.Tool(name=name, description=self.description, input_schema=schema)
-
-
-_TOOLS: Mapping[str, _Tool] = {
-    "targets": _Tool(
-        "Targets, Triton versions and GPUs of this deployment.", words.TargetsArguments, targets
-    ),
-    "inspect": _Tool(
-        "Kernels of a source, their parameters and autotune configurations; runs nothing.",
-        words.InspectArguments,
-        inspect,
-    ),
-    "compile": _Tool(
-        "Compile a kernel: registers, spills, occupancy and, if asked for, the text of a stage; "
-        "or what is wrong, at the line.",
-        words.CompileArguments,
-        compile_kernel,
-    ),
-    "launch": _Tool(
-        "Run a kernel on made inputs and compare its outputs with a reference: a verdict, and "
-        "findings (out of bounds, races, mismatches) at the line.",
-        words.LaunchArguments,
-        launch,
-    ),
-    "compare": _Tool(
-        "In what two compilations differ: options, resources, instructions by class and line, and "
-        "the text of a stage.",
-        words.CompareArguments,
-        compare,
-    ),
-    "explain": _Tool(
-        "What a line of a compiled source became, why a compilation failed, what a launch found.",
-        words.ExplainArguments,
-        explain,
-    ),
-}
 
 
 class McpEndpoint:
     """The endpoint of one process; it serves within `running`."""
 
     def __init__(self, settings: ServiceSettings) -> None:
-        server: Server[Any] = Server(
-            "tritond",
-            version=VERSION,
-            instructions=_INSTRUCTIONS,
-            on_list_tools=_list_tools,
-            on_call_tool=_call_tool,
-        )
-        # Host and Origin are the middleware's: `service.http.browser`
-        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        self._limit_bytes = settings.max_body_bytes
-        self._manager = StreamableHTTPSessionManager(
-            server,
-            json_response=True,
-            stateless=True,
-            security_settings=security,
-            max_request_body_size=settings.max_body_bytes,
-        )
+        self._settings = settings
+        self._ending = asyncio.Event()
+        self._loaded: asyncio.Future[StreamableHTTPSessionManager] | None = None
+        self._running: asyncio.Task[None] | None = None
 
-    def running(self) -> AbstractAsyncContextManager[None]:
-        """Return the context that requests are served in; it can be entered once."""
-        return self._manager.run()
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve requests within this context; it can be entered once."""
+        try:
+            yield
+        finally:
+            self._ending.set()
+            if self._running is not None:
+                await self._running
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one message. Raises ProblemRaised for what no route would take."""
         request = Request(scope, receive)
         await state_of(request).callers.identify(request, "compile", "launch")
-        body: bytes | None = await read_body(request, self._limit_bytes)
+        body: bytes | None = await read_body(request, self._settings.max_body_bytes)
 
         async def read_again() -> Message:
             nonlocal body
@@ -127,38 +58,29 @@ class McpEndpoint:
             body = None
             return message
 
-        await self._manager.handle_request(scope, read_again, send)
+        protocol = await self._protocol()
+        await protocol.handle_request(scope, read_again, send)
+
+    async def _protocol(self) -> "StreamableHTTPSessionManager":
+        """Return what speaks the protocol, loaded once however many ask at a time."""
+        if self._loaded is None:
+            self._loaded = asyncio.get_running_loop().create_future()
+            self._running = asyncio.create_task(self._run(self._loaded))
+        return await asyncio.shield(self._loaded)
+
+    async def _run(self, loaded: "asyncio.Future[StreamableHTTPSessionManager]") -> None:
+        """Load the protocol, beside whatever else is served, and run it until the end."""
+        try:
+            tools = await asyncio.to_thread(importlib.import_module, "service.mcp.protocol")
+            protocol = tools.protocol(self._settings)
+        except Exception as error:  # noqa: BLE001 - it is told to who asked
+            loaded.set_exception(error)
+            return
+        async with protocol.run():
+            loaded.set_result(protocol)
+            await self._ending.wait()
 
 
 def mcp_route(endpoint: McpEndpoint) -> Route:
     """Return the route of `endpoint`; there are no streams to GET, and no sessions to DELETE."""
     return Route(PATH, endpoint, methods=["POST"], include_in_schema=False)
-
-
-async def _list_tools(
-    _context: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
-) -> types.ListToolsResult:
-    return types.ListToolsResult(tools=[tool.listed(name) for name, tool in _TOOLS.items()])
-
-
-async def _call_tool(
-    context: ServerRequestContext[Any, Request], params: types.CallToolRequestParams
-) -> types.CallToolResult:
-    assert context.request is not None
-    said = await _said(context.request, params.name, params.arguments or {})
-    content = types.TextContent(type="text", text=said.text)
-    return types.CallToolResult(content=[content], is_error=said.is_refusal)
-
-
-async def _said(request: Request, name: str, given: Mapping[str, Any]) -> ToolAnswer:
-    tool = _TOOLS.get(name)
-    if tool is None:
-        meant = did_you_mean(name, _TOOLS)
-        step = f"use one of {', '.join(_TOOLS)}"
-        return answer(f"There is no tool {name[:80]!r}.{meant}", next_step=step, is_refusal=True)
-    try:
-        arguments = parse_value(dict(given), tool.arguments)
-    except RequestRejected as error:
-        problem = problem_of(problem_of_rejection(error), None)
-        return refused(problem.model_dump())
-    return await tool.run(request, arguments)

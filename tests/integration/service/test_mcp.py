@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,7 +16,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.integration.service.bodies import good
-from tests.integration.service.running import Deployment
+from tests.integration.service.running import ROOT, Deployment
 
 VECTOR_ADD = good("vector_add")["source"]
 SIGNATURE = {
@@ -237,3 +239,9 @@ def test_pages_of_others_and_other_bodies_are_refused(http: httpx.Client) -> Non
         "/mcp", content=b" " * (9 << 20), headers={"content-type": "application/json"}
     )
     assert (large.status_code, large.json()["slug"]) == (413, "too_large")
+
+
+def test_the_library_is_not_loaded_before_it_is_asked() -> None:
+    """It takes as long as all else of a service that starts."""
+    asks = "import sys, service.application; sys.exit('mcp' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", asks], cwd=ROOT, timeout=60).returncode == 0
