@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.waiting import LIMIT_S
+
 COMMAND = [sys.executable, "-m", "tritonc"]
 
 
@@ -42,9 +44,8 @@ class OnTerminal:
         return words in self.said
 
     def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
+        self.process.kill()
+        self.process.wait(LIMIT_S)
         os.close(self._ours)
 
 

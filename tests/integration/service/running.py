@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -14,10 +15,12 @@ import httpx
 from store import keys
 from store.connection import connect
 from store.embedded import EmbeddedValkey, bound_to_parent
-from tests.waiting import wait_until
+from tests.waiting import LIMIT_S, wait_until
 
 ROOT = Path(__file__).parents[3]
 READY_TIMEOUT_S = 60.0
+_PORTS: list[socket.socket] = []
+"""Of `free_port`: held until these tests end."""
 _TRIED: dict[bytes, bytes] = {}
 """What the first worker of these tests compiled for: a store keeps it for a day, and others ask."""
 
@@ -46,8 +49,12 @@ class Process:
     def send(self, number: int) -> None:
         self._process.send_signal(number)
 
-    def wait(self, timeout_s: float = 20) -> int:
-        return self._process.wait(timeout_s)
+    def wait(self, timeout_s: float = LIMIT_S) -> int:
+        """Return its status when it has ended; fail, and leave no process, if it does not."""
+        try:
+            return self._process.wait(timeout_s)
+        finally:
+            self._process.kill()
 
     def stop(self) -> int:
         self._process.terminate()
@@ -91,7 +98,7 @@ class Deployment:
     def start_store(self) -> None:
         self._store = EmbeddedValkey(self.folder / "data")
         asyncio.run(self._store.start())
-        asyncio.run(give_tried(self.redis_url))
+        asyncio.run(prepare(self.redis_url))
 
     def stop_store(self) -> None:
         store, self._store = self._store, None
@@ -123,9 +130,13 @@ class Deployment:
             self.workers.pop().stop()
 
     def stop(self) -> None:
-        self.stop_workers()
-        self.stop_service()
-        self.stop_store()
+        """Stop all of it, whichever part does not stop as it should."""
+        with ExitStack() as parts:
+            parts.callback(self.stop_store)
+            parts.callback(self.stop_service)
+            for worker in self.workers:
+                parts.callback(worker.stop)
+            self.workers = []
 
     def client(self, **headers: str) -> httpx.Client:
         return httpx.Client(base_url=self.url, timeout=90, headers=headers)
@@ -145,9 +156,13 @@ class Deployment:
         return Process(log, "-m", module, cwd=root, **settings)
 
 
-async def give_tried(redis_url: str) -> None:
-    """Tell a new store what trials of this machine found, so that its workers begin sooner."""
+async def prepare(redis_url: str) -> None:
+    """Tell a new store what trials of this machine found, so that its workers begin sooner.
+
+    It waits for no disk: many stores of tests share one, and none has to outlive the machine.
+    """
     async with connect(redis_url) as redis:
+        await redis.config_set("appendfsync", "no")
         for name, targets in _TRIED.items():
             await redis.set(name, targets)
 
@@ -160,9 +175,17 @@ async def note_tried(redis_url: str) -> None:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
+    """Return a port on which nobody listens, and which nobody else is given while these tests run.
+
+    A socket that is bound and does not listen holds it: a server of ours may listen there, now and
+    again after a stop, and who connects before that is refused.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    _PORTS.append(held)
+    port: int = held.getsockname()[1]
+    return port
 
 
 def answers(url: str) -> bool:
