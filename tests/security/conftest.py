@@ -67,14 +67,14 @@ async def attack(pool):
     """Return a function that runs hostile source; after it the next job must be fine."""
     profiles = set()
 
-    async def run(source, profile="front", deadline_s=10.0, stages=(), **header):
+    async def run(source, profile="front", deadline_s=60.0, stages=(), **header):
         profiles.add(profile)
         job = {"task": "execute", **header}
         return await pool.run(profile, job, source.encode(), deadline_s=deadline_s, stages=stages)
 
     yield run
     for profile in profiles:
-        after = await pool.run(profile, {"task": "empty"}, b"", deadline_s=10)
+        after = await pool.run(profile, {"task": "empty"}, b"", deadline_s=60)
         assert after.ending is Ending.OK
 
 

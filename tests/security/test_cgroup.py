@@ -57,7 +57,7 @@ async def bounded(toolchain, group):
 
 
 async def run(pool, source):
-    return await pool.run("back", {"task": "execute"}, source.encode(), deadline_s=30)
+    return await pool.run("back", {"task": "execute"}, source.encode(), deadline_s=60)
 
 
 async def test_memory_that_no_limit_of_a_process_counts_ends_the_child_alone(bounded):

@@ -41,7 +41,7 @@ async def compiler():
     await pool.close()
 
 
-async def front(pool, body="pass", deadline_s=20.0, before=""):
+async def front(pool, body="pass", deadline_s=60.0, before=""):
     header = {"task": "front", "kernel": "copy", "files": {}}
     source = SOURCE.replace("BODY", body).replace("@", f"{before}\n@").encode()
     job = header | SPECIALIZATION | COMMON
@@ -49,7 +49,7 @@ async def front(pool, body="pass", deadline_s=20.0, before=""):
     return await pool.run("front", job, source, deadline_s=deadline_s, stages=stages)
 
 
-async def back(pool, ttir, locations=None, deadline_s=20.0):
+async def back(pool, ttir, locations=None, deadline_s=60.0):
     header = {"task": "back", "locations": locations, **COMMON}
     stages = BackOrder.stages
     return await pool.run("back", header, ttir, deadline_s=deadline_s, stages=stages)
@@ -108,7 +108,7 @@ async def test_a_kernel_that_unrolls_without_end_meets_its_deadline(compiler):
     ids=["nothing", "empty", "cut", "noise", "nested", "foreign", "no parameters"],
 )
 async def test_no_ir_harms_more_than_its_own_child(compiler, ttir):
-    outcome = await back(compiler, ttir, {"table": [], "blocks": []}, deadline_s=10)
+    outcome = await back(compiler, ttir, {"table": [], "blocks": []}, deadline_s=60)
     assert outcome.ending in (Ending.OK, Ending.FAILURE, Ending.SIGNAL), outcome
     made = await front(compiler)
     assert made.ending is Ending.OK

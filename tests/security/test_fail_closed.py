@@ -13,7 +13,7 @@ from worker.pool.zygote_client import ZygoteError
 async def test_a_layer_that_fails_in_the_child_ends_it(toolchain, layer, profile):
     pool = Pool(toolchain(f"tests.security.faults.{layer}"), spares={})
     await pool.start()
-    outcome = await pool.run(profile, {"task": "execute"}, b"", deadline_s=10)
+    outcome = await pool.run(profile, {"task": "execute"}, b"", deadline_s=60)
     await pool.close()
     assert outcome.ending is Ending.SANDBOX
     assert layer.replace("limits", "rlimits") in outcome.detail
@@ -23,7 +23,7 @@ async def test_a_layer_that_fails_in_the_child_ends_it(toolchain, layer, profile
 async def test_a_spare_that_cannot_be_walled_in_is_not_ordered_in_a_hurry(toolchain, caplog):
     pool = Pool(toolchain("tests.security.faults.seccomp"), spares={"front": 2})
     await pool.start()
-    outcome = await pool.run("front", {"task": "execute"}, b"", deadline_s=10)
+    outcome = await pool.run("front", {"task": "execute"}, b"", deadline_s=60)
     await pool.close()
     assert outcome.ending is Ending.SANDBOX
     assert len(caplog.records) < 10

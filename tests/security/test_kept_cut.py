@@ -60,7 +60,7 @@ async def pool():
 
 async def cut(pool, source, **more):
     header = {"task": "cut", "kernel": None, "files": {}, **more}
-    return await pool.run("cut", header, source.encode(), deadline_s=30)
+    return await pool.run("cut", header, source.encode(), deadline_s=60)
 
 
 def told(outcome):

@@ -55,7 +55,7 @@ async def test_the_zygote_has_one_thread_and_only_its_own_descriptors(pool):
 
 async def test_nothing_of_the_last_job_is_found_in_the_next(attack, pool):
     secret = "last-job-" + os.urandom(8).hex()
-    await pool.run("front", {"task": "execute", "x": secret}, b"answer = 1", deadline_s=10)
+    await pool.run("front", {"task": "execute", "x": secret}, b"answer = 1", deadline_s=60)
     outcome = await attack(SEARCH, reversed=secret[::-1])
     assert outcome.result["answer"] == []
 

@@ -14,7 +14,7 @@ from tests.waiting import wait_until
 
 LEASE_S = 2
 Connect = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
-DRAIN_S = 2
+DRAIN_S = 4
 
 
 @pytest.fixture(scope="session")

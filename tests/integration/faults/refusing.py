@@ -17,6 +17,7 @@ Refusal = Callable[[EmbeddedValkey, StoreClient], AbstractAsyncContextManager[No
 @asynccontextmanager
 async def busy(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None]:
     """A script of somebody's runs for ever: BUSY."""
+    before = (await redis.config_get("busy-reply-threshold"))["busy-reply-threshold"]
     await redis.config_set("busy-reply-threshold", "20")
     client = connect_blocking(valkey.url)
     script = asyncio.create_task(client.eval(ENDLESS, 0))
@@ -27,6 +28,8 @@ async def busy(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None
         await redis.script_kill()
         await asyncio.gather(script, return_exceptions=True)
         await client.aclose()
+        # else a script of ours that the machine holds up for so long would be one to refuse for
+        await redis.config_set("busy-reply-threshold", before)
 
 
 @asynccontextmanager

@@ -48,7 +48,7 @@ async def working_child(pool, known=()):
 
 async def test_the_task_of_a_killed_child_is_done_by_another(pool):
     running = asyncio.create_task(
-        run_task(pool, "front", {"task": "busy", "seconds": 1}, b"", deadline_s=30)
+        run_task(pool, "front", {"task": "busy", "cpu_s": 1}, b"", deadline_s=30)
     )
     os.kill(await working_child(pool), signal.SIGKILL)
 
@@ -57,7 +57,7 @@ async def test_the_task_of_a_killed_child_is_done_by_another(pool):
 
 async def test_the_task_of_a_killed_zygote_is_done_under_another(pool):
     running = asyncio.create_task(
-        run_task(pool, "front", {"task": "busy", "seconds": 1}, b"", deadline_s=30)
+        run_task(pool, "front", {"task": "busy", "cpu_s": 1}, b"", deadline_s=30)
     )
     await working_child(pool)
     os.kill(pool.zygote_pid, signal.SIGKILL)

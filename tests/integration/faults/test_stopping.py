@@ -11,11 +11,6 @@ from tests.integration.service import bodies
 from tests.waiting import comes_true
 
 
-def busy_for(seconds, comment):
-    code = f"import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass"
-    return bodies.running(f"{code}  # {comment}")
-
-
 async def started(http, body):
     url = (await http.post("/v1/compilations", json=body)).json()["url"]
 
@@ -33,7 +28,7 @@ async def stopped(process):
 async def test_who_waits_when_the_service_stops_is_told_that_the_job_goes_on(
     machine, worker, service, http, operator
 ):
-    body = busy_for(4, "the service stops")
+    body = bodies.busy(4, "the service stops")
     waiting = asyncio.create_task(http.post("/v1/compilations?wait=60", json=body))
     url = await started(http, body)
     looking = asyncio.create_task(http.get(url, params={"wait": 60}))
@@ -79,7 +74,7 @@ async def test_a_request_that_is_still_being_sent_when_the_service_stops_is_answ
 
 
 async def test_a_worker_that_is_told_to_stop_finishes_what_it_can(machine, worker, http):
-    url = await started(http, busy_for(1, "its worker stops later"))
+    url = await started(http, bodies.busy(0.5, "its worker stops later"))
 
     worker.send(signal.SIGTERM)
 
@@ -90,7 +85,7 @@ async def test_a_worker_that_is_told_to_stop_finishes_what_it_can(machine, worke
 
 
 async def test_a_worker_that_is_told_to_stop_gives_back_what_takes_longer(machine, worker, http):
-    url = await started(http, busy_for(30, "its worker stops"))
+    url = await started(http, bodies.busy(60, "its worker stops"))
     began = asyncio.get_running_loop().time()
 
     worker.send(signal.SIGTERM)
@@ -103,7 +98,7 @@ async def test_a_worker_that_is_told_to_stop_gives_back_what_takes_longer(machin
 
 
 async def test_a_worker_that_stops_takes_no_further_job(machine, worker, http, operator):
-    running = await started(http, busy_for(1.5, "while it stops"))
+    running = await started(http, bodies.busy(0.5, "while it stops"))
 
     async def who_wait_for_jobs():
         return (await operator.info("clients"))["blocked_clients"]

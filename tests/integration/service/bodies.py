@@ -32,6 +32,17 @@ def running(code: str, **changes: Any) -> dict[str, Any]:
     return usual | {"stop_after": "ttir"} | changes
 
 
+def busy(cpu_s: float, comment: str, **changes: Any) -> dict[str, Any]:
+    """A kernel whose making takes so much of a processor's time, however slow the machine is.
+
+    So what a test does meanwhile has its time for it there as well.
+    """
+    loop = (
+        f"import time\nend = time.process_time() + {cpu_s}\nwhile time.process_time() < end: pass"
+    )
+    return running(f"{loop}  # {comment}", **changes)
+
+
 def vector_add(comment: str = "", **changes: Any) -> dict[str, Any]:
     """A vector add of its own key: `comment` stands behind the kernel."""
     body = good("vector_add", **changes)

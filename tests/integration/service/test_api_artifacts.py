@@ -42,7 +42,7 @@ def test_an_artifact_of_a_compilation_under_way_is_waited_for(
 ) -> None:
     url = post(bodies.vector_add("waited for"), wait=0).json()["url"]
 
-    artifact = http.get(url + "/artifacts/ptx", params={"wait": 30})
+    artifact = http.get(url + "/artifacts/ptx", params={"wait": 60})
 
     assert ".visible .entry add_kernel" in artifact.text
 

@@ -47,7 +47,7 @@ LONG_DIAGNOSTIC = (
 
 
 def forged(code: str, name: str = "", **changes: Any) -> dict[str, Any]:
-    return bodies.running(f"{FORGE}\n# {name}\n{code}", timeout_s=10, **changes)
+    return bodies.running(f"{FORGE}\n# {name}\n{code}", timeout_s=30, **changes)
 
 
 @pytest.mark.parametrize("name", FLOODS)

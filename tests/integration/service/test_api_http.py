@@ -22,7 +22,7 @@ def url(post: Post) -> str:
 def raw(system: Deployment, request: bytes) -> httpx.Response:
     """Send bytes that no client would, and return the answer."""
     host, port = system.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
         connection.sendall(request)
         answer = b""
         while data := connection.recv(65536):

@@ -68,11 +68,6 @@ def is_registered(machine: Deployment, worker: Process) -> bool:
     return any(f"-{worker.pid}-" in each["id"] for each in known)
 
 
-def busy_for(seconds: float, comment: str) -> dict[str, Any]:
-    code = f"import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass"
-    return bodies.running(f"{code}  # {comment}")
-
-
 async def delete_blob(redis_url: str, digest: str) -> None:
     async with connect(redis_url) as redis:
         assert await redis.delete(keys.BLOB + digest) == 1
@@ -81,8 +76,8 @@ async def delete_blob(redis_url: str, digest: str) -> None:
 def test_a_sweep_whose_driver_is_killed_goes_on_with_the_rows_it_has(
     machine: Deployment, worker: Process, client: httpx.Client
 ) -> None:
-    source = busy_for(0.3, "its driver is killed")["source"].replace("= SIZE", "")
-    base = busy_for(0.3, "") | {"source": source}
+    base = bodies.busy(0.3, "its driver is killed")
+    base |= {"source": base["source"].replace("= SIZE", "")}
     url = post_sweep(
         client, wait=0, base=base, space={"constexprs.BLOCK": [2**n for n in range(10)]}
     ).json()["url"]
@@ -102,7 +97,7 @@ def test_a_sweep_whose_driver_is_killed_goes_on_with_the_rows_it_has(
 def test_the_job_of_a_killed_worker_is_done_by_another(
     machine: Deployment, worker: Process, client: httpx.Client, started: Started
 ) -> None:
-    url = started(busy_for(1, "its worker is killed"))
+    url = started(bodies.busy(1, "its worker is killed"))
 
     worker.kill()
     machine.start_worker()
@@ -115,7 +110,7 @@ def test_the_job_of_a_killed_worker_is_done_by_another(
 def test_a_worker_that_is_told_to_stop_gives_its_job_back(
     machine: Deployment, worker: Process, client: httpx.Client, started: Started
 ) -> None:
-    url = started(busy_for(20, "its worker stops"))
+    url = started(bodies.busy(60, "its worker stops"))
 
     assert worker.stop() == 0
 

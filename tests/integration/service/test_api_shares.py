@@ -27,7 +27,7 @@ def test_one_caller_s_endless_jobs_in_all_slots_leave_room_for_another(
     wait_until(lambda: all(is_running() for is_running in running), "both slots are taken")
 
     body = bodies.vector_add("beside endless ones")
-    answer = teams("bob").post("/v1/compilations?wait=30", json=body).json()
+    answer = teams("bob").post("/v1/compilations?wait=60", json=body).json()
     third = teams("alice").get(urls[2]).json()["state"]
     for url in urls:
         teams("alice").delete(url)
@@ -47,7 +47,7 @@ def test_endless_batch_work_leaves_room_for_its_own_caller_s_interactive_work(
     )
 
     body = bodies.vector_add("beside a batch")
-    answer = teams("alice").post("/v1/compilations?wait=30", json=body).json()
+    answer = teams("alice").post("/v1/compilations?wait=60", json=body).json()
     teams("alice").delete(url)
 
     assert answer["state"] == "succeeded"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import pytest
 
@@ -9,7 +11,12 @@ from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
 
 STAGES = ["source", "ttir", "ttgir", "llir", "ptx", "cubin"]
+BACK_END = ("ttgir", "llir", "ptx", "cubin")
 STAGES_BACK = {"ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"}
+
+
+def back_end_ms(compilation: dict[str, Any]) -> list[float]:
+    return [compilation["timings_ms"][stage] for stage in BACK_END]
 
 
 def test_refresh_compiles_again_and_replaces(post: Post) -> None:
@@ -41,8 +48,7 @@ def test_sources_with_one_ttir_share_the_back_end(post: Post) -> None:
     assert second["key"] != first["key"]
     assert second["artifacts"]["ttir"]["digest"] == first["artifacts"]["ttir"]["digest"]
     # times of the back end are of the compile that made it
-    for stage in ("ttgir", "llir", "ptx", "cubin"):
-        assert second["timings_ms"][stage] == first["timings_ms"][stage]
+    assert back_end_ms(second) == back_end_ms(first)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +63,8 @@ def test_different_options_or_targets_share_no_back_end(
     second = post(bodies.good("vector_add", **change)).json()
 
     assert second["key"] != first["key"]
-    assert second["timings_ms"]["ptx"] != first["timings_ms"]["ptx"]
+    # one of them alone may take as many microseconds again
+    assert back_end_ms(second) != back_end_ms(first)
 
 
 @pytest.mark.parametrize(
@@ -68,13 +75,14 @@ def test_different_options_or_targets_share_no_back_end(
 def test_options_that_only_the_back_end_reads_share_the_front_end(
     post: Post, options: dict[str, object]
 ) -> None:
-    first = post(bodies.good("matmul")).json()
-    second = post(bodies.good("matmul", options=options)).json()
+    source = {"source": f"{bodies.good('matmul')['source']}\n# shares a front end\n"}
+    first = post(bodies.good("matmul", **source)).json()
+    second = post(bodies.good("matmul", options=options, **source)).json()
 
     assert (second["state"], second["cache"]) == ("succeeded", "miss")
     # the time of a front end is of the compile that ran it
     assert second["timings_ms"]["frontend"] == first["timings_ms"]["frontend"]
-    assert second["timings_ms"]["ttgir"] != first["timings_ms"]["ttgir"]
+    assert back_end_ms(second) != back_end_ms(first)
 
 
 @pytest.mark.parametrize("options", [{"debug": True}, {"sanitize_overflow": False}], ids=str)
@@ -145,8 +153,12 @@ def test_shorter_requests_are_answered_from_a_longer_one(post: Post, target: str
         assert (answer["cache"], answer_afresh["cache"]) == ("miss", "miss")
         times, times_afresh = answer.pop("timings_ms"), answer_afresh.pop("timings_ms")
         # nothing but the cut was done again, and nothing else is said than by doing all of it
-        for stage in times.keys() & STAGES_BACK:
-            assert times[stage] == longer["timings_ms"][stage] != times_afresh[stage]
+        stages = times.keys() & STAGES_BACK
+        assert [times[stage] for stage in stages] == [
+            longer["timings_ms"][stage] for stage in stages
+        ]
+        # one of them alone may take as many microseconds again
+        assert len(stages) < 2 or any(times[stage] != times_afresh[stage] for stage in stages)
         assert times.keys() == times_afresh.keys()
         assert answer | {"created_at": ""} == answer_afresh | {"created_at": ""}
 
@@ -163,7 +175,8 @@ def test_a_longer_request_goes_on_behind_a_shorter_one(post: Post) -> None:
 
 def test_posted_ir_is_answered_from_a_longer_request_too(post: Post) -> None:
     text = post(bodies.good("vector_add", include=["ttir"])).json()["included"]["ttir"]
-    body = {"ir": {"language": "ttir", "text": text}, "target": "cuda:90"}
+    own = text.replace("@add_kernel", "@posted_here_alone")
+    body = {"ir": {"language": "ttir", "text": own}, "target": "cuda:90"}
     longer = post(body).json()
     shorter = post(body | {"stop_after": "ptx"}).json()
 

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from tests.integration.service import bodies
+from tests.waiting import wait_until
 
 OFFERED = {
     *(f"cuda:{capability}" for capability in (75, 80, 86, 87, 89, 90, 100, 103, 120, 121)),
@@ -33,6 +34,8 @@ def test_a_kernel_compiles_for_every_target_that_is_offered(
     requests = [body | {"target": target} for target in targets]
     posted = http.post("/v1/batches?wait=60", json={"kind": "compilations", "requests": requests})
 
-    items: list[dict[str, Any]] = posted.json()["items"]
+    url = posted.json()["url"]
+    wait_until(lambda: http.get(url).json()["state"] == "completed", "all are compiled")
+    items: list[dict[str, Any]] = http.get(url).json()["items"]
     made = [item["result"]["state"] for item in items]
     assert dict(zip(targets, made, strict=True)) == dict.fromkeys(targets, "succeeded")

@@ -149,6 +149,9 @@ def test_a_terminal_shows_the_table_while_it_fills_and_ctrl_c_leaves_it(
     code = command.process.wait(timeout=60)
     command.reads("")
     sweep_id = command.said.partition("tritonc get ")[2].split()[0]
+    with system.client() as http:
+        counts = lambda: http.get(f"/v1/sweeps/{sweep_id}").json()["counts"]  # noqa: E731
+        wait_until(lambda: counts().get("running"), "the other row runs")
     seen = json.loads(run(system, "get", sweep_id).stdout)
     ended = run(system, "cancel", sweep_id)
 

@@ -37,7 +37,7 @@ def kernel(x_ptr: "*fp32", n, EVEN: tl.constexpr, BLOCK: tl.constexpr,
 
 
 def inspect(http: httpx.Client, source: str, **fields: Any) -> httpx.Response:
-    return http.post("/v1/inspect", params={"wait": 30}, json={"source": source, **fields})
+    return http.post("/v1/inspect", params={"wait": 60}, json={"source": source, **fields})
 
 
 def test_parameters_configurations_heuristics_and_calls_are_told(http: httpx.Client) -> None:

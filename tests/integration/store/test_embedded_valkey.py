@@ -16,7 +16,7 @@ from store.errors import DataFolderInUse, NoServerBinary, StoreUnavailable
 from store.jobs.consumer import JobConsumer
 from store.jobs.producer import JobProducer
 from store.jobs.types import Priority
-from tests.waiting import wait_until
+from tests.waiting import LIMIT_S, wait_until
 
 PARENT = """
 import asyncio, signal, sys
@@ -27,6 +27,15 @@ asyncio.run(server.start())
 print(server.pid, server.url, flush=True)
 signal.pause()
 """
+
+
+@pytest.fixture
+def parent(tmp_path):
+    """A process that has started a server of its own, and tells its pid and URL."""
+    command = [sys.executable, "-c", PARENT, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        yield parent
+        parent.kill()
 
 
 def is_running(pid: int) -> bool:
@@ -126,31 +135,23 @@ async def test_stopping_twice_is_harmless(tmp_path):
 
 
 @pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGTERM])
-def test_it_dies_with_its_parent(tmp_path, death):
-    parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, str(tmp_path)], stdout=subprocess.PIPE, text=True
-    )
+def test_it_dies_with_its_parent(parent, death):
     pid = int(parent.stdout.readline().split()[0])
     assert is_running(pid)
 
     parent.send_signal(death)
-    parent.wait(10)
-    parent.stdout.close()
+    parent.wait(LIMIT_S)
 
     wait_until(lambda: not is_running(pid), "Valkey ends")
 
 
-async def test_the_folder_of_a_killed_parent_can_be_used_again(tmp_path):
-    parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, str(tmp_path)], stdout=subprocess.PIPE, text=True
-    )
+async def test_the_folder_of_a_killed_parent_can_be_used_again(parent, tmp_path):
     url = parent.stdout.readline().split()[1]
     client = connect(url)
     await client.set("kept", b"yes")
     await client.aclose()
     parent.kill()
-    parent.wait(10)
-    parent.stdout.close()
+    parent.wait(LIMIT_S)
 
     async with EmbeddedValkey(tmp_path) as server:
         client = connect(server.url)

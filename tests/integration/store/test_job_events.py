@@ -56,7 +56,7 @@ async def test_a_follower_sees_events_as_they_come_and_is_done_at_the_end(
 
     await worker().finish("vector-add", claim.token, b"ok", reusable=True, keep_s=60)
 
-    await asyncio.wait_for(follower, 5)
+    await asyncio.wait_for(follower, 60)
     assert seen[-1] == "finished"
 
 

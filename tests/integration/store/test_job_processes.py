@@ -4,8 +4,10 @@ import asyncio
 import subprocess
 import sys
 
+import pytest
+
 from store.jobs.types import QueueLimits
-from tests.waiting import comes_true
+from tests.waiting import LIMIT_S, comes_true
 
 WORKER = """
 import asyncio, sys
@@ -15,7 +17,7 @@ from store.jobs.types import QueueLimits
 
 async def work(url, name):
     redis, blocking = connect(url), connect_blocking(url)
-    attempts = JobConsumer(redis, blocking, name, QueueLimits(lease_ms=300))
+    attempts = JobConsumer(redis, blocking, name, QueueLimits(lease_ms=1000))
     while True:
         claim = await attempts.claim(["compile:a"])
         if claim is None:
@@ -31,21 +33,32 @@ asyncio.run(work(*sys.argv[1:]))
 """
 
 
-def start_worker(url, name):
-    return subprocess.Popen(
-        [sys.executable, "-c", WORKER, url, name], stdout=subprocess.PIPE, text=True
-    )
+@pytest.fixture
+def start_worker(valkey):
+    """Starts workers; those that still run end with the test."""
+    started = []
+
+    def start_worker(name):
+        command = [sys.executable, "-c", WORKER, valkey.url, name]
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield start_worker
+    for process in started:
+        end(process)
 
 
 def end(process):
     process.kill()
-    process.wait(10)
+    process.wait(LIMIT_S)
     process.stdout.close()
 
 
-async def test_a_job_whose_worker_was_killed_is_done_by_another(valkey, submit, worker, finished):
+async def test_a_job_whose_worker_was_killed_is_done_by_another(
+    start_worker, submit, worker, finished
+):
     await submit("victim", lane="compile:a", payload=b"kills its worker")
-    dying = start_worker(valkey.url, "dying")
+    dying = start_worker("dying")
     await asyncio.to_thread(dying.stdout.readline)
     end(dying)
 
@@ -57,25 +70,25 @@ async def test_a_job_whose_worker_was_killed_is_done_by_another(valkey, submit, 
 
     assert (again.id, again.deliveries) == ("victim", 2)
     await worker("healthy").finish("victim", again.token, b"healthy", reusable=True, keep_s=60)
-    assert (await finished.wait("victim", 5)).record == b"healthy"
+    assert (await finished.wait("victim", 60)).record == b"healthy"
 
 
-async def test_no_job_is_lost_while_workers_come_and_go(valkey, submit, worker, finished):
+async def test_no_job_is_lost_while_workers_come_and_go(start_worker, submit, worker, finished):
     ids = [f"job-{n}" for n in range(40)]
     for n, job_id in enumerate(ids):
         await submit(job_id, lane="compile:a", caller=f"caller-{n % 3}")
     reaper = worker("reaper", QueueLimits().lease_ms)
-    processes = [start_worker(valkey.url, f"worker-{n}") for n in range(2)]
+    processes = [start_worker(f"worker-{n}") for n in range(2)]
 
     async def kill_one_after_the_other():
         for n in range(3):
             await asyncio.to_thread(processes[n].stdout.readline)
             end(processes[n])
-            processes.append(start_worker(valkey.url, f"worker-{n + 2}"))
+            processes.append(start_worker(f"worker-{n + 2}"))
             assert await reaper.reap() == []
 
     killing = asyncio.create_task(kill_one_after_the_other())
-    waiting = asyncio.gather(*(finished.wait(job_id, 30) for job_id in ids))
+    waiting = asyncio.gather(*(finished.wait(job_id, 60) for job_id in ids))
     while not waiting.done():
         await reaper.reap()
         await asyncio.wait([waiting], timeout=0.1)
@@ -83,5 +96,3 @@ async def test_no_job_is_lost_while_workers_come_and_go(valkey, submit, worker, 
 
     results = await waiting
     assert all(result.record.startswith(b"worker-") for result in results)
-    for process in processes[3:]:
-        end(process)

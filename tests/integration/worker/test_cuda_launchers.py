@@ -216,9 +216,9 @@ async def test_a_tool_that_hangs_is_killed_with_all_it_started(command, tmp_path
     tool.chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
     async with launchers_of(replace(command, environment={"PATH": path})) as launchers:
-        examined = await launchers.examine(0, job(GOOD), "memcheck", limit_s=1)
+        examined = await launchers.examine(0, job(GOOD), "memcheck", limit_s=2)
 
-        assert "within 1 s" in examined.incomplete
+        assert "within 2 s" in examined.incomplete
         started = (tmp_path / "compute-sanitizer.pid").read_text().strip()
         await comes_true(lambda: not is_running(started))
         assert (await launch(launchers)).ending is LaunchEnding.OK

@@ -140,7 +140,7 @@ async def test_a_job_that_begins_before_its_child_was_heard_to_have_prepared_kee
 async def test_children_do_not_prepare_while_jobs_run(prepared):
     pool = Pool(TOOLCHAIN, spares={"front": 0, "back": 1})
     await pool.start()
-    outcome = await run(pool, "busy", seconds=0.3)
+    outcome = await run(pool, "busy", cpu_s=0.3)
     prepared_beside_it = prepared.is_set()
     await comes_true(prepared.is_set)
     await pool.close()
@@ -154,7 +154,7 @@ async def test_children_of_pools_that_share_idle_time_do_not_prepare_beside_a_jo
     waiting = Pool(TOOLCHAIN, spares={"front": 1}, idle=idle)
     await working.start()
     await waiting.start()
-    outcome = await run(working, "busy", seconds=0.5)
+    outcome = await run(working, "busy", cpu_s=0.5)
     prepared_beside_it = prepared.is_set()
     await comes_true(prepared.is_set)
     await asyncio.gather(working.close(), waiting.close())

@@ -3,6 +3,7 @@
 import array
 import asyncio
 import fcntl
+import gc
 import os
 import socket
 from pathlib import Path
@@ -14,7 +15,7 @@ from worker.pool import frame
 from worker.pool.shared_bytes import SharedBytes
 
 NONCE = b"n" * frame.NONCE_BYTES
-LONG_S = 10
+LONG_S = 60
 
 
 def open_files():
@@ -24,6 +25,7 @@ def open_files():
 @pytest.fixture
 async def channel():
     """Yield a channel; when it is closed nothing of it may be open any more."""
+    gc.collect()  # else what tests before this one left open may be closed meanwhile
     before = open_files()
     channel = ResultChannel()
     yield channel

@@ -54,7 +54,7 @@ def test_the_second_request_is_answered_from_the_cache(http: httpx.Client, post:
 
 
 def test_who_does_not_wait_is_told_to_ask_again(http: httpx.Client, post: Post) -> None:
-    compilation = compiled(post, "vector_add", options={"num_warps": 2})
+    compilation = post(bodies.vector_add("disassembled without waiting")).json()
 
     answer = get(http, compilation, "artifacts/sass", wait=0)
 
@@ -94,7 +94,7 @@ def test_of_an_unknown_compilation(http: httpx.Client, path: str) -> None:
 
 @pytest.mark.parametrize("path", ["artifacts/sass", "lines", "instructions", "passes", "exports/c"])
 def test_of_a_compilation_that_is_under_way(http: httpx.Client, post: Post, path: str) -> None:
-    slow = bodies.running("while True: pass", timeout_s=5)
+    slow = bodies.running("while True: pass")
     slow["source"] += f"\n# {path}\n"
     key = post(slow, wait=0).json()["key"]
 

@@ -10,11 +10,12 @@ import pytest
 
 from tests.integration.service.launches import bodies
 from tests.integration.service.launches.conftest import Launch
+from tests.integration.service.launches.test_launches_absurd import ENDLESS
 from tests.integration.service.running import Deployment
 from tests.waiting import wait_until
 
 PATH = "/v1/launches"
-LEASE_S = 1
+LEASE_S = 2
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +32,11 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     assert "Traceback" not in said, said
 
 
-def busy_for(seconds: float) -> dict[str, Any]:
+def busy_for(cpu_s: float) -> dict[str, Any]:
+    """A launch that takes so much of a processor's time: the less of it there is, the longer."""
     return bodies.running(
-        f"import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end:\n    pass"
+        f"import time\nend = time.process_time() + {cpu_s}\n"
+        "while time.process_time() < end:\n    pass"
     )
 
 
@@ -71,7 +74,7 @@ def test_a_worker_that_stops_gives_its_launch_back(machine: Deployment) -> None:
 
 
 def test_a_launch_that_no_worker_takes_in_time_has_failed(machine: Deployment) -> None:
-    body = bodies.running("while True:\n    pass", timeout_s=4)
+    body = bodies.running("while True:\n    pass", timeout_s=60)
     with machine.client() as client:
         machine.wait_for_workers()
         busy = [running(client, body) for _ in range(2)]
@@ -86,9 +89,11 @@ def test_a_launch_that_no_worker_takes_in_time_has_failed(machine: Deployment) -
 
 
 def test_cases_after_the_deadline_are_not_run(launch: Launch) -> None:
-    slow = busy_for(0.4) | {"deadline_s": 1, "cases": [{} for _ in range(5)]}
+    one = bodies.output(1, dtype="i32", init={"kind": "ones"})
+    quick = bodies.written(ENDLESS, {"out_ptr": one, "n": 0}, deadline_s=4, timeout_s=60)
+    endless = {"arguments": {"n": 16}}
 
-    answer = launch(slow)
+    answer = launch(quick | {"cases": [{}, *[endless] * 4]})
 
     verdicts = [case["verdict"] for case in answer["cases"]]
     slugs = {case["problem"]["slug"] for case in answer["cases"] if case["problem"]}
