@@ -8,7 +8,7 @@ EXPORTS := .cache/exports
 TORCH := .cache/torch
 CORPUS := .cache/corpus/venv
 MODULES := 5000
-SEED := 1
+SEED := $(shell date +%s)
 TRITON_3.6 := 3.6.0
 TRITON_3.7 := 3.7.1
 TRITON_3.8 := 3.8.0
@@ -68,7 +68,7 @@ dist: $(STAMP) $(PAGE) ## sdists and wheels, installed into an empty environment
 		$(DIST)/tritonc-*.whl "$$(echo $(DIST)/tritond-*.whl)[worker]"
 	TRITOND_TEST_DISTRIBUTIONS=$(abspath $(DIST)) $(PYTHON) -m pytest tests/distributions
 
-fuzz: $(STAMP) ## generated modules, here and directly (MODULES=5000 SEED=1)
+fuzz: $(STAMP) ## generated modules, here and directly (MODULES=5000; SEED=1 for those of a failure)
 	TRITOND_FUZZ_MODULES=$(MODULES) TRITOND_FUZZ_SEED=$(SEED) \
 		$(PYTHON) -m pytest tests/differential/test_modules.py --hypothesis-show-statistics
 
