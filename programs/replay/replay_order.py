@@ -40,7 +40,7 @@ class ReplayOrder(Order):
     """
 
     task = "replay"
-    profile = "replay"
+    profile = "back"
     tape: Place
     inputs_tape: Place | None = None
     kernels: Mapping[str, KernelText]

@@ -47,13 +47,13 @@ def warm_up() -> None:
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
     warming_networks.run_all()
-    touch("replay")
+    touch("back")
     gc.collect()
 
 
 def touch(profile: str) -> None:
     """Run a tiny kernel to take its page faults early."""
-    if profile == "replay":
+    if profile == "back":
         order = small_kernel.small_order()
         run(order, small_kernel.TEXT, lambda *_: None)
         contexts.prepare(triton_api.make_backend(triton_api.target_of(order.target)))

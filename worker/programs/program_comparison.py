@@ -1,0 +1,268 @@
+"""What a program returned, held against what its reference did: both calls, output by output.
+
+Elements are compared in a child that runs no user code and parses nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from compiler.compilation import amended
+from compiler.messages.wire import header_of
+from launch.messages import CompareOrder, Finding, OutputOrder, Place, Tolerance
+from launch.request.launch_record import Comparison
+from launch.request.tolerance import default_tolerance
+from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
+from programs.program_record import ProgramOutput
+from programs.program_request import ToleranceRequest
+from programs.tape.schema import Scalar, TensorMeta
+from worker.compile.reports import Malformed, read_report
+from worker.launch.comparison import COMPARE_DEADLINE_S, SHARED_FROM_BYTES, NotCompared
+from worker.launch.launch_reports import CompareReport
+from worker.pool.pool import Pool
+from worker.pool.retry import run_task
+from worker.pool.shared_bytes import SharedBytes
+from worker.programs.replayed import Replayed, ReplayedCall, ReplayedTensor
+
+WRONG_SHAPE = "wrong_shape"
+WRONG_DTYPE = "wrong_dtype"
+WRONG_STRUCTURE = "wrong_structure"
+_CALLS = ("first", "second")
+_MOST_FINDINGS = 20
+_PARTS_OF_COMPLEX = {"complex64": "fp32", "complex128": "fp64"}
+
+
+@dataclass(slots=True)
+class ComparedProgram:
+    """The outputs in numbers, by path: of the first call, or of the one that does not match."""
+
+    outputs: dict[str, ProgramOutput] = field(default_factory=dict)
+    matches: list[bool] = field(default_factory=list)
+    """Of each output of each call that has anything to compare."""
+    findings: list[Finding] = field(default_factory=list)
+    """Outputs that cannot be held against each other, and precision that was lost."""
+
+
+async def compare(
+    pool: Pool,
+    candidate: Replayed,
+    reference: Replayed | None,
+    tolerance: ToleranceRequest | None = None,
+    ir: bytes = b"",
+) -> ComparedProgram:
+    """Compare all that `candidate` returned. Raises NotCompared.
+
+    `ir` is the TTIR of its kernels, where it is to be found out whether their precision shows.
+    """
+    compared = ComparedProgram()
+    for call, returned in enumerate(candidate.calls):
+        expected: ReplayedCall | None = None
+        if reference is not None:
+            expected = reference.calls[call] if call < len(reference.calls) else {}
+        await _Comparison(pool, compared, call, tolerance, ir).compare(returned, expected)
+    return compared
+
+
+def judged(
+    candidate: Replayed,
+    reference: Replayed | None,
+    compared: ComparedProgram,
+    checks: Sequence[str] = (),
+) -> Verdict:
+    """Return what one word says of it, by the rules of launches."""
+    findings = [*candidate.findings, *compared.findings]
+    return verdict_of(
+        Evidence(
+            ending=candidate.ending,
+            findings=frozenset(finding.kind for finding in findings),
+            matches=tuple(compared.matches),
+            deterministic=candidate.deterministic,
+            checks=frozenset(checks),
+            reference_failed=reference is not None and not is_sound(reference),
+        )
+    )
+
+
+def is_sound(reference: Replayed) -> bool:
+    """Whether a reference ran to its end, and nothing was found that forbids to believe it."""
+    return reference.is_whole and reference.ending is RunEnding.FINISHED and not reference.findings
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """Of one call."""
+
+    pool: Pool
+    compared: ComparedProgram
+    call: int
+    tolerance: ToleranceRequest | None
+    ir: bytes
+
+    async def compare(self, returned: ReplayedCall, expected: ReplayedCall | None) -> None:
+        bodies = _Bodies()
+        ir = bodies.add(self.ir) if self.ir and expected is not None else None
+        orders = {
+            path: self._order(bodies, item, self._expected(path, item, expected))
+            for path, item in returned.items()
+            if isinstance(item, ReplayedTensor)
+        }
+        self._check_structure(returned, expected)
+        order = CompareOrder(outputs=orders, ir=ir)
+        report = (
+            await _report(self.pool, order, bodies.parts) if orders else CompareReport(outputs={})
+        )
+        for path, item in report.outputs.items():
+            comparison = item.comparison
+            if comparison is not None:
+                given = orders[path].tolerance
+                comparison = amended(comparison, rtol=given.rtol, atol=given.atol)
+                if comparison.compared:
+                    self.compared.matches.append(comparison.matches)
+            self._put(path, ProgramOutput(summary=item.summary, comparison=comparison))
+            if item.downgrade is not None and not self.call:
+                self.compared.findings.append(item.downgrade)
+
+    def _put(self, path: str, output: ProgramOutput) -> None:
+        """Show an output: that of the second call only where that alone does not match."""
+        known = self.compared.outputs.get(path)
+        if known is None:
+            self.compared.outputs[path] = output
+            return
+        comparison = output.comparison
+        was_right = known.comparison is None or known.comparison.matches
+        if was_right and comparison is not None and not comparison.matches:
+            note = "of the second call, which is given other values; the first one matches"
+            told = amended(comparison, note=comparison.note or note)
+            self.compared.outputs[path] = amended(output, comparison=told)
+
+    def _expected(
+        self, path: str, item: ReplayedTensor, expected: ReplayedCall | None
+    ) -> ReplayedTensor | None:
+        """Return what to compare an output with; None where it cannot be, with a finding."""
+        if expected is None or path not in expected:
+            return None
+        other = expected[path]
+        if not isinstance(other, ReplayedTensor):
+            self._refuse(WRONG_STRUCTURE, path, "a tensor", _told(other))
+            return None
+        if item.meta.shape != other.meta.shape:
+            shapes = f"of shape {list(item.meta.shape)}", f"of shape {list(other.meta.shape)}"
+            self._refuse(WRONG_SHAPE, path, *shapes)
+            return None
+        if item.meta.dtype != other.meta.dtype:
+            self._refuse(WRONG_DTYPE, path, item.meta.dtype, other.meta.dtype)
+            return None
+        return other
+
+    def _check_structure(self, returned: ReplayedCall, expected: ReplayedCall | None) -> None:
+        if expected is None:
+            return
+        for path in expected.keys() - returned.keys():
+            self._refuse(WRONG_STRUCTURE, path, "not there", _told(expected[path]))
+        for path in returned.keys() - expected.keys():
+            self._refuse(WRONG_STRUCTURE, path, _told(returned[path]), "not there")
+        for path, item in returned.items():
+            if path in expected and not isinstance(item, ReplayedTensor):
+                other = expected[path]
+                if isinstance(other, ReplayedTensor) or not _are_equal(item, other):
+                    self._refuse(WRONG_STRUCTURE, path, _told(item), _told(other))
+
+    def _refuse(self, kind: str, path: str, found: str, expected: str) -> None:
+        self.compared.matches.append(False)
+        told = any((one.kind, one.argument) == (kind, path) for one in self.compared.findings)
+        if told or len(self.compared.findings) >= _MOST_FINDINGS:
+            return
+        message = (
+            f"Output {path} of the {_CALLS[self.call]} call is {found}; the reference's is "
+            f"{expected}."
+        )
+        self.compared.findings.append(Finding(kind=kind, argument=path, message=message))
+        if kind != WRONG_STRUCTURE:
+            comparison = Comparison(
+                matches=False,
+                max_abs_error=None,
+                max_rel_error=None,
+                mismatched=0,
+                nonfinite_mismatched=0,
+                note=message,
+            )
+            self._put(path, ProgramOutput(comparison=comparison))
+
+    def _order(
+        self, bodies: "_Bodies", item: ReplayedTensor, expected: ReplayedTensor | None
+    ) -> OutputOrder:
+        dtype, shape = _stored(item.meta)
+        sides = [side for side in (item, expected) if side is not None]
+        data = [bodies.add(side.data) for side in sides]
+        bits = [
+            None
+            if side.unwritten is None or dtype != side.meta.dtype
+            else bodies.add(side.unwritten)
+            for side in sides
+        ]
+        return OutputOrder(
+            dtype=dtype,
+            shape=shape,
+            actual=data[0],
+            expected=data[1] if expected is not None else None,
+            unwritten=bits[0],
+            expected_unwritten=bits[1] if expected is not None else None,
+            tolerance=tolerance_of(dtype, self.tolerance),
+        )
+
+
+def tolerance_of(dtype: str, asked: ToleranceRequest | None) -> Tolerance:
+    """Return how far an output of `dtype` may be from the reference's."""
+    default = default_tolerance(dtype)
+    if asked is None:
+        return default
+    given = {name: getattr(asked, name) for name in ("rtol", "atol")}
+    return replace(default, **{name: one for name, one in given.items() if one is not None})
+
+
+class _Bodies:
+    """Parts of a body, one behind the other."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, part: bytes) -> Place:
+        place = (self._size, len(part))
+        self.parts.append(part)
+        self._size += len(part)
+        return place
+
+
+async def _report(pool: Pool, order: CompareOrder, parts: Sequence[bytes]) -> CompareReport:
+    header, limit_s = header_of(order), COMPARE_DEADLINE_S
+    if sum(map(len, parts)) < SHARED_FROM_BYTES:
+        body = b"".join(parts)
+        outcome = await run_task(pool, order.profile, header, body, deadline_s=limit_s)
+    else:
+        with await SharedBytes.of(parts) as shared:
+            outcome = await run_task(pool, order.profile, header, shared, deadline_s=limit_s)
+    if outcome.result is None:
+        reason = outcome.detail or (outcome.failure or {}).get("message", "")
+        raise NotCompared(f"The outputs were not compared ({reason}).")
+    try:
+        return read_report(CompareReport, outcome.result)
+    except Malformed as error:
+        raise NotCompared(f"The comparison cannot be read: {error}") from error
+
+
+def _stored(meta: TensorMeta) -> tuple[str, list[int]]:
+    """Return the type and shape that elements are compared as: a complex number is two."""
+    if meta.dtype in _PARTS_OF_COMPLEX:
+        return _PARTS_OF_COMPLEX[meta.dtype], [*meta.shape, 2]
+    return meta.dtype, list(meta.shape)
+
+
+def _are_equal(one: Scalar, other: Scalar | ReplayedTensor) -> bool:
+    both_nan = one != one and other != other
+    return type(one) is type(other) and (one == other or both_nan)
+
+
+def _told(item: ReplayedTensor | Scalar) -> str:
+    if isinstance(item, ReplayedTensor):
+        return f"a tensor of {item.meta.dtype} {list(item.meta.shape)}"
+    return f"{item!r:.80}"

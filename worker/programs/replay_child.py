@@ -1,0 +1,266 @@
+"""The child that replays a program, and what its report or its end amounts to.
+
+No user Python runs in it, but a tape is its author's: whatever the child does is their program's.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from compiler.messages.orders import IrBounds
+from compiler.messages.wire import header_of
+from compiler.target import Target
+from launch.messages import MOST_BATCH_ELEMENTS, Finding
+from launch.request.verdict import RunEnding
+from programs.program_job import program_problem
+from programs.replay.replay_order import (
+    CALLS,
+    Check,
+    KernelText,
+    ReplayOrder,
+    op_stage,
+    output_stage,
+    unwritten_stage,
+)
+from programs.tape.output_paths import by_path
+from programs.tape.schema import Scalar, Tape, TensorMeta, TensorRef, tensors_of
+from programs.tape.tape_dtypes import ELEMENT_BYTES
+from worker.compile.child_failure import misreported
+from worker.compile.reports import Count, FromObject, Malformed, Message, Report, read_report
+from worker.launch.kernel_ir import KernelIr
+from worker.launch.run import Deadline
+from worker.pool.child_outcome import ChildOutcome, Ending
+from worker.pool.pool import Pool
+from worker.pool.retry import killed_from_outside, run_task
+from worker.programs.replayed import Replayed, ReplayedCall, ReplayedTensor
+
+_MAX_FINDINGS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramToReplay:
+    """A tape that was read, and all that its replay needs."""
+
+    tape: Tape
+    text: bytes
+    """The JSON that the tape was read from."""
+    kernels: Mapping[int, KernelIr]
+    """By the index of each launch among the ops."""
+    inputs_text: bytes | None
+    """The tape whose ops make the inputs; None: its own do."""
+    files: Sequence[str]
+    role: str
+    """Whose a problem is: the candidate's or the reference's."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySettings:
+    """How programs are replayed."""
+
+    target: Target
+    seed: int
+    memory_bytes: int
+    """What all tensors of a program may take at one time."""
+    checks: Sequence[Check] = ()
+    batch_elements: int = MOST_BATCH_ELEMENTS
+    ir_bounds: IrBounds = field(default_factory=IrBounds)
+
+
+class ReportedReplay(Report):
+    """Of the child that replayed."""
+
+    ending: Literal["finished", "out_of_memory", "crashed"]
+    findings: Annotated[list[Annotated[Finding, FromObject()]], Field(max_length=_MAX_FINDINGS)]
+    peak_bytes: Count
+    restrided: Count
+    deterministic: bool | None
+
+
+class ReplayFailure(Report):
+    """How a replay failed by its own account."""
+
+    slug: Annotated[str, Field(max_length=64)]
+    message: Message
+
+
+async def replay(
+    pool: Pool,
+    program: ProgramToReplay,
+    settings: ReplaySettings,
+    timeout_s: float,
+    deadline: Deadline,
+) -> Replayed:
+    """Replay a program. Raises DeadlinePassed, ZygoteError.
+
+    Where the child crashes, another one tells where: the finding names that op's line.
+    """
+    limit_s = deadline.limit_s(timeout_s)
+    outcome = await _run(pool, program, settings, limit_s, announce=False)
+    if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
+        raise deadline.passed
+    replayed = Replayed(stdout=outcome.stdout.decode(errors="replace"))
+    profile = ReplayOrder.profile
+    if outcome.ending is Ending.SIGNAL and not killed_from_outside(outcome, profile):
+        again = await _run(pool, program, settings, deadline.limit_s(timeout_s), announce=True)
+        replayed.end(RunEnding.CRASHED, _crashed_at(_last_op(again), program.tape, outcome))
+        return replayed
+    try:
+        if outcome.result is not None:
+            _take(replayed, read_report(ReportedReplay, outcome.result), outcome, program.tape)
+        elif outcome.failure is not None:
+            _take_failure(replayed, read_report(ReplayFailure, outcome.failure), program.role)
+        else:
+            _take_ending(replayed, outcome, timeout_s, program.role)
+    except Malformed as error:
+        detail = misreported(str(error))
+        replayed.fail(program_problem("replay_crashed", detail, program=program.role))
+    return replayed
+
+
+async def _run(
+    pool: Pool,
+    program: ProgramToReplay,
+    settings: ReplaySettings,
+    limit_s: float,
+    *,
+    announce: bool,
+) -> ChildOutcome:
+    order, body = _order_of(program, settings, announce=announce)
+    awaited = _stages(program.tape)
+    if announce:
+        awaited |= {op_stage(index) for index in range(len(program.tape.ops))}
+    return await run_task(
+        pool, order.profile, header_of(order), body, deadline_s=limit_s, stages=awaited
+    )
+
+
+def _order_of(
+    program: ProgramToReplay, settings: ReplaySettings, *, announce: bool
+) -> tuple[ReplayOrder, bytes]:
+    parts = [program.text, program.inputs_text or b""]
+    size = sum(map(len, parts))
+    kernels: dict[str, KernelText] = {}
+    for kernel in program.kernels.values():
+        if kernel.key not in kernels:
+            place = (size, len(kernel.text))
+            kernels[kernel.key] = KernelText(
+                ir=place, stage=kernel.stage, parameters=list(kernel.parameters)
+            )
+            parts.append(kernel.text)
+            size += len(kernel.text)
+    inputs = program.inputs_text
+    order = ReplayOrder(
+        tape=(0, len(program.text)),
+        inputs_tape=None if inputs is None else (len(program.text), len(inputs)),
+        kernels=kernels,
+        launches=[program.kernels[index].key for index in sorted(program.kernels)],
+        target=settings.target,
+        files=list(program.files),
+        seed=settings.seed,
+        checks=list(settings.checks),
+        memory_bytes=settings.memory_bytes,
+        batch_elements=settings.batch_elements,
+        ir_bounds=settings.ir_bounds,
+        announce=announce,
+    )
+    return order, b"".join(parts)
+
+
+def _stages(tape: Tape) -> set[str]:
+    names = set()
+    for call in range(len(CALLS)):
+        for position in range(len(tensors_of((tape.outputs, tape.outputs2)[call]))):
+            names |= {output_stage(call, position), unwritten_stage(call, position)}
+    return names
+
+
+def _take(replayed: Replayed, report: ReportedReplay, outcome: ChildOutcome, tape: Tape) -> None:
+    stages = {stage.name: stage.body for stage in outcome.stages}
+    for call in range(len(CALLS)):
+        returned = _call_of(tape, call, stages)
+        if returned is None:
+            break
+        replayed.calls.append(returned)
+    replayed.ending = RunEnding(report.ending)
+    replayed.findings = list(report.findings)
+    replayed.peak_bytes = report.peak_bytes
+    replayed.deterministic = report.deterministic
+    if report.ending == "finished" and not report.findings and not replayed.is_whole:
+        raise Malformed("it ended well, but some outputs are missing")
+
+
+def _call_of(tape: Tape, call: int, stages: Mapping[str, bytes]) -> ReplayedCall | None:
+    """Return what a call returned, None where not all of it came. Raises Malformed."""
+    found: dict[str, ReplayedTensor | Scalar] = {}
+    position = 0
+    for path, value in by_path((tape.outputs, tape.outputs2)[call]).items():
+        if not isinstance(value, TensorRef):
+            found[path] = value
+            continue
+        data = stages.get(output_stage(call, position))
+        if data is None:
+            return None
+        missing = stages.get(unwritten_stage(call, position))
+        found[path] = _tensor_of(path, tape.tensors[value.id], data, missing)
+        position += 1
+    return found
+
+
+def _tensor_of(path: str, meta: TensorMeta, data: bytes, missing: bytes | None) -> ReplayedTensor:
+    count = prod(meta.shape)
+    if len(data) != count * ELEMENT_BYTES[meta.dtype]:
+        raise Malformed(f"the output {path} is of another size")
+    if missing is not None and len(missing) != -(-count // 8):
+        raise Malformed(f"what of the output {path} was not written is of another size")
+    return ReplayedTensor(meta, data, missing)
+
+
+def _take_failure(replayed: Replayed, failure: ReplayFailure, role: str) -> None:
+    match failure.slug:
+        case "memory_exceeded":
+            message = "The replay needs more memory than a process of a program may have."
+            replayed.end(RunEnding.OUT_OF_MEMORY, Finding(kind="out_of_memory", message=message))
+        case "forged_tape":
+            detail = f"The tape is none of a program's ({failure.message})."
+            replayed.fail(program_problem("invalid_tape", detail, program=role))
+        case "unsupported_op":
+            problem = program_problem(
+                "not_recordable", failure.message, program=role, reason="unsupported_op"
+            )
+            replayed.fail(problem)
+        case "compiler_crashed":
+            replayed.fail(program_problem("replay_crashed", failure.message, program=role))
+        case _:
+            replayed.fail(program_problem(failure.slug, failure.message, program=role))
+
+
+def _take_ending(replayed: Replayed, outcome: ChildOutcome, timeout_s: float, role: str) -> None:
+    if outcome.ending is Ending.DEADLINE:
+        message = f"The replay did not end within timeout_s = {timeout_s:g} s."
+        replayed.end(RunEnding.TIMEOUT, Finding(kind="timeout", message=message))
+        return
+    lost = outcome.ending is Ending.SANDBOX or killed_from_outside(outcome, ReplayOrder.profile)
+    slug = "worker_lost" if lost else "replay_crashed"
+    what = "was lost" if lost else "ended unexpectedly"
+    detail = f"The process that was to replay the program {what} ({outcome.detail})."
+    replayed.fail(program_problem(slug, detail, program=role))
+
+
+def _last_op(outcome: ChildOutcome) -> int | None:
+    """Return the op that a child said to begin last."""
+    announced = [stage.name for stage in outcome.stages if stage.name.startswith("op:")]
+    return int(announced[-1].removeprefix("op:")) if announced else None
+
+
+def _crashed_at(index: int | None, tape: Tape, outcome: ChildOutcome) -> Finding:
+    if index is None:
+        message = f"The process that replayed the program ended unexpectedly ({outcome.detail})."
+        return Finding(kind="crashed", message=message)
+    op = tape.ops[index]
+    name = getattr(op, "op", "a launch")
+    message = f"The process that replayed the program ended in {name} ({outcome.detail})."
+    file, line = (op.place.file, op.place.line) if op.place is not None else (None, None)
+    return Finding(kind="crashed", file=file, line=line, message=message)

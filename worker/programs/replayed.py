@@ -1,0 +1,51 @@
+"""What came of replaying a program: what both calls returned, findings, and memory."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from launch.messages import Finding
+from launch.request.verdict import RunEnding
+from programs.program_record import ProgramProblem
+from programs.replay.replay_order import CALLS
+from programs.tape.schema import Scalar, TensorMeta
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedTensor:
+    """A tensor that a call returned: elements in C order, and a bit for each that nobody wrote."""
+
+    meta: TensorMeta
+    data: bytes
+    unwritten: bytes | None = None
+
+
+ReplayedCall = Mapping[str, ReplayedTensor | Scalar]
+"""What a call returned, by path: `0`, `1.a`."""
+
+
+@dataclass(slots=True)
+class Replayed:
+    """What came of a replay. `calls` are those that got to their end, in order."""
+
+    ending: RunEnding = RunEnding.FINISHED
+    calls: list[ReplayedCall] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    peak_bytes: int | None = None
+    deterministic: bool | None = None
+    stdout: str = ""
+    problem: ProgramProblem | None = None
+    """Why it could not be replayed at all, where its ending is `NOT_RUN`."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether both calls got to their end."""
+        return self.problem is None and len(self.calls) == len(CALLS)
+
+    def end(self, ending: RunEnding, finding: Finding) -> None:
+        """Say that it ended badly."""
+        self.ending = ending
+        self.findings.append(finding)
+
+    def fail(self, problem: ProgramProblem) -> None:
+        """Say that there is no replay that could be judged."""
+        self.ending, self.problem = RunEnding.NOT_RUN, problem
