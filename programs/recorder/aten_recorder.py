@@ -16,6 +16,7 @@ from programs.recorder.tensor_table import device_name
 _UNWRITTEN = frozenset({"prim.device.default", "aten.is_pinned.default"})
 """Ops that ask what a fake tensor can answer, and change nothing."""
 _VALUE = "aten._local_scalar_dense.default"
+_REINTERPRETATION = "inductor._reinterpret_tensor.default"
 _FORBIDDEN = frozenset(
     f"aten.{name}"
     for name in (
@@ -108,6 +109,9 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
 
     def _foreign(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
         """Record what a custom op of the program's does, as its own Python says."""
+        if name == _REINTERPRETATION:
+            with self:
+                return _reinterpreted(*args)
         implementation = _implementation(func)
         if implementation is None:
             raise NotRecordable("unsupported_op", f"{name} is no op of ATen")
@@ -119,6 +123,10 @@ def _is_composite(func: Any) -> bool:
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     name = func.name()
     return bool(has(name, "CompositeImplicitAutograd")) and not has(name, "CUDA")
+
+
+def _reinterpreted(tensor: Any, sizes: Any, strides: Any, further: int = 0) -> Any:
+    return tensor.as_strided(sizes, strides, tensor.storage_offset() + further)
 
 
 def _implementation(func: Any) -> Any | None:

@@ -113,6 +113,16 @@ class OneDevice:
         """Do nothing."""
 
 
+class NoGenerators:
+    """The CUDA generators, whose states say what was drawn: there is none to ask."""
+
+    def __getitem__(self, _: Any) -> NoReturn:
+        refused("random_state", "it asks for CUDA's random generator")
+
+    def __len__(self) -> int:
+        return 1
+
+
 class DriverUtilities:
     """What Triton's driver knows of the device."""
 
@@ -210,6 +220,8 @@ def _device_answers() -> dict[str, Any]:
         "current_device": _zero,
         "set_device": _only_first,
         "device": OneDevice,
+        "_DeviceGuard": OneDevice,
+        "default_generators": NoGenerators(),
         "device_of": OneDevice,
         "_exchange_device": _zero,
         "_maybe_exchange_device": _zero,

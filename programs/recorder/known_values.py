@@ -23,6 +23,13 @@ _FACTORIES = frozenset(
         "zeros.default",
     )
 )  # fmt: skip
+_LIKE = frozenset(
+    f"aten.{name}.default"
+    for name in (
+        "full_like", "new_full", "new_ones", "new_zeros", "ones_like", "zeros_like",
+    )
+)  # fmt: skip
+"""They look at the shape of their tensor only."""
 _UNDEFINED = frozenset(
     f"aten.{name}"
     for name in (
@@ -54,6 +61,8 @@ class KnownValues:
         if name == "aten.lift_fresh.default" and not isinstance(tensors[0], FakeTensor):
             small = tensors[0].numel() <= MAX_ELEMENTS
             return {id(tensors[0]): tensors[0]} if small else None
+        if name in _LIKE and tensors[0].numel() <= MAX_ELEMENTS and len(tensors) == 1:
+            return {id(tensors[0]): _of_shape(tensors[0])}
         if not self._known:
             return None
         found = {id(tensor): self.of(tensor) for tensor in tensors}
@@ -101,3 +110,8 @@ class KnownValues:
             if constant is not None:
                 tensor.fake_mode.fake_tensor_converter.invalidate_constant_aliases(constant)
                 tensor.constant = None
+
+
+def _of_shape(fake: Any) -> Any:
+    with _disable_current_modes():
+        return torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype)

@@ -207,6 +207,11 @@ def _argument(recording: Recording, name: str, value: Any) -> Any:
         return {"kernel": _kernel(recording, value)}
     if isinstance(value, (list, tuple)):
         return {"tuple": [_argument(recording, name, item) for item in value]}
+    return _wrapped(tape, name, value)
+
+
+def _wrapped(tape: Any, name: str, value: Any) -> Any:
+    """Return an argument that is a tensor in other clothes, or a plain value."""
     kind = type(value).__name__
     if kind == "TensorDescriptor":
         return {"descriptor": _descriptor(tape, value)}
@@ -217,7 +222,9 @@ def _argument(recording: Recording, name: str, value: Any) -> Any:
         raise NotRecordable("unsupported_launch", f"its argument {name!r} is a {kind}")
     try:
         return scalar(value)
-    except NotRecordable:
+    except NotRecordable as refusal:
+        if refusal.reason == "value_dependent":
+            raise
         detail = f"its argument {name!r} is a {kind}"
         raise NotRecordable("unsupported_launch", detail) from None
 

@@ -13,6 +13,9 @@ from programs.recorder.user_lines import UserLines
 
 _VALUES_ASKED = ("aten.equal", "aten.is_nonzero", "aten.allclose", "aten._local_scalar_dense")
 
+_UNREAD = ("UnreadValue", "numpy.object_")
+"""What torch's errors about values that were not read mention."""
+
 
 def reason_of(error: BaseException) -> str | None:
     """Return the reason that one of torch's own errors of fake tensors is, None for any other."""
@@ -46,5 +49,7 @@ def refusal_of(error: BaseException, lines: UserLines) -> NotRecordable:
         if reason is not None:
             return NotRecordable(reason, told_of(step), place)
         step = step.__cause__ or step.__context__
+    if isinstance(error, (TypeError, ValueError)) and any(word in str(error) for word in _UNREAD):
+        return NotRecordable("value_dependent", f"it needs the value of a tensor: {error}", place)
     reason = "missing_package" if isinstance(error, ModuleNotFoundError) else "program_error"
     return NotRecordable(reason, f"{type(error).__name__}: {error}", place)

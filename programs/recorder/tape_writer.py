@@ -74,7 +74,7 @@ class TapeWriter:
             return {"layout": str(value).removeprefix("torch.")}
         if isinstance(value, torch.memory_format):
             return {"memory_format": str(value).removeprefix("torch.")}
-        if isinstance(value, torch.Generator):
+        if isinstance(value, torch._C.Generator):
             raise NotRecordable("generator", "an op is given a torch.Generator")
         return scalar(value)
 
@@ -92,7 +92,9 @@ class TapeWriter:
             return str(value)
         try:
             return scalar(value)
-        except NotRecordable:
+        except NotRecordable as refusal:
+            if refusal.reason == "value_dependent":
+                raise
             detail = f"{type(value).__name__} is neither a tensor nor a plain value"
             raise NotRecordable("bad_inputs", detail) from None
 
@@ -159,6 +161,8 @@ def scalar(value: Any) -> Any:
         return {"complex": [scalar(value.real), scalar(value.imag)]}
     if hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         return scalar(value.item())  # a scalar of NumPy's
+    if type(value).__name__ == "UnreadValue":
+        raise NotRecordable("value_dependent", "it passes on the value of a tensor")
     raise NotRecordable("unsupported_argument", f"a value of type {type(value).__name__}")
 
 

@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 
 import torch
 import torch._subclasses.fake_tensor as fake_tensors
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensorMode
 
-from programs.recorder import moved_modules
+from programs.recorder import moved_modules, unread_values
 from programs.recorder.known_values import MAX_ELEMENTS
 from programs.recorder.recording import current, refused
 
@@ -28,6 +28,7 @@ def install() -> None:
     fake_tensors.CONSTANT_NUMEL_LIMIT = MAX_ELEMENTS
     fake_tensors.init_gpu_context = _nothing
     mode: Any = FakeTensorMode
+    mode.__deepcopy__ = _itself  # a copied tensor is of the same mode
     mode.avoid_device_init = property(_yes)  # constants never travel to the device
     torch.backends.cudnn.enabled = False  # a CUDA build would choose its RNNs here
     rnn_base: Any = torch.nn.RNNBase
@@ -38,6 +39,8 @@ def install() -> None:
     _refuse_values()
     _replay_seeds()
     _refuse_states()
+    _replace_inductor_allocation()
+    torch.Generator = _Generator
     torch.compile = _uncompiled
 
 
@@ -82,9 +85,7 @@ def _gru_cell_backward(gradient: Any, workspace: Any, has_bias: bool) -> Any:
 def _refuse_values() -> None:
     tensor: Any = torch.Tensor
     tensor.data_ptr = _data_ptr
-    tensor.numpy = tensor.__array__ = _refusing_fakes(
-        "value_dependent", "it turns a tensor into a NumPy array", tensor.numpy
-    )
+    unread_values.install()
     tensor.__dlpack__ = _refusing("value_dependent", "it exports a tensor with DLPack")
     storage: Any = torch.UntypedStorage
     storage.data_ptr = _refusing("data_pointer", "it asks for the address of a storage")
@@ -145,6 +146,24 @@ def _refuse_states() -> None:
     cuda.set_rng_state_all = _set_states
 
 
+class _Generator:
+    """Makes generators of the CPU for every device; what would draw from one is refused."""
+
+    def __new__(cls, device: Any = "cpu") -> Any:
+        torch.device(device)
+        return torch._C.Generator("cpu")
+
+
+def _replace_inductor_allocation() -> None:
+    """Let programs that Inductor wrote allocate as all others do."""
+    guards: Any = torch._C._dynamo.guards
+
+    def empty_strided_cuda(size: Any, stride: Any, dtype: torch.dtype) -> torch.Tensor:
+        return torch.empty_strided(size, stride, dtype=dtype, device="cuda")
+
+    guards._empty_strided_cuda = empty_strided_cuda
+
+
 class GeneratorState:
     """Stands for the state of torch's generators after so many draws."""
 
@@ -175,6 +194,10 @@ def _set_states(states: Any) -> None:
         _set_state(state)
 
 
+def _itself(self: Any, _: Any) -> Any:
+    return self
+
+
 def _yes(_: Any) -> bool:
     return True
 
@@ -192,18 +215,3 @@ def _refusing(reason: str, detail: str) -> Callable[..., NoReturn]:
         refused(reason, detail)
 
     return refuse
-
-
-def _refusing_fakes(reason: str, detail: str, real: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that is refused on fake tensors only: others hold what Python knows."""
-
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(self, FakeTensor):
-            recording = current()
-            known = None if recording is None else recording.values.of(self)
-            if known is None:
-                refused(reason, detail)
-            return real(known).copy()
-        return real(self, *args, **kwargs)
-
-    return call

@@ -1,0 +1,144 @@
+"""What `.item()`, `.numpy()` and the like return in a recording: a value that nobody may look at.
+
+It can be printed and put into results, as tests of programs do. Whoever decides or computes by it
+depends on a value: that is refused, at the line that does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import _disable_current_modes
+
+from programs.recorder.recording import Recording, current, refused
+
+_MOST = 1 << 20
+"""Elements of a tensor whose values are handed out like this."""
+_ARITHMETIC = (
+    "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv",
+    "mod", "rmod", "pow", "rpow", "neg", "pos", "abs", "round", "lt", "le", "gt", "ge", "eq", "ne",
+    "and", "rand", "or", "ror", "xor", "rxor", "invert", "matmul", "rmatmul",
+)  # fmt: skip
+_DECIDING = (
+    "bool", "int", "float", "complex", "index", "len", "iter", "getitem", "contains", "trunc",
+    "floor", "ceil", "call",
+)  # fmt: skip
+
+
+class UnreadValue:
+    """A number, or an array of them, that was not computed."""
+
+    def __init__(self, how: str) -> None:
+        self.__dict__["how"] = how
+
+    def __repr__(self) -> str:
+        return "?"
+
+    def __format__(self, _: str) -> str:
+        return "?"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _decided(self)
+
+
+def _derived(self: UnreadValue, *_: Any) -> UnreadValue:
+    return UnreadValue(self.how)
+
+
+def _decided(self: UnreadValue, *_: Any, **__: Any) -> NoReturn:
+    refused(
+        "value_dependent", f"it needs the value of a tensor, which it asked for with {self.how}"
+    )
+
+
+for _name in _ARITHMETIC:
+    setattr(UnreadValue, f"__{_name}__", _derived)
+for _name in _DECIDING:
+    setattr(UnreadValue, f"__{_name}__", _decided)
+
+
+def install() -> None:
+    """Let fake tensors give such values."""
+    tensor: Any = torch.Tensor
+    tensor.item = _known_or(tensor.item, _item)
+    tensor.tolist = _known_or(tensor.tolist, _list)
+    tensor.numpy = _known_or(tensor.numpy, _array)
+    tensor.__array__ = _known_or(tensor.__array__, _array)
+    for name in ("allclose", "equal"):
+        compare = _compared(getattr(torch, name), name)
+        setattr(torch, name, compare)
+        setattr(tensor, name, compare)
+
+
+def _known_or(real: Callable[..., Any], unread: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return a method that gives the value of a tensor that has one, else one that is unread."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        recording = current()
+        if recording is None or not isinstance(self, FakeTensor):
+            return real(self, *args, **kwargs)
+        known = _known(recording, self)
+        if known is not None:
+            with _disable_current_modes():
+                return real(known.clone(), *args, **kwargs)
+        return unread(self)
+
+    return method
+
+
+def _known(recording: Recording, tensor: Any) -> Any | None:
+    found = recording.values.of(tensor)
+    return getattr(tensor, "constant", None) if found is None else found
+
+
+def _item(tensor: Any) -> UnreadValue:
+    if tensor.numel() != 1:
+        raise RuntimeError(f"a Tensor with {tensor.numel()} elements cannot be converted to Scalar")
+    return UnreadValue(".item()")
+
+
+def _list(tensor: Any) -> Any:
+    return _filled(tensor, UnreadValue(".tolist()")).tolist()
+
+
+def _array(tensor: Any) -> Any:
+    if tensor.device.type != "cpu":
+        raise TypeError(
+            f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy "
+            "the tensor to host memory first."
+        )
+    return _filled(tensor, UnreadValue(".numpy()"))
+
+
+def _filled(tensor: Any, value: UnreadValue) -> Any:
+    if tensor.numel() > _MOST:
+        refused("value_dependent", f"it asks for {tensor.numel()} values")
+    array = np.empty(list(tensor.shape), dtype=object)
+    array.fill(value)
+    return array
+
+
+def _compared(real: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return a comparison of two tensors whose answer is unread, unless both have values."""
+
+    def compare(left: Any, right: Any, *args: Any, **kwargs: Any) -> Any:
+        recording = current()
+        fakes = [item for item in (left, right) if isinstance(item, FakeTensor)]
+        if recording is None or not fakes:
+            return real(left, right, *args, **kwargs)
+        known = [
+            _known(recording, item) if isinstance(item, FakeTensor) else item
+            for item in (left, right)
+        ]
+        if any(value is None for value in known):
+            return UnreadValue(f"torch.{name}")
+        with _disable_current_modes():
+            return real(*known, *args, **kwargs)
+
+    return compare
