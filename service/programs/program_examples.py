@@ -5,6 +5,8 @@ Made of the records themselves, so that no example can lack a field.
 
 from typing import Any
 
+import orjson
+
 from compiler.compilation import compilation_url
 from launch.messages import Finding
 from launch.request.launch_record import Comparison, Device, Mismatch, Summary
@@ -21,6 +23,8 @@ from programs.program_record import (
     program_url,
     tape_url,
 )
+from programs.tape.read_tape import read_tape
+from programs.tape.tape_text import tape_text
 
 _ID = "5f0c8a2e9b7d41c3a6e8f1027b3d9c54"
 _KEY = "9d2f1c0b7a6e5d4c3b2a19080706f5e4d3c2b1a09f8e7d6c5b4a392817060504"
@@ -28,7 +32,7 @@ _CPU = Device(target=None, interpreter=True)
 _KERNEL = ProgramKernel(
     name="add_kernel",
     file="user.py",
-    line=6,
+    line=7,
     launches=1,
     compilation_key=_KEY,
     compilation_url=compilation_url(_KEY),
@@ -59,7 +63,7 @@ _PASSED = Program(
         )
     },
     kernels=[_KERNEL],
-    tape=TapeSummary(ops=1, launches=1, bytes=1432, url=tape_url(_ID)),
+    tape=TapeSummary(ops=4, launches=2, bytes=1432, url=tape_url(_ID)),
     reference=ReferenceRecord(
         tape=TapeSummary(ops=3, launches=0, bytes=918, url=tape_url(_ID, of_reference=True)),
         peak_bytes=48000,
@@ -148,54 +152,20 @@ ANSWERS = _shown(passed=_PASSED, wrong=_WRONG, not_recordable=_NOT_RECORDABLE)
 UNDER_WAY = _shown(queued=_QUEUED)
 CANCELLED = _shown(cancelled=_CANCELLED)
 
-TAPE: dict[str, Any] = {
-    "tape": 1,
-    "torch": "2.13.0",
-    "tensors": [
-        ["fp32", "cuda", [4, 1000], [1000, 1], 0, 0],
-        ["fp32", "cuda", [4, 1000], [1000, 1], 0, 1],
-        ["fp32", "cuda", [4, 1000], [1000, 1], 0, 2],
-    ],
-    "storages": [16000, 16000, 16000],
-    "kernels": {
-        "k0": {
-            "file": "user.py",
-            "name": "add_kernel",
-            "line": 6,
-            "parameters": [
-                {"name": "x_ptr", "constexpr": False},
-                {"name": "y_ptr", "constexpr": False},
-                {"name": "output_ptr", "constexpr": False},
-                {"name": "n_elements", "constexpr": False},
-                {"name": "BLOCK_SIZE", "constexpr": True},
-            ],
-        }
-    },
-    "constants": {},
-    "seed": 42,
-    "init_inputs": [],
-    "inputs": [{"t": 0}, {"t": 1}],
-    "inputs2": [{"t": 0}, {"t": 1}],
-    "params": [],
-    "outputs": {"t": 2},
-    "outputs2": {"t": 2},
-    "ops": [
-        {
-            "op": "aten.empty_like.default",
-            "a": [{"t": 0}],
-            "k": {},
-            "o": [2],
-            "phase": "run",
-            "line": "user.py:17",
-        },
-        {
+
+def _calls() -> list[dict[str, Any]]:
+    """Return what the two calls of the example do: the same, on inputs of their own."""
+    ops: list[dict[str, Any]] = []
+    for phase, x, y, output in (("run", 0, 1, 2), ("run2", 3, 4, 5)):
+        made = {"op": "aten.empty_like.default", "a": [{"t": x}], "k": {}, "o": [output]}
+        launch = {
             "op": "launch",
             "kernel": "k0",
             "grid": [4, 1, 1],
             "args": {
-                "x_ptr": {"t": 0},
-                "y_ptr": {"t": 1},
-                "output_ptr": {"t": 2},
+                "x_ptr": {"t": x},
+                "y_ptr": {"t": y},
+                "output_ptr": {"t": output},
                 "n_elements": 4000,
             },
             "constexprs": {"BLOCK_SIZE": 1024},
@@ -203,8 +173,36 @@ TAPE: dict[str, Any] = {
             "variants": [],
             "reset_to_zero": [],
             "restore_value": [],
-            "phase": "run",
-            "line": "user.py:20",
-        },
-    ],
+        }
+        ops += [made | {"phase": phase, "line": "user.py:18"}]
+        ops += [launch | {"phase": phase, "line": "user.py:21"}]
+    return ops
+
+
+TAPE: dict[str, Any] = {
+    "tape": 1,
+    "torch": "2.13.0",
+    "tensors": [["fp32", "cuda", [4, 1000], [1000, 1], 0, storage] for storage in range(6)],
+    "storages": [16000] * 6,
+    "kernels": {
+        "k0": {
+            "file": "user.py",
+            "name": "add_kernel",
+            "line": 7,
+            "parameters": [
+                {"name": name, "constexpr": name == "BLOCK_SIZE"}
+                for name in ("x_ptr", "y_ptr", "output_ptr", "n_elements", "BLOCK_SIZE")
+            ],
+        }
+    },
+    "constants": {},
+    "seed": 42,
+    "init_inputs": [],
+    "inputs": [{"t": 0}, {"t": 1}],
+    "inputs2": [{"t": 3}, {"t": 4}],
+    "params": [],
+    "outputs": {"t": 2},
+    "outputs2": {"t": 5},
+    "ops": _calls(),
 }
+TAPE_TEXT = tape_text(read_tape(orjson.dumps(TAPE)))

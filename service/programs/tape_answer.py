@@ -1,16 +1,23 @@
-"""The tape of a program as its caller reads it, as it was recorded."""
+"""The tape of a program as its caller reads it: JSON as it was recorded, or text."""
 
+import asyncio
+import re
 from typing import Literal
 
 from fastapi import Request, Response
 
+from programs.tape.forged import ForgedTape
+from programs.tape.read_tape import read_tape
+from programs.tape.tape_text import tape_text
 from service.http.problems import ProblemRaised
 from service.routes.artifacts import blob_response
 from service.state import ServiceState
 from store.programs import StoredProgram
 
 WhichTape = Literal["candidate", "reference"]
-PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
+PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Accept, Accept-Encoding"}
+_TEXT = "text/plain"
+_WEIGHT = re.compile(r"q=(0(?:\.\d{1,3})?|1(?:\.0{1,3})?)")
 
 
 async def tape_answer(
@@ -24,7 +31,14 @@ async def tape_answer(
     digest = stored.tapes.get(which)
     if digest is None:
         raise await _missing(state, program_id, which)
-    if response := await blob_response(request, state, digest, "application/json", PRIVATE):
+    if prefers_text(request.headers.get("accept", "")):
+        data = await state.blobs.get(digest)
+        if data is not None:
+            headers = PRIVATE | {"ETag": f'"{digest}-text"'}
+            text = await asyncio.to_thread(_readable, data)
+            return Response(text, headers=headers, media_type=_TEXT)
+    elif response := await blob_response(request, state, digest, "application/json", PRIVATE):
+        response.headers["Vary"] = PRIVATE["Vary"]
         return response
     raise ProblemRaised("evicted", "The tape has left the cache; post the program again")
 
@@ -38,3 +52,23 @@ async def _missing(state: ServiceState, program_id: str, which: WhichTape) -> Pr
         return ProblemRaised("not_found", detail)
     detail = "The program was not recorded; its `problem` says why"
     return ProblemRaised("not_found", detail)
+
+
+def prefers_text(accept: str) -> bool:
+    """Whether `Accept` asks for plain text rather than JSON (RFC 9110, 12.5.1)."""
+    weights = dict(map(_weighed, accept.split(",")))
+    return weights.get(_TEXT, 0.0) > weights.get("application/json", 0.0)
+
+
+def _weighed(part: str) -> tuple[str, float]:
+    name, _, parameters = part.partition(";")
+    weight = _WEIGHT.search(parameters)
+    return name.strip().lower(), float(weight[1]) if weight else 1.0
+
+
+def _readable(tape: bytes) -> str:
+    try:
+        return tape_text(read_tape(tape))
+    except ForgedTape as forged:  # another version of tritond validated it otherwise
+        detail = f"This tape cannot be told as text ({forged}); ask for it as application/json"
+        raise ProblemRaised("not_found", detail) from None

@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 
 from programs.program_record import Program, program_url
 from programs.program_request import EXAMPLE, FUNCTION_EXAMPLE, WARMING_EXAMPLE, ProgramRequest
+from programs.tape.json_schema import TAPE_SCHEMA
 from service.caller import Caller
 from service.compilations.answer import FINISHED_STATES, RETRY_AFTER_S, server_timing
 from service.http.body import parse_body, read_body
@@ -18,7 +19,7 @@ from service.http.openapi import answer_of, body_of, events_of, header, wait_par
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
 from service.idempotency import KeyedSubmit
-from service.programs.program_examples import ANSWERS, CANCELLED, TAPE, UNDER_WAY
+from service.programs.program_examples import ANSWERS, CANCELLED, TAPE, TAPE_TEXT, UNDER_WAY
 from service.programs.program_submission import (
     cancel_program,
     read_program,
@@ -137,8 +138,8 @@ async def delete_program(request: Request, program_id: str) -> Response:
     responses={
         200: {
             "content": {
-                "application/json": {"schema": {"type": "object"}, "example": TAPE},
-                "text/plain": {"schema": {"type": "string"}},
+                "application/json": {"schema": TAPE_SCHEMA, "example": TAPE},
+                "text/plain": {"schema": {"type": "string"}, "example": TAPE_TEXT},
             }
         }
     },

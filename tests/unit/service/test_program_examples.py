@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jsonschema
 import orjson
 import pytest
 
@@ -10,6 +11,7 @@ from programs.program_request import ProgramRequest
 from programs.tape.read_tape import read_tape
 from service.application import create_app
 from service.programs.program_examples import TAPE
+from service.programs.tape_answer import prefers_text
 from service.settings import ServiceSettings
 
 PATHS: dict[str, Any] = create_app(ServiceSettings()).openapi()["paths"]
@@ -44,5 +46,30 @@ def test_every_body_is_a_request():
         ProgramRequest.model_validate(example["value"])
 
 
-def test_the_tape_is_one():
-    assert len(read_tape(orjson.dumps(TAPE)).ops) == 2
+def test_the_tape_is_one_and_as_its_schema_says():
+    content = PATHS["/v1/programs/{program_id}/tape"]["get"]["responses"]["200"]["content"]
+
+    jsonschema.Draft202012Validator(content["application/json"]["schema"]).validate(TAPE)
+    assert content["application/json"]["example"] == TAPE
+    assert len(read_tape(orjson.dumps(TAPE)).ops) == 4
+    assert "launch add_kernel[4, 1, 1]" in content["text/plain"]["example"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "is_text"),
+    [
+        ("", False),
+        ("*/*", False),
+        ("application/json", False),
+        ("text/plain", True),
+        ("Text/Plain; charset=utf-8", True),
+        ("application/json, text/plain", False),
+        ("application/json;q=0.5, text/plain;q=0.8", True),
+        ("application/json, text/plain;q=0.9, */*", False),
+        ("text/plain;q=0", False),
+        ("text/plain;q=2", True),  # no weight at all: as if there were none
+        (";;q=,,", False),
+    ],
+)
+def test_text_is_for_who_prefers_it(accept: str, is_text: bool):
+    assert prefers_text(accept) is is_text

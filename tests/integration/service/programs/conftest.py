@@ -84,6 +84,24 @@ class ScriptedRecorder:
         self.finish(claim, program)
         return program
 
+    def do_with_tape(self, tape: dict[str, Any]) -> ProgramJob:
+        """Take the next program and end it as recorded."""
+        claim, job = self.claim()
+        self.keep_tapes(claim.id, {"candidate": tape})
+        self.finish(claim, new_program(job, "completed"))
+        return job
+
+    def drain(self) -> None:
+        """End what a test left in the queue, so that no other takes it for its own."""
+
+        async def end_all() -> None:
+            async with connect(self.redis_url) as redis, connect_blocking(self.redis_url) as other:
+                consumer = JobConsumer(redis, other, "scripted")
+                while claim := await consumer.claim([self.lane]):
+                    await consumer.finish(claim.id, claim.token, b"{}", reusable=False, keep_s=1)
+
+        asyncio.run(end_all())
+
     def keep_tapes(self, program_id: str, tapes: Mapping[str, dict[str, Any]]) -> dict[str, str]:
         """Keep tapes as a worker does; return where."""
         return asyncio.run(self._keep_tapes(program_id, tapes))
@@ -124,8 +142,14 @@ def recording(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 @pytest.fixture(scope="session")
-def recorder(recording: Deployment) -> ScriptedRecorder:
+def offered(recording: Deployment) -> ScriptedRecorder:
     return ScriptedRecorder(recording.redis_url)
+
+
+@pytest.fixture
+def recorder(offered: ScriptedRecorder) -> Iterator[ScriptedRecorder]:
+    yield offered
+    offered.drain()
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,7 @@ from launch.request.verdict import Verdict
 from programs.program_job import program_problem
 from programs.program_record import ProgramFlag, ProgramKernel, Reward
 from programs.program_request import EXAMPLE
+from service.programs.program_examples import TAPE, TAPE_TEXT
 from tests.integration.service.programs.conftest import ScriptedRecorder
 from tests.integration.service.running import Deployment
 
@@ -62,7 +63,9 @@ def ends(recorder: ScriptedRecorder) -> Iterator[Ends]:
 
 
 @pytest.fixture
-def client(recording: Deployment, secrets_of_programs: dict[str, str]) -> Iterator[Client]:
+def client(
+    recording: Deployment, secrets_of_programs: dict[str, str], recorder: ScriptedRecorder
+) -> Iterator[Client]:
     with Client(recording.url, api_key=secrets_of_programs["alice"]) as client:
         yield client
 
@@ -156,6 +159,7 @@ class Ran:
 @pytest.fixture
 def tritonc(
     recording: Deployment,
+    recorder: ScriptedRecorder,
     secrets_of_programs: dict[str, str],
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -235,6 +239,34 @@ def test_what_is_wrong_is_told_in_the_words_of_the_command_line(
     assert (ran.returncode, ran.stdout) == (2, "")
     assert message in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def test_the_tape_of_an_id_is_shown(
+    tritonc: Callable[..., Ran], client: Client, recorder: ScriptedRecorder
+) -> None:
+    posted = client.program(SOURCE, wait_s=0, check=False)
+    recorder.keep_tapes(posted.id, {"candidate": TAPE})
+
+    told = tritonc("program", "tape", posted.id)
+    as_json = tritonc("program", "tape", posted.id, "--json")
+
+    assert (told.returncode, told.stdout) == (0, TAPE_TEXT.rstrip("\n") + "\n")
+    assert json.loads(as_json.stdout) == TAPE
+
+
+def test_the_tape_of_a_file_is_recorded_and_shown(
+    tritonc: Callable[..., Ran], recorder: ScriptedRecorder, ends: Ends
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(recorder.do_with_tape, TAPE)
+        told = tritonc("program", "tape", "new.py")
+    ends(**NOT_RECORDABLE)
+    failed = tritonc("program", "tape", "new.py")
+
+    assert done.result().read_request().stop_after == "tape"
+    assert (told.returncode, told.stdout) == (0, TAPE_TEXT.rstrip("\n") + "\n")
+    assert failed.returncode == 1
+    assert "error: .item() asks for a value" in failed.stderr
 
 
 def test_an_id_can_be_shown_and_cancelled(tritonc: Callable[..., Ran], client: Client) -> None:

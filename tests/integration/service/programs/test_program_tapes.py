@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from programs.program_request import EXAMPLE
-from service.programs.program_examples import TAPE
+from service.programs.program_examples import TAPE, TAPE_TEXT
 from tests.integration.service.programs.conftest import PROGRAMS, ScriptedRecorder
 
 OF_REFERENCE = TAPE | {"torch": "2.13.0+reference"}
@@ -35,6 +35,33 @@ def test_a_tape_is_answered_as_it_was_recorded(
     assert digests["candidate"] in own.headers["etag"]
     again = alice.get(url, headers={"If-None-Match": own.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_tape_is_told_as_text_to_who_wants_that(
+    alice: httpx.Client, recorder: ScriptedRecorder, program: dict[str, Any]
+) -> None:
+    recorder.keep_tapes(program["id"], {"candidate": TAPE})
+
+    told = alice.get(f"{program['url']}/tape", headers={"Accept": "text/plain"})
+
+    assert told.headers["content-type"] == "text/plain; charset=utf-8"
+    assert told.headers["vary"] == "Accept, Accept-Encoding"
+    assert told.text == TAPE_TEXT
+    assert "user.py:21         launch add_kernel[4, 1, 1](x_ptr=%0" in told.text
+
+
+def test_a_tape_that_this_version_cannot_read_is_still_there_as_json(
+    alice: httpx.Client, recorder: ScriptedRecorder, program: dict[str, Any]
+) -> None:
+    newer = {"tape": 99}
+    recorder.keep_tapes(program["id"], {"candidate": newer})
+    url = f"{program['url']}/tape"
+
+    told = alice.get(url, headers={"Accept": "text/plain"})
+
+    assert alice.get(url).json() == newer
+    assert told.status_code == 404
+    assert "ask for it as application/json" in told.json()["detail"]
 
 
 def test_a_tape_that_is_still_to_come_is_not_finished(
