@@ -11,7 +11,7 @@ import socket
 from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from compiler.toolchain import Toolchain
 from launch.request.dead_letter import EXHAUSTED
@@ -54,6 +54,7 @@ from worker.sweeps.sweep_worker import SweepWorker
 logger = logging.getLogger(__name__)
 
 LANES = (compile_lane, inspect_lane, derive_lane)
+KIND: Final = "compile"
 
 
 class CompileWorker:
@@ -127,8 +128,7 @@ class CompileWorker:
 
     async def _work_until(self, stopped: asyncio.Event, contexts: Sequence[CompileContext]) -> None:
         toolchains = [context.toolchain for context in contexts]
-        own = {lane(context.toolchain.id): context for context in contexts for lane in LANES}
-        replaced = ReplacedToolchains(self._redis, own)
+        replaced = ReplacedToolchains(self._redis, KIND, contexts, _lanes_of)
         slots = self._slots(replaced)
         launches = LaunchWorker(
             launch_worker_of(self._name, toolchains[0], self._branches[0], self._slot_count),
@@ -223,7 +223,7 @@ class CompileWorker:
         async def do(claim: Claim, attempts: JobConsumer) -> None:
             context = replaced.context_of(claim.lane)
             if kind_of(claim.lane) == "inspect":
-                await do_inspection(claim, attempts, context.pool, inspections)
+                await do_inspection(claim, attempts, context, inspections)
             elif kind_of(claim.lane) == "derive":
                 await do_derivation(claim, attempts, context, derivations)
             else:
@@ -248,7 +248,7 @@ class CompileWorker:
         own = self._branches[0]
         worker = workers.Worker(
             id=self._name,
-            kind="compile",
+            kind=KIND,
             toolchain=toolchains[0].id,
             toolchains=[toolchain.id for toolchain in toolchains],
             device=None,
@@ -258,6 +258,10 @@ class CompileWorker:
             sandbox_report=own.report.to_dict(),
         )
         await self._registry.beat(worker)
+
+
+def _lanes_of(toolchain_id: str) -> list[str]:
+    return [lane(toolchain_id) for lane in LANES]
 
 
 def _lapsed(claim: Claim) -> bytes:

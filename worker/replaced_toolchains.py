@@ -1,13 +1,15 @@
-"""The compile jobs that wait for a toolchain which no worker serves any more.
+"""The jobs that wait for a toolchain which no worker serves any more.
 
 A worker with the same Triton does them with its own toolchain, so that nothing is lost of what was
-posted while it took the place of another. What it makes has its own toolchain's keys, never theirs.
+posted while it took the place of another. What it makes is kept under its own toolchain's keys,
+never under theirs.
 """
+
+from collections.abc import Callable, Sequence
 
 from compiler.toolchain import Toolchain
 from store.connection import StoreClient
 from store.jobs.producer import JobProducer
-from store.jobs.types import compile_lane
 from store.workers import Toolchains, Workers
 from worker.compile.compile import CompileContext
 
@@ -15,15 +17,29 @@ from worker.compile.compile import CompileContext
 class ReplacedToolchains:
     """The `lanes` of a worker, which those of replaced toolchains come behind; `look` at times."""
 
-    def __init__(self, redis: StoreClient, own: dict[str, CompileContext]) -> None:
-        """`own` are the lanes of the toolchains that the worker has."""
+    def __init__(
+        self,
+        redis: StoreClient,
+        kind: str,
+        own: Sequence[CompileContext],
+        lanes_of: Callable[[str], Sequence[str]],
+    ) -> None:
+        """`own` are the toolchains that the worker has, `kind` is what it registers as.
+
+        `lanes_of` says which lanes of a toolchain, by its id, workers of this kind take jobs from.
+        """
         self._registry, self._toolchains = Workers(redis), Toolchains(redis)
         self._jobs = JobProducer(redis)
-        self._own = dict(own)
-        self._by_lane = dict(own)
+        self._kind = kind
+        self._own = {context.toolchain.id: context for context in own}
+        self._lanes_of = lanes_of
+        self._by_lane = {
+            lane: context for name, context in self._own.items() for lane in lanes_of(name)
+        }
+        self._own_lanes = list(self._by_lane)
         self._unserved: set[str] = set()
         """Those of the look before: a worker that begins has no heartbeat yet."""
-        self.lanes: list[str] = list(own)
+        self.lanes: list[str] = list(self._own_lanes)
         """Those that jobs are taken from now."""
 
     def context_of(self, lane: str) -> CompileContext:
@@ -34,25 +50,30 @@ class ReplacedToolchains:
         """Find out which toolchains are replaced. Raises StoreUnavailable."""
         contexts = {context.toolchain.triton: context for context in self._own.values()}
         unserved = await self._unserved_and_wanted()
-        replaced = {}
+        replaced: dict[str, CompileContext] = {}
         for toolchain_id in unserved & self._unserved:
             description = await self._toolchains.describe(toolchain_id)
             triton = Toolchain.model_validate_json(description).triton if description else None
             if triton in contexts:
-                replaced[compile_lane(toolchain_id)] = contexts[triton]
+                replaced |= dict.fromkeys(self._lanes_of(toolchain_id), contexts[triton])
         self._unserved = unserved
         self._by_lane |= replaced  # jobs of those that are served again may still be under way
-        self.lanes[:] = [*self._own, *replaced]
+        self.lanes[:] = [*self._own_lanes, *replaced]
 
     async def _unserved_and_wanted(self) -> set[str]:
         """Return the toolchains for which jobs wait, and which no living worker serves.
 
         Who works is asked only where there are such jobs: of many workers, all would ask for all.
         """
-        others = set(await self._toolchains.ids())
-        others -= {context.toolchain.id for context in self._own.values()}
-        wanted = {each for each in others if await self._jobs.queued(compile_lane(each))}
+        others = set(await self._toolchains.ids()) - self._own.keys()
+        wanted = {each for each in others if await self._is_wanted(each)}
         if not wanted:
             return set()
-        workers = [one for one in await self._registry.list() if one.kind == "compile"]
+        workers = [one for one in await self._registry.list() if one.kind == self._kind]
         return wanted - {toolchain_id for worker in workers for toolchain_id in worker.served}
+
+    async def _is_wanted(self, toolchain_id: str) -> bool:
+        for lane in self._lanes_of(toolchain_id):
+            if await self._jobs.queued(lane):
+                return True
+        return False

@@ -93,7 +93,7 @@ async def do_job(claim: Claim, context: JobContext) -> None:
     if not is_own:  # nobody serves that toolchain any more: this one has the same Triton
         job = job_for(job, context.compiling.toolchain)
     if not claim.refresh and (record := await context.compilations.read(job.key)):
-        await _finish(claim, context, record, reusable=is_own, keep_s=_kept_s(is_own=is_own))
+        await _finish(claim, context, record, reusable=is_own, keep_s=success_kept_s(is_own=is_own))
         return
     try:
         made, progress, digests = await _make(claim, job, context)
@@ -114,7 +114,7 @@ async def do_job(claim: Claim, context: JobContext) -> None:
             # whoever learns of the new record must not find the old one afterwards
             await context.compilations.forget(job.key)
             await context.invalidate(job.key)
-        keep_s = _kept_s(is_own=is_own)
+        keep_s = success_kept_s(is_own=is_own)
         if await _finish(claim, context, record, reusable=is_own, keep_s=keep_s):
             payload = claim.payload if is_own else job.model_dump_json().encode()
             await context.compilations.write(job.key, record, payload, digests)
@@ -124,7 +124,8 @@ async def do_job(claim: Claim, context: JobContext) -> None:
     await leave_for_others(progress, digests)
 
 
-def _kept_s(*, is_own: bool) -> int:
+def success_kept_s(*, is_own: bool) -> int:
+    """Return how long, in seconds, the result of a job stays that succeeded."""
     return SUCCESS_KEPT_S if is_own else REPLACED_KEPT_S
 
 

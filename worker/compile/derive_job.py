@@ -13,7 +13,7 @@ from store.errors import StoreUnavailable
 from store.jobs.consumer import JobConsumer
 from store.jobs.types import KEPT_S, Claim
 from worker.compile.compile import CompileContext
-from worker.compile.compile_job import SUCCESS_KEPT_S
+from worker.compile.compile_job import SUCCESS_KEPT_S, success_kept_s
 from worker.compile.derive import MADE, DerivationFailed, derive
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,8 @@ async def do_derivation(
 ) -> None:
     """Do the job of `claim` and finish it.
 
-    Raises StoreUnavailable; whatever else happens becomes the job's outcome.
+    What is derived of a compilation whose toolchain nobody serves any more is answered, and not
+    kept under its key. Raises StoreUnavailable; whatever else happens becomes the job's outcome.
     """
     job = DeriveJob.model_validate_json(claim.payload)
     record = None if claim.refresh else await kept.read(job.key)
@@ -43,10 +44,10 @@ async def do_derivation(
     digest = await context.blobs.put(data)
     outcome = Derivation(state="succeeded", what=job.what, digest=digest, size_bytes=len(data))
     record = outcome.model_dump_json().encode()
-    counts = await attempts.finish(
-        claim.id, claim.token, record, reusable=True, keep_s=SUCCESS_KEPT_S
-    )
-    if counts:
+    is_own = job.compilation.toolchain.id == context.toolchain.id
+    keep_s = success_kept_s(is_own=is_own)
+    counts = await attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=keep_s)
+    if counts and is_own:
         await kept.write(job.key, record, {MADE: digest})
 
 

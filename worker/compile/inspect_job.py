@@ -17,20 +17,24 @@ from store.jobs.types import KEPT_S, Claim
 from worker.compile.autotune_reading import AutotunedSource, UnreadAutotuner, read_autotuner
 from worker.compile.child_failure import violation_of
 from worker.compile.child_run import ChildRun
-from worker.compile.compile_job import SUCCESS_KEPT_S
+from worker.compile.compile import CompileContext
+from worker.compile.compile_job import success_kept_s
 from worker.compile.diagnostic_bounds import kept_diagnostics
 from worker.compile.reports import InspectReport, Malformed
 from worker.compile.slicer import inspect_source
 from worker.pool.child_outcome import ChildOutcome, Ending
-from worker.pool.pool import Pool
 
 
-async def do_inspection(claim: Claim, attempts: JobConsumer, pool: Pool, kept: Derived) -> None:
+async def do_inspection(
+    claim: Claim, attempts: JobConsumer, context: CompileContext, kept: Derived
+) -> None:
     """Do the inspection of `claim`, finish it, and keep what is a property of the source.
 
+    What another toolchain was to do, which nobody serves any more, is not kept under its key.
     Raises StoreUnavailable.
     """
-    job = InspectJob.model_validate_json(claim.payload)
+    job, pool = InspectJob.model_validate_json(claim.payload), context.pool
+    is_own = job.toolchain_id == context.toolchain.id
     try:
         inspection = _inspection(await inspect_source(pool, job.source, job.files))
         if inspection.state == "succeeded" and job.target is not None:
@@ -40,9 +44,9 @@ async def do_inspection(claim: Claim, attempts: JobConsumer, pool: Pool, kept: D
         inspection = _failed("compiler_crashed", f"The report is broken: {error}", [])
     record = inspection.model_dump_json().encode()
     reusable = inspection.problem is None or not inspection.problem.retryable
-    keep_s = SUCCESS_KEPT_S if reusable else KEPT_S
+    keep_s = success_kept_s(is_own=is_own) if reusable else KEPT_S
     counts = await attempts.finish(claim.id, claim.token, record, reusable=reusable, keep_s=keep_s)
-    if counts and reusable:
+    if counts and reusable and is_own:
         await kept.write(job.key, record, {})
 
 

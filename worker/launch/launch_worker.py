@@ -6,7 +6,10 @@ It stands beside the compile worker of the same process and uses its children to
 import asyncio
 from dataclasses import replace
 
+from compiler.compilation import amended
+from compiler.request.resolution import job_for
 from compiler.toolchain import Toolchain
+from launch.request.launch_job import LaunchJob
 from store import workers
 from store.connection import StoreClient
 from store.events import Events
@@ -21,6 +24,7 @@ from worker.launch.kernel_ir import KernelIr
 from worker.launch.kernel_source import KernelMemory, KernelSource
 from worker.launch.launch_children import Children
 from worker.pool.sandbox_report import ToolchainContext
+from worker.replaced_toolchains import ReplacedToolchains
 from worker.slots import HEARTBEAT_S, Slots, every, leave
 
 
@@ -39,12 +43,13 @@ class LaunchWorker:
         remembered: ExpectedMemory,
     ) -> None:
         self._worker = worker
-        lanes = children.lanes(interpreter_lane(compiling.toolchain.id))
+        self._children = children
+        self._replaced = ReplacedToolchains(redis, worker.kind, [compiling], self._lanes_of)
         limits = QueueLimits(lease_ms=int(lease_s * 1000))
         attempts = JobConsumer(redis, blocking, worker.id, limits)
+        lanes = self._replaced.lanes
         self._slots = Slots(attempts, lanes, self._do, worker.slots, lease_s, has_reserve=True)
         self._blocking = blocking
-        self._children = children
         self._registry = workers.Workers(redis)
         self._context = LaunchContext(
             attempts,
@@ -67,6 +72,7 @@ class LaunchWorker:
                 group.create_task(self._slots.run())
                 group.create_task(Revocations(self._blocking, self._slots.revoke).run())
                 group.create_task(every(HEARTBEAT_S, self._beat))
+                group.create_task(every(HEARTBEAT_S, self._replaced.look))
         finally:
             await leave(self._registry, self._worker.id)
 
@@ -82,7 +88,22 @@ class LaunchWorker:
 
     async def _do(self, claim: Claim, attempts: JobConsumer) -> None:
         del attempts  # they are the context's
-        await do_launch(claim, self._context)
+        await do_launch(_with_toolchain(claim, self._context.compiling.toolchain), self._context)
+
+    def _lanes_of(self, toolchain_id: str) -> list[str]:
+        return self._children.lanes(interpreter_lane(toolchain_id))
+
+
+def _with_toolchain(claim: Claim, toolchain: Toolchain) -> Claim:
+    """Return the claim of a launch as this toolchain does it.
+
+    Where nobody serves the launch's own any more, this one has the same Triton.
+    """
+    job = LaunchJob.model_validate_json(claim.payload)
+    if job.compile_job.toolchain_id == toolchain.id:
+        return claim
+    own = amended(job, compile_job=job_for(job.compile_job, toolchain))
+    return replace(claim, payload=own.model_dump_json().encode())
 
 
 def launch_worker_of(

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
 
+from compiler.compilation import Compilation
+from compiler.derivation import DeriveJob, key_of
+from compiler.inspection import InspectJob
+from compiler.request.compile_request import CompileRequest
+from compiler.request.resolution import resolve
 from compiler.toolchain import Toolchain
+from launch.request.launch_job import LaunchJob
+from launch.request.launch_record import Device
 from store.connection import connect
+from store.jobs.producer import JobProducer
+from store.jobs.types import Priority, derive_lane, inspect_lane, interpreter_lane
 from store.workers import Toolchains, Worker, Workers
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
@@ -17,6 +28,7 @@ from tests.integration.service.running import Deployment
 from tests.waiting import wait_until
 
 VERSION = "3.9.1"
+Queued = DeriveJob | InspectJob | LaunchJob
 
 
 async def offer(url: str, toolchain: Toolchain) -> None:
@@ -95,3 +107,72 @@ def test_a_version_that_comes_to_mean_another_toolchain_answers_nothing_of_the_o
 
     assert (answer.status_code, answer.json()["toolchain"]["id"]) == (202, newer.id)
     http.delete(answer.headers["location"])
+
+
+@pytest.fixture
+def replaced(system: Deployment, http: httpx.Client) -> Iterator[Toolchain]:
+    """A toolchain with the Triton of the one that is served; it is gone again after the test."""
+    described = http.get("/v1/targets").json()["toolchains"][0]
+    toolchain = Toolchain.model_validate({**described, "id": "d" * 16})
+    asyncio.run(offer(system.redis_url, toolchain))
+    yield toolchain
+    asyncio.run(forget(system.redis_url, toolchain.id))
+    wait_until(lambda: toolchain.id not in ids(http), "the service offers what it did before")
+
+
+def queued_for(toolchain: Toolchain, made: Compilation) -> dict[str, Queued]:
+    """A job of every kind but compiling, by the lane of a toolchain that it waits in."""
+    old = made.toolchain.model_copy(update={"id": toolchain.id})
+    compilation = made.model_copy(update={"toolchain": old})
+    source = bodies.vector_add("launched by a replaced toolchain")["source"]
+    request = CompileRequest(source=source, constexprs={"BLOCK_SIZE": 64}, target="cuda:90")
+    buffer = {"shape": [64], "dtype": "fp32"}
+    ones, written = buffer | {"init": {"kind": "ones"}}, buffer | {"output": True}
+    launch = {
+        "compilation": {"source": source, "constexprs": {"BLOCK_SIZE": 64}},
+        "grid": [1],
+        "arguments": {"x_ptr": ones, "y_ptr": ones, "output_ptr": written, "n_elements": 64},
+    }
+    return {
+        derive_lane(toolchain.id): DeriveJob(
+            key=key_of(compilation, "sass"), what="sass", compilation=compilation, compile_job=None
+        ),
+        inspect_lane(toolchain.id): InspectJob(
+            key="1" * 64, source=source, files={}, toolchain_id=toolchain.id
+        ),
+        interpreter_lane(toolchain.id): LaunchJob(
+            id="1" * 32,
+            caller="somebody",
+            request=launch,
+            compile_job=resolve(request, toolchain, "public"),
+            device=Device(target=None, interpreter=True),
+        ),
+    }
+
+
+async def done(url: str, jobs: dict[str, Queued]) -> list[dict[str, Any]]:
+    """What becomes of jobs that are submitted at once."""
+    async with connect(url) as redis:
+        producer, names = JobProducer(redis), []
+        for lane, job in jobs.items():
+            names.append(job.id if isinstance(job, LaunchJob) else job.key)
+            await producer.submit(
+                names[-1], lane=lane, priority=Priority.INTERACTIVE, caller="somebody",
+                payload=job.model_dump_json().encode(), deadline_ms=60_000,
+            )  # fmt: skip
+        async with asyncio.timeout(60):
+            while not all(results := [await producer.result(name) for name in names]):
+                await asyncio.sleep(0.1)
+        return [json.loads(result.record) for result in results if result is not None]
+
+
+def test_what_waits_for_a_replaced_toolchain_is_done_by_one_with_the_same_triton(
+    system: Deployment, post: Post, replaced: Toolchain
+) -> None:
+    made = Compilation.model_validate(post(bodies.vector_add("of a replaced toolchain")).json())
+
+    derived, inspected, launched = asyncio.run(done(system.redis_url, queued_for(replaced, made)))
+
+    assert (derived["state"], derived["what"]) == ("succeeded", "sass")
+    assert [kernel["name"] for kernel in inspected["kernels"]] == ["add_kernel"]
+    assert (launched["state"], launched["verdict"]) == ("completed", "not_checked")
