@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
+from tritonc._sync.compilations import poll_answer
 from tritonc._sync.http_connection import Connection
 from tritonc.event import Event
-from tritonc.exchange import Request, read
+from tritonc.exchange import Request, is_accepted, read
 from tritonc.programs.program import Program, ProgramFailed
 from tritonc.programs.program_body import ProgramRequest
 from tritonc.service_errors import WaitExpired
@@ -51,6 +52,18 @@ class Programs:
         """Return the tape as people read it. Raises ProblemError as `tape` does."""
         request = _tape(program_id, "text/plain", of_reference=of_reference)
         return (self._connection.send(request)).text
+
+    def bundle(self, program_id: str, *, wait_s: float = 60) -> bytes:
+        """Return a tar of what a program launches, for Triton's cache: its `install.py` fills it.
+
+        Of a program with `stop_after="kernels"` it is for the `target` that it names. Raises
+        ProblemError with the slug `not_derivable` where nothing can be bundled, and WaitExpired.
+        """
+        request = Request("GET", f"{_path(program_id)}/bundle", repeatable=True)
+        answer = poll_answer(self._connection, request, wait_s)
+        if is_accepted(answer):
+            raise WaitExpired(program_id, "its bundle is not made yet", wait_s)
+        return answer.content
 
 
 def program_and_wait(

@@ -12,7 +12,7 @@ from tritonc.cli import (
 )
 from tritonc.cli.compiling import compile_command, watch_command
 from tritonc.cli.launching import launch_command
-from tritonc.cli.programs import program_command
+from tritonc.cli.programs import program_command, warm_command
 from tritonc.cli.sweeping import sweep_command
 
 EPILOG = """\
@@ -55,6 +55,7 @@ def command_parser() -> argparse.ArgumentParser:
     diff_command.add_command(commands)
     launch_command.add_command(commands)
     program_command.add_command(commands)
+    warm_command.add_command(commands)
     sweep_command.add_command(commands)
     watch_command.add_command(commands)
     gate_command.add_command(commands)

@@ -52,7 +52,7 @@ def _add_run(parser: ArgumentParser) -> None:
     add("source", metavar="FILE", help="Python file with the program, or -")
     add("--reference", metavar="FILE", help="Python file with the program that says what is right")
     add("--reference-entry", type=entry, metavar="KIND[:NAME]", help="what of it is called")
-    _add_program(parser)
+    add_program(parser)
     add("--rtol", type=number, metavar="R", help="relative tolerance; default: per dtype")
     add("--atol", type=number, metavar="A", help="absolute tolerance; default: per dtype")
     add("--check", **WORDS, metavar="CHECK", help="determinism initcheck racecheck")
@@ -66,12 +66,12 @@ def _add_tape(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("source", metavar="FILE|ID", help="Python file with the program, - or a program's id")
     add("--of-reference", action="store_true", help="of an id: the tape of its reference")
-    _add_program(parser)
+    add_program(parser)
     add_json(parser)
     add_wait(parser, default=60)
 
 
-def _add_program(parser: ArgumentParser) -> None:
+def add_program(parser: ArgumentParser) -> None:
     """Add what says how a program is called."""
     add = parser.add_argument
     add("--entry", type=entry, metavar="KIND[:NAME]", help=f"what is called: {_KINDS}")
@@ -97,7 +97,7 @@ def entry(word: str) -> dict[str, Any]:
 
 def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     """Run and report; return whether the verdict is good. Raises WaitExpired, OSError."""
-    members = _members(given)
+    members = members_of(given)
     tolerance = {name: getattr(given, name) for name in ("rtol", "atol")}
     members |= {
         "tolerance": {n: bound for n, bound in tolerance.items() if bound is not None} or None,
@@ -105,7 +105,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
         "timeout_s": given.timeout_s,
     }
     reference = _reference(given)
-    program = _submitted(given, client, terminal, members, reference)
+    program = submit_and_wait(given, client, terminal, members, reference)
     if given.json:
         write_json(program.raw)
     else:
@@ -120,8 +120,8 @@ def show_tape(given: Namespace, client: Client, terminal: Terminal) -> bool:
     """
     program_id = given.source
     if given.source == STANDARD or Path(given.source).is_file():
-        members = _members(given) | {"stop_after": "tape"}
-        program = _submitted(given, client, terminal, members, None)
+        members = members_of(given) | {"stop_after": "tape"}
+        program = submit_and_wait(given, client, terminal, members, None)
         if program.state != "completed":
             raise ProgramFailed(program)
         program_id = program.id
@@ -134,7 +134,8 @@ def show_tape(given: Namespace, client: Client, terminal: Terminal) -> bool:
     return True
 
 
-def _members(given: Namespace) -> dict[str, Any]:
+def members_of(given: Namespace) -> dict[str, Any]:
+    """Return the members of the request that `add_program` adds flags for."""
     return {
         "entry": given.entry,
         "inputs": _inputs(given.inputs, given),
@@ -165,7 +166,7 @@ def _alone(path: str, given: Namespace) -> PostedFile:
     return read_source(path, Namespace(file=[], no_local_imports=given.no_local_imports))
 
 
-def _submitted(
+def submit_and_wait(
     given: Namespace,
     client: Client,
     terminal: Terminal,

@@ -1,0 +1,90 @@
+"""`tritonc warm`: a bundle of all that a program launches, so that nothing of it is compiled again.
+
+The program is recorded by the service, without data and without a GPU; it is not run here.
+"""
+
+import json
+import tarfile
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from tritonc._sync.client import Client
+from tritonc.cli.interruption import waiting
+from tritonc.cli.kernel_flags import add_json, add_wait
+from tritonc.cli.programs.program_command import add_program, members_of, submit_and_wait
+from tritonc.cli.streams import STANDARD, check_writable, name_of, write, write_json
+from tritonc.cli.terminal import Terminal
+from tritonc.programs.program import ProgramFailed
+
+EPILOG = """\
+Unpack the bundle where the program will run, and run its install.py there with the Python of that
+environment: Triton then finds every kernel in its cache. bundle.json says what is in it, and why
+something had to be left out. All configurations of an autotuned kernel are in it.
+
+exit codes: 0 all that it launches is in the bundle; 1 something is left out, or the program cannot
+be recorded; else as tritonc.
+
+example:
+  tritonc warm model_new.py --inputs model.py --target cuda:90 -o model_new.tar
+"""
+
+
+def add_command(commands: Any) -> None:
+    """Add `warm` to the parser's commands."""
+    parser: ArgumentParser = commands.add_parser(
+        "warm",
+        help="compile all that a program launches, for Triton's cache",
+        epilog=EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=warm)
+    add = parser.add_argument
+    add("source", metavar="FILE", help="Python file with the program, or -")
+    add("--target", metavar="TARGET", help="such as cuda:90; default: the service's own")
+    add("-o", "--output", metavar="FILE", help="where to; default: FILE with .tar for .py")
+    add_program(parser)
+    add_json(parser)
+    add_wait(parser, default=300)
+
+
+def warm(given: Namespace, client: Client, terminal: Terminal) -> bool:
+    """Write the bundle; return whether nothing was left out.
+
+    Raises ProgramFailed for what cannot be recorded, WaitExpired, ProblemError, OSError.
+    """
+    output = given.output or _beside(given.source)
+    check_writable(output, f"--output {output}")
+    members = members_of(given) | {"stop_after": "kernels", "target": given.target}
+    program = submit_and_wait(given, client, terminal, members, None)
+    if program.state != "completed":
+        raise ProgramFailed(program)
+    with waiting(given, terminal, "making the bundle", [program.id]):
+        bundle = client.programs.bundle(program.id, wait_s=given.wait_s)
+    write(bundle, output)
+    told = _manifest(bundle)
+    if given.json:
+        write_json({"bundle": output, **told})
+    else:
+        say = terminal.say if output == STANDARD else terminal.text
+        for entry in told["entries"]:
+            say(f"{entry['kernel']} for {entry['target']}, Triton {entry['triton']}")
+        count = len(told["entries"])
+        kernels = "1 kernel" if count == 1 else f"{count} kernels"
+        say(f"{kernels} of {name_of(given.source)} in {output}")
+    for item in told["left_out"]:
+        terminal.say(f"left out: {item['kernel']}: {item['why']}")
+    return not told["left_out"]
+
+
+def _beside(source: str) -> str:
+    return STANDARD if source == STANDARD else str(Path(source).with_suffix(".tar"))
+
+
+def _manifest(bundle: bytes) -> dict[str, Any]:
+    with tarfile.open(fileobj=BytesIO(bundle)) as archive:
+        file = archive.extractfile("bundle.json")
+        assert file is not None
+        manifest: dict[str, Any] = json.load(file)
+    return manifest
