@@ -7,6 +7,7 @@ import base64
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -20,7 +21,7 @@ from service.evaluators.flashinfer_solution import (
     selected,
     why_not,
 )
-from service.evaluators.flashinfer_trace import FlashInferTaskAnswer, trace_of, trace_without
+from service.evaluators.flashinfer_trace import FlashInferTaskAnswer, Traced
 from service.evaluators.flashinfer_trace_set import TraceSet, Workload
 from service.evaluators.inner_programs import awaited, posted
 from service.http.problems import ProblemRaised
@@ -43,6 +44,12 @@ class KeptSolution:
     evaluated: Sequence[str]
     left_out: dict[str, str]
     """Why each other workload was not evaluated, by uuid."""
+    posted_at: str
+
+    @property
+    def traced(self) -> Traced:
+        """What its traces are of."""
+        return Traced(self.definition, self.solution, self.posted_at)
 
 
 async def submit_solution(request: Request, caller: Caller, task: FlashInferTask) -> str:
@@ -68,7 +75,9 @@ async def submit_solution(request: Request, caller: Caller, task: FlashInferTask
     programs = [program_of(solution, definition, workload) for workload in evaluated]
     batch = await posted(request, BATCHES, {"kind": "programs", "requests": programs}, _POINTERS)
     uuids = [workload.uuid for workload in evaluated]
-    kept = KeptSolution(definition.name, solution.unique_name, batch["url"], uuids, left_out)
+    posted_at = datetime.now(UTC).isoformat()
+    name = solution.unique_name
+    kept = KeptSolution(definition.name, name, batch["url"], uuids, left_out, posted_at)
     task_id = secrets.token_hex(16)
     data = orjson.dumps(asdict(kept))
     await state_of(request).evaluations.keep(caller.id, KIND, task_id, data)
@@ -112,18 +121,17 @@ def _status(batch: Any) -> str:
 
 
 def _traces(trace_set: TraceSet, kept: KeptSolution, items: Any) -> list[dict[str, Any]]:
-    names = kept.definition, kept.solution
     traces = []
     for uuid, item in zip(kept.evaluated, items, strict=True):
         workload = _workload(trace_set, uuid)
         if item["result"] is None:
             problem = item["problem"] or {"slug": "internal_error", "detail": "no result"}
             why = f"{problem['slug']}: {problem['detail']}"
-            traces.append(trace_without(*names, workload, why))
+            traces.append(kept.traced.left_out(workload, why))
         else:
-            traces.append(trace_of(*names, workload, item["result"]))
+            traces.append(kept.traced.evaluated(workload, item["result"]))
     for uuid, why in kept.left_out.items():
-        traces.append(trace_without(*names, _workload(trace_set, uuid), f"not evaluated: {why}"))
+        traces.append(kept.traced.left_out(_workload(trace_set, uuid), f"not evaluated: {why}"))
     return traces
 
 

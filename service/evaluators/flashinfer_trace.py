@@ -1,7 +1,7 @@
 """What became of a solution on a workload, as flashinfer-bench says it: a trace."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from math import inf, isnan
 from typing import Any
 
@@ -41,45 +41,40 @@ class FlashInferTaskAnswer(BaseModel):
     error: str | None = None
 
 
-def trace_of(
-    definition: str, solution: str, workload: Workload, program: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the trace of `program`, a finished answer of /v1/programs."""
-    status = _status(program)
-    log = "" if status == "PASSED" else told_findings(program)
-    evaluation: dict[str, Any] = _evaluation(status, f"{log}\n{NOT_TIMED}".lstrip())
-    if status in {"PASSED", "INCORRECT_NUMERICAL"}:
-        evaluation["correctness"] = _correctness(program)
-    if status == "PASSED":
-        evaluation["performance"] = _UNTIMED
-    return _trace(definition, solution, workload, evaluation)
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """What the traces of a task are of; `posted_at` is in ISO 8601."""
 
+    definition: str
+    solution: str
+    posted_at: str
 
-def trace_without(definition: str, solution: str, workload: Workload, why: str) -> dict[str, Any]:
-    """Return the trace of a workload that was not evaluated."""
-    return _trace(definition, solution, workload, _evaluation("RUNTIME_ERROR", why))
+    def evaluated(self, workload: Workload, program: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the trace of `program`, a finished answer of /v1/programs."""
+        status = _status(program)
+        log = "" if status == "PASSED" else told_findings(program)
+        compared = status in {"PASSED", "INCORRECT_NUMERICAL"}
+        return self._trace(
+            workload,
+            status=status,
+            log=f"{log}\n{NOT_TIMED}".lstrip(),
+            correctness=_correctness(program) if compared else None,
+            performance=_UNTIMED if status == "PASSED" else None,
+        )
 
+    def left_out(self, workload: Workload, why: str) -> dict[str, Any]:
+        """Return the trace of a workload that was not evaluated."""
+        told = {"correctness": None, "performance": None}
+        return self._trace(workload, status="RUNTIME_ERROR", log=why, **told)
 
-def _evaluation(status: str, log: str) -> dict[str, Any]:
-    return {
-        "status": status,
-        "environment": {"hardware": "tritond CPU device", "libs": {}},
-        "timestamp": datetime.now(UTC).isoformat(),
-        "log": log,
-        "correctness": None,
-        "performance": None,
-    }
-
-
-def _trace(
-    definition: str, solution: str, workload: Workload, evaluation: dict[str, Any]
-) -> dict[str, Any]:
-    return {
-        "definition": definition,
-        "workload": workload.model_dump(mode="json", exclude_unset=True),
-        "solution": solution,
-        "evaluation": evaluation,
-    }
+    def _trace(self, workload: Workload, **evaluation: Any) -> dict[str, Any]:
+        where = {"hardware": "tritond CPU device", "libs": {}}
+        return {
+            "definition": self.definition,
+            "workload": workload.model_dump(mode="json", exclude_unset=True),
+            "solution": self.solution,
+            "evaluation": {"environment": where, "timestamp": self.posted_at, **evaluation},
+        }
 
 
 def _status(program: Mapping[str, Any]) -> str:

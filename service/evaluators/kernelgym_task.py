@@ -70,6 +70,7 @@ class KernelGymTask(BaseModel):
     is_valid: _Flag = False
     verbose_errors: _Flag = None
     enable_profiling: _Flag = None
+    detect_decoy_kernel: _Flag = None
     enable_triton_detection: _Flag = None
     run_triton_detection: _Flag = None
     run_correctness: _Flag = None
@@ -141,7 +142,7 @@ def not_applied(task: KernelGymTask) -> dict[str, str]:
         told["timeout"] = f"{MAX_TIMEOUT_S} s is the most"
     if task.priority == "high":
         told["priority"] = "high is as normal"
-    for name in ("enable_triton_detection", "run_triton_detection"):
+    for name in ("detect_decoy_kernel", "enable_triton_detection", "run_triton_detection"):
         if getattr(task, name) is False:
             told[name] = "launches are always looked for"
     if task.verbose_errors is False:

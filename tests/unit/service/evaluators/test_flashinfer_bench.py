@@ -18,7 +18,7 @@ from service.evaluators.flashinfer_solution import (
     refuse_other_solutions,
     why_not,
 )
-from service.evaluators.flashinfer_trace import trace_of
+from service.evaluators.flashinfer_trace import Traced
 from service.evaluators.flashinfer_trace_set import (
     Definition,
     Workload,
@@ -40,6 +40,8 @@ SCALE: dict[str, Any] = {
 WORKLOAD = {"uuid": "w1", "axes": {"B": 2}, "inputs": {"by": {"type": "scalar", "value": 3}}}
 DEFINITION = Definition.model_validate(SCALE)
 TWO = Workload.model_validate(WORKLOAD)
+
+TRACED = Traced("scale", "mine", "2026-11-22T00:00:00+00:00")
 
 
 def solution(
@@ -177,7 +179,7 @@ def test_what_is_not_built_here_is_refused_by_name(posted: Solution, pointer: st
     ],
 )
 def test_statuses_are_flashinfer_benchs(answer: dict[str, Any], status: str) -> None:
-    evaluation = trace_of("scale", "mine", TWO, answer)["evaluation"]
+    evaluation = TRACED.evaluated(TWO, answer)["evaluation"]
     assert evaluation["status"] == status
     assert (evaluation["performance"] is not None) == (status == "PASSED")
     has_errors = status in {"PASSED", "INCORRECT_NUMERICAL"}
@@ -190,7 +192,7 @@ def test_statuses_are_flashinfer_benchs(answer: dict[str, Any], status: str) -> 
 def test_outputs_of_another_form_are_told_apart(kind: str, status: str) -> None:
     finding = {"kind": kind, "message": "output 0", "file": None, "line": None}
     answer = program(verdict="mismatch", findings=[finding], reward=rewarded())
-    assert trace_of("scale", "mine", TWO, answer)["evaluation"]["status"] == status
+    assert TRACED.evaluated(TWO, answer)["evaluation"]["status"] == status
 
 
 def test_a_folder_is_read_as_it_is_published(tmp_path: Path) -> None:
