@@ -1,0 +1,108 @@
+"""Programs of public suites as they are posted; the folders are checkouts that the caller has.
+
+Nothing of them is executed here. Of TritonBench's files the part below the line of `#` is its own
+test; what turns tensors into numbers there is taken out, since it is no part of the program.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_LINE = re.compile(r"^#{20,}\s*$", re.MULTILINE)
+_TO_NUMBERS = re.compile(
+    r"(?:\.detach\(\)|\.cpu\(\))*\.(?:item|numpy|tolist)\(\)|(?<=\w)\.cpu\(\)(?=[,\])}\s])"
+)
+_COMPARISONS = re.compile(r"\btorch\.(?:allclose|equal)\(")
+_NO_COMPARISON = "\n\ndef _not_compared(*_, **__):\n    return True\n\n"
+_NEW = {"kind": "model", "class": "ModelNew"}
+_OLD = {"kind": "model", "class": "Model"}
+
+
+@dataclass(frozen=True)
+class SuiteProgram:
+    """A program of a suite; without a `reference` it is recorded and compiled only."""
+
+    name: str
+    source: str
+    entry: dict[str, Any]
+    reference: str | None = None
+    reference_entry: dict[str, Any] | None = None
+
+    def body(self, timeout_s: float) -> dict[str, Any]:
+        """Return the body of POST /v1/programs."""
+        body: dict[str, Any] = {
+            "source": self.source,
+            "entry": self.entry,
+            "timeout_s": timeout_s,
+            "priority": "batch",
+        }
+        if self.reference is not None:
+            body["reference"] = {
+                "source": self.reference,
+                "entry": self.reference_entry or self.entry,
+            }
+        return body
+
+
+def kernelbench(folder: Path) -> Iterator[SuiteProgram]:
+    """Yield the references of levels 1 to 3, each against itself."""
+    for path in sorted(folder.glob("KernelBench/level[123]/*.py"), key=_number):
+        text = path.read_text()
+        yield SuiteProgram(f"{path.parent.name}/{path.stem}", text, _OLD, text)
+
+
+def models(folder: Path) -> Iterator[SuiteProgram]:
+    """Yield `<name>.py` with `ModelNew` against `<name>_reference.py`, of any folder."""
+    for path in sorted(folder.glob("*.py")):
+        reference = path.with_name(f"{path.stem}_reference.py")
+        if reference.exists():
+            yield SuiteProgram(path.stem, path.read_text(), _NEW, reference.read_text(), _OLD)
+
+
+def tritonbench_g(folder: Path) -> Iterator[SuiteProgram]:
+    """Yield kernels with their wrappers and tests, as scripts against themselves."""
+    yield from _scripts(folder / "data/TritonBench_G_v1")
+
+
+def tritonbench_t(folder: Path) -> Iterator[SuiteProgram]:
+    """Yield functions of torch with their tests, as scripts against themselves."""
+    yield from _scripts(folder / "data/TritonBench_T_v1")
+
+
+def scripts(folder: Path) -> Iterator[SuiteProgram]:
+    """Yield every file of any folder as a script against itself."""
+    for path in sorted(folder.glob("*.py")):
+        text = path.read_text()
+        yield SuiteProgram(path.stem, text, {"kind": "script"}, text)
+
+
+SUITES: dict[str, Callable[[Path], Iterator[SuiteProgram]]] = {
+    "kernelbench": kernelbench,
+    "tritonbench-g": tritonbench_g,
+    "tritonbench-t": tritonbench_t,
+    "models": models,
+    "scripts": scripts,
+}
+
+
+def _scripts(folder: Path) -> Iterator[SuiteProgram]:
+    for path in sorted(folder.glob("*.py")):
+        text = without_numbers(path.read_text())
+        yield SuiteProgram(path.stem, text, {"kind": "script"}, text)
+
+
+def without_numbers(text: str) -> str:
+    """Return a file of TritonBench whose test leaves tensors tensors."""
+    lines = list(_LINE.finditer(text))
+    if not lines:
+        return text
+    place = lines[-1].start()
+    program, test = text[:place], text[place:]
+    test = _COMPARISONS.sub("_not_compared(", _TO_NUMBERS.sub("", test))
+    return program + _NO_COMPARISON + test if "_not_compared(" in test else program + test
+
+
+def _number(path: Path) -> tuple[str, int]:
+    return path.parent.name, int(path.stem.partition("_")[0])
