@@ -1,0 +1,24 @@
+"""The tasks of replaying where one op of ATen ends the process, as a fault in it would."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from programs.replay import operators, replay_tasks
+
+TASKS, libraries, touch = replay_tasks.TASKS, replay_tasks.libraries, replay_tasks.touch
+DEADLY = "aten.neg.default"
+_overload = operators._callable
+
+
+def _deadly(name: str, device: Any) -> Any:
+    if name == DEADLY and device.type == "cpu":
+        ctypes.string_at(0)
+    return _overload(name, device)
+
+
+def warm_up() -> None:
+    """Prepare as ever, and put the fault in."""
+    replay_tasks.warm_up()
+    operators._callable = _deadly  # type: ignore[assignment]
