@@ -20,7 +20,6 @@ from compiler.numpy_module.batched.lifetimes import with_deletions
 from compiler.numpy_module.batched.reachable import Reachable
 from compiler.numpy_module.batched.stepping import Stepping
 from compiler.numpy_module.batched.uniform import Uniformity
-from compiler.numpy_module.batched.written import written_parameters
 from compiler.numpy_module.function_text import Telling, kind_of
 from compiler.numpy_module.functions import Functions
 from compiler.numpy_module.ir import Operation
@@ -48,7 +47,6 @@ class RunForm:
     `is_batchable` says whether several programs may run at once. `largest_tile` is in elements.
     Where it `has_uneven_loops`, some programs may go more rounds than others. One that `prints`
     must not be run again from its start: what was told cannot be taken back.
-    `written` are the positions of the parameters whose memory it may change.
     `steps` are what `step(number, value)` shows, by its number.
     """
 
@@ -60,7 +58,6 @@ class RunForm:
     largest_tile: int
     has_uneven_loops: bool
     prints: bool
-    written: frozenset[int]
     steps: Sequence[Step] = ()
 
 
@@ -93,7 +90,6 @@ def run_form(
         reachable.largest_tile(),
         uniformity.has_uneven_loops,
         reachable.prints(),
-        written_parameters(reachable, entry),
         follower.steps if follower is not None else (),
     )
 

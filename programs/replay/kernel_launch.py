@@ -23,6 +23,7 @@ from programs.replay.live_tensors import LiveTensors
 from programs.replay.replay_order import KernelText, ReplayOrder
 from programs.replay.written_storages import WrittenStorages
 from programs.tape.forged import ForgedTape
+from programs.tape.kernel_effects import kernel_effects
 from programs.tape.schema import (
     DescriptorArgument,
     Launch,
@@ -42,6 +43,8 @@ class KernelLaunches:
     def __init__(self, order: ReplayOrder, body: bytes, tape: Tape) -> None:
         self._order, self._body, self._tape = order, body, tape
         self._forms: dict[str, RunForm] = {}
+        self._written: dict[str, frozenset[str]] = {}
+        """By kernel, the paths of what it may write to."""
         self._accesses: dict[int, int] = {}
         """How many each launch made at first, by op."""
 
@@ -63,7 +66,7 @@ class KernelLaunches:
         described = _Described(self._tape)
         arguments = {path: described.argument(value) for path, value in launch.args.items()}
         memory = StorageMemory(
-            described.places, _changed(kernel.parameters, form, arguments), tensors, written
+            described.places, _allocations(self._written[name], arguments), tensors, written
         )
         order = self._run_order(kernel, arguments, launch.grid)
         try:
@@ -92,6 +95,7 @@ class KernelLaunches:
         if name not in self._forms:
             text = part(self._body, kernel.ir).decode()
             self._forms[name] = translated(self._run_order(kernel, {}, (1, 1, 1)), text)
+            self._written[name] = _written(kernel, text)
         return self._forms[name]
 
     def _run_order(
@@ -218,16 +222,16 @@ class _Described:
         }
 
 
-def _changed(
-    paths: Sequence[str], form: RunForm, arguments: Mapping[str, dict[str, Any]]
-) -> frozenset[int]:
-    """Return the allocations that the kernel may write to.
+def _written(kernel: KernelText, text: str) -> frozenset[str]:
+    """Return the paths of what a kernel may write to: all that it takes, where that is not told."""
+    effects, paths = kernel_effects(text), frozenset(kernel.parameters)
+    return effects.writes if effects is not None and effects.writes <= paths else paths
 
-    A descriptor has parameters for its extents, too: then positions tell nothing.
-    """
-    positions = form.written if len(paths) == len(form.parameters) else range(len(paths))
-    found = [_at(paths[position], arguments) for position in positions]
-    return frozenset(number for argument in found for number in _allocations(argument))
+
+def _allocations(paths: frozenset[str], arguments: Mapping[str, dict[str, Any]]) -> frozenset[int]:
+    """Return the allocations that are behind these arguments."""
+    bases = [(found := _at(path, arguments)).get("base", found) for path in paths]
+    return frozenset(base["allocation"] for base in bases if "allocation" in base)
 
 
 def _at(path: str, arguments: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
@@ -236,8 +240,3 @@ def _at(path: str, arguments: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     for position in positions:
         argument = argument["items"][int(position)]
     return argument
-
-
-def _allocations(argument: Mapping[str, Any]) -> list[int]:
-    base = argument.get("base", argument)
-    return [base["allocation"]] if "allocation" in base else []

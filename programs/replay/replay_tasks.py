@@ -23,7 +23,8 @@ from programs.replay.replay_order import ReplayOrder
 __all__ = ["TASKS", "libraries", "touch", "warm_up"]
 
 _ALSO = (
-    "decimal", "ml_dtypes", "numpy", "numpy.lib.stride_tricks", "numpy.ma", "torch._decomp", "torch._refs",
+    "decimal", "ml_dtypes", "numpy", "numpy.lib.stride_tricks", "numpy.ma",
+    "torch._decomp", "torch._refs",
     "torch._meta_registrations", "torch._prims", "torch._refs.fft", "torch._refs.linalg",
     "torch._refs.nn.functional", "torch._refs.special", "torch.fft",
     "torch.fx.experimental.symbolic_shapes", "torch.linalg", "torch.special",
