@@ -176,8 +176,8 @@ FAMILIES = (
         "channel_shuffle.default im2col.default col2im.default rot90.default fill.Scalar "
         "fill.Tensor lift_fresh.default lift_fresh_copy.default complex.default polar.default "
         "repeat_interleave.self_int select_backward.default slice_backward.default "
-        "unfold_backward.default diagonal_backward.default reflection_pad1d_backward.default "
-        "reflection_pad2d_backward.default replication_pad1d_backward.default "
+        "unfold_backward.default diagonal_backward.default "
+        "replication_pad1d_backward.default "
         "replication_pad2d_backward.default view_copy.default expand_copy.default "
         "permute_copy.default",
     ),
@@ -247,7 +247,7 @@ FAMILIES = (
         "binary_cross_entropy_with_logits.default nll_loss_forward.default "
         "nll_loss_backward.default nll_loss2d_forward.default nll_loss2d_backward.default "
         "soft_margin_loss.default multi_margin_loss.default multilabel_margin_loss_forward.default "
-        "_cdist_forward.default _pdist_forward.default",
+        "_cdist_forward.default",
     ),
     OverloadFamily(
         "compute",
@@ -263,7 +263,7 @@ FAMILIES = (
         "heavy",
         "matrix products",
         "mm.default bmm.default addmm.default baddbmm.default mv.default addmv.default "
-        "dot.default vdot.default addbmm.default addr.default _int_mm.default _scaled_mm.default "
+        "dot.default vdot.default addbmm.default addr.default _int_mm.default "
         "addmm_.default baddbmm_.default _addmm_activation.default",
     ),
     OverloadFamily(

@@ -18,6 +18,7 @@ from programs.tape.derived_outputs import (
 )
 from programs.tape.derived_views import VIEWS, Arguments, Geometry, NotDerivable
 from programs.tape.forged import ForgedTape
+from programs.tape.fragile_arguments import check_fragile
 from programs.tape.overload_effects import (
     argument_tensors,
     kind_of,
@@ -127,6 +128,7 @@ class _Walk:
             raise ForgedTape(f"{where}/op", f"{op.op} is not among the ATen overloads of tapes")
         self._need(argument_tensors(op), where)
         try:
+            check_fragile(op, self._tensors)
             self._outputs(op, where)
         except NotDerivable as error:
             raise ForgedTape(where, f"{op.op}: {error}") from None

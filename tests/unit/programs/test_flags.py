@@ -179,8 +179,12 @@ def test_running_statistics_are_no_cheat() -> None:
 
     def call(maker: TapeMaker, x: int) -> int:
         out = honest(maker, x)
-        statistics = (t(mean), t(var))
-        return maker.op("batch_norm.default", t(out), None, None, *statistics, True, 0.1, 1e-5)
+        batch, made = maker.tensor(of=out), maker.tensor()
+        for tensor in (batch, made):
+            maker.tensors[tensor][2:4] = [1, 64], [64, 1]
+        maker.op("view.default", t(out), {"list": [1, 64]}, into=batch)
+        arguments = (t(batch), None, None, t(mean), t(var), True, 0.1, 1e-5)
+        return maker.op("batch_norm.default", *arguments, into=made)
 
     assert kinds(called_twice(call, make=maker)) == []
 

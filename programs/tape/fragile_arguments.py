@@ -1,0 +1,136 @@
+"""Arguments of overloads that torch does not check itself before it reads and writes memory.
+
+Their public wrappers do check; a tape calls what is below those. Found by calling every allowed
+overload with arguments of the right types and no sense: what ended the process is here, or is no
+longer allowed. Raises `NotDerivable`; shapes alone are looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from programs.tape.derived_views import Arguments, NotDerivable
+from programs.tape.overload_effects import name_of
+from programs.tape.schema import AtenOp, TensorMeta, TensorRef, tensors_of
+
+Tensors = Sequence[TensorMeta]
+_GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+_MAX_LAYERS = 1_000
+_FLOATS = frozenset({"fp16", "bf16", "fp32", "fp64"})
+
+
+def check_fragile(op: AtenOp, tensors: Tensors) -> None:
+    """Raise `NotDerivable` for arguments that would end, or worse, the process that obeys them."""
+    check = _CHECKS.get(name_of(op))
+    if check is not None:
+        check(Arguments(op), tensors)
+
+
+def _need(is_right: bool, message: str) -> None:
+    if not is_right:
+        raise NotDerivable(message)
+
+
+def _tensor(given: Arguments, position: int, tensors: Tensors) -> TensorMeta:
+    value = given.any(position, "", None)
+    if not isinstance(value, TensorRef):
+        message = f"its argument {position} is not a tensor"
+        raise NotDerivable(message)
+    return tensors[value.id]
+
+
+def _fourier(given: Arguments, tensors: Tensors) -> None:
+    rank = len(_tensor(given, 0, tensors).shape)
+    dims = given.integers(1, "dim")
+    _need(all(-rank <= dim < rank for dim in dims), f"its dim {list(dims)} is not below {rank}")
+    _need(len({dim % max(rank, 1) for dim in dims}) == len(dims), "its dim names one twice")
+    _need(given.integer(2, "normalization") in (0, 1, 2), "its normalization is none")
+
+
+def _softmax_gradient(given: Arguments, tensors: Tensors) -> None:
+    gradient, output = _tensor(given, 0, tensors), _tensor(given, 1, tensors)
+    _need(gradient.shape == output.shape, "its gradient and output have different shapes")
+    rank = max(len(output.shape), 1)
+    _need(-rank <= given.integer(2, "dim") < rank, "it has no such dim")
+
+
+def _batch_norm(given: Arguments, tensors: Tensors) -> None:
+    shape = _tensor(given, 0, tensors).shape
+    _need(len(shape) > 1, "its input has fewer than two dimensions")
+    for position in range(1, 5):
+        if isinstance(given.any(position, "", None), TensorRef):
+            of_channels = _tensor(given, position, tensors).shape == (shape[1],)
+            _need(of_channels, f"its argument {position} does not have {shape[1]} elements")
+
+
+def _batch_norm_without_statistics(given: Arguments, tensors: Tensors) -> None:
+    _need(given.any(3, "training", None) is True, "without statistics it has to train")
+    shape = _tensor(given, 0, tensors).shape
+    _need(len(shape) > 1, "its input has fewer than two dimensions")
+
+
+def _legit_batch_norm(given: Arguments, tensors: Tensors) -> None:
+    is_without = given.op.op.endswith(".no_stats")
+    (_batch_norm_without_statistics if is_without else _batch_norm)(given, tensors)
+
+
+def _group_norm(given: Arguments, tensors: Tensors) -> None:
+    elements = math.prod(_tensor(given, 0, tensors).shape)
+    batch, channels, rest, groups = (
+        given.integer(position, name) for position, name in enumerate(("N", "C", "HxW", "group"), 3)
+    )
+    _need(min(batch, channels, rest) >= 0, "a size is negative")
+    _need(batch * channels * rest == elements, f"its sizes do not make {elements} elements")
+    _need(groups > 0 and channels % groups == 0, f"{channels} channels are no {groups} groups")
+
+
+def _recurrent(given: Arguments, tensors: Tensors) -> None:
+    name = name_of(given.op)
+    data = _tensor(given, 0, tensors)
+    states = [tensors[id_] for id_ in tensors_of(given.any(1, "hx", None))]
+    weights = [tensors[id_] for id_ in tensors_of(given.any(2, "params", None))]
+    flags = [given.any(position, "", None) for position in (3, 6, 7, 8)]
+    _need(all(isinstance(flag, bool) for flag in flags), "it is not of the form `input`")
+    has_biases, _, two_ways, batch_first = flags
+    layers = given.integer(4, "num_layers")
+    _need(0 < layers <= _MAX_LAYERS, f"it has {layers} layers")
+    _need(len(states) == (2 if name == "lstm" else 1), "it has another number of states")
+    _need(all(len(one.shape) == 3 for one in (data, *states)), "input and states need three sizes")
+    everything = {one.dtype for one in (data, *states, *weights)}
+    _need(len(everything) == 1 and everything <= _FLOATS, "its element types differ, or are none")
+    directions = layers * (2 if two_ways else 1)
+    batch = data.shape[0 if batch_first else 1]
+    _need(all(one.shape[:2] == (directions, batch) for one in states), "a state has another shape")
+    shapes = [one.shape for one in weights]
+    hidden, out = states[-1].shape[2], states[0].shape[2]
+    expected = _weight_shapes(name, data.shape[2], hidden, out, layers, bool(two_ways))
+    _need(
+        shapes == [s for s in expected if has_biases or len(s) == 2], "a weight has another shape"
+    )
+
+
+def _weight_shapes(
+    name: str, size: int, hidden: int, out: int, layers: int, two_ways: bool
+) -> list[tuple[int, ...]]:
+    """Return the shapes of all weights, biases with them; `out` is not `hidden` where projected."""
+    rows = _GATES[name] * hidden
+    found: list[tuple[int, ...]] = []
+    for layer in range(layers):
+        columns = size if layer == 0 else out * (2 if two_ways else 1)
+        for _ in range(2 if two_ways else 1):
+            found += [(rows, columns), (rows, out), (rows,), (rows,)]
+            found += [(out, hidden)] if out != hidden else []
+    return found
+
+
+_CHECKS: Mapping[str, Callable[[Arguments, Tensors], None]] = {
+    "_fft_c2c": _fourier, "_fft_c2r": _fourier, "_fft_r2c": _fourier,
+    "_softmax_backward_data": _softmax_gradient, "_log_softmax_backward_data": _softmax_gradient,
+    "batch_norm": _batch_norm, "native_batch_norm": _batch_norm,
+    "_native_batch_norm_legit": _legit_batch_norm,
+    "_native_batch_norm_legit_no_training": _batch_norm,
+    "native_group_norm": _group_norm,
+    "lstm": _recurrent, "gru": _recurrent, "rnn_tanh": _recurrent, "rnn_relu": _recurrent,
+}  # fmt: skip
+"""By the op's name."""

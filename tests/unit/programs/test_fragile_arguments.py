@@ -1,0 +1,74 @@
+"""Arguments that would end the replay's process: each of these did, before it was refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from programs.tape.forged import ForgedTape
+from programs.tape.read_tape import read_tape
+from tests.unit.programs.tape_maker import TapeMaker, t
+
+pytestmark = pytest.mark.unit
+
+
+def with_shapes(name: str, shapes: list[list[int]], *args: Any) -> tuple[TapeMaker, int]:
+    """A tape with one op: its tensors have these shapes, and are named by `t(0)`, `t(1)`, ..."""
+    maker = TapeMaker()
+    for shape in [*shapes, [1]]:
+        made = maker.tensor(4096)
+        strides = [1] * len(shape)
+        maker.tensors[made][2:4] = shape, strides
+    maker.op(name, *args, into=len(shapes))
+    return maker, len(shapes)
+
+
+def read(name: str, shapes: list[list[int]], *args: Any) -> None:
+    maker, output = with_shapes(name, shapes, *args)
+    read_tape(json.dumps(maker.json(list(range(output)), [output], [], [])).encode())
+
+
+def ints(*values: int) -> dict[str, Any]:
+    return {"list": list(values)}
+
+
+LSTM = (t(0), {"list": [t(1), t(2)]}, {"list": [t(3), t(4)]}, False, 1, 0.0, False, False, False)
+LSTM_SHAPES = [[5, 2, 3], [1, 2, 4], [1, 2, 4], [16, 3], [16, 4]]
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "args", "what"),
+    [
+        ("_fft_r2c.default", [[4, 8]], (t(0), ints(7), 0, True), "is not below 2"),
+        ("_fft_c2c.default", [[4, 8]], (t(0), ints(1, -1), 0, True), "names one twice"),
+        ("_fft_c2r.default", [[4, 8]], (t(0), ints(1), 9, 8), "normalization is none"),
+        ("_log_softmax_backward_data.default", [[4, 0], [2, 3]], (t(0), t(1), 1, 8),
+         "different shapes"),
+        ("_native_batch_norm_legit.no_stats", [[2, 4]], (t(0), None, None, False, 0.1, 1e-5),
+         "it has to train"),
+        ("batch_norm.default", [[2, 4], [3]], (t(0), t(1), None, None, None, True, 0.1, 1e-5),
+         "does not have 4 elements"),
+        ("native_group_norm.default", [[2, 4]], (t(0), None, None, 2, 4, 1000, 2, 1e-5),
+         "do not make 8 elements"),
+        ("native_group_norm.default", [[2, 4]], (t(0), None, None, 2, 4, 1, 3, 1e-5),
+         "4 channels are no 3 groups"),
+        ("lstm.input", LSTM_SHAPES, (*LSTM[:2], {"list": []}, *LSTM[3:]), "weight has another"),
+        ("lstm.input", LSTM_SHAPES, (t(0), {"list": [t(1)]}, *LSTM[2:]), "number of states"),
+        ("lstm.input", LSTM_SHAPES, (*LSTM[:4], 2**40, *LSTM[5:]), "layers"),
+        ("lstm.input", [[5, 2, 3], [1, 2, 9], [1, 2, 4], [16, 3], [16, 4]], LSTM,
+         "weight has another"),
+    ],
+)  # fmt: skip
+def test_arguments_without_sense_are_refused(
+    name: str, shapes: list[list[int]], args: tuple[Any, ...], what: str
+) -> None:
+    with pytest.raises(ForgedTape, match=what):
+        read(name, shapes, *args)
+
+
+def test_arguments_that_fit_are_not() -> None:
+    read("lstm.input", LSTM_SHAPES, *LSTM)
+    read("_fft_c2c.default", [[4, 8]], t(0), ints(0, -1), 2, True)
+    read("native_group_norm.default", [[2, 4]], t(0), None, None, 2, 4, 1, 2, 1e-5)
