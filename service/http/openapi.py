@@ -42,8 +42,13 @@ def answer_of(
     model: type[BaseModel], examples: dict[str, Any], status: int = 200
 ) -> dict[int | str, dict[str, Any]]:
     """Return the `responses` of a route that answers a `model`; `examples` are such by title."""
+    return {status: {"model": model, "content": examples_of(examples)}}
+
+
+def examples_of(examples: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a JSON body, or of an answer, whose schema is known: such by title."""
     shown = {title: {"value": value} for title, value in examples.items()}
-    return {status: {"model": model, "content": {"application/json": {"examples": shown}}}}
+    return {"application/json": {"examples": shown}}
 
 
 def bytes_as(*media_types: str, status: int = 200) -> dict[int | str, dict[str, Any]]:

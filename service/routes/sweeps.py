@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 from service.caller import Caller, require
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.http.body import parse_body, read_body
-from service.http.openapi import body_of, events_of, wait_parameter
+from service.http.openapi import answer_of, body_of, events_of, examples_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import ANY_QUERY, check_query, known_parameters, requested_wait
 from service.routes.events import RESUMED, event_stream
@@ -17,6 +17,7 @@ from service.state import ServiceState, state_of
 from service.sweeps.find_sweep import FoundSweep, find_sweep
 from service.sweeps.sweep_answer import sweep_csv, sweep_json
 from service.sweeps.sweep_cancelling import cancel_sweep
+from service.sweeps.sweep_examples import CANCELLED, CSV, OVER, UNDER_WAY
 from service.sweeps.sweep_submission import submit_sweep
 from sweeps.sweep_job import sweep_url
 from sweeps.sweep_record import Sweep
@@ -53,7 +54,7 @@ router = APIRouter(prefix="/v1/sweeps", tags=["sweeps"])
 @router.post(
     "",
     summary="One kernel, many variants, one table",
-    responses={200: {"model": Sweep}, 202: {"model": Sweep}},
+    responses=answer_of(Sweep, OVER) | answer_of(Sweep, UNDER_WAY, status=202),
     openapi_extra={
         "requestBody": body_of(SweepRequest, EXAMPLES),
         "parameters": [wait_parameter()],
@@ -90,7 +91,11 @@ async def post_sweep(
     "/{sweep_id}",
     summary="A sweep, by id: rows filtered, sorted and paged",
     responses={
-        200: {"model": Sweep, "content": {"text/csv": {"schema": {"type": "string"}}}},
+        200: {
+            "model": Sweep,
+            "content": examples_of(OVER | UNDER_WAY)
+            | {"text/csv": {"schema": {"type": "string"}, "example": CSV}},
+        },
     },
     openapi_extra={"parameters": [wait_parameter(), BY_AXIS]},
 )
@@ -124,8 +129,7 @@ async def get_sweep(
 @router.delete(
     "/{sweep_id}",
     summary="Cancel what is left of a sweep",
-    response_model=Sweep,
-    responses={202: {"model": Sweep}},
+    responses=answer_of(Sweep, OVER) | answer_of(Sweep, CANCELLED, status=202),
 )
 async def delete_sweep(request: Request, sweep_id: str) -> Response:
     """Answer 202, or 200 when all of it was over; the rows that are over stay."""

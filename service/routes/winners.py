@@ -10,12 +10,13 @@ from fastapi.responses import StreamingResponse
 from service.caller import Caller
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.compilations.derivations import DerivationRequest
-from service.http.openapi import bytes_as, wait_parameter
+from service.http.openapi import wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
 from service.routes.sweeps import SCOPE_OF_KIND, awaited_sweep
 from service.state import ServiceState, state_of
 from service.sweeps.find_sweep import FoundSweep
+from service.sweeps.sweep_examples import TRITON_CONFIG, WAITING, WINNERS
 from service.sweeps.winner_bundle import bundle_of_all, bundle_of_winners, size_bytes, tar_of
 from service.sweeps.winner_derivations import (
     CompiledWinner,
@@ -42,8 +43,19 @@ router = APIRouter(prefix="/v1/sweeps", tags=["sweeps"])
     "/{sweep_id}/winners/{format}",
     summary="Winners to take away: json, triton-config, autotune-cache, bundle",
     response_class=Response,
-    responses=bytes_as(*dict.fromkeys(MEDIA_TYPES.values()))
-    | {202: {"description": "Not yet; ask again"}},
+    responses={
+        200: {
+            "content": {
+                "application/json": {"schema": {"type": "object"}, "example": WINNERS},
+                "text/x-python": {"schema": {"type": "string"}, "example": TRITON_CONFIG},
+                "application/x-tar": {"schema": {"type": "string", "format": "binary"}},
+            }
+        },
+        202: {
+            "description": "Not yet; ask again",
+            "content": {"application/json": {"schema": {"type": "object"}, "example": WAITING}},
+        },
+    },
     openapi_extra={"parameters": [wait_parameter()]},
 )
 async def get_winners(
