@@ -153,7 +153,8 @@ TRITON_CONFIG = f"""\
 import triton
 
 configs = [
-    # cuda:90: 6.1 us
+    # the one size on cuda:90: 6.1 us, the median lies from 6 to 6.2
+    #   no other variant could have won; verified against the reference
     triton.Config({{'BLOCK_SIZE': 512}}, num_warps=4),
 ]
 """
