@@ -12,7 +12,8 @@ import importlib.util
 import warnings
 
 from compiler.front.warming import PRELOADED
-from programs.recorder import coarse_ops, cuda_stand_in, fake_guard, launch_recorder, torch_patches
+from programs.recorder import launch_recorder
+from programs.recorder.changed_torch import coarse_ops, cuda_stand_in, fake_guard, torch_patches
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.record import record
 from programs.recorder.record_order import RecordOrder

@@ -13,7 +13,7 @@ import torch
 import torch._subclasses.fake_tensor as fake_tensors
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from programs.recorder import moved_modules, unread_values
+from programs.recorder.changed_torch import moved_modules, unread_values
 from programs.recorder.known_values import MAX_ELEMENTS
 from programs.recorder.recording import current, refused
 

@@ -47,7 +47,9 @@ class UnreadValue:
         return _decided(self)
 
 
-def _derived(self: UnreadValue, *_: Any) -> UnreadValue:
+def _derived(self: UnreadValue, *others: Any) -> UnreadValue:
+    if any(isinstance(other, torch.Tensor) for other in others):
+        _decided(self)  # what is computed of it would be a tensor, and part of the tape
     return UnreadValue(self.how)
 
 
