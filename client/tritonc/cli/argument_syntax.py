@@ -19,6 +19,7 @@ FILL_PARAMETERS = {
     "normal": ("mean", "std"),
     "randint": ("low", "high"),
 }
+_SHOWN_CHARS = 40
 _BUFFER = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d, ]*)\](?::(?P<filled>.+))?")
 _INIT = re.compile(r"(?P<kind>\w+)(?:\((?P<members>.*)\))?")
 
@@ -35,6 +36,7 @@ def value(text: str) -> Any:
     """Return a JSON value, True, False or None; any other text is a string, as in `fp16` or `ieee`.
 
     So 16 is an int, 0.5 a float, "16" a string, [1, 2] a tuple and {"dtype": "bf16"} a dtype.
+    Raises ArgumentTypeError for a number of thousands of digits, and for what is nested as deep.
     """
     python = {"True": True, "False": False, "None": None}
     if text in python:
@@ -43,6 +45,8 @@ def value(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError:
         return text
+    except (ValueError, RecursionError) as error:
+        raise ArgumentTypeError(f"{text[:_SHOWN_CHARS]}… is no value: {error}") from error
 
 
 def signature(words: Sequence[str]) -> dict[str, str] | str | None:
@@ -63,7 +67,11 @@ def launch_argument(text: str) -> Any:
     buffer = _BUFFER.fullmatch(text)
     if buffer is None:
         return value(text)
-    extents = [int(extent) for extent in buffer["shape"].split(",") if extent.strip()]
+    words = filter(str.strip, buffer["shape"].split(","))
+    try:
+        extents = [int(extent) for extent in words]
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text[:_SHOWN_CHARS]}… has no such shape: {error}") from error
     described: dict[str, Any] = {"shape": extents, "dtype": buffer["dtype"]}
     filled = buffer["filled"] or ""
     if filled == OUTPUT:

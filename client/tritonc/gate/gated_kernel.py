@@ -4,6 +4,7 @@ Sources and what they import are read here and travel as text; nothing of them i
 """
 
 import json
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -38,6 +39,7 @@ LAUNCH = (LaunchMembers.__annotations__.keys() - KernelMembers.__annotations__.k
 NONE = {"none": True}  # TOML has no word for None
 
 ReadArgument = Callable[[str], Any]
+"""Reads an argument as a command line has it. Raises ArgumentTypeError and OSError."""
 """What a launch argument written in few words is, such as `fp32[98432]:uniform`."""
 
 
@@ -229,7 +231,7 @@ class KernelTables:
         text = f"@{self._folder / at}{':' if rest else ''}{rest}" if at else given
         try:
             return self._read_argument(text)
-        except Exception as error:  # noqa: BLE001  whatever the reader of arguments refuses
+        except (ArgumentTypeError, OSError) as error:
             arguments.fault(name, str(error))
             return None
 
