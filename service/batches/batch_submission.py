@@ -6,9 +6,8 @@ that name no priority go behind everybody's interactive work.
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 import orjson
 
@@ -19,6 +18,7 @@ from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
 from launch.request.launch_request import MAX_DEADLINE_S, LaunchRequest
 from programs.program_request import ProgramRequest
+from service.at_once import at_once
 from service.batches.batch import BatchRequest, Kind
 from service.caller import Caller
 from service.compilations.retrieval import cancelled_record
@@ -35,7 +35,6 @@ from store.jobs.types import Membership, Priority, interest_of_batch
 AT_ONCE = 32
 READ_AT_ONCE = 16
 _REFUSALS = (ProblemRaised, RequestRejected, QueueFull, StoreUnavailable)
-_Item = TypeVar("_Item")
 
 
 @dataclass(slots=True)
@@ -120,9 +119,11 @@ async def _submit_compilations(
         items = by_key.setdefault(job.key, _CompileItems(job, Priority(request.priority)))
         items.add(index, request)
     await state.batches.create(batch_id, caller.id, "compilations", plan)
-    await for_each(
-        by_key.values(), lambda items: _submit_compilation(state, batch_id, items, caller, known)
-    )
+
+    async def submit(items: _CompileItems) -> None:
+        await _submit_compilation(state, batch_id, items, caller, known)
+
+    await at_once(AT_ONCE, by_key.values(), submit)
     return known
 
 
@@ -194,19 +195,8 @@ async def _submit_owned(
         except _REFUSALS as error:
             known.refuse([index], error)
 
-    await for_each(range(len(requests)), submit)
+    await at_once(AT_ONCE, range(len(requests)), submit)
     return known
-
-
-async def for_each(items: Iterable[_Item], do: Callable[[_Item], Awaitable[None]]) -> None:
-    """Do it for all items, `AT_ONCE` at a time and begun in order."""
-    waiting = iter(items)
-
-    async def some() -> None:
-        for item in waiting:
-            await do(item)
-
-    await asyncio.gather(*(some() for _ in range(AT_ONCE)))
 
 
 def _membership(batch_id: str, indices: Sequence[int]) -> Membership:
@@ -238,7 +228,7 @@ async def cancel_batch(state: ServiceState, batch: StoredBatch, caller: Caller) 
         if done:
             cancelled.append(job_id)
 
-    await for_each(sorted(open_), cancel)
+    await at_once(AT_ONCE, sorted(open_), cancel)
     return bool(cancelled)
 
 

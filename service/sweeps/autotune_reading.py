@@ -3,7 +3,6 @@
 No source is looked into here: each reading is an inspection, kept and shared as those are.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from compiler.inspection import Inspection, InspectRequest, inspect_job
 from compiler.rejection import Fault, RequestRejected
 from compiler.request import limits
 from launch.request.request_part import read
+from service.at_once import at_once
 from service.caller import Caller
 from service.compilations.inspection import inspect
 from service.http.problems import ProblemRaised
@@ -42,18 +42,12 @@ async def read_autotuners(
     compilation: Mapping[str, Any] = inner if isinstance(inner, dict) else {}
     at = BASE + (COMPILATION if kind == "launches" else "")
     offered = await state.toolchains.current()
-    places = asyncio.Semaphore(AT_ONCE)
 
     async def read_one(context: Context) -> AutotuneReading:
-        async with places:
-            return await _read_one(state, caller, compilation, context, offered, at)
+        return await _read_one(state, caller, compilation, context, offered, at)
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = {context: group.create_task(read_one(context)) for context in contexts}
-    except BaseExceptionGroup as failed:
-        raise failed.exceptions[0] from None  # the first says what is wrong with the request
-    return {context: task.result() for context, task in tasks.items()}
+    found = await at_once(AT_ONCE, contexts, read_one)  # the first that is wrong says what
+    return dict(zip(contexts, found, strict=True))
 
 
 async def _read_one(

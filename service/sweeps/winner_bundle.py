@@ -4,17 +4,20 @@ An export stays the file that it is; only one of them is in memory at a time.
 """
 
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Any
 
 import orjson
 
 from compiler.compilation import Compilation
 from compiler.derivation import Derivation
+from service.at_once import at_once
 from service.compilations.derivations import DerivationRequest, read_finished
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
 from service.sweeps.find_sweep import FoundSweep
 from service.sweeps.winner_derivations import (
+    AT_ONCE,
     CompiledWinner,
     Refusal,
     cache_files,
@@ -75,7 +78,8 @@ async def bundle_of_all(asked: DerivationRequest, sweep: FoundSweep) -> list[Mem
         raise ProblemRaised("invalid_request", detail, limit=MOST_COMPILATIONS)
     if not keys:
         raise ProblemRaised("no_winner", "No variant of the sweep has a finished compilation")
-    compilations = [await read_finished(asked.state, asked.caller, key) for key in keys]
+    read = partial(read_finished, asked.state, asked.caller)
+    compilations = await at_once(AT_ONCE, keys, read)
     exported = await _exported(asked, compilations)
     if exported is None:
         return None

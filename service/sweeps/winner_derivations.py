@@ -6,23 +6,24 @@ Each is a derivation like any other, made once and kept; here many are asked for
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 
 from compiler.autotune import TunedResults
 from compiler.compilation import Compilation
 from compiler.derivation import Derivation
+from service.at_once import at_once
 from service.compilations.derivations import DerivationRequest, Found, derived, read_finished, tuned
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
 from service.sweeps.find_sweep import FoundSweep
+from sweeps.search.winning import Winner
 from sweeps.winners.tuned_results import tuned_results
 from sweeps.winners.winner import UsableWinner, usable_winner
 
 AT_ONCE = 16
 TRITON_CACHE = "exports/triton-cache"
-_Asked = TypeVar("_Asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +76,13 @@ async def compiled_winners(asked: DerivationRequest, sweep: FoundSweep) -> list[
     if not found:
         raise ProblemRaised("no_winner", _why_none(sweep))
 
-    async def read(index: int) -> CompiledWinner:
-        said = found[index]
+    async def read(said: Winner) -> CompiledWinner:
         assert said.compilation_key is not None
         compilation = await read_finished(asked.state, asked.caller, said.compilation_key)
         winner = usable_winner(said.model_dump(mode="json"), compilation.key, compilation.options)
         return CompiledWinner(winner, compilation)
 
-    return await _all(read, range(len(found)))
+    return await at_once(AT_ONCE, found, read)
 
 
 def _why_none(sweep: FoundSweep) -> str:
@@ -108,7 +108,7 @@ async def exports(
     async def one(compilation: Compilation) -> Derivation | Refusal | None:
         return await _outcome(asked, lambda again: derived(again, compilation, TRITON_CACHE))
 
-    return await _all(one, compilations)
+    return await at_once(AT_ONCE, compilations, one)
 
 
 async def cache_files(
@@ -125,7 +125,7 @@ async def cache_files(
             return found
         return CacheFile(**orjson.loads(await blob(asked.state, found)))
 
-    return await _all(one, winners)
+    return await at_once(AT_ONCE, winners, one)
 
 
 def sorted_out(
@@ -173,22 +173,3 @@ async def _outcome(
         elif outcome.problem.slug != "evicted":
             return Refusal(outcome.problem.slug, outcome.problem.detail)
     return Refusal("evicted", "An artifact of the compilation has left the cache; compile it again")
-
-
-_Made = TypeVar("_Made")
-
-
-async def _all(make: Callable[[_Asked], Awaitable[_Made]], asked: Sequence[_Asked]) -> list[_Made]:
-    """Return what is made of each, some at once. Raises what the first that fails raises."""
-    places = asyncio.Semaphore(AT_ONCE)
-
-    async def one(item: _Asked) -> _Made:
-        async with places:
-            return await make(item)
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(item)) for item in asked]
-    except BaseExceptionGroup as failed:
-        raise failed.exceptions[0] from None
-    return [task.result() for task in tasks]

@@ -160,6 +160,11 @@ class JobProducer:
         payload: Any = await self._redis.hget(keys.JOB + job_id, "payload")
         return cast("bytes | None", payload)
 
+    async def lane(self, job_id: str) -> str | None:
+        """Return the lane that a living job was submitted to; `kind_of` it is what the job is."""
+        lane: Any = await self._redis.hget(keys.JOB + job_id, "lane")
+        return None if lane is None else str(lane.decode())
+
     async def kept_payload(self, job_id: str) -> bytes | None:
         """Return what a job was submitted with, as long as it lives or its result is kept."""
         payload: Any = await self.payload(job_id)

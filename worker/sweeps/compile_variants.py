@@ -4,6 +4,7 @@ import asyncio
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from compiler.compilation import Compilation
@@ -17,6 +18,7 @@ from sweeps.row import SweepRow
 from sweeps.variant import Variant
 from worker.sweeps.instruction_mixes import is_wanted, with_mix
 from worker.sweeps.sweep_run import BUDGET_OVER, Compiled, SweepRun
+from worker.sweeps.under_way import UnderWay
 
 READ_AT_ONCE: Final = 64
 COMPILED_AT_ONCE: Final = 64
@@ -38,9 +40,8 @@ class _Wanted:
 
 async def compile_variants(run: SweepRun) -> None:
     """Write a row for each variant. Raises NotOurs, StoreUnavailable, CallerBytesFull."""
-    room = asyncio.Semaphore(COMPILED_AT_ONCE)
     todo = iter(run.todo)
-    async with asyncio.TaskGroup() as group:
+    async with UnderWay(COMPILED_AT_ONCE) as under_way:
         while some := list(itertools.islice(todo, READ_AT_ONCE)):
             if run.is_over_budget:
                 await run.write(_over_budget(run, some))
@@ -53,17 +54,14 @@ async def compile_variants(run: SweepRun) -> None:
             await run.write(refused)
             for one, hit in zip(wanted, hits, strict=True):
                 if hit is None or is_wanted(run):
-                    await room.acquire()
-                    group.create_task(_finish(run, one, hit, room))
+                    await under_way.begin(partial(_finish, run, one, hit))
 
 
-async def _finish(
-    run: SweepRun, wanted: _Wanted, hit: bytes | None, room: asyncio.Semaphore
-) -> None:
+async def _finish(run: SweepRun, wanted: _Wanted, hit: bytes | None) -> None:
+    if run.is_over_budget:
+        await run.write(_over_budget(run, wanted.rows))
+        return
     try:
-        if run.is_over_budget:
-            await run.write(_over_budget(run, wanted.rows))
-            return
         async with asyncio.timeout(run.budget_left_s):
             compiled = Compiled(hit, "hit") if hit else await run.compiled(wanted.job, wanted.rows)
         made = Compilation.model_validate_json(compiled.record)
@@ -72,8 +70,6 @@ async def _finish(
     except TimeoutError:
         await run.withdraw_from(wanted.job.key, BUDGET_OVER)
         await run.write(_over_budget(run, wanted.rows))
-    finally:
-        room.release()
 
 
 def _over_budget(run: SweepRun, rows: Iterable[int]) -> list[SweepRow]:

@@ -5,6 +5,7 @@ import hashlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from compiler.compilation import Compilation
@@ -26,6 +27,7 @@ from worker.compile.progress import CompilationFailed
 from worker.launch.run import DeadlinePassed
 from worker.sweeps.instruction_mixes import with_mix
 from worker.sweeps.sweep_run import BUDGET_OVER, SweepRun
+from worker.sweeps.under_way import UnderWay
 
 READ_AT_ONCE: Final = 16
 LAUNCHED_AT_ONCE: Final = 32
@@ -41,24 +43,20 @@ class QueuedLaunch:
 
 async def launch_variants(run: SweepRun) -> None:
     """Write a row for each variant. Raises NotOurs, StoreUnavailable, CallerBytesFull."""
-    room = asyncio.Semaphore(LAUNCHED_AT_ONCE)
     todo = iter(run.todo)
-    async with asyncio.TaskGroup() as group:
+    async with UnderWay(LAUNCHED_AT_ONCE) as under_way:
         while some := list(itertools.islice(todo, READ_AT_ONCE)):
             queued, refused = await asyncio.to_thread(_queued, run, some)
             await run.write(refused)
             for variant, launch in queued:
-                await room.acquire()
-                group.create_task(_launch(run, variant, launch, room))
+                await under_way.begin(partial(_launch, run, variant, launch))
 
 
-async def _launch(
-    run: SweepRun, variant: Variant, launch: QueuedLaunch, room: asyncio.Semaphore
-) -> None:
+async def _launch(run: SweepRun, variant: Variant, launch: QueuedLaunch) -> None:
+    if run.is_over_budget:
+        await _end_by_budget(run, variant)
+        return
     try:
-        if run.is_over_budget:
-            await _end_by_budget(run, variant)
-            return
         async with asyncio.timeout(run.budget_left_s):
             row = await _built(
                 run, SweepRow(variant.index, dict(variant.values), "running"), launch
@@ -68,8 +66,6 @@ async def _launch(
     except TimeoutError:
         await run.withdraw_from(launch.job.id, BUDGET_OVER)
         await _end_by_budget(run, variant)
-    finally:
-        room.release()
 
 
 async def _end_by_budget(run: SweepRun, variant: Variant) -> None:

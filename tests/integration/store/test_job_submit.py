@@ -15,6 +15,8 @@ async def test_a_new_job_waits_in_its_lane(jobs, submit):
     assert (status.state, status.position, status.started_at_ms) == (State.QUEUED, 1, None)
     assert await jobs.payload("vector-add") == b'{"source": "..."}'
     assert await jobs.queued("compile:triton-3.9.0") == 1
+    assert await jobs.lane("vector-add") == "compile:triton-3.9.0"
+    assert await jobs.lane("nothing") is None
 
 
 async def test_two_hundred_equal_submits_are_one_job(jobs, submit, worker):
