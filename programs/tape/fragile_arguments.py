@@ -85,6 +85,19 @@ def _group_norm(given: Arguments, tensors: Tensors) -> None:
     _need(groups > 0 and channels % groups == 0, f"{channels} channels are no {groups} groups")
 
 
+def _adaptive_pool_gradient(given: Arguments, tensors: Tensors) -> None:
+    gradient, data = _tensor(given, 0, tensors).shape, _tensor(given, 1, tensors).shape
+    sizes = 3 if "3d" in given.op.op else 2
+    _need(len(gradient) == len(data) > sizes, "its gradient has another rank than its input")
+    _need(gradient[:-sizes] == data[:-sizes], "its gradient is of other channels")
+
+
+def _embedding_gradient(given: Arguments, tensors: Tensors) -> None:
+    gradient, indices = _tensor(given, 0, tensors).shape, _tensor(given, 1, tensors).shape
+    _need(gradient[:-1] == indices and bool(gradient), "its gradient has other rows than indices")
+    _need(given.any(4, "scale_grad_by_freq", None) is False, "it scales by frequency")
+
+
 def _recurrent(given: Arguments, tensors: Tensors) -> None:
     name = name_of(given.op)
     data = _tensor(given, 0, tensors)
@@ -131,6 +144,9 @@ _CHECKS: Mapping[str, Callable[[Arguments, Tensors], None]] = {
     "_native_batch_norm_legit": _legit_batch_norm,
     "_native_batch_norm_legit_no_training": _batch_norm,
     "native_group_norm": _group_norm,
+    "_adaptive_avg_pool2d_backward": _adaptive_pool_gradient,
+    "_adaptive_avg_pool3d_backward": _adaptive_pool_gradient,
+    "embedding_dense_backward": _embedding_gradient,
     "lstm": _recurrent, "gru": _recurrent, "rnn_tanh": _recurrent, "rnn_relu": _recurrent,
 }  # fmt: skip
 """By the op's name."""
