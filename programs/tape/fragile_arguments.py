@@ -8,7 +8,7 @@ longer allowed. Raises `NotDerivable`; shapes alone are looked at.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from programs.tape.derived_views import Arguments, NotDerivable
 from programs.tape.overload_effects import name_of
@@ -56,18 +56,35 @@ def _softmax_gradient(given: Arguments, tensors: Tensors) -> None:
 
 
 def _batch_norm(given: Arguments, tensors: Tensors) -> None:
-    shape = _tensor(given, 0, tensors).shape
+    is_always_evaluating = name_of(given.op) == "_native_batch_norm_legit_no_training"
+    trains = not is_always_evaluating and given.any(5, "training", None)
+    _channels(given, tensors, 0, range(1, 5))
+    has_statistics = all(isinstance(given.any(at, "", None), TensorRef) for at in (3, 4))
+    _need(trains is True or has_statistics, "without statistics it has to train")
+
+
+def _batch_norm_gradient(given: Arguments, tensors: Tensors) -> None:
+    trains = given.any(7, "train", None)
+    _channels(given, tensors, 1, (2, 5, 6) if trains else range(2, 5))
+    gradient, data = _tensor(given, 0, tensors).shape, _tensor(given, 1, tensors).shape
+    _need(gradient == data and 0 not in data, "its gradient is of another shape, or of none")
+    used = (5, 6) if trains else (3, 4)
+    are_there = all(isinstance(given.any(at, "", None), TensorRef) for at in used)
+    _need(isinstance(trains, bool) and are_there, "it has no statistics")
+
+
+def _channels(given: Arguments, tensors: Tensors, of: int, positions: Iterable[int]) -> None:
+    shape = _tensor(given, of, tensors).shape
     _need(len(shape) > 1, "its input has fewer than two dimensions")
-    for position in range(1, 5):
+    for position in positions:
         if isinstance(given.any(position, "", None), TensorRef):
-            of_channels = _tensor(given, position, tensors).shape == (shape[1],)
-            _need(of_channels, f"its argument {position} does not have {shape[1]} elements")
+            has_each = _tensor(given, position, tensors).shape == (shape[1],)
+            _need(has_each, f"its argument {position} does not have {shape[1]} elements")
 
 
 def _batch_norm_without_statistics(given: Arguments, tensors: Tensors) -> None:
     _need(given.any(3, "training", None) is True, "without statistics it has to train")
-    shape = _tensor(given, 0, tensors).shape
-    _need(len(shape) > 1, "its input has fewer than two dimensions")
+    _channels(given, tensors, 0, (1, 2))
 
 
 def _legit_batch_norm(given: Arguments, tensors: Tensors) -> None:
@@ -141,6 +158,7 @@ _CHECKS: Mapping[str, Callable[[Arguments, Tensors], None]] = {
     "_fft_c2c": _fourier, "_fft_c2r": _fourier, "_fft_r2c": _fourier,
     "_softmax_backward_data": _softmax_gradient, "_log_softmax_backward_data": _softmax_gradient,
     "batch_norm": _batch_norm, "native_batch_norm": _batch_norm,
+    "native_batch_norm_backward": _batch_norm_gradient,
     "_native_batch_norm_legit": _legit_batch_norm,
     "_native_batch_norm_legit_no_training": _batch_norm,
     "native_group_norm": _group_norm,
