@@ -1,88 +1,21 @@
-"""Searches on a GPU by its own account: a stand-in, whose made-up times have a known best.
-
-Service, store, driver, compilations, references and comparisons are real; what a launch does, and
-how long it says that it took, hangs on its programs and the threads of each
-(benchmarks/gpu/stand_in_gpu.py).
-"""
+"""Searches on a stand-in for a GPU: who wins, who is out and why, what is not run at all."""
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from benchmarks.gpu.launch_bodies import ADD, add, matmuls
-from tests.integration.service.running import Deployment
-from tests.integration.service.sweeps.test_sweeps import post_sweep
-from tests.waiting import wait_until
-
-SIZE = 1000
-BLOCKS = {"constexprs.BLOCK_SIZE": [64, 128, 256, 512, 1024], "options.num_warps": [2, 4]}
-BEHAVIOURS = {
-    "16x64": {"us": 1.0, "wrong": True},
-    "16x128": {"us": 2.0, "fault": "illegal_access"},
-    "8x64": {"us": 3.0, "spread": 0.5},
-    "8x128": {"us": 40.0},
-    "4x64": {"us": 50.0},
-    "4x128": {"us": 20.0},
-    "2x64": {"us": 30.0},
-    "2x128": {"us": 60.0},
-    "1x64": {"us": 70.0},
-    "1x128": {"us": 80.0},
-    "32x128": {"us": 15.0},
-    "7x128": {"us": 90.0, "ends": 2},
-    "9x128": {"ends": 0},
-}
-PROGRAMS_ALONE = ADD.replace(
-    "BLOCK_SIZE: tl.constexpr", "BLOCK_SIZE: tl.constexpr, PROGRAMS: tl.constexpr"
+from benchmarks.gpu.launch_bodies import ADD, matmuls
+from tests.integration.service.sweeps.searching import (
+    BLOCKS,
+    PROGRAMS_ALONE,
+    SHORT,
+    TWICE_AS_LARGE,
+    base,
 )
-TWICE_AS_LARGE = {"n_elements": 2 * SIZE} | {
-    name: {"shape": [2 * SIZE]} for name in ("x_ptr", "y_ptr", "output_ptr")
-}
-SHORT = {"repeats": 20, "finalists": 3, "passes": 3}
-
-
-def started(folder: Path, **settings: str) -> Deployment:
-    """Return a deployment whose only worker believes to have a GPU."""
-    deployment = Deployment(
-        folder, TRITOND_STAND_IN_BEHAVIOURS=json.dumps(BEHAVIOURS), TRITOND_DRAIN_S="0", **settings
-    )
-    deployment.start_store()
-    deployment.start_service()
-    start_worker(deployment)
-    return deployment
-
-
-def start_worker(deployment: Deployment) -> None:
-    deployment.start_worker("benchmarks.gpu.stand_in_gpu")
-    with deployment.client() as http:
-        wait_until(lambda: http.get("/v1/devices").json()["devices"], "a GPU", deployment.said)
-
-
-@pytest.fixture(scope="module")
-def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    deployment = started(tmp_path_factory.mktemp("search"), TRITOND_LEASE_S="2")
-    yield deployment
-    said = deployment.said()
-    deployment.stop()
-    assert "Traceback" not in said, said
-
-
-@pytest.fixture(scope="module")
-def gpu(deployment: Deployment) -> Iterator[httpx.Client]:
-    with deployment.client() as client:
-        yield client
-
-
-def base(source: str = ADD, **changes: Any) -> dict[str, Any]:
-    body = add(source, SIZE) | changes
-    body["compilation"].pop("constexprs")
-    return body
+from tests.integration.service.sweeps.test_sweeps import post_sweep
 
 
 @pytest.fixture(scope="module")
@@ -234,46 +167,6 @@ def test_each_problem_size_has_its_winner_and_what_is_wrong_at_one_wins_at_none(
     assert "illegal_access with one on cuda:90" in two["note"]
 
 
-def test_a_budget_ends_the_search_with_what_is_known(gpu: httpx.Client) -> None:
-    whole = base(PROGRAMS_ALONE, grid=["PROGRAMS"])
-    whole["compilation"] |= {"options": {"num_warps": 4}, "constexprs": {"BLOCK_SIZE": 512}}
-    space = {"constexprs": {"PROGRAMS": [2, 4, 7]}}  # the last hangs when it runs a third time
-    post_sweep(gpu, base=whole, space=space)  # so that the budget is for launches alone
-    sweep = post_sweep(gpu, base=whole, space=space, search=SHORT, budget_s=10).json()
-    [winner] = sweep["winners"]
-
-    assert (sweep["state"], sweep["budget_ended"]) == ("completed", True)
-    assert [row["verdict"] for row in sweep["rows"]] == ["passed"] * 3
-    assert winner["values"]["constexprs.PROGRAMS"] == 4
-    assert winner["lead"]["passes"] == 0
-
-
-def test_a_launch_that_a_budget_ended_is_cancelled(gpu: httpx.Client) -> None:
-    whole = base(PROGRAMS_ALONE, grid=["PROGRAMS"], timeout_s=600)
-    whole["compilation"] |= {"options": {"num_warps": 4}, "constexprs": {"BLOCK_SIZE": 512}}
-    space = {"constexprs": {"PROGRAMS": [9]}}
-    sweep = post_sweep(gpu, base=whole, space=space, search=SHORT, budget_s=3).json()
-    [row] = sweep["rows"]
-
-    assert (row["state"], row["pruned"]["reason"]) == ("pruned", "budget")
-    assert sweep["winners"][0]["note"] == "no variant was timed to the end (budget: 1)"
-    free = post_sweep(gpu, base=base(), space={"constexprs": {"BLOCK_SIZE": [256]}}).json()
-    assert free["rows"][0]["verdict"] == "passed"
-
-
-def test_a_search_that_is_cancelled_leaves_the_gpu(gpu: httpx.Client) -> None:
-    whole = base(PROGRAMS_ALONE, grid=["PROGRAMS"], timeout_s=600)
-    whole["compilation"] |= {"options": {"num_warps": 4}, "constexprs": {"BLOCK_SIZE": 512}}
-    space = {"constexprs": {"PROGRAMS": [9]}}  # hangs
-    posted = post_sweep(gpu, wait=0, base=whole, space=space, search=SHORT).json()
-    wait_until(lambda: gpu.get(posted["url"]).json()["counts"] == {"running": 1}, "it runs")
-    assert gpu.delete(posted["url"]).is_success
-
-    assert gpu.get(posted["url"]).json()["state"] == "cancelled"
-    free = post_sweep(gpu, base=base(), space={"constexprs": {"BLOCK_SIZE": [256]}}).json()
-    assert free["rows"][0]["verdict"] == "passed"
-
-
 def test_rows_of_a_search_have_their_instruction_mix_where_that_is_asked_for(
     gpu: httpx.Client,
 ) -> None:
@@ -292,71 +185,6 @@ def test_a_variant_that_does_not_compile_is_a_row(gpu: httpx.Client) -> None:
 
     assert (failed["state"], failed["problem"]["slug"]) == ("failed", "compile_error")
     assert (passed["state"], sweep["winners"][0]["variant"]) == ("completed", 1)
-
-
-def under_way(gpu: httpx.Client, **more: Any) -> dict[str, Any]:
-    """Return a long search of which a first variant was timed."""
-    space = {"product": BLOCKS | {"options.num_warps": [4]}}
-    long = SHORT | {"passes": 20, "finalists": 5}
-    posted = post_sweep(gpu, wait=0, base=base(), space=space, search=long, **more).json()
-
-    def sweep() -> dict[str, Any]:
-        found: dict[str, Any] = gpu.get(posted["url"]).json()
-        return found
-
-    wait_until(lambda: any(row["verdict"] for row in sweep()["rows"]), "a first row")
-    found = sweep()
-    assert found["state"] == "running", "it was too short"
-    return found
-
-
-def ended(deployment: Deployment, gpu: httpx.Client, sweep: dict[str, Any]) -> dict[str, Any]:
-    """Return the sweep when it has ended."""
-    wait_until(
-        lambda: gpu.get(sweep["url"]).json()["state"] == "completed", "the end", deployment.said
-    )
-    found: dict[str, Any] = gpu.get(sweep["url"]).json()
-    return found
-
-
-def test_an_interactive_launch_waits_for_no_search(gpu: httpx.Client) -> None:
-    sweep = under_way(gpu)
-    launch = gpu.post("/v1/launches", params={"wait": 60}, json=add(n_elements=SIZE)).json()
-
-    assert launch["verdict"] == "passed"
-    assert gpu.get(sweep["url"]).json()["state"] == "running"
-    gpu.delete(sweep["url"])
-
-
-def test_a_driver_that_was_killed_is_followed_by_one_that_goes_on(
-    deployment: Deployment, gpu: httpx.Client
-) -> None:
-    before = under_way(gpu)
-    done = next(row["launch_url"] for row in before["rows"] if row["verdict"])
-    launch = gpu.get(done).json()
-    deployment.workers.pop().kill()
-    start_worker(deployment)
-    after = ended(deployment, gpu, before)
-
-    assert after["winners"][0]["values"]["constexprs.BLOCK_SIZE"] == 256
-    assert {row["state"] for row in after["rows"]} == {"completed"}
-    assert gpu.get(done).json() == launch  # it was not run again
-
-
-def test_a_driver_that_comes_after_the_budget_answers_what_was_found_out_before(
-    deployment: Deployment, gpu: httpx.Client
-) -> None:
-    budget_s = 10
-    posted = time.monotonic()
-    before = under_way(gpu, budget_s=budget_s)
-    deployment.workers.pop().kill()
-    wait_until(lambda: time.monotonic() > posted + budget_s, "the end of the budget")
-    start_worker(deployment)
-    after = ended(deployment, gpu, before)
-
-    assert after["budget_ended"] is True
-    timed = [row["index"] for row in before["rows"] if row["median_us"]]
-    assert all(after["rows"][index]["median_us"] for index in timed)
 
 
 def test_on_the_cpu_device_there_are_verdicts_and_no_winner(gpu: httpx.Client) -> None:

@@ -1,6 +1,6 @@
 """Winners of a search, taken away: what is pasted, and what Triton itself loads.
 
-The times are those of a stand-in for a GPU (see test_searches); all else is real.
+The times are those of a stand-in for a GPU (see searching.py); all else is real.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,7 @@ from benchmarks.gpu.launch_bodies import ADD
 from compiler.target import parse_target
 from tests.integration.compiler.front.autotuned import run_tuner
 from tests.integration.service.derived.test_triton_cache import jit
-from tests.integration.service.sweeps.test_searches import (
-    SHORT,
-    SIZE,
-    TWICE_AS_LARGE,
-    base,
-    started,
-)
+from tests.integration.service.sweeps.searching import SHORT, SIZE, TWICE_AS_LARGE, base
 from tests.integration.service.sweeps.test_sweeps import post_sweep
 
 # without its host side, as there is no torch here to run it with
@@ -51,16 +44,6 @@ TUNED = PLAIN.replace(
 CUDA = parse_target("cuda:90")
 TENSORS = {name: {"tensor": "torch.float32"} for name in ("x_ptr", "y_ptr", "output_ptr")}
 MOCKED = {name: {"tensor": "float32"} for name in TENSORS}
-
-
-@pytest.fixture(scope="module")
-def gpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    deployment = started(tmp_path_factory.mktemp("winners"))
-    with deployment.client() as client:
-        yield client
-    said = deployment.said()
-    deployment.stop()
-    assert "Traceback" not in said, said
 
 
 @pytest.fixture(scope="module")

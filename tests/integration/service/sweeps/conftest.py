@@ -1,0 +1,27 @@
+"""One deployment with a stand-in for a GPU, for all searches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.integration.service.running import Deployment
+from tests.integration.service.sweeps.searching import started
+
+
+@pytest.fixture(scope="session")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """Its only worker, which tests may kill and start again, believes to have a GPU."""
+    deployment = started(tmp_path_factory.mktemp("search"), TRITOND_LEASE_S="2")
+    yield deployment
+    said = deployment.said()
+    deployment.stop()
+    assert "Traceback" not in said, said
+
+
+@pytest.fixture(scope="session")
+def gpu(deployment: Deployment) -> Iterator[httpx.Client]:
+    with deployment.client() as client:
+        yield client
