@@ -64,7 +64,7 @@ def test_a_search_that_is_cancelled_leaves_the_gpu(gpu: httpx.Client) -> None:
 def under_way(gpu: httpx.Client, **more: Any) -> dict[str, Any]:
     """Return a long search of which a first variant was timed."""
     space = {"product": BLOCKS | {"options.num_warps": [4]}}
-    long = SHORT | {"passes": 20, "finalists": 5}
+    long = SHORT | {"passes": 8, "finalists": 5}
     posted = post_sweep(gpu, wait=0, base=base(), space=space, search=long, **more).json()
 
     def sweep() -> dict[str, Any]:
