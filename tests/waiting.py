@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-LIMIT_S = 60.0
+LIMIT_S = 120.0
 _PAUSE_S = 0.02
 
 T = TypeVar("T")

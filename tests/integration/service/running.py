@@ -18,7 +18,6 @@ from store.embedded import EmbeddedValkey, bound_to_parent
 from tests.waiting import LIMIT_S, wait_until
 
 ROOT = Path(__file__).parents[3]
-READY_TIMEOUT_S = 60.0
 _PORTS: list[socket.socket] = []
 """Of `free_port`: held until these tests end."""
 _TRIED: dict[bytes, bytes] = {}
@@ -121,7 +120,7 @@ class Deployment:
         self.workers.append(worker)
         return worker
 
-    def wait_for_workers(self, count: int = 1, within_s: float = READY_TIMEOUT_S) -> None:
+    def wait_for_workers(self, count: int = 1, within_s: float = LIMIT_S) -> None:
         wait_until(lambda: self._worker_count() >= count, f"{count} worker(s)", self.said, within_s)
         asyncio.run(note_tried(self.redis_url))
 
