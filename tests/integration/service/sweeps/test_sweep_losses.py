@@ -80,7 +80,7 @@ def test_a_caller_has_only_so_many_sweeps_that_are_not_over(http: httpx.Client) 
 def test_what_is_not_begun_within_the_budget_is_pruned(http: httpx.Client) -> None:
     post_sweep(http, base=slow("budget", 0.5), space=blocks(1))  # a hit, on however slow a machine
 
-    answer = post_sweep(http, base=slow("budget", 0.5), space=blocks(20), budget_s=1.5).json()
+    answer = post_sweep(http, base=slow("budget", 0.5), space=blocks(20), budget_s=3).json()
 
     begun = answer["counts"]["succeeded"]
     assert 0 < begun < 20
