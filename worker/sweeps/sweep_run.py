@@ -4,8 +4,6 @@ Jobs are submitted as the caller's, behind everybody's interactive work, and eac
 so that whoever cancels the sweep finds it. What the rows say is not known here.
 """
 
-import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +18,7 @@ from compiler.toolchain import Toolchain
 from launch.request.launch_job import LaunchJob, new_launch
 from store.blobs import Blobs
 from store.compilations import Compilations, Derived
-from store.errors import CallerBytesFull, JobLost, QueueFull
+from store.errors import JobLost
 from store.jobs.producer import JobProducer
 from store.jobs.types import (
     Claim,
@@ -37,15 +35,12 @@ from store.launches import LIFE_S, Launches
 from store.sweeps import Sweeps
 from sweeps.row import SweepRow
 from sweeps.sweep_job import SweepJob
-from worker.pauses import Pauses
+from worker.queue_room import when_there_is_room
 from worker.sweeps.launch_compilation import LaunchCompilations
 
 QUEUED_AT_MOST_MS: Final = 3_600_000
 WAIT_S: Final = 600.0
-FIRST_PAUSE_S: Final = 0.2
-LONGEST_PAUSE_S: Final = 5.0
 BUDGET_OVER: Final = "The budget of the sweep it belongs to is over."
-logger = logging.getLogger(__name__)
 
 
 class NotOurs(Exception):
@@ -203,7 +198,7 @@ class SweepRun:
     ) -> tuple[Submitted, bytes]:
         """Submit until there is room, and again when the store lost the job; return its record."""
         while True:
-            submitted = await _when_there_is_room(submit)
+            submitted = await when_there_is_room(submit)
             if submitted.outcome is SubmitOutcome.HIT:
                 record = submitted.record or b""
                 break
@@ -253,15 +248,3 @@ class SweepRun:
         )
         await self.stores.launches.create(job.id, self.job.caller)
         return submitted
-
-
-async def _when_there_is_room(submit: Callable[[], Awaitable[Submitted]]) -> Submitted:
-    pauses = Pauses(FIRST_PAUSE_S, LONGEST_PAUSE_S)
-    while True:
-        try:
-            return await submit()
-        except CallerBytesFull:
-            raise  # nothing of this sweep's makes room again
-        except QueueFull as error:
-            logger.info("a sweep waits: %s", error)
-            await asyncio.sleep(pauses.next_s())
