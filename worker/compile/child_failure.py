@@ -72,7 +72,7 @@ def failure_of(
         case Ending.SIGNAL if killed_from_outside(outcome, order.profile):
             return CompilationFailed("worker_lost", _KILLED, [_diagnostic(stage, _KILLED)])
         case Ending.SIGNAL if runs_user_code(order):
-            detail = f"The process that ran the source was ended by {_signal_name(outcome)}."
+            detail = f"The process that ran the source was ended by {signal_name(outcome)}."
             return CompilationFailed("compiler_crashed", detail, [_diagnostic(stage, detail)])
         case Ending.GARBAGE:
             return broken_report(order, outcome.detail)
@@ -91,7 +91,7 @@ def violation_of(outcome: ChildOutcome) -> str | None:
         case Ending.FLOOD:
             return "The source wrote more to its output than is allowed, and was ended."
         case Ending.SIGNAL if outcome.signal == signals.SIGSYS:
-            return f"The process that ran the source was ended by {_signal_name(outcome)}."
+            return f"The process that ran the source was ended by {signal_name(outcome)}."
         case Ending.SILENT:
             return (
                 "The source ended the process that ran it (os._exit or the like) before that was "
@@ -160,16 +160,20 @@ def _crash(stage: str, outcome: ChildOutcome, logged: Sequence[Diagnostic]) -> C
     found = _with_errors(logged)
     why = f": {found[0].message}" if found else ""
     detail = (
-        f"Triton's compiler crashed ({_signal_name(outcome)}) in stage {stage}{why}. "
+        f"Triton's compiler crashed ({signal_name(outcome)}) in stage {stage}{why}. "
         "The stages before it are kept; another target or another Triton version may compile it."
     )
     return CompilationFailed("compiler_crashed", detail, found or [_diagnostic(stage, detail)])
 
 
-def _signal_name(outcome: ChildOutcome) -> str:
+def signal_name(outcome: ChildOutcome) -> str:
+    """Return the name of the signal that ended a child, or else of its ending."""
     if outcome.signal is None:
         return outcome.ending.value
-    return signals.Signals(outcome.signal).name
+    try:
+        return signals.Signals(outcome.signal).name
+    except ValueError:  # one of real time has none, and a child may raise any
+        return f"signal {outcome.signal}"
 
 
 def stage_under_way(order: AnyOrder, job: CompileJob, stages: dict[str, bytes]) -> str:
