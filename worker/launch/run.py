@@ -26,9 +26,9 @@ from worker.pool.shared_bytes import Body
 class DeadlinePassed(Exception):
     """There was no time left, or not enough for what was under way."""
 
-    def __init__(self, deadline_s: float) -> None:
+    def __init__(self, deadline_s: float, what: str = "launch") -> None:
         super().__init__(
-            f"The launch was not over within deadline_s = {deadline_s:g} s, which counts from its "
+            f"The {what} was not over within deadline_s = {deadline_s:g} s, which counts from its "
             "submission. Ask for more, or for fewer cases at a time."
         )
 
@@ -36,8 +36,9 @@ class DeadlinePassed(Exception):
 class Deadline:
     """`deadline_s` after the submission; `spent_s` of them had passed when a worker began."""
 
-    def __init__(self, deadline_s: float, spent_s: float = 0.0) -> None:
+    def __init__(self, deadline_s: float, spent_s: float = 0.0, what: str = "launch") -> None:
         self._deadline_s = deadline_s
+        self._what = what
         self._end = time.monotonic() + deadline_s - spent_s
 
     def limit_s(self, timeout_s: float) -> float:
@@ -68,7 +69,7 @@ class Deadline:
     @property
     def passed(self) -> DeadlinePassed:
         """What to raise where it is known to have."""
-        return DeadlinePassed(self._deadline_s)
+        return DeadlinePassed(self._deadline_s, self._what)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import select
 import signal
 import socket
 import traceback
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -192,8 +193,10 @@ def main(arguments: list[str]) -> NoReturn:
         _tell(link, {"broken": traceback.format_exc()[-8000:]})
         os._exit(1)
     paths = HiddenPaths()
-    paths.hide_code()
-    paths.prepare()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some things are deprecated to look at
+        paths.hide_code()
+        paths.prepare()
     gc.collect()
     gc.freeze()
     server = ForkServer(link, walls, paths)

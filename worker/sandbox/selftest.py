@@ -58,8 +58,8 @@ def _read_memory_of_parent() -> None:
         raise PermissionError(ctypes.get_errno(), "process_vm_readv")
 
 
-def _see_environment() -> None:
-    if set(os.environ) <= _EXPECTED_ENVIRONMENT:
+def _see_environment(expected: set[str]) -> None:
+    if set(os.environ) <= expected:
         raise PermissionError("only what the zygote was given")
 
 
@@ -67,13 +67,13 @@ def _signal_parent() -> None:
     os.kill(os.getppid(), 0)
 
 
-def _everywhere() -> dict[str, Callable[[], object]]:
+def _everywhere(environment: set[str]) -> dict[str, Callable[[], object]]:
     return {
         "read /etc/passwd": _read("/etc/passwd"),
         "read /proc/self/environ": _read("/proc/self/environ"),
         "read /proc/1/environ": _read("/proc/1/environ"),
         "list /": lambda: list(Path("/").iterdir()),
-        "foreign environment": _see_environment,
+        "foreign environment": lambda: _see_environment(environment),
         "write /tmp": _write_file,
         "socket inet": _open_socket(socket.AF_INET, socket.SOCK_STREAM),
         "socket inet udp": _open_socket(socket.AF_INET, socket.SOCK_DGRAM),
@@ -106,9 +106,9 @@ def task(
 ) -> dict[str, Any]:
     """Return {"passed": number of attempts that were refused, "failed".
 
-    Names of those that were not}.
+    Names of those that were not}. The header's `environment` is what the zygote was given.
     """
-    attempts = _everywhere()
+    attempts = _everywhere(_EXPECTED_ENVIRONMENT | set(header.get("environment", ())))
     if not header["may_run_tools"]:
         attempts |= _without_tools()
     failed = []
