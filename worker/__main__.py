@@ -20,6 +20,7 @@ from worker.pool.idle_time import IdleTime
 from worker.pool.pool import Outdated, Pool
 from worker.pool.sandbox_report import SandboxReport, ToolchainContext, self_test
 from worker.pool.zygote_client import ZygoteError, ZygoteToolchain
+from worker.programs.program_children import program_children
 from worker.sandbox import cgroup
 from worker.sandbox.cgroup import Cgroup
 from worker.sandbox.profile import PROFILES
@@ -59,17 +60,21 @@ async def serve(settings: WorkerSettings) -> None:
         limits={"back": limits["back"]},
     )
     outdated, idle = _Outdated(stopped), IdleTime()
-    children = _children(replace(compiling, limits=limits), settings, outdated, idle)
+    launching = replace(compiling, limits=limits)
+    children = _children(launching, settings, outdated, idle)
+    programs = program_children(launching, outdated, idle)
     others = [replace(compiling, python=python) for python in settings.other_pythons]
     first = _pool(compiling, settings.slots, outdated, idle)
     pools = [first, *(_pool(other, 1, outdated, idle) for other in others)]
     try:
         await asyncio.gather(*(pool.start() for pool in [*pools, *children.pools]))
         branches = [await _branch(pool, group, unsafe=unsafe) for pool in pools]
-        async with CompileWorker(settings, branches, children) as worker:
+        async with CompileWorker(settings, branches, children, programs) as worker:
             await worker.run_until(stopped)
     finally:
         await asyncio.gather(*(pool.close() for pool in [*pools, *children.pools]))
+        if programs is not None:
+            await programs.close()
         if isinstance(group, Cgroup):
             group.remove()
     if outdated.found:

@@ -46,6 +46,8 @@ from worker.launch.gpu.gpu_worker import GpuWorker, LaunchMemory
 from worker.launch.launch_children import Children
 from worker.launch.launch_worker import LaunchWorker, launch_worker_of
 from worker.pool.sandbox_report import ToolchainContext
+from worker.programs.program_children import ProgramChildren
+from worker.programs.program_worker import ProgramWorker
 from worker.replaced_toolchains import ReplacedToolchains
 from worker.settings import WorkerSettings
 from worker.slots import HEARTBEAT_S, SWEEP_S, Slots, every, leave, once_available
@@ -64,11 +66,16 @@ class CompileWorker:
     """
 
     def __init__(
-        self, settings: WorkerSettings, branches: Sequence[ToolchainContext], children: Children
+        self,
+        settings: WorkerSettings,
+        branches: Sequence[ToolchainContext],
+        children: Children,
+        programs: ProgramChildren | None = None,
     ) -> None:
         self._name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self._branches = branches
         self._children = children
+        self._program_children = programs
         self._slot_count = settings.slots
         self._lease_s = settings.lease_s
         self._share_namespaces = settings.share_namespaces
@@ -150,14 +157,27 @@ class CompileWorker:
             contexts[0],
             self._lease_s,
         )
+        programs = ProgramWorker(
+            self._name,
+            self._redis,
+            self._blocking,
+            self._program_children,
+            self._children,
+            contexts[0],
+            Compilations(self._cache, self._budget),
+            self._slot_count,
+            self._lease_s,
+        )
         reaper = self._attempts(f"{self._name}.reaper")
+        beat = partial(self._beat, toolchains, slots, programs)
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(slots.run()),
                 group.create_task(launches.run()),
                 group.create_task(gpus.run()),
+                group.create_task(programs.run()),
                 group.create_task(Revocations(self._blocking, slots.revoke).run()),
-                group.create_task(every(HEARTBEAT_S, partial(self._beat, toolchains, slots))),
+                group.create_task(every(HEARTBEAT_S, beat)),
                 group.create_task(every(HEARTBEAT_S, replaced.look)),
                 group.create_task(reap_for_all(reaper, _lapsed)),
             ]
@@ -168,12 +188,12 @@ class CompileWorker:
             logger.info("ready: Triton %s, %d slots", versions, slots.count)
             await stopped.wait()
             driving.cancel()  # another worker goes on with what this one waits for
-            await self._drain(slots, launches, gpus)
+            await self._drain(slots, launches, gpus, programs)
             for task in tasks:
                 task.cancel()
         await leave(self._registry, self._name)
 
-    async def _drain(self, *parts: Slots | LaunchWorker | GpuWorker) -> None:
+    async def _drain(self, *parts: Slots | LaunchWorker | GpuWorker | ProgramWorker) -> None:
         try:
             async with asyncio.timeout(self._drain_s):
                 await asyncio.gather(*(part.drain() for part in parts))
@@ -244,7 +264,9 @@ class CompileWorker:
         limits = QueueLimits(lease_ms=int(self._lease_s * 1000))
         return JobConsumer(self._redis, self._blocking, consumer, limits)
 
-    async def _beat(self, toolchains: Sequence[Toolchain], slots: Slots) -> None:
+    async def _beat(
+        self, toolchains: Sequence[Toolchain], slots: Slots, programs: ProgramWorker
+    ) -> None:
         own = self._branches[0]
         worker = workers.Worker(
             id=self._name,
@@ -255,7 +277,8 @@ class CompileWorker:
             sandbox=own.level,
             slots=slots.count,
             busy=slots.busy,
-            sandbox_report=own.report.to_dict(),
+            sandbox_report=own.report.to_dict() | {"recording": programs.recording.to_dict()},
+            programs=programs.offered,
         )
         await self._registry.beat(worker)
 

@@ -6,11 +6,34 @@ Collected only there, since nothing else needs torch.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import httpx
 import pytest
+
+from tests.integration.service.running import Deployment
+from tests.programs.evaluating import until_programs_are_offered
 
 collect_ignore_glob = [] if os.environ.get("TRITOND_TEST_TORCH") else ["test_*.py"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "programs: needs torch")
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A client of a deployment that records programs."""
+    deployment = Deployment(tmp_path_factory.mktemp("programs"))
+    deployment.start_store()
+    deployment.start_service()
+    deployment.start_worker()
+    try:
+        deployment.wait_for_workers()
+        with deployment.client() as client:
+            until_programs_are_offered(client)
+            yield client
+    finally:
+        said = deployment.said()
+        deployment.stop()
+    assert "Traceback" not in said, said

@@ -1,0 +1,200 @@
+"""What a recorded program's launches have compiled is what Triton's JIT would make of them."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import pytest_asyncio
+
+from programs.tape.read_tape import read_tape
+from tests.unit.compiler.vector_add import TOOLCHAIN
+from tests.unit.programs.recorded import sent, vector_add
+from worker.compile.compile import CompileContext
+from worker.launch.kernel_source import KernelSources
+from worker.launch.run import Deadline
+from worker.pool.pool import Pool
+from worker.pool.zygote_client import ZygoteToolchain
+from worker.programs import kernel_jobs
+from worker.programs.kernel_jobs import KernelJobs, TooManyKernels
+from worker.programs.program_texts import ProgramTexts
+
+ROOT = Path(__file__).parents[3]
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+KERNEL = """import triton
+import triton.language as tl
+
+@triton.jit
+def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, at < n) + tl.load(y + at, at < n), at < n)
+"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pool():
+    toolchain = ZygoteToolchain(Path(sys.executable), ROOT)
+    pool = Pool(toolchain, spares={"cut": 1, "front": 1})
+    await pool.start()
+    yield pool
+    await pool.close()
+
+
+@pytest.fixture
+def uses(pool):
+    """Return a function: how a tape of the kernel uses it."""
+
+    async def find(tape, source=KERNEL, files=None, *, all_variants=False, **changes):
+        nothing = cast("Any", None)
+        compiling = CompileContext(pool, TOOLCHAIN, nothing, nothing, nothing)
+        sources = KernelSources(compiling, Deadline(60))
+        texts = ProgramTexts(source, files or {})
+        jobs = KernelJobs(texts, TOOLCHAIN, "alice", sources, 60.0, **changes)
+        return await jobs.of(read_tape(sent(tape)), all_variants=all_variants)
+
+    return find
+
+
+def with_launch(**changes):
+    tape = vector_add()
+    for index in (1, 3):
+        tape["ops"][index] |= changes
+    return tape
+
+
+def with_argument(name, value):
+    tape = vector_add()
+    for index in (1, 3):
+        tape["ops"][index]["args"] |= {name: value}
+    return tape
+
+
+async def specialization(uses, tape, **more):
+    [use] = (await uses(tape, **more)).all
+    assert use.problem is None, use.problem
+    return {name: spec(item) for name, item in use.job.specialization.named.items()}
+
+
+def spec(item):
+    return item.value if item.is_constexpr else ":".join([item.type, *sorted(item.hints)])
+
+
+async def test_aligned_tensors_and_a_size_are_specialized_as_the_jit_does(uses):
+    assert await specialization(uses, vector_add()) == {
+        "x": "*fp32:divisible_by_16",
+        "y": "*fp32:divisible_by_16",
+        "out": "*fp32:divisible_by_16",
+        "n": "i32:divisible_by_16",
+        "BLOCK": {"int": "256"},
+    }
+
+
+async def test_a_tensor_that_begins_between_multiples_of_16_bytes_is_not_aligned(uses):
+    tape = vector_add()
+    for tensor in (1, 4):
+        tape["tensors"][tensor] = ["fp32", "cuda", [1020], [1], 2, tensor]
+    assert (await specialization(uses, tape))["y"] == "*fp32"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (1, "i32:equal_to_1"),
+        (17, "i32"),
+        (2**40, "i64:divisible_by_16"),
+        (0.5, "fp32"),
+        (True, "i1"),
+        (None, None),
+    ],
+)
+async def test_scalars_have_the_types_that_python_s_values_get(uses, value, expected):
+    assert (await specialization(uses, with_argument("n", value)))["n"] == expected
+
+
+async def test_launches_that_are_alike_share_a_job_and_one_call_s_are_counted(uses):
+    found = await uses(vector_add())
+    [use] = found.all
+    assert use.launches == 1
+    assert found.of_launch == {1: use, 3: use}
+    assert (use.job.namespace, use.job.stop_after) == ("alice", "ttir")
+    assert use.job.options["num_warps"] == 4
+
+
+async def test_options_are_the_launch_s(uses):
+    [use] = (await uses(with_launch(options={"num_warps": 8, "num_stages": 1}))).all
+    assert (use.job.options["num_warps"], use.job.options["num_stages"]) == (8, 1)
+
+
+async def test_the_first_variant_of_an_autotuner_runs_and_all_are_known_where_asked(uses):
+    variants = [
+        {"grid": [4, 1, 1], "constexprs": {"BLOCK": 256}, "options": {"num_warps": 4}},
+        {"grid": [8, 1, 1], "constexprs": {"BLOCK": 128}, "options": {"num_warps": 2}},
+    ]
+    tape = with_launch(variants=variants)
+    assert len((await uses(tape)).all) == 1
+    both = (await uses(tape, all_variants=True)).all
+    assert [use.job.options["num_warps"] for use in both] == [4, 2]
+    assert [use.launches for use in both] == [1, 0]
+
+
+async def test_a_kernel_of_a_further_file_is_compiled_from_there(uses):
+    tape = vector_add()
+    tape["kernels"]["k0"] |= {"file": "ops/adding.py"}
+    source = "from ops import adding\n"
+    [use] = (await uses(tape, source, {"ops/__init__.py": "", "ops/adding.py": KERNEL})).all
+    assert use.problem is None
+    assert use.job.source == "from ops.adding import add_kernel\n"
+    assert not use.is_own
+    assert spec(use.job.specialization.named["n"]) == "i32:divisible_by_16"
+
+
+@pytest.mark.parametrize(
+    ("changes", "slug", "says"),
+    [
+        ({"options": {"num_warps": 3}}, "invalid_argument", "num_warps"),
+        ({"options": {"warps": 4}}, "invalid_argument", "unknown option"),
+        ({"options": {"maxnreg": 1}}, "invalid_argument", "maxnreg"),
+    ],
+)
+async def test_what_the_jit_would_refuse_is_the_kernel_s_problem(uses, changes, slug, says):
+    [use] = (await uses(with_launch(**changes))).all
+    assert (use.job, use.problem.slug) == (None, slug)
+    assert says in use.problem.detail
+
+
+async def test_a_tensor_on_the_cpu_is_no_argument_of_a_kernel(uses):
+    tape = vector_add()
+    for tensor in (1, 4):
+        tape["tensors"][tensor][1] = "cpu"
+    [use] = (await uses(tape)).all
+    assert use.problem.slug == "argument_mismatch"
+    assert "`y` is a tensor on the CPU" in use.problem.detail
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"file": "/python/lib/flash/kernels.py"}, "none of the posted files"),
+        ({"name": "missing_kernel"}, "missing_kernel"),
+    ],
+)
+async def test_a_kernel_that_is_not_in_the_posted_texts_is_said_to_be_missing(uses, changes, says):
+    tape = vector_add()
+    tape["kernels"]["k0"] |= changes
+    [use] = (await uses(tape)).all
+    assert use.problem.slug == "unknown_kernel"
+    assert says in use.problem.detail
+
+
+async def test_more_ways_to_compile_than_there_may_be_are_refused(uses, monkeypatch):
+    monkeypatch.setattr(kernel_jobs, "MOST_USES", 3)
+    tape = vector_add()
+    launch = tape["ops"][1]
+    more = [json.loads(json.dumps(launch)) for _ in range(4)]
+    for number, one in enumerate(more):
+        one["constexprs"]["BLOCK"] = 32 << number
+    tape["ops"][2:2] = more
+    with pytest.raises(TooManyKernels, match="more than 3 ways"):
+        await uses(tape)

@@ -1,0 +1,21 @@
+"""A recorder that its program has taken over: the task runs the source as it stands.
+
+No torch: what counts here is what reaches the worker, whoever sends it.
+"""
+
+import json
+import os
+import signal
+import time
+
+PRELOADED = (json, os, signal, time)
+
+
+def record(header, body, send):
+    source = json.loads(body)["source"]
+    scope = {"__name__": "user", "send": send, "header": header, "answer": {"not_recordable": None}}
+    exec(compile(source, "/kernel/user.py", "exec"), scope)
+    return scope["answer"]
+
+
+TASKS = {"record": record}

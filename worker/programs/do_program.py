@@ -1,0 +1,90 @@
+"""One claimed program: from its request to its record.
+
+Runs in the worker parent: whatever touches the program's code, or what it calculates, is a child;
+this only moves what they report from one to the next, and judges.
+"""
+
+import asyncio
+import logging
+import time
+
+from compiler.compilation import amended
+from programs.program_job import ProgramJob, new_program, program_problem
+from programs.program_record import Program
+from programs.program_request import InputsRequest
+from store.errors import CallerBytesFull, StoreUnavailable
+from store.jobs.types import Claim
+from store.launches import LIFE_S
+from worker.launch.run import Deadline, DeadlinePassed
+from worker.pool.zygote_client import ZygoteError
+from worker.programs.program_attempt import ProgramAttempt, ProgramContext
+from worker.programs.program_case import do_case
+from worker.programs.program_outcome import CaseOutcome, with_cases, with_run
+from worker.programs.program_recordings import Recordings
+
+_MISTAKE = "The worker made a mistake; its log holds the details under the program's id."
+
+logger = logging.getLogger(__name__)
+
+
+async def do_program(claim: Claim, context: ProgramContext) -> None:
+    """Do the program of `claim` and finish it.
+
+    Raises StoreUnavailable and ZygoteError: another attempt may have more luck. Whatever happens to
+    the program itself becomes its record.
+    """
+    job = ProgramJob.model_validate_json(claim.payload)
+    queue_ms = float(claim.started_at_ms - claim.submitted_at_ms)
+    started = time.monotonic()
+    program = await _done(claim, job, context, queue_ms / 1000)
+    run_ms = (time.monotonic() - started) * 1000
+    timings_ms = {"queue": queue_ms, "run": run_ms, "total": queue_ms + run_ms}
+    program = amended(program, timings_ms={k: round(v, 3) for k, v in timings_ms.items()})
+    record = program.model_dump_json(by_alias=True).encode()
+    # reusable: who submits the same program a moment late, with the same key, gets this one
+    await context.attempts.finish(claim.id, claim.token, record, reusable=True, keep_s=LIFE_S)
+
+
+async def _done(claim: Claim, job: ProgramJob, context: ProgramContext, spent_s: float) -> Program:
+    try:
+        return await _program(claim, job, context, spent_s)
+    except (StoreUnavailable, ZygoteError, asyncio.CancelledError):
+        raise
+    except DeadlinePassed as passed:
+        problem = program_problem("deadline_exceeded", str(passed))
+    except CallerBytesFull as full:
+        problem = program_problem("too_many_requests", str(full))
+    except Exception:
+        # a mistake of ours must be an answer too, not a program that nobody can finish
+        logger.exception("doing program %s", job.id)
+        problem = program_problem("worker_lost", _MISTAKE)
+    return new_program(job, "failed", problem=problem)
+
+
+async def _program(
+    claim: Claim, job: ProgramJob, context: ProgramContext, spent_s: float
+) -> Program:
+    request = job.read_request()
+    deadline = Deadline(request.deadline_s, spent_s, what="program")
+    pool, _ = await context.children.started()
+    recordings = Recordings(job, request, pool, deadline, context.tapes)
+    attempt = ProgramAttempt(claim, job, request, context, deadline, recordings)
+    if not request.cases:
+        return with_run(job, await _case(attempt, request.inputs, 0, None))
+    runs = [
+        await _case(attempt, case.inputs, index, case.name)
+        for index, case in enumerate(request.cases)
+    ]
+    return with_cases(job, [case.name for case in request.cases], runs)
+
+
+async def _case(
+    attempt: ProgramAttempt, inputs: InputsRequest | None, index: int, name: str | None
+) -> CaseOutcome:
+    run = await do_case(attempt, inputs)
+    if attempt.request.cases:
+        verdict = None if run.verdict is None else str(run.verdict)
+        problem = None if run.problem is None else run.problem.slug
+        told = {"index": index, "name": name, "verdict": verdict, "problem": problem}
+        await attempt.tell("case", told)
+    return run

@@ -1,0 +1,151 @@
+"""The kernels of a program compiled: by ordinary jobs as its caller's, or found in the cache.
+
+Interest in a job ends with the program that waits for it, however that ends.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from compiler.compilation import Compilation, cancelled_compilation
+from compiler.job import CompileJob
+from compiler.problem import Problem, failure_problem
+from compiler.specialization import plain_type
+from store.blobs import Blobs
+from store.compilations import Compilations
+from store.errors import StoreUnavailable
+from store.jobs.producer import JobProducer
+from store.jobs.types import Priority, SubmitOutcome, Submitted, Waiting, compile_lane
+from store.jobs.waiting import ResultWaiter
+from worker.launch.kernel_ir import KernelIr, runtime_paths
+from worker.launch.run import Deadline
+from worker.programs.kernel_jobs import KernelUse
+from worker.queue_room import when_there_is_room
+
+SOURCE, TTIR = "source", "ttir"
+COMPILED_AT_ONCE: Final = 64
+_GONE = "The IR of a kernel left the cache before the program could be run; post it again."
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledKernel:
+    """A compilation that is over; `problem` says why there is no `ir` of a kernel.
+
+    `ttir` is the stage after Triton's first passes.
+    """
+
+    compilation: Compilation
+    ir: KernelIr | None = None
+    ttir: str = ""
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCompiles:
+    """Compiles for one caller's program."""
+
+    jobs: JobProducer
+    finished: ResultWaiter
+    compilations: Compilations
+    blobs: Blobs
+    caller: str
+    program_id: str
+    priority: Priority
+    deadline: Deadline
+
+    async def all(self, wanted: Mapping[str, KernelUse]) -> dict[str, CompiledKernel]:
+        """Return what became of each use's job, by key. Raises DeadlinePassed, CallerBytesFull."""
+        room = asyncio.Semaphore(COMPILED_AT_ONCE)
+
+        async def one(use: KernelUse) -> CompiledKernel:
+            async with room:
+                return await self._compiled(use)
+
+        tasks = [asyncio.create_task(one(use)) for use in wanted.values()]
+        try:
+            return dict(zip(wanted, await asyncio.gather(*tasks), strict=True))
+        finally:  # the first that raises ends the others
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _compiled(self, use: KernelUse) -> CompiledKernel:
+        job = use.job
+        assert job is not None
+        record = await self.compilations.read(job.key) or await self._made(job)
+        compilation = Compilation.model_validate_json(record)
+        if compilation.state != "succeeded":
+            problem = compilation.problem or failure_problem("worker_lost", "it was not compiled")
+            return CompiledKernel(compilation, problem=problem)
+        if SOURCE not in compilation.artifacts:  # Gluon says what each thread of a GPU does
+            return CompiledKernel(compilation)
+        return await self._with_ir(job, use.parameters, compilation)
+
+    async def _with_ir(
+        self, job: CompileJob, names: Sequence[str], compilation: Compilation
+    ) -> CompiledKernel:
+        texts = {}
+        for stage in {SOURCE, TTIR} & compilation.artifacts.keys():
+            texts[stage] = await self.blobs.get(compilation.artifacts[stage].digest)
+        source, ttir = texts.get(SOURCE), texts.get(TTIR)
+        if source is None or (TTIR in texts and ttir is None):
+            return CompiledKernel(compilation, problem=failure_problem("worker_lost", _GONE))
+        runtime = [item for item in compilation.parameters if item.role == "runtime"]
+        runtime.sort(key=lambda item: names.index(item.name))
+        ir = KernelIr(
+            key=job.key,
+            stage=SOURCE,
+            text=source,
+            files=list(job.texts),
+            parameters=[
+                path for item in runtime for path in runtime_paths(item.name, plain_type(item.type))
+            ],
+            warnings=[item for item in compilation.diagnostics if item.is_warning],
+            stdout=compilation.stdout,
+        )
+        return CompiledKernel(compilation, ir, (ttir or b"").decode(errors="replace"))
+
+    async def _made(self, job: CompileJob) -> bytes:
+        """Return the record of `job`, which is submitted and waited for."""
+        name = f"{self.program_id}:{secrets.token_hex(4)}"
+        waiting = Waiting(name, int(self.deadline.left_s * 1000), is_only=True)
+        record = None
+        try:
+            async with self.deadline.bounding():
+                submitted = await when_there_is_room(lambda: self._submit(job, waiting))
+                if submitted.outcome is SubmitOutcome.HIT:
+                    record = submitted.record
+                else:
+                    result = await self.finished.wait(job.key, self.deadline.left_s)
+                    record = result.record if result is not None else None
+        finally:
+            if record is None:
+                await self._withdraw(job, waiting)
+        if record is None:
+            raise self.deadline.passed
+        return record
+
+    async def _submit(self, job: CompileJob, waiting: Waiting) -> Submitted:
+        return await self.jobs.submit(
+            job.key,
+            lane=compile_lane(job.toolchain_id),
+            priority=self.priority,
+            payload=job.model_dump_json().encode(),
+            caller=self.caller,
+            deadline_ms=waiting.wait_ms,
+            timeout_ms=int(job.timeout_s * 1000),
+            waiting=waiting,
+            keeps_payload=True,
+        )
+
+    async def _withdraw(self, job: CompileJob, waiting: Waiting) -> None:
+        record = cancelled_compilation(job, None).model_dump_json().encode()
+        try:
+            await asyncio.shield(self.jobs.withdraw(job.key, waiting.interest, record))
+        except StoreUnavailable as error:  # it ends by itself, with the time of its program
+            logger.warning("the interest in %s is not withdrawn: %s", job.key, error)

@@ -1,0 +1,150 @@
+"""The arguments of a recorded launch, as those of a launch that is posted.
+
+What Triton's JIT reads of a tensor (its type, and whether its address is a multiple of 16) is in
+the tape: memory of torch's begins at multiples of 512 bytes, and offsets are recorded.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from compiler.constexpr import Value
+from compiler.json_number import tagged_float
+from compiler.parameter_binding import BindingFailed
+from compiler.specialization import SpecializedParameter
+from launch.request.bound_arguments import (
+    Argument,
+    BoundAllocation,
+    BoundArguments,
+    Buffer,
+    Descriptor,
+    NoValue,
+    Scalar,
+    TupleArgument,
+)
+from launch.request.element import ITEM_BYTES
+from launch.request.scalar import dtype_of
+from programs.tape.schema import (
+    DescriptorArgument,
+    DtypeName,
+    KernelArgument,
+    Launch,
+    LaunchValue,
+    ReinterpretedArgument,
+    Tape,
+    TensorMeta,
+    TensorRef,
+)
+
+ALIGNED_BYTES = 512
+"""What torch's allocator of CUDA memory aligns every allocation to."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchArguments:
+    """What a launch gives its kernel: at run time, and as constants."""
+
+    bound: BoundArguments
+    constexprs: Mapping[str, SpecializedParameter]
+
+
+def launch_arguments(
+    tape: Tape, launch: Launch, constexprs: Mapping[str, LaunchValue]
+) -> LaunchArguments:
+    """Return the arguments of `launch`, with the `constexprs` of one of its variants.
+
+    What Triton takes as a constant wherever it stands (a type, a text, a function) is one here,
+    too. Raises BindingFailed for what Triton cannot launch with.
+    """
+    constants = {name: _constant(name, tape, value) for name, value in constexprs.items()}
+    arguments: dict[str, Argument] = {}
+    storages: dict[int, int] = {}
+    for name, value in launch.args.items():
+        if name in constants:
+            continue
+        if isinstance(value, DtypeName | KernelArgument | str):
+            constants[name] = _constant(name, tape, value)
+        else:
+            arguments[name] = _argument(name, tape, value, storages)
+    allocations = [_allocation(tape, storage) for storage in storages]
+    bound = BoundArguments(allocations=allocations, arguments=arguments)
+    named = {
+        name: SpecializedParameter(value=value, is_constexpr=True)
+        for name, value in constants.items()
+    }
+    return LaunchArguments(bound, named)
+
+
+def _allocation(tape: Tape, storage: int) -> BoundAllocation:
+    return BoundAllocation(
+        name=str(storage),
+        dtype="u8",
+        elements=tape.storages[storage],
+        align_bytes=ALIGNED_BYTES,
+        init=None,
+        output=False,
+    )
+
+
+def _argument(name: str, tape: Tape, value: LaunchValue, storages: dict[int, int]) -> Argument:
+    match value:
+        case None:
+            return NoValue()
+        case bool() | int() | float():
+            tagged = _number(value)
+            return Scalar(value=tagged, dtype=dtype_of(tagged))
+        case TensorRef():
+            tensor = tape.tensors[value.id]
+            return _buffer(name, tensor, tensor.dtype, storages)
+        case ReinterpretedArgument():
+            return _buffer(name, tape.tensors[value.base.id], value.dtype, storages)
+        case DescriptorArgument():
+            tensor = tape.tensors[value.base.id]
+            base = _buffer(name, tensor, tensor.dtype, storages)
+            return Descriptor(base=base, block_shape=list(value.block_shape))
+        case tuple():
+            items: Sequence[LaunchValue] = value
+            return TupleArgument(items=[_argument(name, tape, item, storages) for item in items])
+    raise _misfit(name, f"is a {type(value).__name__}, which no kernel takes at run time")
+
+
+def _buffer(name: str, tensor: TensorMeta, dtype: str, storages: dict[int, int]) -> Buffer:
+    if tensor.device != "cuda":
+        raise _misfit(
+            name, "is a tensor on the CPU: a kernel cannot access it, move it to the GPU first"
+        )
+    if dtype not in ITEM_BYTES or tensor.dtype not in ITEM_BYTES:
+        raise _misfit(name, f"is a tensor of {tensor.dtype}, which Triton has no type for")
+    offset_bytes = tensor.offset * ITEM_BYTES[tensor.dtype]
+    return Buffer(
+        allocation=storages.setdefault(tensor.storage, len(storages)),
+        shape=list(tensor.shape),
+        strides=list(tensor.strides),
+        offset=offset_bytes // ITEM_BYTES[dtype],
+        dtype=dtype,
+        output=False,
+    )
+
+
+def _constant(name: str, tape: Tape, value: LaunchValue) -> Value:
+    match value:
+        case None | bool() | str():
+            return value
+        case int() | float():
+            return _number(value)
+        case DtypeName():
+            return {"dtype": value.name}
+        case KernelArgument():
+            return {"function": tape.kernels[value.kernel].name}
+        case tuple():
+            return {"tuple": [_constant(name, tape, item) for item in value]}
+    raise _misfit(name, f"is a constexpr, and its argument a {type(value).__name__}")
+
+
+def _number(value: bool | float) -> Value:
+    if isinstance(value, bool):
+        return value
+    return {"int": str(value)} if isinstance(value, int) else tagged_float(value)
+
+
+def _misfit(name: str, why: str) -> BindingFailed:
+    return BindingFailed("argument_mismatch", f"the argument of `{name}` {why}", name)

@@ -1,0 +1,159 @@
+"""One attempt at a program: what it is done with, and what is told and kept of it on the way."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.target import parse_target
+from programs.program_job import CANDIDATE, REFERENCE, ProgramJob
+from programs.program_request import InputsRequest, ProgramRequest
+from store.compilations import Compilations
+from store.errors import StoreUnavailable
+from store.events import Events
+from store.jobs.consumer import JobConsumer
+from store.jobs.producer import JobProducer
+from store.jobs.types import Claim, Priority
+from store.jobs.waiting import ResultWaiter
+from store.programs import Programs
+from worker.compile.compile import CompileContext
+from worker.launch.kernel_source import KernelMemory, KernelSource, KernelSources
+from worker.launch.run import Deadline
+from worker.pool.pool import Pool
+from worker.programs.kernel_compiles import KernelCompiles
+from worker.programs.kernel_jobs import TARGET, TTIR, KernelJobs
+from worker.programs.program_children import ProgramChildren
+from worker.programs.program_kernels import ProgramKernels
+from worker.programs.program_outcome import launches_of
+from worker.programs.program_recordings import RecordedCase, Recordings
+from worker.programs.program_texts import ProgramTexts
+from worker.programs.recording import ProgramTape
+from worker.programs.replay_child import ProgramToReplay, ReplaySettings, replay
+from worker.programs.replayed import Replayed
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramContext:
+    """What programs are done with."""
+
+    attempts: JobConsumer
+    programs: Programs
+    events: Events
+    jobs: JobProducer
+    finished: ResultWaiter
+    compilations: Compilations
+    compiling: CompileContext
+    children: ProgramChildren
+    comparing: Pool
+    """Whose children compare outputs."""
+    batch_elements: int
+    sources: KernelMemory[KernelSource]
+    tapes: KernelMemory[ProgramTape]
+
+
+@dataclass(slots=True)
+class ProgramAttempt:
+    """An attempt; `recordings` are its program's."""
+
+    claim: Claim
+    job: ProgramJob
+    request: ProgramRequest
+    context: ProgramContext
+    deadline: Deadline
+    recordings: Recordings
+    _kept: bool = False
+    """Whether tapes are kept already."""
+
+    async def record(self, inputs: InputsRequest | None) -> RecordedCase:
+        """Record one case, and tell of its tapes; those of the first are kept.
+
+        Raises as `Recordings.case`.
+        """
+        recorded = await self.recordings.case(inputs)
+        found = {CANDIDATE: recorded.candidate, REFERENCE: recorded.reference}
+        tapes = {whose: tape for whose, tape in found.items() if tape is not None}
+        if not self._kept:
+            self._kept = True
+            digests = await self._put([tape.text for tape in tapes.values()])
+            kept = dict(zip(tapes, digests, strict=True))
+            await self.context.programs.keep_tapes(self.job.id, kept)
+        for whose, tape in tapes.items():
+            told = {"ops": len(tape.tape.ops), "launches": launches_of(tape.tape)}
+            await self.tell("recorded", {"program": whose, **told})
+        return recorded
+
+    async def _put(self, texts: list[bytes]) -> Sequence[str]:
+        return await self.context.compiling.blobs.put_many(texts)
+
+    def kernel_jobs(self, texts: ProgramTexts) -> KernelJobs:
+        """Return what finds the compile jobs of the kernels in `texts`."""
+        stops = self.request.stop_after == "kernels"
+        context = self.context
+        return KernelJobs(
+            texts=texts,
+            toolchain=context.compiling.toolchain,
+            namespace=self.job.namespace,
+            sources=KernelSources(context.compiling, self.deadline, context.sources),
+            timeout_s=self.request.timeout_s,
+            target=self.request.target or TARGET,
+            stop_after=None if stops else TTIR,
+        )
+
+    async def replay(
+        self,
+        program: ProgramTape,
+        kernels: ProgramKernels,
+        inputs: ProgramTape | None,
+        role: str,
+    ) -> Replayed:
+        """Replay a program on `inputs`, None: its own. Raises DeadlinePassed, ZygoteError."""
+        context, request = self.context, self.request
+        pool = await context.children.replay.started()
+        irs = kernels.irs
+        replayed = await replay(
+            pool,
+            ProgramToReplay(
+                tape=program.tape,
+                text=program.text,
+                kernels=irs,
+                inputs_text=None if inputs is None or inputs is program else inputs.text,
+                files=sorted({path for ir in irs.values() for path in ir.files}),
+                role=role,
+            ),
+            ReplaySettings(
+                target=parse_target(TARGET),
+                seed=request.seed,
+                memory_bytes=context.children.tensor_bytes,
+                checks=request.checks,
+                batch_elements=context.batch_elements,
+                ir_bounds=context.compiling.ir_bounds,
+            ),
+            request.timeout_s,
+            self.deadline,
+        )
+        await self.tell("replayed", {"program": role, "peak_bytes": replayed.peak_bytes})
+        return replayed
+
+    @property
+    def compiles(self) -> KernelCompiles:
+        """What compiles for this program."""
+        context = self.context
+        return KernelCompiles(
+            jobs=context.jobs,
+            finished=context.finished,
+            compilations=context.compilations,
+            blobs=context.compiling.blobs,
+            caller=self.job.caller,
+            program_id=self.job.id,
+            priority=Priority(self.request.priority),
+            deadline=self.deadline,
+        )
+
+    async def tell(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Tell the followers of this program: news only, which a refusing store may cost them."""
+        try:
+            await self.context.events.append(self.claim.id, self.claim.token, kind, data)
+        except StoreUnavailable as error:
+            logger.warning("followers of %s miss %s: %s", self.job.id, kind, error)

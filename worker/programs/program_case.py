@@ -1,0 +1,144 @@
+"""One case of a program: recorded, its kernels compiled, replayed beside its reference, judged."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from launch.messages import Finding
+from launch.request.verdict import Verdict
+from programs.program_job import CANDIDATE, REFERENCE, program_problem
+from programs.program_record import ProgramFlag, ProgramProblem
+from programs.program_request import InputsRequest
+from worker.launch.comparison import NotCompared
+from worker.programs.kernel_jobs import TooManyKernels
+from worker.programs.program_attempt import ProgramAttempt
+from worker.programs.program_comparison import compare, is_sound, judged
+from worker.programs.program_kernels import ProgramKernels, compile_kernels
+from worker.programs.program_outcome import CaseOutcome
+from worker.programs.program_recordings import RecordedCase
+from worker.programs.program_texts import ProgramTexts
+from worker.programs.recording import NotRecorded, ProgramTape
+from worker.programs.replayed import Replayed
+from worker.programs.tape_flags import tape_flags
+
+VALUE_DEPENDENT: Final = "value_dependent"
+PRECISION: Final = "precision_downgrade"
+
+
+async def do_case(attempt: ProgramAttempt, inputs: InputsRequest | None) -> CaseOutcome:
+    """Return what comes of the program on `inputs`, or on those that it comes with.
+
+    Raises DeadlinePassed, CallerBytesFull, ZygoteError.
+    """
+    case = _Case(attempt)
+    try:
+        await case.do(inputs)
+    except NotRecorded as refused:
+        case.outcome.problem = refused.problem
+        case.outcome.flags += _flags_of_refusal(refused.problem)
+    except TooManyKernels as many:
+        case.outcome.problem = program_problem("invalid_argument", str(many))
+    except NotCompared as failed:
+        case.outcome.problem = program_problem("worker_lost", str(failed))
+    return case.outcome
+
+
+def _flags_of_refusal(problem: ProgramProblem) -> list[ProgramFlag]:
+    if problem.reason != VALUE_DEPENDENT or problem.program != CANDIDATE:
+        return []
+    message = "What it does depends on values of tensors, which it asks for."
+    return [
+        ProgramFlag(kind=VALUE_DEPENDENT, message=message, file=problem.file, line=problem.line)
+    ]
+
+
+class _Case:
+    def __init__(self, attempt: ProgramAttempt) -> None:
+        self._attempt = attempt
+        self.outcome = CaseOutcome()
+
+    async def do(self, inputs: InputsRequest | None) -> None:
+        attempt, outcome = self._attempt, self.outcome
+        recorded = outcome.recorded = await attempt.record(inputs)
+        if attempt.request.stop_after == "tape":
+            return
+        compiled = await self._compiled(recorded.candidate, attempt.recordings.texts)
+        outcome.kernels = compiled.answered
+        outcome.problem = compiled.problem(CANDIDATE)
+        outcome.is_compiled = outcome.problem is None
+        outcome.flags += await tape_flags(recorded, compiled)
+        if attempt.request.stop_after == "kernels" or not outcome.is_compiled:
+            return
+        await self._run(recorded, compiled)
+
+    async def _compiled(self, recorded: ProgramTape, texts: ProgramTexts) -> ProgramKernels:
+        attempt = self._attempt
+        with_variants = attempt.request.stop_after == "kernels"
+        return await compile_kernels(
+            recorded.tape,
+            attempt.kernel_jobs(texts),
+            attempt.compiles,
+            all_variants=with_variants,
+            runs=not with_variants,
+        )
+
+    async def _run(self, recorded: RecordedCase, compiled: ProgramKernels) -> None:
+        """Replay the program, and where there is one its reference; judge."""
+        attempt, outcome, reference = self._attempt, self.outcome, None
+        if recorded.reference is not None:
+            reference = await self._reference(recorded, recorded.reference)
+            if outcome.problem is not None:
+                return
+        replayed = await attempt.replay(recorded.candidate, compiled, recorded.inputs, CANDIDATE)
+        outcome.peak_bytes = replayed.peak_bytes
+        outcome.findings += [*replayed.findings, *compiled.warnings]
+        outcome.problem = replayed.problem
+        if outcome.problem is None:
+            await self._judge(replayed, reference, compiled.questionable_ir)
+
+    async def _reference(self, recorded: RecordedCase, program: ProgramTape) -> Replayed | None:
+        """Return what came of the reference; None: the outcome's problem says why nothing."""
+        attempt, outcome = self._attempt, self.outcome
+        texts = attempt.recordings.reference_texts
+        assert texts is not None
+        compiled = await self._compiled(program, texts)
+        outcome.reference_kernels = compiled.answered
+        outcome.problem = compiled.problem(REFERENCE)
+        if outcome.problem is not None:
+            return None
+        replayed = await attempt.replay(program, compiled, recorded.inputs, REFERENCE)
+        outcome.reference_peak_bytes = replayed.peak_bytes
+        outcome.problem = replayed.problem
+        return replayed
+
+    async def _judge(self, replayed: Replayed, reference: Replayed | None, ir: bytes) -> None:
+        outcome, request = self.outcome, self._attempt.request
+        believed = reference
+        if reference is not None and not is_sound(reference):
+            outcome.findings.append(_failure_of_reference(reference))
+            believed = None
+        pool = self._attempt.context.comparing
+        compared = await compare(pool, replayed, believed, request.tolerance, ir)
+        outcome.outputs = compared.outputs
+        outcome.findings += compared.findings
+        outcome.flags += _flags_of_findings(compared.findings)
+        outcome.verdict = judged(replayed, reference, compared, request.checks)
+
+
+def _flags_of_findings(findings: Sequence[Finding]) -> list[ProgramFlag]:
+    return [
+        ProgramFlag(kind=PRECISION, message=one.message, file=one.file, line=one.line)
+        for one in findings
+        if one.kind == PRECISION
+    ]
+
+
+def _failure_of_reference(reference: Replayed) -> Finding:
+    """Return why nothing is compared with what came of a reference."""
+    first = next(iter(reference.findings), None)
+    why = first.message if first is not None else f"its run ended as {reference.ending}."
+    return Finding(
+        kind=str(Verdict.INVALID_REFERENCE),
+        message=f"The reference is nothing to compare with: {why}",
+        file=first.file if first is not None else None,
+        line=first.line if first is not None else None,
+    )

@@ -1,0 +1,130 @@
+"""The kernels of one tape, compiled: which IR each launch runs, and what is answered of each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from compiler.compilation import Compilation, compilation_url
+from compiler.diagnostic import USER_FILE, Diagnostic
+from compiler.problem import Problem, failure_problem
+from launch.checks.precision_causes import questionable
+from launch.messages import Finding
+from programs.program_job import program_problem
+from programs.program_record import ProgramKernel, ProgramProblem
+from programs.tape.schema import Tape
+from worker.launch.cpu_device import warning_finding
+from worker.launch.kernel_ir import KernelIr
+from worker.programs.kernel_compiles import CompiledKernel, KernelCompiles
+from worker.programs.kernel_jobs import KernelJobs, KernelUse
+
+_NO_IR = (
+    "It is a Gluon kernel, which says what each thread of a GPU does, and only Triton kernels run "
+    "on the CPU device."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramKernels:
+    """What became of the kernels of one program.
+
+    `irs` are by the index of the launch among the tape's ops; one that has none did not compile.
+    """
+
+    tape: Tape
+    uses: Sequence[KernelUse]
+    compiled: Mapping[str, CompiledKernel]
+    """By compile key."""
+    of_launch: Mapping[int, KernelUse]
+
+    @property
+    def answered(self) -> list[ProgramKernel]:
+        """The kernels as the record says them."""
+        return [self._answered(use) for use in self.uses]
+
+    @property
+    def irs(self) -> dict[int, KernelIr]:
+        """What each launch runs."""
+        found = {}
+        for index, use in self.of_launch.items():
+            ir = self._of(use).ir if use.job is not None else None
+            if ir is not None:
+                found[index] = ir
+        return found
+
+    @property
+    def warnings(self) -> list[Finding]:
+        """What compilers warned of, each once."""
+        irs = (kernel.ir for kernel in self.compiled.values())
+        found = [warning_finding(item) for ir in irs if ir is not None for item in ir.warnings]
+        return [one for number, one in enumerate(found) if one not in found[:number]]
+
+    @property
+    def questionable_ir(self) -> bytes:
+        """The TTIR of those whose precision may be in question."""
+        texts = (kernel.ttir.encode() for kernel in self.compiled.values())
+        return b"\n".join(filter(None, map(questionable, texts)))
+
+    def ttirs(self) -> dict[str, list[str]]:
+        """Return the TTIR of each kernel of the tape, in all ways in which it is compiled."""
+        found: dict[str, list[str]] = {}
+        for use in self.uses:
+            if use.job is not None and (text := self._of(use).ttir):
+                found.setdefault(use.kernel, []).append(text)
+        return found
+
+    def problem(self, program: str) -> ProgramProblem | None:
+        """Return why the first kernel that does not compile does not, at its line."""
+        for use in self.uses:
+            problem = self._problem(use)
+            if problem is not None:
+                return self._at_its_line(use, problem, program)
+        return None
+
+    def _of(self, use: KernelUse) -> CompiledKernel:
+        assert use.job is not None
+        return self.compiled[use.job.key]
+
+    def _problem(self, use: KernelUse) -> Problem | None:
+        return use.problem if use.job is None else self._of(use).problem
+
+    def _answered(self, use: KernelUse) -> ProgramKernel:
+        kernel, key = self.tape.kernels[use.kernel], None if use.job is None else use.job.key
+        return ProgramKernel(
+            name=kernel.name,
+            file=kernel.file,
+            line=kernel.line,
+            launches=use.launches,
+            compilation_key=key,
+            compilation_url=None if key is None else compilation_url(key),
+            problem=self._problem(use),
+        )
+
+    def _at_its_line(self, use: KernelUse, problem: Problem, program: str) -> ProgramProblem:
+        kernel = self.tape.kernels[use.kernel]
+        file, line = kernel.file, kernel.line
+        first = None if use.job is None else _first_error(self._of(use).compilation)
+        if first is not None and first.file and (use.is_own or first.file != USER_FILE):
+            file, line = first.file, first.line or line
+        detail = f"{kernel.name}: {problem.detail}"
+        return program_problem(problem.slug, detail, program=program, file=file, line=line)
+
+
+def _first_error(compilation: Compilation) -> Diagnostic | None:
+    return next((one for one in compilation.diagnostics if one.severity == "error"), None)
+
+
+async def compile_kernels(
+    tape: Tape, jobs: KernelJobs, compiles: KernelCompiles, *, all_variants: bool, runs: bool
+) -> ProgramKernels:
+    """Compile what the launches of `tape` need; `runs`: on the CPU device, afterwards.
+
+    Raises TooManyKernels, DeadlinePassed, CallerBytesFull.
+    """
+    found = await jobs.of(tape, all_variants=all_variants)
+    wanted = {use.job.key: use for use in found.all if use.job is not None}
+    compiled = await compiles.all(wanted)
+    if runs:
+        for key, kernel in compiled.items():
+            if kernel.ir is None and kernel.problem is None:
+                problem = failure_problem("needs_gpu", _NO_IR)
+                compiled[key] = CompiledKernel(kernel.compilation, problem=problem)
+    return ProgramKernels(tape, found.all, compiled, found.of_launch)

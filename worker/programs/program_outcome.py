@@ -1,0 +1,146 @@
+"""What came of a program's cases, and the record that it makes."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from compiler.compilation import amended
+from launch.messages import Finding
+from launch.request.verdict import Verdict, worst
+from programs.program_job import ProgramJob, new_program
+from programs.program_record import (
+    Program,
+    ProgramCaseResult,
+    ProgramFlag,
+    ProgramKernel,
+    ProgramOutput,
+    ProgramProblem,
+    ReferenceRecord,
+    TapeSummary,
+    reward_of,
+    tape_url,
+)
+from programs.tape.schema import Launch, Tape
+from worker.programs.program_recordings import RecordedCase
+from worker.programs.recording import ProgramTape
+
+
+@dataclass(slots=True)
+class CaseOutcome:
+    """What came of one case; `problem` says why there is no verdict where one was wanted."""
+
+    recorded: RecordedCase | None = None
+    kernels: list[ProgramKernel] = field(default_factory=list)
+    reference_kernels: list[ProgramKernel] = field(default_factory=list)
+    flags: list[ProgramFlag] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    outputs: dict[str, ProgramOutput] = field(default_factory=dict)
+    verdict: Verdict | None = None
+    peak_bytes: int | None = None
+    reference_peak_bytes: int | None = None
+    problem: ProgramProblem | None = None
+    is_compiled: bool = False
+    """Whether it was recorded, and all of its kernels compile."""
+
+    def result(self, index: int, name: str | None) -> ProgramCaseResult:
+        """Return the case as the record says it."""
+        return ProgramCaseResult(
+            index=index,
+            name=name,
+            verdict=self.verdict,
+            flags=self.flags,
+            outputs=self.outputs,
+            findings=self.findings,
+            peak_bytes=self.peak_bytes,
+            problem=self.problem,
+        )
+
+
+def launches_of(tape: Tape) -> int:
+    """Return how many launches one call of the program makes."""
+    return sum(isinstance(op, Launch) and op.phase == "run" for op in tape.ops)
+
+
+def with_run(job: ProgramJob, run: CaseOutcome) -> Program:
+    """Return the record of a program without cases."""
+    program = _with_tapes(new_program(job, "completed"), job, run)
+    counts = {} if run.verdict is None and run.problem is None else counted([run])
+    return _rewarded(
+        amended(
+            program,
+            state="completed" if run.problem is None else "failed",
+            verdict=run.verdict,
+            flags=run.flags,
+            findings=run.findings,
+            outputs=run.outputs,
+            peak_bytes=run.peak_bytes,
+            counts=counts,
+            problem=run.problem,
+        ),
+        compiled=run.is_compiled,
+    )
+
+
+def with_cases(
+    job: ProgramJob, names: Sequence[str | None], runs: Sequence[CaseOutcome]
+) -> Program:
+    """Return the record of a program with cases: the worst verdict, and how many had which.
+
+    Cases that could not run fail the program only when all do, but it has not passed with them.
+    """
+    ran = [run.verdict for run in runs if run.verdict is not None]
+    verdict = worst(ran)
+    if verdict is Verdict.PASSED and len(ran) < len(runs):
+        verdict = Verdict.NOT_CHECKED
+    named = enumerate(zip(names, runs, strict=True))
+    flags = [flag for run in runs for flag in run.flags]
+    peaks = [run.peak_bytes for run in runs if run.peak_bytes is not None]
+    return _rewarded(
+        amended(
+            _with_tapes(new_program(job, "completed"), job, runs[0]),
+            state="completed" if ran else "failed",
+            verdict=verdict,
+            flags=[flag for at, flag in enumerate(flags) if flag not in flags[:at]],
+            cases=[run.result(index, name) for index, (name, run) in named],
+            counts=counted(runs),
+            peak_bytes=max(peaks, default=None),
+            problem=None if ran else runs[0].problem,
+        ),
+        compiled=all(run.is_compiled for run in runs),
+    )
+
+
+def counted(runs: Sequence[CaseOutcome]) -> dict[str, int]:
+    """Return how many runs had which verdict; `failed` are those that have none."""
+    return dict(Counter(str(run.verdict or "failed") for run in runs))
+
+
+def _rewarded(program: Program, *, compiled: bool) -> Program:
+    return amended(program, reward=reward_of(program, compiled=compiled))
+
+
+def _with_tapes(program: Program, job: ProgramJob, run: CaseOutcome) -> Program:
+    if run.recorded is None:
+        return program
+    reference = None
+    if run.recorded.reference is not None:
+        reference = ReferenceRecord(
+            tape=_summary(run.recorded.reference, tape_url(job.id, of_reference=True)),
+            kernels=run.reference_kernels,
+            peak_bytes=run.reference_peak_bytes,
+        )
+    return amended(
+        program,
+        tape=_summary(run.recorded.candidate, tape_url(job.id)),
+        kernels=run.kernels,
+        reference=reference,
+    )
+
+
+def _summary(recorded: ProgramTape, url: str) -> TapeSummary:
+    return TapeSummary(
+        ops=len(recorded.tape.ops),
+        launches=launches_of(recorded.tape),
+        bytes=len(recorded.text),
+        url=url,
+    )

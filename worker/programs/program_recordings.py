@@ -1,0 +1,139 @@
+"""The recordings of one program: its candidate's, its reference's, and of what makes inputs.
+
+What a reference or a text of inputs comes to is remembered by this worker, for its caller alone: a
+candidate is one of many for the same reference.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from programs.program_job import CANDIDATE, REFERENCE, ProgramEntry, ProgramJob, entries_of
+from programs.program_request import InputsRequest, ProgramRequest
+from programs.recorder.record_order import RecordOrder
+from worker.launch.kernel_source import KernelMemory
+from worker.launch.run import Deadline
+from worker.pool.pool import Pool
+from worker.programs.input_specs import specs
+from worker.programs.program_texts import ProgramTexts
+from worker.programs.recording import ProgramTape, record_program
+
+TAPE_OVERHEAD = 10
+"""How many times its text a tape that was read takes, about."""
+_ENTRY_NAMES = {"model": "class", "function": "name", "inputs": "name"}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCase:
+    """The tapes of one case. `inputs` is whose ops make the values; None: each tape its own."""
+
+    candidate: ProgramTape
+    reference: ProgramTape | None
+    inputs: ProgramTape | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recordings:
+    """Records what one job needs."""
+
+    job: ProgramJob
+    request: ProgramRequest
+    pool: Pool
+    deadline: Deadline
+    memory: KernelMemory[ProgramTape] = field(default_factory=KernelMemory)
+
+    @property
+    def texts(self) -> ProgramTexts:
+        """The candidate's."""
+        return ProgramTexts(self.request.source, self.request.files)
+
+    @property
+    def reference_texts(self) -> ProgramTexts | None:
+        """The reference's."""
+        reference = self.request.reference
+        return None if reference is None else ProgramTexts(reference.source, reference.files)
+
+    async def case(self, inputs: InputsRequest | None) -> RecordedCase:
+        """Return the tapes of the program on `inputs`, or on those that it comes with.
+
+        Raises NotRecorded, DeadlinePassed, ZygoteError.
+        """
+        made = None if inputs is None else await self._inputs(inputs)
+        reference = await self._reference(made)
+        if _is_script(self.request):
+            return RecordedCase(await self._candidate(None, None), reference, None)
+        given = made or reference
+        return RecordedCase(await self._candidate(given, reference), reference, given)
+
+    async def _inputs(self, inputs: InputsRequest) -> ProgramTape:
+        texts = ProgramTexts(inputs.source, {})
+        order = self._order([{"kind": "inputs", "name": inputs.function}])
+        return await self._remembered(order, texts, REFERENCE)
+
+    async def _reference(self, inputs: ProgramTape | None) -> ProgramTape | None:
+        texts, posted = self.reference_texts, self.request.reference
+        if texts is None or posted is None:
+            return None
+        order = self._order(_entries(entries_of(posted.entry, REFERENCE)), inputs)
+        return await self._remembered(order, texts, REFERENCE)
+
+    async def _candidate(
+        self, inputs: ProgramTape | None, reference: ProgramTape | None
+    ) -> ProgramTape:
+        entries = _entries(entries_of(self.request.entry, CANDIDATE))
+        order = self._order(entries, inputs, reference)
+        body = self.texts.body
+        return await record_program(
+            self.pool, order, body, CANDIDATE, self.request.timeout_s, self.deadline
+        )
+
+    def _order(
+        self,
+        entries: Sequence[Mapping[str, Any]],
+        inputs: ProgramTape | None = None,
+        init_inputs: ProgramTape | None = None,
+    ) -> RecordOrder:
+        """Return the order: of inputs, and what a model is made with, shapes alone are told."""
+        given, made_with = (None if one is None else one.tape for one in (inputs, init_inputs))
+        return RecordOrder(
+            entries=entries,
+            inputs=None if given is None else specs(given, given.inputs),
+            init_inputs=None if made_with is None else specs(made_with, made_with.init_inputs),
+            seed=self.request.seed,
+        )
+
+    async def _remembered(
+        self, order: RecordOrder, texts: ProgramTexts, program: str
+    ) -> ProgramTape:
+        key = self._key(order, texts)
+        if (known := self.memory.get(key)) is not None:
+            return known
+        recorded = await record_program(
+            self.pool, order, texts.body, program, self.request.timeout_s, self.deadline
+        )
+        self.memory.keep(key, recorded, TAPE_OVERHEAD * len(recorded.text))
+        return recorded
+
+    def _key(self, order: RecordOrder, texts: ProgramTexts) -> str:
+        """Return what a recording is known by: all that the child is told, and its libraries."""
+        members = {"entries": order.entries, "inputs": order.inputs, "seed": order.seed}
+        told = [self.job.caller, members, order.init_inputs, self.pool.facts["libraries"]]
+        text = json.dumps(told, sort_keys=True).encode()
+        return hashlib.sha256(text + b"\0" + texts.body).hexdigest()
+
+
+def _entries(entries: Sequence[ProgramEntry]) -> list[dict[str, Any]]:
+    return [_entry(entry) for entry in entries]
+
+
+def _entry(entry: ProgramEntry) -> dict[str, Any]:
+    if entry.kind == "script":
+        outputs = None if entry.outputs is None else list(entry.outputs)
+        return {"kind": entry.kind, "outputs": outputs}
+    return {"kind": entry.kind, _ENTRY_NAMES[entry.kind]: entry.name}
+
+
+def _is_script(request: ProgramRequest) -> bool:
+    return request.entry is not None and request.entry.kind == "script"

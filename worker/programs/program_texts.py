@@ -1,0 +1,49 @@
+"""The texts of a program, and how a kernel that is in one of them is asked to be compiled."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from compiler.diagnostic import USER_FILE
+from compiler.parameter_binding import BindingFailed
+from programs.tape.schema import TapeKernel
+
+
+@dataclass(frozen=True, slots=True)
+class KernelText:
+    """A source that has a kernel called `name`, and the files that it imports.
+
+    `is_own`: its lines are those of the program; else it only imports the kernel.
+    """
+
+    source: str
+    files: Mapping[str, str]
+    name: str
+    is_own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramTexts:
+    """A program's own source, and its other files by path."""
+
+    source: str
+    files: Mapping[str, str]
+
+    @property
+    def body(self) -> bytes:
+        """The texts as a record order's body has them."""
+        return json.dumps({"source": self.source, "files": dict(self.files)}).encode()
+
+    def of(self, kernel: TapeKernel) -> KernelText:
+        """Return the source to compile `kernel` from. Raises BindingFailed where it has none."""
+        name = kernel.name.rpartition(".")[2]
+        if kernel.file == USER_FILE:
+            return KernelText(self.source, self.files, name, is_own=True)
+        if kernel.file not in self.files or not name.isidentifier():
+            message = (
+                f"the kernel `{kernel.name}` is defined in {kernel.file}, which is none of the "
+                "posted files: post it in `files`, so that it can be compiled"
+            )
+            raise BindingFailed("unknown_kernel", message, kernel.name)
+        module = kernel.file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        return KernelText(f"from {module} import {name}\n", self.files, name, is_own=False)

@@ -1,0 +1,131 @@
+"""The part of a worker that records, compiles and replays programs, where torch is installed.
+
+It takes none before a recording that it made of its own showed that recording works here.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from store.compilations import Compilations
+from store.connection import StoreClient
+from store.events import Events
+from store.jobs.consumer import JobConsumer, Revocations
+from store.jobs.producer import JobProducer
+from store.jobs.types import Claim, QueueLimits, programs_lane
+from store.jobs.waiting import ResultWaiter
+from store.programs import Programs
+from worker.compile.compile import CompileContext
+from worker.launch.kernel_source import KernelMemory, KernelSource
+from worker.launch.launch_children import Children
+from worker.pool.zygote_client import ZygoteError
+from worker.programs.do_program import do_program
+from worker.programs.program_attempt import ProgramContext
+from worker.programs.program_children import ProgramChildren
+from worker.programs.recorder_test import recorder_fault
+from worker.programs.recording import ProgramTape
+from worker.slots import Slots
+
+NO_TORCH = "torch is not installed in this worker's environment"
+NOT_TRIED = "recording is being tried"
+MOST_TAPES_BYTES = 256 << 20
+"""Of references' tapes that a worker remembers, as they lie in its memory."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Recording:
+    """Whether this worker records programs; `reason` says why not."""
+
+    reason: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the form in which workers publish it."""
+        return {"offered": self.reason is None, "reason": self.reason}
+
+
+class ProgramWorker:
+    """Does programs of one toolchain: so many at a time as there are slots."""
+
+    def __init__(
+        self,
+        name: str,
+        redis: StoreClient,
+        blocking: StoreClient,
+        children: ProgramChildren | None,
+        launch_children: Children,
+        compiling: CompileContext,
+        compilations: Compilations,
+        slots: int,
+        lease_s: float,
+    ) -> None:
+        limits = QueueLimits(lease_ms=int(lease_s * 1000))
+        attempts = JobConsumer(redis, blocking, f"{name}-programs", limits)
+        lanes = [programs_lane(compiling.toolchain.id)]
+        self.recording = Recording(NO_TORCH if children is None else NOT_TRIED)
+        self._toolchain_id = compiling.toolchain.id
+        self._children = children
+        self._blocking = blocking
+        self._slots = Slots(attempts, lanes, self._do, slots, lease_s, has_reserve=True)
+        self._finished = ResultWaiter(redis, blocking)
+        self._launch_children, self._compiling = launch_children, compiling
+        self._stores = (Programs(redis), Events(redis), JobProducer(redis), compilations)
+        self._sources = KernelMemory[KernelSource]()
+        self._tapes = KernelMemory[ProgramTape](MOST_TAPES_BYTES)
+
+    @property
+    def offered(self) -> list[str]:
+        """The toolchains beside which it records programs."""
+        return [self._toolchain_id] if self.recording.reason is None else []
+
+    async def run(self) -> None:
+        """Try to record, and then do programs until cancelled, where that works."""
+        if self._children is None:
+            return
+        self.recording.reason = await self._fault(self._children)
+        if self.recording.reason is not None:
+            logger.error("programs are not recorded here: %s", self.recording.reason)
+            return
+        logger.info("programs are recorded here")
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._finished.run())
+            group.create_task(self._slots.run())
+            group.create_task(Revocations(self._blocking, self._slots.revoke).run())
+
+    async def drain(self) -> None:
+        """Take no further program, and return when those that run have ended."""
+        if self.offered:
+            await self._slots.drain()
+
+    async def _fault(self, children: ProgramChildren) -> str | None:
+        try:
+            return await recorder_fault(await children.recorder.started())
+        except ZygoteError as error:
+            return str(error)
+        except Exception as error:
+            # whatever is wrong with recording, all else that this worker does goes on
+            logger.exception("trying to record a program")
+            return f"{type(error).__name__}: {error}"
+        finally:
+            await children.recorder.close()  # until somebody posts a program
+
+    async def _do(self, claim: Claim, attempts: JobConsumer) -> None:
+        assert self._children is not None
+        programs, events, jobs, compilations = self._stores
+        context = ProgramContext(
+            attempts=attempts,
+            programs=programs,
+            events=events,
+            jobs=jobs,
+            finished=self._finished,
+            compilations=compilations,
+            compiling=self._compiling,
+            children=self._children,
+            comparing=self._launch_children.kernels,
+            batch_elements=self._launch_children.batch_elements,
+            sources=self._sources,
+            tapes=self._tapes,
+        )
+        await do_program(claim, context)

@@ -1,0 +1,157 @@
+"""One program recorded by a child, and what the child sent, checked before it is believed.
+
+The program's own code ran in that child, so whatever comes of it is the program's word: a tape is
+read from nothing, and every other end has a name.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from compiler.messages.wire import header_of
+from programs.program_job import program_problem
+from programs.program_record import ProgramProblem
+from programs.recorder.not_recordable import REASONS
+from programs.recorder.record_order import RecordOrder
+from programs.tape.forged import ForgedTape
+from programs.tape.read_tape import read_tape
+from programs.tape.schema import Tape
+from programs.tape.tape_bounds import MAX_LINE
+from worker.compile.child_failure import misreported, signal_name, violation_of
+from worker.compile.reports import FailureReport, Malformed, Message, Report, read_report
+from worker.launch.run import Deadline
+from worker.pool.child_outcome import ChildOutcome, Ending
+from worker.pool.pool import Pool
+from worker.pool.retry import killed_from_outside, run_task
+
+TAPE = "tape"
+_MAX_FILE_CHARS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramTape:
+    """A tape, and the JSON that it was read from."""
+
+    tape: Tape
+    text: bytes
+
+
+class NotRecorded(Exception):
+    """There is no tape; `problem` says why, and of which program."""
+
+    def __init__(self, problem: ProgramProblem) -> None:
+        super().__init__(problem.detail)
+        self.problem = problem
+
+
+async def record_program(
+    pool: Pool, order: RecordOrder, body: bytes, program: str, timeout_s: float, deadline: Deadline
+) -> ProgramTape:
+    """Return the tape of a program, which is the `candidate` or the `reference`.
+
+    Raises NotRecorded, DeadlinePassed, ZygoteError.
+    """
+    limit_s = deadline.limit_s(timeout_s)
+    outcome = await run_task(
+        pool, order.profile, header_of(order), body, deadline_s=limit_s, stages={TAPE}
+    )
+    if outcome.ending is Ending.DEADLINE and limit_s < timeout_s:
+        raise deadline.passed
+    if outcome.result is None:
+        raise NotRecorded(_problem_of(outcome, order, program, timeout_s))
+    text = _sent(outcome, program)
+    try:
+        # in a thread: a long tape takes seconds to read
+        tape = await asyncio.to_thread(read_tape, text)
+    except ForgedTape as forged:
+        detail = f"The process that recorded the program sent no tape ({forged})."
+        raise NotRecorded(program_problem("invalid_tape", detail, program=program)) from None
+    return ProgramTape(tape, text)
+
+
+class _Unrecordable(Report):
+    """Why a program cannot be recorded, by the recorder's account."""
+
+    reason: Annotated[str, Field(max_length=64)]
+    detail: Message
+    file: Annotated[str, Field(max_length=_MAX_FILE_CHARS)] | None
+    line: Annotated[int, Field(ge=0, le=MAX_LINE)] | None
+
+
+class _RecordReport(Report):
+    not_recordable: _Unrecordable | None
+
+
+def _sent(outcome: ChildOutcome, program: str) -> bytes:
+    """Return the tape that was sent. Raises NotRecorded where there is none."""
+    try:
+        why = read_report(_RecordReport, outcome.result or {}).not_recordable
+    except Malformed as error:
+        raise NotRecorded(_invalid(str(error), program)) from None
+    if why is not None:
+        raise NotRecorded(_refusal(why, program))
+    if not outcome.stages:
+        raise NotRecorded(_invalid("there is no tape", program))
+    return outcome.stages[0].body
+
+
+def _refusal(why: _Unrecordable, program: str) -> ProgramProblem:
+    known = REASONS.get(why.reason)
+    if known is None:
+        return _invalid("a reason that there is not", program)
+    return program_problem(
+        "not_recordable",
+        f"{known[:1].upper()}{known[1:]}: {why.detail}" if why.detail else known,
+        program=program,
+        reason=why.reason,
+        file=why.file,
+        line=why.line,
+    )
+
+
+def _invalid(detail: str, program: str) -> ProgramProblem:
+    return program_problem("invalid_tape", misreported(detail), program=program)
+
+
+def _problem_of(
+    outcome: ChildOutcome, order: RecordOrder, program: str, timeout_s: float
+) -> ProgramProblem:
+    """Return the problem of a program whose recorder sent nothing."""
+    slug, detail = _named(outcome, order, timeout_s)
+    return program_problem(slug, detail, program=program)
+
+
+def _named(outcome: ChildOutcome, order: RecordOrder, timeout_s: float) -> tuple[str, str]:
+    if outcome.ending is Ending.SANDBOX:
+        return "worker_lost", "A layer of the sandbox did not hold; nothing was recorded."
+    if killed_from_outside(outcome, order.profile):
+        detail = f"The process that recorded the program was lost ({outcome.detail}); post again."
+        return "worker_lost", detail
+    if outcome.ending is Ending.DEADLINE:
+        return "record_timeout", (
+            f"Recording did not end within timeout_s = {timeout_s:g} s. Nothing is calculated "
+            "while a program is recorded: its Python loops for that long."
+        )
+    if (violation := violation_of(outcome)) is not None:
+        return "sandbox_violation", violation
+    if outcome.failure is not None:
+        return _of_failure(outcome.failure)
+    return (
+        "recorder_crashed",
+        f"The process that recorded the program ended by {signal_name(outcome)}.",
+    )
+
+
+def _of_failure(failure: dict[str, Any]) -> tuple[str, str]:
+    try:
+        found = read_report(FailureReport, failure)
+    except Malformed as error:
+        return "invalid_tape", misreported(str(error))
+    if found.slug == "memory_exceeded":
+        return "recorder_crashed", (
+            "Recording the program needs more memory than its process may have: tensors take none "
+            "there, so its Python does."
+        )
+    return "recorder_crashed", f"The recorder failed: {found.message}"
