@@ -114,6 +114,15 @@ def _dead_letter(claim: Claim) -> bytes:
     return lapsed_record(kind, claim.id, claim.payload, reason)
 
 
+def _queue_limits(settings: ServiceSettings) -> QueueLimits:
+    return QueueLimits(
+        queued=settings.max_queue_length,
+        queued_per_caller=settings.max_queued_per_caller,
+        living_bytes=settings.max_queue_bytes,
+        kept_bytes_per_caller=settings.max_kept_bytes_per_caller,
+    )
+
+
 def _service_state(
     settings: ServiceSettings,
     redis: Redis,
@@ -125,12 +134,6 @@ def _service_state(
 ) -> ServiceState:
     memory = AnswerMemory(settings.memory_cache_bytes)
     events = Events(redis)
-    limits = QueueLimits(
-        queued=settings.max_queue_length,
-        queued_per_caller=settings.max_queued_per_caller,
-        living_bytes=settings.max_queue_bytes,
-        kept_bytes_per_caller=settings.max_kept_bytes_per_caller,
-    )
     results, followers = ResultWaiter(redis, blocking), EventFollowers(redis, blocking, events)
     invalidations = Invalidations(blocking, on_key=memory.forget, on_loss=memory.clear)
     return ServiceState(
@@ -141,7 +144,7 @@ def _service_state(
         batches=Batches(redis),
         sweeps=Sweeps(redis),
         blobs=Blobs(cache),
-        jobs=JobProducer(redis, limits),
+        jobs=JobProducer(redis, _queue_limits(settings)),
         results=results,
         events=events,
         counters=Counters(redis),

@@ -72,29 +72,20 @@ class JobProducer:
         if not caller:
             raise ValueError("A job needs a caller: the id must not be empty.")
         limits = self._limits
-        answer = await self._submit(
-            args=[
-                job_id,
-                lane,
-                priority.value,
-                payload,
-                caller,
-                deadline_ms,
-                int(refresh),
-                limits.queued,
-                limits.queued_per_caller,
-                LIFE_MS,
-                membership.batch_id if membership else "",
-                membership.indices if membership else "",
-                "" if waiting and waiting.is_only else _interest_of(caller, membership),
-                timeout_ms,
-                waiting.interest if waiting else "",
-                waiting.wait_ms + INTEREST_GRACE_MS if waiting else 0,
-                limits.living_bytes,
-                limits.kept_bytes_per_caller,
-                int(keeps_payload),
-            ]
-        )
+        args: list[str | int | bytes] = [
+            *(job_id, lane, priority.value, payload, caller, deadline_ms, int(refresh)),
+            *(limits.queued, limits.queued_per_caller, LIFE_MS),
+            *((membership.batch_id, membership.indices) if membership else ("", "")),
+            "" if waiting and waiting.is_only else _interest_of(caller, membership),
+            timeout_ms,
+            *((waiting.interest, waiting.wait_ms + INTEREST_GRACE_MS) if waiting else ("", 0)),
+            *(limits.living_bytes, limits.kept_bytes_per_caller, int(keeps_payload)),
+        ]
+        return self._submitted(job_id, lane, await self._submit(args=args))
+
+    def _submitted(self, job_id: str, lane: str, answer: Sequence[bytes]) -> Submitted:
+        """Return what the script answered. Raises its refusals."""
+        limits = self._limits
         match answer[0]:
             case b"queue_full":
                 raise QueueFull(lane, limits.queued)
