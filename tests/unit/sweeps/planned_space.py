@@ -1,0 +1,49 @@
+"""Spaces over a compilation and a launch, expanded: what they come to, and why they are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compiler.rejection import RequestRejected
+from sweeps.space import PlannedSweep, planned, read_space
+from sweeps.sweep_request import kind_of_base
+from sweeps.where import read_where
+
+COMPILATION: dict[str, Any] = {
+    "source": "a kernel",
+    "target": "cuda:90",
+    "constexprs": {"BLOCK": 64, "EVEN": True},
+    "options": {"num_warps": 4},
+}
+LAUNCH: dict[str, Any] = {
+    "compilation": {"source": "a kernel", "constexprs": {"BLOCK": 64}},
+    "grid": ["cdiv(n, BLOCK)"],
+    "arguments": {"x_ptr": {"shape": [8], "dtype": "fp32"}, "n": 8},
+}
+
+
+def plan(space: Any, *where: str, base: dict[str, Any] = COMPILATION, most: int = 100):
+    kind = kind_of_base(base)
+    return planned(base, kind, read_space(space, kind), read_where(where), most)
+
+
+def rows(found: PlannedSweep) -> list[tuple[Any, ...]]:
+    return [tuple(found.plan.values(index).values()) for index in range(len(found.plan))]
+
+
+def refusals(*arguments: Any, **named: Any) -> list[tuple[str, str]]:
+    with pytest.raises(RequestRejected) as caught:
+        plan(*arguments, **named)
+    return [(fault.pointer, fault.message) for fault in caught.value.faults]
+
+
+def pointers(space: Any, *where: str, base: dict[str, Any]) -> list[str]:
+    """Where the space is refused; where it is none, all bodies have what the base has."""
+    try:
+        found = plan(space, *where, base=base)
+    except RequestRejected as rejected:
+        return [fault.pointer for fault in rejected.faults]
+    assert all(variant.body.keys() >= base.keys() for variant in found.plan.variants())
+    return []
