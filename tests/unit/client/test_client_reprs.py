@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tritonc import Batch, Compilation, Launch, Sweep
 
-from tests.unit.client.answered_sweeps import ROW, sweep
 from tests.unit.client.fake_tritond import compilation, failure, launch
+from tests.unit.client.sweeps.answered_sweeps import ROW, sweep
 
 EVIL = "<script>alert(1)</script>\x1b[2J"
 

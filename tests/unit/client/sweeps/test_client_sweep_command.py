@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tritonc.cli.sweeping.sweep_space import axis_name, split_values
 
-from tests.unit.client.answered_sweeps import inspection, sweep
 from tests.unit.client.fake_tritond import FakeTritond, run
+from tests.unit.client.sweeps.answered_sweeps import inspection, sweep
 
 LIKE = ["--signature", "x=*fp32", "--target", "cuda:90"]
 

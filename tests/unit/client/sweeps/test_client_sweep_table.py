@@ -3,7 +3,7 @@
 from tritonc.cli.sweeping.sweep_report import closing_lines, short_names, sweep_table
 from tritonc.sweeps.sweep import Sweep
 
-from tests.unit.client.answered_sweeps import ROW, sweep
+from tests.unit.client.sweeps.answered_sweeps import ROW, sweep
 
 
 def test_names_are_short_where_they_differ():

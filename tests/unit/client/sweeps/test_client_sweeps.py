@@ -5,8 +5,8 @@ import pytest
 import tritonc
 from tritonc import Client
 
-from tests.unit.client.answered_sweeps import sweep
 from tests.unit.client.fake_tritond import FakeTritond
+from tests.unit.client.sweeps.answered_sweeps import sweep
 
 
 def test_a_sweep_is_posted_once_and_its_rows_are_typed(client: Client, tritond: FakeTritond):
