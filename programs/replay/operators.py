@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch._decomp import decomposition_table
 
+from programs.replay.trusted_values import check_trusted
 from programs.tape.forged import ForgedTape
 from programs.tape.schema import (
     AtenOp,
@@ -105,6 +106,7 @@ def called(op: AtenOp, tensor: TensorOf, device: torch.device) -> list[Any]:
     if changes_geometry(op.op) and arguments:
         own = arguments[0]
         arguments[0] = own.as_strided(own.shape, own.stride(), own.storage_offset())
+    check_trusted(op.op, overload(op.op)._schema, arguments, named)
     return list(_flat(_callable(op.op, device)(*arguments, **named)))
 
 

@@ -189,6 +189,26 @@ def _embedded(index: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.embedding(index, torch.ones(4, 2))
 
 
+def test_indices_that_atens_kernel_would_write_at_are_checked() -> None:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        pooled, indices = torch.ops.aten.max_pool2d_with_indices(x, [2, 2])
+        shift = indices + 0
+        return torch.ops.aten.max_pool2d_with_indices_backward(
+            pooled, x, [2, 2], [2, 2], [0, 0], [1, 1], False, shift
+        )
+
+    eager = recorded(lambda: [torch.randn(1, 1, 4, 4)], program)
+    assert replayed(eager.tape).report.findings == []
+    for op in eager.tape["ops"]:
+        if op["op"] == "aten.add.Tensor":
+            op["a"][1] = 1 << 40
+
+    [finding] = replayed(eager.tape).report.findings
+
+    assert finding.kind == "out_of_bounds"
+    assert "indices is out of range" in finding.message
+
+
 def test_an_op_that_fails_is_named_with_its_line() -> None:
     eager = recorded(lambda: [torch.ones(3)], lambda x: torch.multinomial(x, 1))
     for op in eager.tape["ops"]:
