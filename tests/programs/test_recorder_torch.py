@@ -169,6 +169,13 @@ def test_a_value_that_is_only_printed_or_kept_is_no_reason_to_refuse(
     assert output(tape_of(recorder, source), "y").shape == (3,)
 
 
+def test_what_torch_asserts_of_values_is_left_to_the_replay(recorder: RecordingProcess) -> None:
+    source = "y = torch.rand(3, device='cuda')\ntorch.testing.assert_close(y, y + 1)\n"
+    assert names(tape_of(recorder, source))[-1] == "aten.add.Tensor"
+    wrong = "torch.testing.assert_close(1, 2)\n"
+    assert refusal(recorder, wrong)["reason"] == "program_error"
+
+
 @pytest.mark.parametrize(
     "use",
     [

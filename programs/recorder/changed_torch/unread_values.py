@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._pytree import tree_leaves
 
 from programs.recorder.recording import Recording, current, refused
 
@@ -76,6 +77,8 @@ def install() -> None:
         compare = _compared(getattr(torch, name), name)
         setattr(torch, name, compare)
         setattr(tensor, name, compare)
+    testing: Any = torch.testing
+    testing.assert_close = _asserted(testing.assert_close)
 
 
 def _known_or(real: Callable[..., Any], unread: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -124,6 +127,17 @@ def _filled(tensor: Any, value: UnreadValue) -> Any:
     array = np.empty(list(tensor.shape), dtype=object)
     array.fill(value)
     return array
+
+
+def _asserted(real: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an assertion that says nothing of fake tensors: a replay judges outputs."""
+
+    def assert_close(actual: Any, expected: Any, *args: Any, **kwargs: Any) -> None:
+        leaves = tree_leaves((actual, expected))
+        if current() is None or not any(isinstance(item, FakeTensor) for item in leaves):
+            real(actual, expected, *args, **kwargs)
+
+    return assert_close
 
 
 def _compared(real: Callable[..., Any], name: str) -> Callable[..., Any]:
