@@ -32,8 +32,8 @@ class RecordOrder(Order):
     init_inputs: Sequence[Any] | None = None
     seed: int = 42
     device: str = "cuda"
-    max_ops: int = 100_000
-    max_tensors: int = 300_000
+    max_ops: int = 50_000
+    max_tensors: int = 150_000
     max_tape_bytes: int = 32 << 20
 
 
