@@ -68,6 +68,8 @@ def _lines(tape: Tape, flow: Flow, *, is_known: bool) -> Iterator[str]:
     yield f"torch {tape.torch}, seed {tape.seed}: {len(tape.ops)} ops, {launches} of them launches"
     if launches and not is_known:
         yield "what the kernels write is not known: each launch is taken to write all that it gets"
+    if not tensors_of(tape.outputs):
+        yield "no tensor is returned: what is dead is not known"
     for name, kernel in tape.kernels.items():
         parameters = ", ".join(parameter.name for parameter in kernel.parameters)
         yield f"kernel {name}: {kernel.name}({parameters}) at {kernel.file}:{kernel.line}"
@@ -105,7 +107,8 @@ def _phase(tape: Tape, flow: Flow, phase: Phase) -> Iterator[str]:
 def _remarks(tape: Tape, flow: Flow, index: int, op: Op) -> str:
     if isinstance(op, Seeding) or (isinstance(op, AtenOp) and makes_views(op)):
         return ""
-    is_dead = op.phase in ("run", "run2") and index not in flow.live
+    is_judged = bool(tensors_of(tape.outputs)) and op.phase in ("run", "run2")
+    is_dead = is_judged and index not in flow.live
     inputs = _input_numbers(tape, flow, flow.op_sources[index])
     return f"{inputs and f'  <- {inputs}'}{'  DEAD' if is_dead else ''}"
 

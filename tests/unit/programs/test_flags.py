@@ -303,3 +303,17 @@ def test_a_tape_of_inputs_alone_shows_nothing() -> None:
     x = maker.op("randn.default", {"list": [64]})
 
     assert kinds(maker.tape([x], [])) == []
+
+
+def test_of_a_script_that_returns_nothing_no_launch_is_called_dead() -> None:
+    maker = TapeMaker()
+    maker.launch(maker.op("zeros.default", {"list": [64]}), maker.empty())
+
+    assert kinds(maker.tape([], [])) == []
+
+
+def test_a_script_that_launches_nothing_is_shown() -> None:
+    maker = TapeMaker()
+    maker.op("zeros.default", {"list": [64]})
+
+    assert kinds(maker.tape([], [])) == ["no_kernel"]

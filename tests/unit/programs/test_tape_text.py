@@ -47,6 +47,15 @@ def test_what_is_not_known_of_kernels_is_said() -> None:
     assert "DEAD" not in text
 
 
+def test_of_a_tape_that_returns_nothing_nothing_is_dead() -> None:
+    maker = TapeMaker()
+    maker.launch(maker.op("zeros.default", {"list": [64]}), maker.empty())
+    text = tape_text(maker.tape([], []), READS_A_WRITES_OUT)
+
+    assert "no tensor is returned: what is dead is not known" in text
+    assert "DEAD" not in text
+
+
 def test_a_long_tape_is_told_in_so_many_lines() -> None:
     maker = TapeMaker()
     x = maker.tensor()
