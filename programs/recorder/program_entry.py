@@ -15,6 +15,8 @@ from programs.recorder.recording import Recording
 
 _GET_INPUTS = "get_inputs"
 _GET_INIT_INPUTS = "get_init_inputs"
+_MOST_DEPTH = 8
+"""Of lists and dicts in the globals of a script."""
 _WHAT = {"model": "class", "function": "function", "inputs": "function"}
 
 
@@ -122,18 +124,42 @@ def _params(recording: Recording, model: Any) -> list[list[Any]]:
 
 
 def _script(recording: Recording, program: ProgramFiles, names: list[str] | None) -> dict[str, Any]:
-    """Run a script, once; its outputs are globals that it leaves: all tensors, if none is named."""
+    """Run a script, once; its outputs are globals that it leaves: all tensors, if none is named.
+
+    Tensors in lists, tuples and dicts are among these.
+    """
     recording.tape.phase = "run"
     module = program.load("__main__")
     left = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     if names is None:
-        names = [name for name, value in left.items() if isinstance(value, torch.Tensor)]
-    for name in names:
-        if name not in left:
-            raise NotRecordable("no_entry", f"it leaves no variable {name!r}")
-    outputs = recording.tape.structure(_plain({name: left[name] for name in names}))
+        found = _tensors_in(left) or {}
+    else:
+        found = _plain({name: _left(left, name) for name in names})
+    outputs = recording.tape.structure(found)
     nothing: dict[str, Any] = {"inputs": [], "inputs2": [], "params": []}
     return {**nothing, "outputs": outputs, "outputs2": None}
+
+
+def _left(left: Mapping[str, Any], name: str) -> Any:
+    if name not in left:
+        raise NotRecordable("no_entry", f"it leaves no variable {name!r}")
+    return left[name]
+
+
+def _tensors_in(value: Any, depth: int = 0) -> Any | None:
+    """Return a value with nothing but the tensors in it, None where there is none."""
+    if isinstance(value, torch.Tensor):
+        return value
+    if depth > _MOST_DEPTH:
+        return None
+    if type(value) is dict:
+        entries = ((str(name), _tensors_in(item, depth + 1)) for name, item in value.items())
+        return {name: item for name, item in entries if item is not None} or None
+    if type(value) in (list, tuple):
+        items = (_tensors_in(item, depth + 1) for item in value)
+        kept = [item for item in items if item is not None]
+        return (kept if type(value) is list else tuple(kept)) or None
+    return None
 
 
 def _plain(value: Any) -> Any:

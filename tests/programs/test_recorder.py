@@ -124,6 +124,17 @@ def test_a_script_leaves_its_tensors_as_outputs(recorder: RecordingProcess) -> N
     assert [name for name, _ in tape.outputs.items] == ["a", "b"]
 
 
+def test_tensors_in_what_a_script_leaves_are_outputs_too(recorder: RecordingProcess) -> None:
+    source = (
+        "x = torch.rand(8, device='cuda')\n"
+        "result = {'case': (x, 'text', x.sum().item()), 'none': {}, 'list': [[x * 2]]}\n"
+        "number = 3\n"
+    )
+    tape = tape_of(recorder, source)
+    assert [name for name, _ in tape.outputs.items] == ["x", "result"]
+    assert [name for name, _ in tape.outputs.items[1][1].items] == ["case", "list"]
+
+
 def test_what_depends_on_a_value_is_refused_at_its_line(recorder: RecordingProcess) -> None:
     source = "x = torch.rand(8, device='cuda')\nif x.sum() > 0:\n    x = -x\n"
     assert reason(recorder, source) == ("value_dependent", "user.py", 5)
