@@ -7,6 +7,7 @@ COVERAGE := .cache/coverage
 EXPORTS := .cache/exports
 TORCH := .cache/torch
 CORPUS := .cache/corpus/venv
+EVALUATORS := .cache/evaluators
 MODULES := 5000
 SEED := $(shell date +%s)
 TRITON_3.6 := 3.6.0
@@ -79,6 +80,10 @@ test-toolchains: $(STAMP) $(TRITONS) ## tests with Triton 3.6, 3.7, 3.8 beside 3
 test-torch: $(TORCH)/.installed ## references and a naive evaluator in torch (an environment of 1 GB)
 	TRITOND_TEST_TORCH=1 $(TORCH)/bin/python -m pytest tests/torch_references tests/programs \
 		tests/security/cheats/test_naive.py
+
+test-evaluators: $(TORCH)/.installed $(EVALUATORS)/.installed ## clients of other evaluators as they are published, and an environment for verifiers (another 1 GB)
+	TRITOND_TEST_EVALUATORS=$(abspath $(EVALUATORS)) PYTHONPATH=$(abspath $(EVALUATORS)/flashinfer) \
+		$(TORCH)/bin/python -m pytest tests/evaluators
 
 test-exports: $(STAMP) $(EXPORTS)/.installed ## exported code with gcc, g++, nvcc, rustc, cuda-python
 	TRITOND_EXPORT_TOOLS=required TRITOND_CUDA_PYTHON=$(EXPORTS)/bin/python \
@@ -156,6 +161,14 @@ $(TORCH)/.installed: pyproject.toml client/pyproject.toml requirements.lock
 		-e '.[worker,dev]' -e client torch==2.13.0
 	@touch $@
 
+$(EVALUATORS)/.installed: client/pyproject.toml
+	python3 -m venv $(EVALUATORS)
+	$(EVALUATORS)/bin/pip install --quiet --no-cache-dir -e client verifiers==0.4.0
+	@# its description of a solution needs these alone, and torch; the rest of its needs are for GPUs
+	$(EVALUATORS)/bin/pip install --quiet --no-cache-dir --no-deps --target $(EVALUATORS)/flashinfer \
+		flashinfer-bench==0.1.2 safetensors==0.8.0 docstring-parser==0.18.0 pyyaml==6.0.3
+	@touch $@
+
 $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	python3 -m venv $(CORPUS)
 	$(CORPUS)/bin/pip install --quiet --no-cache-dir --no-deps -r benchmarks/corpus/requirements.txt
@@ -166,4 +179,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: help page test-page run test coverage dist fuzz test-torch test-toolchains test-exports test-gpu gpu lint format client bench soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: help page test-page run test coverage dist fuzz test-torch test-evaluators test-toolchains test-exports test-gpu gpu lint format client bench soak corpus corpus-numpy corpus-autotuners lock clean

@@ -1,0 +1,5 @@
+"""The environment, as verifiers finds it by the package's name."""
+
+from tritond_programs.taskset import TritondProgramsTaskset
+
+__all__ = ["TritondProgramsTaskset"]
