@@ -20,7 +20,8 @@ from programs.recorder.record_order import RecordOrder
 from programs.recorder.warming_programs import PROGRAMS
 
 _ALSO = (
-    "einops", "numpy", "numpy.fft", "numpy.linalg", "numpy.random", "random", "scipy",
+    "einops", "einops._torch_specific", "einops.layers.torch", "numpy", "numpy.fft",
+    "numpy.linalg", "numpy.random", "random", "scipy",
     "torch._dynamo", "torch._dynamo.polyfills.loader", "torch._dynamo.trace_rules", "torch.amp",
     "torch.autograd.functional", "torch.autograd.profiler", "torch.cuda.amp",
     "torch.distributions", "torch.fft", "torch.func", "torch.jit", "torch.library",
