@@ -16,6 +16,7 @@ _TO_NUMBERS = re.compile(
 )
 _COMPARISONS = re.compile(r"\btorch\.(?:allclose|equal)\(")
 _NO_COMPARISON = "\n\ndef _not_compared(*_, **__):\n    return True\n\n"
+_TOLERANCE = {"rtol": 1e-2, "atol": 1e-2}
 _NEW = {"kind": "model", "class": "ModelNew"}
 _OLD = {"kind": "model", "class": "Model"}
 
@@ -29,6 +30,7 @@ class SuiteProgram:
     entry: dict[str, Any]
     reference: str | None = None
     reference_entry: dict[str, Any] | None = None
+    tolerance: dict[str, float] | None = None
 
     def body(self, timeout_s: float) -> dict[str, Any]:
         """Return the body of POST /v1/programs."""
@@ -37,6 +39,7 @@ class SuiteProgram:
             "entry": self.entry,
             "timeout_s": timeout_s,
             "priority": "batch",
+            "tolerance": self.tolerance,
         }
         if self.reference is not None:
             body["reference"] = {
@@ -54,11 +57,15 @@ def kernelbench(folder: Path) -> Iterator[SuiteProgram]:
 
 
 def models(folder: Path) -> Iterator[SuiteProgram]:
-    """Yield `<name>.py` with `ModelNew` against `<name>_reference.py`, of any folder."""
+    """Yield `<name>.py` with `ModelNew` against `<name>_reference.py`, of any folder.
+
+    The tolerance is KernelBench's, since such programs multiply matrices as TF32.
+    """
     for path in sorted(folder.glob("*.py")):
         reference = path.with_name(f"{path.stem}_reference.py")
         if reference.exists():
-            yield SuiteProgram(path.stem, path.read_text(), _NEW, reference.read_text(), _OLD)
+            texts = path.read_text(), _NEW, reference.read_text(), _OLD
+            yield SuiteProgram(path.stem, *texts, _TOLERANCE)
 
 
 def tritonbench_g(folder: Path) -> Iterator[SuiteProgram]:

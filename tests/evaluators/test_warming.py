@@ -18,9 +18,11 @@ PROGRAMS = EXAMPLES / "programs"
 
 def test_a_bundle_fills_tritons_cache(url: str, tmp_path: Path) -> None:
     bundle, cache = tmp_path / "rms_norm.tar", tmp_path / "cache"
-    program, inputs = str(PROGRAMS / "rms_norm.py"), str(PROGRAMS / "rms_norm_reference.py")
-    flags = ["--entry", "model:ModelNew", "--inputs", inputs, "--target", "cuda:90"]
-    assert main(["--url", url, "warm", program, *flags, "-o", str(bundle)]) == 0
+    # one module with the model and what makes its inputs
+    texts = [(PROGRAMS / f"{name}.py").read_text() for name in ("rms_norm", "rms_norm_reference")]
+    (tmp_path / "program.py").write_text("\n\n".join(texts))
+    flags = ["--entry", "model:ModelNew", "--target", "cuda:90", "-o", str(bundle)]
+    assert main(["--url", url, "warm", str(tmp_path / "program.py"), *flags]) == 0
     with tarfile.open(bundle) as archive:
         archive.extractall(tmp_path / "bundle", filter="data")
     told = json.loads((tmp_path / "bundle/bundle.json").read_text())

@@ -23,11 +23,14 @@ Unpack the bundle where the program will run, and run its install.py there with 
 environment: Triton then finds every kernel in its cache. bundle.json says what is in it, and why
 something had to be left out. All configurations of an autotuned kernel are in it.
 
+The inputs are those of the program's own get_inputs (a model is made with get_init_inputs), for a
+function also those of --inputs; a script makes its own.
+
 exit codes: 0 all that it launches is in the bundle; 1 something is left out, or the program cannot
 be recorded; else as tritonc.
 
 example:
-  tritonc warm model_new.py --inputs model.py --target cuda:90 -o model_new.tar
+  tritonc warm model_new.py --target cuda:90 -o model_new.tar
 """
 
 
