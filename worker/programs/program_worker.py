@@ -25,7 +25,8 @@ from worker.programs.program_attempt import ProgramContext
 from worker.programs.program_children import ProgramChildren
 from worker.programs.recorder_test import recorder_fault
 from worker.programs.recording import ProgramTape
-from worker.slots import Slots
+from worker.replaced_toolchains import ReplacedToolchains
+from worker.slots import HEARTBEAT_S, Slots, every
 
 NO_TORCH = "torch is not installed in this worker's environment"
 NOT_TRIED = "recording is being tried"
@@ -63,11 +64,12 @@ class ProgramWorker:
     ) -> None:
         limits = QueueLimits(lease_ms=int(lease_s * 1000))
         attempts = JobConsumer(redis, blocking, f"{name}-programs", limits)
-        lanes = [programs_lane(compiling.toolchain.id)]
+        self._replaced = ReplacedToolchains(redis, "compile", [compiling], _lanes_of)
         self.recording = Recording(NO_TORCH if children is None else NOT_TRIED)
         self._toolchain_id = compiling.toolchain.id
         self._children = children
         self._blocking = blocking
+        lanes = self._replaced.lanes
         self._slots = Slots(attempts, lanes, self._do, slots, lease_s, has_reserve=True)
         self._finished = ResultWaiter(redis, blocking)
         self._launch_children, self._compiling = launch_children, compiling
@@ -93,6 +95,7 @@ class ProgramWorker:
             group.create_task(self._finished.run())
             group.create_task(self._slots.run())
             group.create_task(Revocations(self._blocking, self._slots.revoke).run())
+            group.create_task(every(HEARTBEAT_S, self._replaced.look))
 
     async def drain(self) -> None:
         """Take no further program, and return when those that run have ended."""
@@ -129,3 +132,7 @@ class ProgramWorker:
             tapes=self._tapes,
         )
         await do_program(claim, context)
+
+
+def _lanes_of(toolchain_id: str) -> list[str]:
+    return [programs_lane(toolchain_id)]
