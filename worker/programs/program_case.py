@@ -73,13 +73,19 @@ class _Case:
     async def _compiled(self, recorded: ProgramTape, texts: ProgramTexts) -> ProgramKernels:
         attempt = self._attempt
         with_variants = attempt.request.stop_after == "kernels"
-        return await compile_kernels(
+        compiled = await compile_kernels(
             recorded.tape,
             attempt.kernel_jobs(texts),
             attempt.compiles,
             all_variants=with_variants,
             runs=not with_variants,
         )
+        for kernel in compiled.answered:
+            state = "succeeded" if kernel.problem is None else "failed"
+            key = kernel.compilation_key
+            told = {"kernel": kernel.name, "state": state, "compilation_key": key}
+            await attempt.tell("compiled", told)
+        return compiled
 
     async def _run(self, recorded: RecordedCase, compiled: ProgramKernels) -> None:
         """Replay the program, and where there is one its reference; judge."""
