@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -185,6 +186,18 @@ def free_port() -> int:
     _PORTS.append(held)
     port: int = held.getsockname()[1]
     return port
+
+
+def ended(client: httpx.Client, url: str) -> dict[str, Any]:
+    """Return what is under way at `url` when it has ended, however long that takes."""
+
+    def is_over() -> bool:
+        state = client.get(url, params={"wait": 30}).json()["state"]
+        return state not in {"queued", "running"}
+
+    wait_until(is_over, f"{url} has ended")
+    found: dict[str, Any] = client.get(url).json()
+    return found
 
 
 def answers(url: str) -> bool:

@@ -17,7 +17,7 @@ from store import keys
 from store.connection import connect
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
-from tests.integration.service.running import ROOT, Deployment, Process
+from tests.integration.service.running import ROOT, Deployment, Process, ended
 from tests.integration.service.sweeps.test_sweeps import post_sweep
 from tests.waiting import wait_until
 
@@ -86,12 +86,12 @@ def test_a_sweep_whose_driver_is_killed_goes_on_with_the_rows_it_has(
 
     os.kill(worker.pid, signal.SIGKILL)
     machine.start_worker()
-    ended = client.get(url, params={"wait": 60}).json()
+    after = ended(client, url)
 
-    assert (ended["state"], ended["counts"]) == ("completed", {"succeeded": 10})
+    assert (after["state"], after["counts"]) == ("completed", {"succeeded": 10})
     kept = [row for row in before if row["state"] == "succeeded"]
     assert kept
-    assert kept == [ended["rows"][row["index"]] for row in kept]
+    assert kept == [after["rows"][row["index"]] for row in kept]
 
 
 def test_the_job_of_a_killed_worker_is_done_by_another(
@@ -102,8 +102,7 @@ def test_the_job_of_a_killed_worker_is_done_by_another(
     worker.kill()
     machine.start_worker()
 
-    done = client.get(url, params={"wait": 60}).json()
-    assert done["state"] == "succeeded"
+    assert ended(client, url)["state"] == "succeeded"
     assert client.get(f"{url}/events").text.count("event: started") == 2
 
 
@@ -219,13 +218,13 @@ def test_what_waits_for_a_worker_whose_code_is_replaced_is_done_by_the_new_one(
     batch = client.post("/v1/batches", json={"kind": "compilations", "requests": requests}).json()
 
     machine.start_worker(root=edited)
-    ended = client.get(batch["url"], params={"wait": 60}).json()
+    done = ended(client, batch["url"])
     after = client.post("/v1/compilations?wait=60", json=bodies.vector_add("after it")).json()
 
-    assert ended["counts"]["succeeded"] == len(requests)
+    assert done["counts"]["succeeded"] == len(requests)
     assert after["state"] == "succeeded"
     assert after["toolchain"]["id"] != before["toolchain"]["id"]
-    for item in ended["items"]:
+    for item in done["items"]:
         assert item["result"]["toolchain"] == after["toolchain"], "which it says itself"
         assert client.get(item["result"]["url"]).json()["key"] == item["result"]["key"]
         assert item["result"]["url"] != item["url"]

@@ -11,7 +11,7 @@ import pytest
 from tests.integration.service.launches import bodies
 from tests.integration.service.launches.conftest import Launch
 from tests.integration.service.launches.test_launches_absurd import ENDLESS
-from tests.integration.service.running import Deployment
+from tests.integration.service.running import Deployment, ended
 from tests.waiting import wait_until
 
 PATH = "/v1/launches"
@@ -55,7 +55,7 @@ def test_the_launch_of_a_killed_worker_is_done_by_another(machine: Deployment) -
 
         machine.workers.pop().kill()
         machine.start_worker()
-        answer = client.get(url, params={"wait": 60}).json()
+        answer = ended(client, url)
         told = client.get(f"{url}/events").text
 
     assert (answer["state"], answer["verdict"]) == ("completed", "not_checked")
@@ -68,7 +68,7 @@ def test_a_worker_that_stops_gives_its_launch_back(machine: Deployment) -> None:
 
         assert machine.workers.pop().stop() == 0
         machine.start_worker()
-        answer = client.get(url, params={"wait": 60}).json()
+        answer = ended(client, url)
 
     assert (answer["state"], answer["verdict"]) == ("completed", "not_checked")
 
@@ -79,7 +79,7 @@ def test_a_launch_that_no_worker_takes_in_time_has_failed(machine: Deployment) -
         machine.wait_for_workers()
         busy = [running(client, body) for _ in range(2)]
         late = client.post(PATH, json=bodies.vector_add(deadline_s=1)).json()
-        answer = client.get(late["url"], params={"wait": 20}).json()
+        answer = ended(client, late["url"])
         for url in busy:
             client.delete(url)
 
