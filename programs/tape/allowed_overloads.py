@@ -5,7 +5,7 @@ processes, generators' states), take time and memory that its arguments and outp
 outputs whose shapes follow from shapes, and not keep memory beyond them. So never: `from_file`,
 `set_`, `resize_`, `record_stream`, `_local_scalar_dense`, sparse, quantized and nested tensors,
 and what makes shapes out of values (`nonzero`, `unique`, `masked_select`, `bincount`). Overloads
-whose time grows with the *value* of an argument (`special_chebyshev_polynomial_t`) are no members.
+whose time grows with the *value* of an argument (polynomials) need a bound in `fragile_arguments`.
 """
 
 from __future__ import annotations
@@ -119,6 +119,7 @@ FAMILIES = (
         "special_i0e.default special_i1.default special_i1e.default special_entr.default "
         "special_erfcx.default special_ndtri.default special_log_ndtr.default "
         "special_bessel_j0.default special_bessel_j1.default special_airy_ai.default "
+        "polygamma.default special_chebyshev_polynomial_t.n_scalar "
         "angle.default conj_physical.default ldexp.Tensor",
         elementwise=True,
     ),
@@ -175,7 +176,8 @@ FAMILIES = (
         "diagonal_copy.default pixel_shuffle.default pixel_unshuffle.default "
         "channel_shuffle.default im2col.default col2im.default rot90.default fill.Scalar "
         "fill.Tensor lift_fresh.default lift_fresh_copy.default complex.default polar.default "
-        "repeat_interleave.self_int select_backward.default slice_backward.default "
+        "repeat_interleave.self_int logspace.Tensor_Tensor "
+        "select_backward.default slice_backward.default "
         "unfold_backward.default diagonal_backward.default "
         "replication_pad1d_backward.default "
         "replication_pad2d_backward.default view_copy.default expand_copy.default "

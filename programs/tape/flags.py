@@ -66,8 +66,8 @@ def _launches(tape: Tape, flow: Flow) -> Iterator[TapeFlag]:
         message = "no kernel is launched: torch does all of the work; launch one on its path"
         yield _flag("no_kernel", message, None)
         return
-    if not tensors_of(tape.outputs):
-        return  # a script that returns nothing may do all of its work for what it prints
+    if all(0 in tape.tensors[id_].shape for id_ in tensors_of(tape.outputs)):
+        return  # what returns nothing may do all of its work for what it prints
     if not any(index in flow.live for index, _ in launches):
         message = (
             "kernels are launched, but nothing that is returned hangs on what they write: torch "
@@ -76,13 +76,20 @@ def _launches(tape: Tape, flow: Flow) -> Iterator[TapeFlag]:
         yield _flag("no_kernel", message, launches[0][1].place)
     state = _state(tape)
     for index, launch in launches:
-        if index not in flow.live and flow.accesses[index].writes.isdisjoint(state):
+        is_dead = index not in flow.live and flow.accesses[index].writes.isdisjoint(state)
+        if is_dead and not _is_of_nothing(launch, tape):
             name = tape.kernels[launch.kernel].name
             message = (
                 f"nothing that is returned hangs on this launch of {name}: use what it writes, or "
                 "leave it out"
             )
             yield _flag("dead_launch", message, launch.place)
+
+
+def _is_of_nothing(launch: Launch, tape: Tape) -> bool:
+    """Whether there is nothing to do, as a tensor is empty: no program runs, and none has to."""
+    ids = [id_ for value in launch.args.values() for id_ in tensors_of(value)]
+    return 0 in launch.grid and any(0 in tape.tensors[id_].shape for id_ in ids)
 
 
 def _state(tape: Tape) -> frozenset[int]:

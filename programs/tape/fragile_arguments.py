@@ -17,6 +17,7 @@ from programs.tape.schema import AtenOp, TensorMeta, TensorRef, tensors_of
 Tensors = Sequence[TensorMeta]
 _GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 _MAX_LAYERS = 1_000
+_MAX_DEGREE = 1_000
 _FLOATS = frozenset({"fp16", "bf16", "fp32", "fp64"})
 
 
@@ -115,6 +116,12 @@ def _embedding_gradient(given: Arguments, tensors: Tensors) -> None:
     _need(given.any(4, "scale_grad_by_freq", None) is False, "it scales by frequency")
 
 
+def _polynomial(given: Arguments, _tensors: Tensors) -> None:
+    degree = given.any(1, "n", None)
+    is_small = isinstance(degree, (int, float)) and degree <= _MAX_DEGREE
+    _need(is_small, f"its degree is above {_MAX_DEGREE}")
+
+
 def _recurrent(given: Arguments, tensors: Tensors) -> None:
     name = name_of(given.op)
     data = _tensor(given, 0, tensors)
@@ -165,6 +172,7 @@ _CHECKS: Mapping[str, Callable[[Arguments, Tensors], None]] = {
     "_adaptive_avg_pool2d_backward": _adaptive_pool_gradient,
     "_adaptive_avg_pool3d_backward": _adaptive_pool_gradient,
     "embedding_dense_backward": _embedding_gradient,
+    "special_chebyshev_polynomial_t": _polynomial,
     "lstm": _recurrent, "gru": _recurrent, "rnn_tanh": _recurrent, "rnn_relu": _recurrent,
 }  # fmt: skip
 """By the op's name."""

@@ -317,3 +317,14 @@ def test_a_script_that_launches_nothing_is_shown() -> None:
     maker.op("zeros.default", {"list": [64]})
 
     assert kinds(maker.tape([], [])) == ["no_kernel"]
+
+
+def test_a_launch_of_no_programs_on_an_empty_tensor_is_no_decoy() -> None:
+    maker = TapeMaker()
+    x, out = maker.tensor(), maker.empty()
+    maker.launch(x, out)
+    nothing = maker.op("zeros.default", {"list": [0]}, into=maker.tensor(0))
+    maker.launch(nothing, nothing, grid=0)
+
+    assert kinds(maker.tape([x], [out])) == []
+    assert kinds(maker.tape([x], [nothing])) == []

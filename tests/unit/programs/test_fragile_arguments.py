@@ -63,6 +63,7 @@ LSTM_SHAPES = [[5, 2, 3], [1, 2, 4], [1, 2, 4], [16, 3], [16, 4]]
          "of other channels"),
         ("embedding_dense_backward.default", [[5, 8, 2], [3, 4]], (t(0), t(1), 64, 1, False),
          "other rows than indices"),
+        ("special_chebyshev_polynomial_t.n_scalar", [[4]], (t(0), 2**40), "degree is above 1000"),
         ("lstm.input", LSTM_SHAPES, (*LSTM[:2], {"list": []}, *LSTM[3:]), "weight has another"),
         ("lstm.input", LSTM_SHAPES, (t(0), {"list": [t(1)]}, *LSTM[2:]), "number of states"),
         ("lstm.input", LSTM_SHAPES, (*LSTM[:4], 2**40, *LSTM[5:]), "layers"),
