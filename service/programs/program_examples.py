@@ -123,7 +123,7 @@ _NOT_RECORDABLE = Program(
     reward=Reward(compiled=False, correct=False),
     problem=program_problem(
         "not_recordable",
-        "user.py:14: .item() asks for a value, and there is none while the program is recorded",
+        "It asks for the value of a tensor, and a recording has none: .item()",
         program="candidate",
         reason="value_dependent",
         file="user.py",

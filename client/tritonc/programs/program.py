@@ -4,7 +4,7 @@ Reading is lenient, so that a newer service works: what is unknown stays in `raw
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from tritonc.compilation import UNFINISHED
@@ -132,13 +132,16 @@ class Program:
             return self
         raise ProgramFailed(self)
 
-    def render(self, source_name: str = POSTED_SOURCE) -> str:
+    def render(
+        self, source_name: str = POSTED_SOURCE, reference_name: str = "the reference"
+    ) -> str:
         """Return findings, flags, kernels, reward and the verdict, as compilers show errors.
 
-        The posted source is called `source_name`, so that editors find the file it came from.
+        The posted sources are called by these names, so that editors find the files.
         """
         names = {POSTED_SOURCE: source_name}
-        lines = [*self._run_lines(names), *self._flag_lines(names), *self._kernel_lines(names)]
+        lines = [*self._problem_lines(names, reference_name), *self._run_lines(names)]
+        lines += [*self._flag_lines(names), *self._kernel_lines(names)]
         lines += [f"warning: {warning}" for warning in self.warnings]
         if self.reward is not None:
             lines.append(_reward(self.reward))
@@ -155,14 +158,29 @@ class Program:
     def _repr_html_(self) -> str:
         return framed(plain(self.render(), is_good=self.good))
 
+    def _problem_lines(self, names: Mapping[str, str], reference_name: str) -> Iterator[str]:
+        """Yield why there is no verdict, at its line of the program or of the reference."""
+        if self.problem is None:
+            return
+        said = self.problem.raw
+        file, line = said.get("file") or "", said.get("line") or 0
+        is_of_reference = said.get("program") == "reference"
+        if is_of_reference:
+            names = {POSTED_SOURCE: reference_name}
+        place = _place(file, line, names) or (reference_name if is_of_reference else "")
+        yield f"{place}: error: {self.problem}" if place else f"error: {self.problem}"
+        if not is_of_reference:
+            yield from excerpt_lines(self.sources, file, line)
+
     def _run_lines(self, names: Mapping[str, str]) -> Iterator[str]:
         if not self.cases:
-            run = Run(self.verdict, self.outputs, None, self.findings, self.problem)
+            run = Run(self.verdict, _named(self.outputs), None, self.findings, None)
             yield from report_lines(run, self.sources, names)
         for index, case in enumerate(self.cases):
             named = f"case {index}" + (f" ({case.name})" if case.name else "")
             yield f"{named}: {case.verdict or 'did not run'}"
-            yield from (f"  {line}" for line in report_lines(case, self.sources, names))
+            run = replace(case, outputs=_named(case.outputs))
+            yield from (f"  {line}" for line in report_lines(run, self.sources, names))
 
     def _flag_lines(self, names: Mapping[str, str]) -> Iterator[str]:
         for flag in self.flags:
@@ -177,8 +195,12 @@ class Program:
             key = f", compilation {kernel.compilation_key}" if kernel.compilation_key else ""
             at = f" ({place})" if place else ""
             yield f"kernel {kernel.name}{at}: launched {how_often}{key}"
-            if kernel.problem is not None:
+            if kernel.problem is not None and not self._is_told(kernel.problem):
                 yield f"  error: {kernel.problem}"
+
+    def _is_told(self, problem: Problem) -> bool:
+        """Whether why there is no verdict says the same."""
+        return self.problem is not None and self.problem.detail.endswith(problem.detail)
 
     def _outcome(self) -> str:
         total_ms = self.timings_ms.get("total")
@@ -207,6 +229,10 @@ class ProgramFailed(TritoncError):
 
 def _place(file: str | None, line: int | None, names: Mapping[str, str]) -> str:
     return ":".join(filter(None, [names.get(file or "", file or ""), str(line or "")]))
+
+
+def _named(outputs: Mapping[str, Output]) -> dict[str, Output]:
+    return {f"output {name}": output for name, output in outputs.items()}
 
 
 def _reward(reward: Mapping[str, Any]) -> str:

@@ -109,7 +109,8 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     if given.json:
         write_json(program.raw)
     else:
-        terminal.text(program.render(name_of(given.source)))
+        reference_name = name_of(given.reference or "reference")
+        terminal.text(program.render(name_of(given.source), reference_name))
     return program.good
 
 

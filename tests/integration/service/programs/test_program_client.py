@@ -20,6 +20,7 @@ from tritonc import (
 )
 from tritonc.cli.main import main
 
+from compiler.problem import failure_problem
 from launch.messages import Finding
 from launch.request.verdict import Verdict
 from programs.program_job import program_problem
@@ -49,7 +50,9 @@ WRONG: dict[str, Any] = PASSED | {
 }
 NOT_RECORDABLE: dict[str, Any] = {
     "state": "failed",
-    "problem": program_problem("not_recordable", "user.py:18: .item() asks for a value"),
+    "problem": program_problem(
+        "not_recordable", ".item() asks for a value", program="candidate", file="user.py", line=18
+    ),
     "reward": Reward(compiled=False, correct=False),
 }
 Ends = Callable[..., "Future[Any]"]
@@ -116,6 +119,34 @@ def test_one_that_cannot_be_recorded_has_failed(client: Client, ends: Ends) -> N
     assert failed.value.program.problem is not None
     assert failed.value.program.problem.slug == "not_recordable"
     assert str(failed.value).splitlines()[0] == "user.py:18: error: .item() asks for a value"
+
+
+def test_what_cannot_be_recorded_may_be_the_reference(client: Client, ends: Ends) -> None:
+    whose = {"program": "reference", "file": "user.py", "line": 6}
+    ends(**NOT_RECORDABLE | {"problem": program_problem("not_recordable", "No.", **whose)})
+
+    program = client.program(SOURCE, reference=REFERENCE, check=False)
+
+    assert program.render("new.py", "model.py").splitlines()[:2] == [
+        "model.py:6: error: No.",
+        "reward: compiled no, correct no",
+    ]
+
+
+def test_a_kernel_that_does_not_compile_is_told_once(client: Client, ends: Ends) -> None:
+    problem = failure_problem("compile_error", "line 8: BLOK is not defined")
+    ends(
+        state="failed",
+        kernels=[KERNEL.model_copy(update={"problem": problem})],
+        problem=program_problem(
+            "compile_error", f"add_kernel: {problem.detail}", file="user.py", line=8
+        ),
+    )
+
+    told = client.program(SOURCE, check=False).render("new.py").splitlines()
+
+    assert told[0] == "new.py:8: error: add_kernel: line 8: BLOK is not defined"
+    assert sum("BLOK" in line for line in told) == 1
 
 
 def test_one_that_nobody_takes_is_asked_for_again(client: Client) -> None:
