@@ -63,7 +63,7 @@ _PASSED = Program(
         )
     },
     kernels=[_KERNEL],
-    tape=TapeSummary(ops=4, launches=2, bytes=1432, url=tape_url(_ID)),
+    tape=TapeSummary(ops=4, launches=1, bytes=1432, url=tape_url(_ID)),
     reference=ReferenceRecord(
         tape=TapeSummary(ops=3, launches=0, bytes=918, url=tape_url(_ID, of_reference=True)),
         peak_bytes=48000,
@@ -71,7 +71,7 @@ _PASSED = Program(
     reward=Reward(compiled=True, correct=True),
     counts={"passed": 1},
     peak_bytes=48000,
-    timings_ms={"queued": 1.1, "record": 61.5, "compile": 240.3, "replay": 88.0, "total": 402.7},
+    timings_ms={"queue": 1.0, "run": 401.7, "total": 402.7},
 )
 _WRONG = _PASSED.model_copy(
     update={
