@@ -9,6 +9,7 @@ import pytest
 
 from programs.program_request import EXAMPLE
 from service.programs.program_examples import TAPE, TAPE_TEXT
+from service.programs.tape_answer import MAX_TOLD_BYTES
 from tests.integration.service.programs.conftest import PROGRAMS, ScriptedRecorder
 
 OF_REFERENCE = TAPE | {"torch": "2.13.0+reference"}
@@ -62,6 +63,19 @@ def test_a_tape_that_this_version_cannot_read_is_still_there_as_json(
     assert alice.get(url).json() == newer
     assert told.status_code == 404
     assert "ask for it as application/json" in told.json()["detail"]
+
+
+def test_a_long_tape_is_there_as_json_alone(
+    alice: httpx.Client, recorder: ScriptedRecorder, program: dict[str, Any]
+) -> None:
+    recorder.keep_tapes(program["id"], {"candidate": TAPE | {"torch": "2" * MAX_TOLD_BYTES}})
+    url = f"{program['url']}/tape"
+
+    told = alice.get(url, headers={"Accept": "text/plain"})
+
+    assert told.status_code == 404
+    assert f"more than {MAX_TOLD_BYTES}" in told.json()["detail"]
+    assert alice.get(url).status_code == 200
 
 
 def test_a_tape_that_is_still_to_come_is_not_finished(
