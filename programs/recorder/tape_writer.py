@@ -20,7 +20,11 @@ from programs.recorder.record_order import RecordOrder
 from programs.recorder.tensor_table import TensorTable, device_name, type_name
 from programs.recorder.user_lines import UserLines
 from programs.tape.schema import Phase
-from programs.tape.tape_bounds import MAX_CONSTANT_BYTES
+from programs.tape.tape_bounds import (
+    MAX_CONSTANT_BYTES,
+    MAX_NAME_CHARS,
+    MAX_STRUCTURE_VALUES,
+)
 
 VERSION = 1
 
@@ -37,6 +41,7 @@ class TapeWriter:
         self._lines = lines
         self._constants: dict[str, str] = {}
         self._constant_bytes = 0
+        self._structure_values = 0
 
     def write(self, op: dict[str, Any]) -> None:
         """Append an op, with its phase and the user's line."""
@@ -80,6 +85,10 @@ class TapeWriter:
 
     def structure(self, value: Any) -> Any:
         """Return what a program takes or returns as JSON has it."""
+        self._structure_values += 1
+        if self._structure_values > MAX_STRUCTURE_VALUES:
+            detail = f"it takes and returns more than {MAX_STRUCTURE_VALUES} values"
+            raise NotRecordable("too_many_tensors", detail)
         if isinstance(value, torch.Tensor):
             return {"t": self.number(value)}
         if isinstance(value, list):
@@ -87,7 +96,7 @@ class TapeWriter:
         if isinstance(value, tuple):
             return {"tuple": [self.structure(item) for item in value]}
         if isinstance(value, Mapping):
-            return {"dict": {str(name): self.structure(item) for name, item in value.items()}}
+            return {"dict": {_key(name): self.structure(item) for name, item in value.items()}}
         if isinstance(value, (torch.dtype, torch.device)):
             return str(value)
         try:
@@ -147,6 +156,15 @@ class TapeWriter:
         plain = tensor.detach().resolve_conj().resolve_neg().reshape(-1)
         data = plain.view(torch.uint8).numpy().tobytes() if size else b""
         self._constants[str(self.tensors.add(tensor))] = base64.b64encode(data).decode()
+
+
+def _key(name: Any) -> str:
+    """Return the name of an entry of a dict that a program takes or returns."""
+    text = str(name)
+    if len(text) > MAX_NAME_CHARS:
+        detail = f"a dict has a key of {len(text)} characters; at most {MAX_NAME_CHARS} are kept"
+        raise NotRecordable("bad_inputs", detail)
+    return text
 
 
 def scalar(value: Any) -> Any:

@@ -6,13 +6,13 @@ tape leaves no other reading; where the reference does the same, it is not raise
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from programs.tape.flow import PREPARED, UNWRITTEN, Flow, KernelsEffects, flow_of
 from programs.tape.overload_effects import kind_of, name_of
-from programs.tape.schema import AtenOp, Launch, Op, Place, Structure, Tape, tensors_of
+from programs.tape.schema import AtenOp, Launch, Op, Place, Structure, Tape, TensorMeta, tensors_of
 from programs.tape.second_call import difference_of_calls
 
 FlagKind = Literal[
@@ -102,7 +102,8 @@ def _state(tape: Tape) -> frozenset[int]:
 def _outputs(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFlag]:
     ids = tensors_of(tape.outputs)
     expected = _expected_kinds(reference, len(ids))
-    kinds = [_output_kind(tape, flow, position) for position in range(len(ids))]
+    kinds = _output_kinds(tape, flow)
+    writers = _last_writers(tape, flow)
     takes_tensors = any(tensors_of(item) for item in tape.inputs)
     for position, kind in enumerate(kinds):
         if kind is None or kind == expected[position]:
@@ -111,7 +112,7 @@ def _outputs(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFla
             is_sure = takes_tensors and (reference is not None or None not in kinds)
             if not is_sure:
                 continue
-        writer = _last_writer(tape, flow, ids[position])
+        writer = writers.get(tape.tensors[ids[position]].storage)
         yield _flag(kind, f"output {position} {_WORDS[kind]}", writer.place if writer else None)
 
 
@@ -128,22 +129,28 @@ _WORDS: dict[FlagKind, str] = {
 def _expected_kinds(reference: Tape | None, number: int) -> list[FlagKind | None]:
     if reference is None:
         return [None] * number
-    flow = flow_of(reference, {})
-    known = [
-        _output_kind(reference, flow, position)
-        for position in range(len(tensors_of(reference.outputs)))
-    ]
+    known = _output_kinds(reference, flow_of(reference, {}))
     return (known + [None] * number)[:number]
 
 
-def _output_kind(tape: Tape, flow: Flow, position: int) -> FlagKind | None:
-    tensor = tape.tensors[tensors_of(tape.outputs)[position]]
-    sources = flow.output_sources[position]
+def _output_kinds(tape: Tape, flow: Flow) -> list[FlagKind | None]:
+    """Return what the outputs of the first call are, None for those with nothing to say of."""
+    written: set[int] = set()
+    for op, access in zip(tape.ops, flow.accesses, strict=True):
+        if op.phase == "run":
+            written |= access.writes
+    return [
+        _output_kind(tape.tensors[id_], sources, flow, written)
+        for id_, sources in zip(tensors_of(tape.outputs), flow.output_sources, strict=True)
+    ]
+
+
+def _output_kind(
+    tensor: TensorMeta, sources: int, flow: Flow, written: Collection[int]
+) -> FlagKind | None:
     if 0 in tensor.shape:
         return None
-    if sources == flow.input_bits.get(tensor.storage) and not _is_written(
-        tape, flow, tensor.storage
-    ):
+    if sources == flow.input_bits.get(tensor.storage) and tensor.storage not in written:
         return "returned_input"
     if flow.hangs_on_inputs(sources):
         return None
@@ -152,19 +159,13 @@ def _output_kind(tape: Tape, flow: Flow, position: int) -> FlagKind | None:
     return "precomputed" if sources & PREPARED else "constant_output"
 
 
-def _is_written(tape: Tape, flow: Flow, storage: int) -> bool:
-    return any(
-        op.phase == "run" and storage in access.writes
-        for op, access in zip(tape.ops, flow.accesses, strict=True)
-    )
-
-
-def _last_writer(tape: Tape, flow: Flow, id_: int) -> Op | None:
-    storage = tape.tensors[id_].storage
-    for op, access in zip(reversed(tape.ops), reversed(flow.accesses), strict=True):
-        if op.phase in ("init", "run") and storage in access.writes:
-            return op
-    return None
+def _last_writers(tape: Tape, flow: Flow) -> dict[int, Op]:
+    """Return by storage the last op that wrote it by the end of the first call."""
+    found: dict[int, Op] = {}
+    for op, access in zip(tape.ops, flow.accesses, strict=True):
+        if op.phase in ("init", "run"):
+            found.update(dict.fromkeys(access.writes, op))
+    return found
 
 
 def _second_call(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFlag]:

@@ -43,8 +43,8 @@ def parsed(raw: bytes) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for index, name in enumerate(names) if name in names[:index])
+        left = dict(found)
+        twice = next(name for name, _ in pairs if left.pop(name, pairs) is pairs)
         raise ForgedTape("", f"an object has the key {shown(twice)} twice")
     return found
 

@@ -25,7 +25,13 @@ from programs.tape.schema import (
     TupleOf,
     Value,
 )
-from programs.tape.tape_bounds import MAX_ARGUMENTS, MAX_DEPTH, MAX_RANK
+from programs.tape.tape_bounds import (
+    MAX_ARGUMENTS,
+    MAX_DEPTH,
+    MAX_NAME_CHARS,
+    MAX_RANK,
+    MAX_STRUCTURE_VALUES,
+)
 from programs.tape.tape_dtypes import ELEMENT_BYTES, KERNEL_DTYPES
 
 DEVICES = ("cuda", "cpu")
@@ -44,6 +50,7 @@ class ValueReader:
         self._tensors = tensors
         self._kernels = kernels
         self._left = MAX_ARGUMENTS
+        self._structure_values = 0
         self._argument_tags: Mapping[str, Callable[[Any, str], Value]] = {
             "t": self.tensor,
             "dtype": lambda raw, where: DtypeName(
@@ -109,6 +116,10 @@ class ValueReader:
 
     def structure(self, raw: Any, where: str, depth: int = 0) -> Structure:
         """Return what a program takes or returns."""
+        self._structure_values += 1
+        if self._structure_values > MAX_STRUCTURE_VALUES:
+            what = f"a program takes and returns no more than {MAX_STRUCTURE_VALUES} values"
+            raise ForgedTape(where[:MAX_NAME_CHARS], what)
         if not isinstance(raw, (dict, list)):
             return a_scalar(raw, where)
         tag, content = self._tagged(raw, where, depth)
@@ -126,7 +137,10 @@ class ValueReader:
             return DictOf(
                 tuple(
                     [
-                        (fields.text(key, where), self.structure(item, f"{where}/{key}", depth + 1))
+                        (
+                            fields.text(key, where, MAX_NAME_CHARS),
+                            self.structure(item, f"{where}/{key}", depth + 1),
+                        )
                         for key, item in entries.items()
                     ]
                 )

@@ -25,6 +25,9 @@ MAX_MODULE_PARAMETERS = 100_000
 MAX_VARIANTS = 48
 MAX_ARGUMENTS = 100_000
 """Of one op or structure, at all depths."""
+MAX_STRUCTURE_VALUES = 4_096
+"""Of all that a program takes and returns together: outputs are compared and answered one by one,
+and what ops hang on is a bit for each input."""
 MAX_NAME_CHARS = 256
 MAX_TEXT_CHARS = 4_096
 MAX_LINE = 10_000_000

@@ -5,7 +5,8 @@ Bounded however long the tape is; the last line says what was left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from programs.tape.flow import Flow, KernelsEffects, flow_of
 from programs.tape.overload_effects import makes_views
@@ -42,6 +43,10 @@ _TITLES: Mapping[Phase, str] = {
 }
 
 
+_Line = str | Callable[[], str]
+"""A line, or what makes it: those that are left out are not made."""
+
+
 def tape_text(tape: Tape, effects: KernelsEffects | None = None) -> str:
     """Return the tape as lines of text, `MAX_LINES` at most.
 
@@ -51,8 +56,9 @@ def tape_text(tape: Tape, effects: KernelsEffects | None = None) -> str:
     flow = flow_of(tape, effects or {})
     lines: list[str] = []
     rest = 0
-    for line in _lines(tape, flow, is_known=bool(effects)):
+    for told in _lines(tape, flow, is_known=bool(effects)):
         if len(lines) < MAX_LINES:
+            line = told if isinstance(told, str) else told()
             lines.append(
                 line if len(line) <= MAX_LINE_CHARS else line[: MAX_LINE_CHARS - 3] + "..."
             )
@@ -63,7 +69,7 @@ def tape_text(tape: Tape, effects: KernelsEffects | None = None) -> str:
     return "\n".join([line.rstrip() for line in lines]) + "\n"
 
 
-def _lines(tape: Tape, flow: Flow, *, is_known: bool) -> Iterator[str]:
+def _lines(tape: Tape, flow: Flow, *, is_known: bool) -> Iterator[_Line]:
     launches = sum(isinstance(op, Launch) for op in tape.ops)
     yield f"torch {tape.torch}, seed {tape.seed}: {len(tape.ops)} ops, {launches} of them launches"
     if launches and not is_known:
@@ -89,7 +95,7 @@ def _inputs(tape: Tape) -> Iterator[str]:
             yield f"input {number} of the {call} call: {_structure(tape, structure)}"
 
 
-def _phase(tape: Tape, flow: Flow, phase: Phase) -> Iterator[str]:
+def _phase(tape: Tape, flow: Flow, phase: Phase) -> Iterator[_Line]:
     ops = [(index, op) for index, op in enumerate(tape.ops) if op.phase == phase]
     if not ops:
         return
@@ -100,8 +106,11 @@ def _phase(tape: Tape, flow: Flow, phase: Phase) -> Iterator[str]:
         place = f"{op.place.file}:{op.place.line}" if op.place else ""
         shown = place if place != before else ""
         before = place
-        told, remarks = _op(tape, op), _remarks(tape, flow, index, op)
-        yield f"  {shown:{_PLACE_CHARS}} {told}{remarks}"
+        yield partial(_op_line, tape, flow, index, op, shown)
+
+
+def _op_line(tape: Tape, flow: Flow, index: int, op: Op, place: str) -> str:
+    return f"  {place:{_PLACE_CHARS}} {_op(tape, op)}{_remarks(tape, flow, index, op)}"
 
 
 def _remarks(tape: Tape, flow: Flow, index: int, op: Op) -> str:

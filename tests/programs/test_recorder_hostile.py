@@ -41,6 +41,11 @@ REFUSED = {
     ),
     "recursion": ("def f():\n    f()\n\nf()\n", "program_error"),
     "endless output": ("import torch\ny = []\ny.append(y)\n", "program_error"),
+    "more outputs than are answered": (
+        "import torch\ny = [torch.rand(1)] * 5000\n",
+        "too_many_tensors",
+    ),
+    "a key as long as a text": ("import torch\ny = {'k' * 300: torch.rand(1)}\n", "bad_inputs"),
     "endless ops": (
         "import torch\nx = torch.rand(1)\nwhile True:\n    x = x + 1\n",
         "too_many_ops",
