@@ -5,6 +5,7 @@ Nothing here parses, compiles or runs what was posted.
 
 import asyncio
 from contextlib import suppress
+from typing import Final
 
 from compiler.rejection import Fault, RequestRejected
 from compiler.request.resolution import offered_target
@@ -24,6 +25,9 @@ from store.jobs.types import (
     programs_lane,
 )
 from store.launches import LIFE_S
+
+_TRYING_S: Final = "5"
+"""After how many seconds to ask again whether a worker records."""
 
 
 async def submit_program(
@@ -79,7 +83,8 @@ async def _instead(
 ) -> Toolchain:
     """Return a toolchain that programs are recorded with, where `chosen` is none of these.
 
-    Raises RequestRejected where there is none, or the request names the Triton that it wants.
+    Raises RequestRejected where there is none, or the request names the Triton that it wants, and
+    ProblemRaised (503) while a worker finds out whether it records.
     """
     others = [each for each in await state.toolchains.all() if each.id in recording]
     alike = [each for each in others if each.triton == chosen.triton]
@@ -89,11 +94,25 @@ async def _instead(
         offered = ", ".join(sorted({each.triton for each in others}))
         message = f"no worker records programs with this Triton; there is one of {offered}"
         raise RequestRejected(Fault("/triton", message))
+    raise await _refusal(state)
+
+
+async def _refusal(state: ServiceState) -> RequestRejected | ProblemRaised:
+    """Return why no worker records programs."""
+    reports = [worker.sandbox_report or {} for worker in await state.workers.list()]
+    if any((report.get("recording") or {}).get("is_being_tried") for report in reports):
+        detail = (
+            "A worker that started a moment ago is trying whether it can record programs, which "
+            "takes some seconds; post again"
+        )
+        return ProblemRaised("no_toolchain", detail, headers={"Retry-After": _TRYING_S})
     message = (
         "no worker of this deployment records programs: they are offered where torch is installed "
-        "beside a worker's Triton, and GET /v1/targets says so under `programs`"
+        "beside a worker's Triton (a CPU build is enough). Install it there and start that worker "
+        "again; GET /v1/targets says under `programs` where they are, GET /v1/system under "
+        "`recording` why not"
     )
-    raise RequestRejected(Fault("", message))
+    return RequestRejected(Fault("", message))
 
 
 async def wait_for_program(state: ServiceState, program_id: str, wait_s: float) -> bytes:

@@ -29,22 +29,27 @@ from worker.replaced_toolchains import ReplacedToolchains
 from worker.slots import HEARTBEAT_S, Slots, every
 
 NO_TORCH = "torch is not installed in this worker's environment"
-NOT_TRIED = "recording is being tried"
+IS_BEING_TRIED = "recording is being tried"
 MOST_TAPES_BYTES = 256 << 20
 """Of references' tapes that a worker remembers, as they lie in its memory."""
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class Recording:
+@dataclass(frozen=True, slots=True)
+class RecordingOffer:
     """Whether this worker records programs; `reason` says why not."""
 
     reason: str | None
+    is_being_tried: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the form in which workers publish it."""
-        return {"offered": self.reason is None, "reason": self.reason}
+        return {
+            "offered": self.reason is None,
+            "reason": self.reason,
+            "is_being_tried": self.is_being_tried,
+        }
 
 
 class ProgramWorker:
@@ -65,7 +70,10 @@ class ProgramWorker:
         limits = QueueLimits(lease_ms=int(lease_s * 1000))
         attempts = JobConsumer(redis, blocking, f"{name}-programs", limits)
         self._replaced = ReplacedToolchains(redis, "compile", [compiling], _lanes_of)
-        self.recording = Recording(NO_TORCH if children is None else NOT_TRIED)
+        has_torch = children is not None
+        self.recording = RecordingOffer(
+            IS_BEING_TRIED if has_torch else NO_TORCH, is_being_tried=has_torch
+        )
         self._toolchain_id = compiling.toolchain.id
         self._children = children
         self._blocking = blocking
@@ -86,7 +94,7 @@ class ProgramWorker:
         """Try to record, and then do programs until cancelled, where that works."""
         if self._children is None:
             return
-        self.recording.reason = await self._fault(self._children)
+        self.recording = RecordingOffer(await self._fault(self._children))
         if self.recording.reason is not None:
             logger.error("programs are not recorded here: %s", self.recording.reason)
             return

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import httpx
 import pytest
 
 from programs.program_request import EXAMPLE, WARMING_EXAMPLE
+from store.connection import connect
+from store.workers import Worker, Workers
 from tests.integration.service.programs.conftest import PROGRAMS
+from tests.integration.service.running import Deployment
 
 SMALL = {"source": "pass"}
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -46,6 +50,28 @@ def test_a_deployment_that_records_no_programs_says_where_they_are(http: httpx.C
     assert answer.status_code == 422
     assert "no worker of this deployment records programs" in answer.json()["detail"]
     assert "torch is installed beside a worker's Triton" in answer.json()["detail"]
+
+
+def test_a_worker_that_has_just_started_is_to_be_asked_again(
+    http: httpx.Client, system: Deployment
+) -> None:
+    """The one that is trying whether it records only says so."""
+    report = {"recording": {"offered": False, "reason": "being tried", "is_being_tried": True}}
+    trying = Worker("trying", "compile", None, None, "none", 1, 0, sandbox_report=report)
+
+    async def post() -> httpx.Response:
+        async with connect(system.redis_url) as redis:
+            await Workers(redis).beat(trying)
+            try:
+                return await asyncio.to_thread(http.post, PROGRAMS, json=EXAMPLE)
+            finally:
+                await Workers(redis).unregister(trying.id)
+
+    answer = asyncio.run(post())
+
+    assert (answer.status_code, answer.json()["slug"]) == (503, "no_toolchain")
+    assert "trying whether it can record" in answer.json()["detail"]
+    assert int(answer.headers["Retry-After"]) > 0
 
 
 def test_a_deployment_says_that_it_records_programs(alice: httpx.Client, asking) -> None:
