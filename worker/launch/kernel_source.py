@@ -74,7 +74,7 @@ class KernelSources:
         place: ChildPlace = nullcontext,
     ) -> None:
         self._compiling = compiling
-        self._deadline = deadline
+        self.deadline = deadline
         self._memory = memory or KernelMemory()
         self._place = place
         self._read: dict[str, KernelSource] = {}
@@ -91,7 +91,7 @@ class KernelSources:
         return self._read[job.key]
 
     async def _find_kernel(self, job: CompileJob, key: str) -> KernelSource:
-        limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
+        limit = TimeLimit(self.deadline.limit_s(job.timeout_s))
         tasks = self._compiling.tasks_of(job, Progress(), limit)
         cut = await slice_source(tasks)
         facts = facts_of(cut)

@@ -5,6 +5,7 @@ source says of a kernel's parameters is found out in children.
 """
 
 import asyncio
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -18,7 +19,7 @@ from compiler.request.resolution import resolve, specialized_job
 from compiler.specialization import Specialization
 from compiler.toolchain import Toolchain
 from launch.request.inference import infer
-from programs.tape.schema import Launch, LaunchVariant, Tape, TapeKernel
+from programs.tape.schema import Launch, LaunchValue, LaunchVariant, Tape, TapeKernel
 from worker.compile.progress import CompilationFailed
 from worker.launch.kernel_source import KernelSources, detail_of
 from worker.programs.launch_arguments import LaunchArguments, launch_arguments
@@ -31,8 +32,8 @@ TTIR: Final = "ttir"
 
 MOST_USES = 512
 """Kernels in all the ways in which one tape has them compiled."""
-_AT_ONCE = 100
-"""Launches looked at until others of this process may go on."""
+_AT_ONCE = 1_000
+"""Arguments looked at until others of this process may go on."""
 
 
 @dataclass(eq=False, slots=True)
@@ -103,17 +104,22 @@ class KernelJobs:
 
         Raises TooManyKernels, DeadlinePassed.
         """
-        found, known = KernelUses(), dict[str, KernelUse]()
+        found, known = KernelUses(), dict[bytes, KernelUse]()
         launches = [(at, op) for at, op in enumerate(tape.ops) if isinstance(op, Launch)]
-        for count, (index, launch) in enumerate(launches):
+        looked_at = _AT_ONCE
+        for index, launch in launches:
+            values = _number_of_values(launch)
             variants = _variants(launch)
             for number, variant in enumerate(variants if all_variants else variants[:1]):
+                looked_at += values
+                if looked_at >= _AT_ONCE:
+                    looked_at = 0
+                    self.sources.deadline.check()
+                    await asyncio.sleep(0)
                 use = await self._use(tape, launch, variant, found, known)
                 if number == 0:
                     found.of_launch[index] = use
                     use.launches += launch.phase == "run"
-            if count % _AT_ONCE == 0:
-                await asyncio.sleep(0)
         return found
 
     async def _use(
@@ -122,13 +128,14 @@ class KernelJobs:
         launch: Launch,
         variant: LaunchVariant,
         found: KernelUses,
-        known: dict[str, KernelUse],
+        known: dict[bytes, KernelUse],
     ) -> KernelUse:
         try:
             arguments = launch_arguments(tape, launch, variant.constexprs)
         except BindingFailed as failed:
             return found.same(KernelUse(launch.kernel, None, _binding_problem(failed)))
-        asked = f"{launch.kernel} {_told(arguments)} {sorted(variant.options.items())}"
+        told = f"{launch.kernel} {_told(arguments)} {sorted(variant.options.items())}"
+        asked = hashlib.sha256(told.encode()).digest()  # there may be very many, and long ones
         if asked not in known:
             use = await self._found(tape.kernels[launch.kernel], launch.kernel, arguments, variant)
             known[asked] = found.same(use)
@@ -183,6 +190,15 @@ def _variants(launch: Launch) -> Sequence[LaunchVariant]:
     """Return the configurations of a launch, that which the CPU device runs first."""
     own = LaunchVariant(launch.grid, launch.constexprs, launch.options)
     return launch.variants or (own,)
+
+
+def _number_of_values(launch: Launch) -> int:
+    """Return how much there is to look at in one variant of a launch."""
+    return 1 + sum(map(_size, (*launch.args.values(), *launch.constexprs.values())))
+
+
+def _size(value: LaunchValue) -> int:
+    return sum(map(_size, value)) + 1 if isinstance(value, tuple) else 1
 
 
 def _told(arguments: LaunchArguments) -> str:

@@ -1,5 +1,6 @@
 """What a recorded program's launches have compiled is what Triton's JIT would make of them."""
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from tests.unit.compiler.vector_add import TOOLCHAIN
 from tests.unit.programs.recorded import sent, vector_add
 from worker.compile.compile import CompileContext
 from worker.launch.kernel_source import KernelSources
-from worker.launch.run import Deadline
+from worker.launch.run import Deadline, DeadlinePassed
 from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteToolchain
 from worker.programs import kernel_jobs
@@ -46,10 +47,12 @@ async def pool():
 def uses(pool):
     """Return a function: how a tape of the kernel uses it."""
 
-    async def find(tape, source=KERNEL, files=None, *, all_variants=False, **changes):
+    async def find(
+        tape, source=KERNEL, files=None, *, all_variants=False, deadline_s=60.0, **changes
+    ):
         nothing = cast("Any", None)
         compiling = CompileContext(pool, TOOLCHAIN, nothing, nothing, nothing)
-        sources = KernelSources(compiling, Deadline(60))
+        sources = KernelSources(compiling, Deadline(deadline_s))
         texts = ProgramTexts(source, files or {})
         jobs = KernelJobs(texts, TOOLCHAIN, "alice", sources, 60.0, **changes)
         return await jobs.of(read_tape(sent(tape)), all_variants=all_variants)
@@ -198,3 +201,40 @@ async def test_more_ways_to_compile_than_there_may_be_are_refused(uses, monkeypa
     tape["ops"][2:2] = more
     with pytest.raises(TooManyKernels, match="more than 3 ways"):
         await uses(tape)
+
+
+def with_variants(launches):
+    """A tape of a kernel that is in no file, with all that one launch may have."""
+    tape = vector_add()
+    names = [f"p{number}" for number in range(500)]
+    parameters = [{"name": name, "constexpr": False} for name in names]
+    tape["kernels"]["k0"] |= {"file": "elsewhere.py", "parameters": parameters}
+    one = {"grid": [1, 1, 1], "constexprs": {}, "options": {}}
+    args = dict.fromkeys(names, 3) | {"p0": {"t": 0}}
+    launch = tape["ops"][1] | one | {"args": args, "variants": [one] * 48}
+    tape["ops"][1:2] = [launch] * launches
+    del tape["ops"][-1]
+    return tape
+
+
+async def test_others_go_on_while_a_long_tape_is_looked_at(uses):
+    turns = 0
+
+    async def others():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    try:
+        [use] = (await uses(with_variants(launches=3), all_variants=True)).all
+    finally:
+        beside.cancel()
+    assert use.problem is not None
+    assert turns > 3 * 48 / 4
+
+
+async def test_a_tape_is_looked_at_until_its_program_s_deadline(uses):
+    with pytest.raises(DeadlinePassed):
+        await uses(with_variants(launches=3), all_variants=True, deadline_s=0.0)
