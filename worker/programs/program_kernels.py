@@ -16,6 +16,7 @@ from worker.launch.kernel_ir import KernelIr
 from worker.programs.kernel_compiles import CompiledKernel, KernelCompiles
 from worker.programs.kernel_jobs import KernelJobs, KernelUse
 
+_MOST_WARNINGS = 64
 _NO_IR = (
     "It is a Gluon kernel, which says what each thread of a GPU does, and only Triton kernels run "
     "on the CPU device."
@@ -52,10 +53,10 @@ class ProgramKernels:
 
     @property
     def warnings(self) -> list[Finding]:
-        """What compilers warned of, each once."""
+        """What compilers warned of, each once, and not more than are read."""
         irs = (kernel.ir for kernel in self.compiled.values())
         found = [warning_finding(item) for ir in irs if ir is not None for item in ir.warnings]
-        return [one for number, one in enumerate(found) if one not in found[:number]]
+        return list(dict.fromkeys(found))[:_MOST_WARNINGS]
 
     @property
     def questionable_ir(self) -> bytes:

@@ -25,6 +25,10 @@ from worker.programs.program_recordings import RecordedCase
 from worker.programs.recording import ProgramTape
 
 
+_MOST_FLAGS = 100
+"""Of all cases together, as of one."""
+
+
 @dataclass(slots=True)
 class CaseOutcome:
     """What came of one case; `problem` says why there is no verdict where one was wanted."""
@@ -100,7 +104,7 @@ def with_cases(
             _with_tapes(new_program(job, "completed"), job, runs[0]),
             state="completed" if ran else "failed",
             verdict=verdict,
-            flags=[flag for at, flag in enumerate(flags) if flag not in flags[:at]],
+            flags=list(dict.fromkeys(flags))[:_MOST_FLAGS],
             cases=[run.result(index, name) for index, (name, run) in named],
             counts=counted(runs),
             peak_bytes=max(peaks, default=None),

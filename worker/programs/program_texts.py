@@ -37,9 +37,12 @@ class ProgramTexts:
     def of(self, kernel: TapeKernel) -> KernelText:
         """Return the source to compile `kernel` from. Raises BindingFailed where it has none."""
         name = kernel.name.rpartition(".")[2]
+        if not name.isidentifier():
+            message = f"`{kernel.name}` is no name of a function, so no kernel of the program's"
+            raise BindingFailed("unknown_kernel", message, kernel.name)
         if kernel.file == USER_FILE:
             return KernelText(self.source, self.files, name, is_own=True)
-        if kernel.file not in self.files or not name.isidentifier():
+        if kernel.file not in self.files:
             message = (
                 f"the kernel `{kernel.name}` is defined in {kernel.file}, which is none of the "
                 "posted files: post it in `files`, so that it can be compiled"

@@ -238,3 +238,12 @@ async def test_others_go_on_while_a_long_tape_is_looked_at(uses):
 async def test_a_tape_is_looked_at_until_its_program_s_deadline(uses):
     with pytest.raises(DeadlinePassed):
         await uses(with_variants(launches=3), all_variants=True, deadline_s=0.0)
+
+
+@pytest.mark.parametrize("name", [".", "a b", "add_kernel."])
+async def test_a_name_that_no_function_has_is_no_kernel_s(uses, name):
+    tape = vector_add()
+    tape["kernels"]["k0"]["name"] = name
+    [use] = (await uses(tape)).all
+    assert use.problem is not None
+    assert use.problem.slug == "unknown_kernel"

@@ -1,0 +1,29 @@
+"""The record of a program with cases: what all of them have is said once, and within bounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from programs.program_job import ProgramJob
+from programs.program_record import ProgramFlag
+from worker.programs.program_outcome import CaseOutcome, with_cases
+
+pytestmark = pytest.mark.unit
+
+JOB = ProgramJob(id="1", caller="alice", namespace="", request={"source": "x"}, toolchain_id="t")
+
+
+def flag(line: int) -> ProgramFlag:
+    return ProgramFlag(kind="dead_launch", message="nothing hangs on it", file="user.py", line=line)
+
+
+def test_a_flag_of_each_case_is_one_of_the_program() -> None:
+    runs = [CaseOutcome(flags=[flag(1), flag(2)]), CaseOutcome(flags=[flag(2), flag(3)])]
+
+    assert with_cases(JOB, ["a", "b"], runs).flags == [flag(1), flag(2), flag(3)]
+
+
+def test_a_program_has_no_more_flags_than_one_case_may_have() -> None:
+    runs = [CaseOutcome(flags=[flag(100 * case + n) for n in range(100)]) for case in range(32)]
+
+    assert len(with_cases(JOB, [None] * 32, runs).flags) == 100
