@@ -6,14 +6,23 @@ A GPU's kernels assert; here what is out of range is refused before the call.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import torch
 
 Named = Mapping[str, Any]
-_Checked = tuple[str, Callable[[Named], float]]
-"""The name of the argument, and what each of its elements must be below; none may be negative."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Trusted:
+    """An argument whose elements are none negative, and each below a bound."""
+
+    name: str
+    bound: Callable[[Named], float]
+    left_out: str = ""
+    """The argument that says which value is no index: it may be anything."""
 
 
 def _area_of_input(dimensions: int) -> Callable[[Named], float]:
@@ -24,27 +33,38 @@ def _area_of_output(named: Named) -> float:
     return prod(named["output_size"])
 
 
-_TRUSTED: Mapping[str, _Checked] = {
-    "aten.fractional_max_pool2d.default": ("random_samples", lambda _: 1.0),
-    "aten.fractional_max_pool3d.default": ("random_samples", lambda _: 1.0),
-    "aten.max_pool2d_with_indices_backward.default": ("indices", _area_of_input(2)),
-    "aten.max_pool3d_with_indices_backward.default": ("indices", _area_of_input(3)),
-    "aten.max_unpool2d.default": ("indices", _area_of_output),
-    "aten.max_unpool3d.default": ("indices", _area_of_output),
+def _classes_of_input(dimensions: int) -> Callable[[Named], float]:
+    """Return the number of classes: the dimension before those of an image, the last of a row."""
+    return lambda named: named["self"].shape[-1 - dimensions]
+
+
+_TRUSTED: Mapping[str, _Trusted] = {
+    "aten.fractional_max_pool2d.default": _Trusted("random_samples", lambda _: 1.0),
+    "aten.fractional_max_pool3d.default": _Trusted("random_samples", lambda _: 1.0),
+    "aten.max_pool2d_with_indices_backward.default": _Trusted("indices", _area_of_input(2)),
+    "aten.max_pool3d_with_indices_backward.default": _Trusted("indices", _area_of_input(3)),
+    "aten.max_unpool2d.default": _Trusted("indices", _area_of_output),
+    "aten.max_unpool3d.default": _Trusted("indices", _area_of_output),
+    "aten.nll_loss_backward.default": _Trusted("target", _classes_of_input(0), "ignore_index"),
+    "aten.nll_loss2d_backward.default": _Trusted("target", _classes_of_input(2), "ignore_index"),
 }
 
 
 def check_trusted(name: str, schema: Any, arguments: list[Any], given: Named) -> None:
     """Raise `IndexError` where an overload would take a value at its word that is out of range."""
-    if name not in _TRUSTED:
+    trusted = _TRUSTED.get(name)
+    if trusted is None:
         return
     names = [argument.name for argument in schema.arguments]
     named = dict(zip(names, arguments, strict=False)) | dict(given)
-    checked, bound = _TRUSTED[name]
-    values = named[checked]
-    most = bound(named)
-    if isinstance(values, torch.Tensor) and values.numel() and values.device.type == "cpu":
-        low, high = values.min().item(), values.max().item()
-        if not (low >= 0 and high < most):
-            message = f"{checked} is out of range: it has {low} to {high}, and {most} is its end"
-            raise IndexError(message)
+    values = named[trusted.name]
+    if not isinstance(values, torch.Tensor) or values.device.type != "cpu":
+        return
+    if trusted.left_out:
+        values = values[values != named[trusted.left_out]]
+    if not values.numel():
+        return
+    most, low, high = trusted.bound(named), values.min().item(), values.max().item()
+    if not (low >= 0 and high < most):
+        message = f"{trusted.name} is out of range: it has {low} to {high}, and {most} is its end"
+        raise IndexError(message)

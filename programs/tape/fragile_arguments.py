@@ -47,6 +47,14 @@ def _fourier(given: Arguments, tensors: Tensors) -> None:
     _need(all(-rank <= dim < rank for dim in dims), f"its dim {list(dims)} is not below {rank}")
     _need(len({dim % max(rank, 1) for dim in dims}) == len(dims), "its dim names one twice")
     _need(given.integer(2, "normalization") in (0, 1, 2), "its normalization is none")
+    if name_of(given.op) == "_fft_c2c":
+        return
+    shape = _tensor(given, 0, tensors).shape
+    _need(bool(dims), "it has no dim")
+    size = given.any(3, "last_dim_size", None)
+    if name_of(given.op) == "_fft_c2r" and isinstance(size, int):
+        has = shape[dims[-1]]
+        _need(0 < size <= 2 * (has - 1) + 1, f"{has} frequencies do not make {size} elements")
 
 
 def _softmax_gradient(given: Arguments, tensors: Tensors) -> None:
@@ -108,6 +116,27 @@ def _adaptive_pool_gradient(given: Arguments, tensors: Tensors) -> None:
     sizes = 3 if "3d" in given.op.op else 2
     _need(len(gradient) == len(data) > sizes, "its gradient has another rank than its input")
     _need(gradient[:-sizes] == data[:-sizes], "its gradient is of other channels")
+    _need(0 not in (*gradient, *data), "its gradient or its input is of no elements")
+
+
+def _average_pool_gradient(given: Arguments, tensors: Tensors) -> None:
+    gradient, data = _tensor(given, 0, tensors).shape, _tensor(given, 1, tensors).shape
+    sizes = 3 if "3d" in given.op.op else 2
+    _need(len(gradient) == len(data) > sizes, "its gradient has another rank than its input")
+    _need(gradient[:-sizes] == data[:-sizes], "its gradient is of other channels")
+
+
+def _padding_gradient(given: Arguments, tensors: Tensors) -> None:
+    gradient, data = _tensor(given, 0, tensors).shape, _tensor(given, 1, tensors).shape
+    padding = given.integers(2, "padding")
+    sizes = 2 if "2d" in given.op.op else 1
+    _need(len(padding) == 2 * sizes, f"its padding is not {2 * sizes} numbers")
+    _need(len(data) in (sizes + 1, sizes + 2), f"its input has {len(data)} dimensions")
+    padded = list(data)
+    for at in range(sizes):
+        padded[-1 - at] += sum(padding[2 * at : 2 * at + 2])
+    _need(0 not in data and min(padded) > 0, "its gradient or its input is of no elements")
+    _need(gradient == tuple(padded), f"its gradient is not of shape {padded}")
 
 
 def _embedding_gradient(given: Arguments, tensors: Tensors) -> None:
@@ -169,8 +198,12 @@ _CHECKS: Mapping[str, Callable[[Arguments, Tensors], None]] = {
     "_native_batch_norm_legit": _legit_batch_norm,
     "_native_batch_norm_legit_no_training": _batch_norm,
     "native_group_norm": _group_norm,
+    "avg_pool2d_backward": _average_pool_gradient,
+    "avg_pool3d_backward": _average_pool_gradient,
     "_adaptive_avg_pool2d_backward": _adaptive_pool_gradient,
     "_adaptive_avg_pool3d_backward": _adaptive_pool_gradient,
+    "replication_pad1d_backward": _padding_gradient,
+    "replication_pad2d_backward": _padding_gradient,
     "embedding_dense_backward": _embedding_gradient,
     "special_chebyshev_polynomial_t": _polynomial,
     "lstm": _recurrent, "gru": _recurrent, "rnn_tanh": _recurrent, "rnn_relu": _recurrent,

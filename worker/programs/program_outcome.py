@@ -24,7 +24,6 @@ from programs.tape.schema import Launch, Tape
 from worker.programs.program_recordings import RecordedCase
 from worker.programs.recording import ProgramTape
 
-
 _MOST_FLAGS = 100
 """Of all cases together, as of one."""
 
