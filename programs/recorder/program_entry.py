@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -50,7 +51,7 @@ def _model(recording: Recording, module: Any, made: Any) -> dict[str, Any]:
     if order.init_inputs is not None:
         given = from_specs(recording, order.init_inputs)
     else:
-        given = _init_inputs(module)
+        given = _init_inputs(module, made)
     init_inputs = [tape.structure(item) for item in given]
     model = made(*given)
     if isinstance(model, torch.nn.Module):
@@ -110,10 +111,27 @@ def _inputs(recording: Recording, module: Any) -> Callable[[], list[Any]]:
     return lambda: from_function(recording, function, _GET_INPUTS)
 
 
-def _init_inputs(module: Any) -> list[Any]:
+def _init_inputs(module: Any, model: Any) -> list[Any]:
+    """Return what the program's own function makes a model with."""
     function = vars(module).get(_GET_INIT_INPUTS)
-    made = [] if function is None else function()
+    if function is None:
+        _check_takes_nothing(model)
+        return []
+    made = function()
     return list(made) if isinstance(made, (list, tuple)) else [made]
+
+
+def _check_takes_nothing(model: Any) -> None:
+    try:
+        inspect.signature(model).bind()
+    except ValueError:
+        return  # nobody knows what it takes; the call tells
+    except TypeError as error:
+        detail = (
+            f"{model.__name__} takes arguments ({error}), and there is no {_GET_INIT_INPUTS!r} "
+            "that makes them: define it, or post the reference that does"
+        )
+        raise NotRecordable("no_entry", detail) from None
 
 
 def _params(recording: Recording, model: Any) -> list[list[Any]]:

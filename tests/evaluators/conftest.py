@@ -32,7 +32,7 @@ SCALE: dict[str, Any] = {
     "reference": "import torch\n\ndef run(x, by):\n    return x * by\n",
 }
 WORKLOADS: list[dict[str, Any]] = [
-    {"uuid": f"w{rows}", "axes": {"B": rows}, "inputs": {"x": {"type": "random"}}}
+    {"uuid": f"w{rows}", "axes": {"B": rows}}
     | {"inputs": {"x": {"type": "random"}, "by": {"type": "scalar", "value": 2.5}}}
     for rows in (3, 7)
 ]

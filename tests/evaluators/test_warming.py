@@ -18,11 +18,9 @@ PROGRAMS = EXAMPLES / "programs"
 
 def test_a_bundle_fills_tritons_cache(url: str, tmp_path: Path) -> None:
     bundle, cache = tmp_path / "rms_norm.tar", tmp_path / "cache"
-    # one module with the model and what makes its inputs
-    texts = [(PROGRAMS / f"{name}.py").read_text() for name in ("rms_norm", "rms_norm_reference")]
-    (tmp_path / "program.py").write_text("\n\n".join(texts))
-    flags = ["--entry", "model:ModelNew", "--target", "cuda:90", "-o", str(bundle)]
-    assert main(["--url", url, "warm", str(tmp_path / "program.py"), *flags]) == 0
+    reference = str(PROGRAMS / "rms_norm_reference.py")
+    flags = ["--reference", reference, "--target", "cuda:90", "-o", str(bundle)]
+    assert main(["--url", url, "warm", str(PROGRAMS / "rms_norm.py"), *flags]) == 0
     with tarfile.open(bundle) as archive:
         archive.extractall(tmp_path / "bundle", filter="data")
     told = json.loads((tmp_path / "bundle/bundle.json").read_text())

@@ -248,6 +248,14 @@ def test_the_first_entry_that_is_there_is_called(recorder: RecordingProcess) -> 
     assert "'ModelNew'" in found["detail"]
 
 
+def test_a_model_that_nobody_says_how_to_make_is_told_so(recorder: RecordingProcess) -> None:
+    source = "class ModelNew:\n    def __init__(self, size):\n        self.size = size\n"
+    found = refusal(recorder, source, {"kind": "model", "class": "ModelNew"}, inputs=[])
+    assert found["reason"] == "no_entry"
+    assert "missing a required argument: 'size'" in found["detail"]
+    assert "no 'get_init_inputs' that makes them" in found["detail"]
+
+
 def test_a_program_of_several_files_has_lines_in_each(recorder: RecordingProcess) -> None:
     files = {"ops/__init__.py": "", "ops/twice.py": "def twice(x):\n    return x + x\n"}
     source = "from ops.twice import twice\ny = twice(torch.rand(2))\n"

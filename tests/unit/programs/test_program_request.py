@@ -108,11 +108,17 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "check": (SOURCE | {"checks": ["spam"]}, "/checks/0", "'racecheck'"),
     "target": (SOURCE | {"target": "cuda:90"}, "/target", '"stop_after": "kernels"'),
     "stopped before comparing": (
-        SOURCE | {"stop_after": "tape", "reference": SOURCE},
-        "/reference",
+        SOURCE | {"stop_after": "tape", "checks": ["racecheck"]},
+        "/checks",
         "nothing runs after tape",
     ),
 }
+
+
+def test_a_program_that_is_not_run_may_have_a_reference_that_says_what_it_is_made_with():
+    said = read(SOURCE | {"stop_after": "kernels", "reference": SOURCE})
+
+    assert said.reference is not None
 
 
 @pytest.mark.parametrize(("body", "pointer", "message"), FAULTS.values(), ids=FAULTS)

@@ -20,16 +20,18 @@ what is called, with --entry and --reference-entry:
   model:ModelNew      a class; its `forward` (the default, and of a reference model:Model)
   function:add        a function (without --entry: custom_kernel, of a reference ref_kernel)
   script              the file as it stands; script:y,z names the variables with its results
-Inputs are made by `get_inputs` of the reference, or by that of the file given with --inputs.
+Inputs are made by `get_inputs` of the reference, or by that of the file given with --inputs; what a
+model is made with, by `get_init_inputs` of the reference. Without a reference both are FILE's own.
 
 exit codes: 0 the verdict is passed, or not_checked without a reference; 1 it is another one, or the
 program cannot be recorded; else as tritonc.
 
 example:
   tritonc program run model_new.py --reference model.py
-  tritonc program tape model_new.py
+  tritonc program tape model_new.py --reference model.py
 """
 _KINDS = "model:CLASS, function:NAME, script[:NAMES]"
+REFERENCE_INPUTS = "Python file with the reference, which says what it is made and called with"
 
 
 def add_command(commands: Any) -> None:
@@ -50,9 +52,7 @@ def _add_run(parser: ArgumentParser) -> None:
     parser.set_defaults(run=run)
     add = parser.add_argument
     add("source", metavar="FILE", help="Python file with the program, or -")
-    add("--reference", metavar="FILE", help="Python file with the program that says what is right")
-    add("--reference-entry", type=entry, metavar="KIND[:NAME]", help="what of it is called")
-    add_program(parser)
+    add_program(parser, "Python file with the program that says what is right")
     add("--rtol", type=number, metavar="R", help="relative tolerance; default: per dtype")
     add("--atol", type=number, metavar="A", help="absolute tolerance; default: per dtype")
     add("--check", **WORDS, metavar="CHECK", help="determinism initcheck racecheck")
@@ -65,15 +65,17 @@ def _add_tape(parser: ArgumentParser) -> None:
     parser.set_defaults(run=show_tape)
     add = parser.add_argument
     add("source", metavar="FILE|ID", help="Python file with the program, - or a program's id")
-    add("--of-reference", action="store_true", help="of an id: the tape of its reference")
+    add("--of-reference", action="store_true", help="the tape of its reference")
     add_program(parser)
     add_json(parser)
     add_wait(parser, default=60)
 
 
-def add_program(parser: ArgumentParser) -> None:
-    """Add what says how a program is called."""
+def add_program(parser: ArgumentParser, reference: str = REFERENCE_INPUTS) -> None:
+    """Add what says how a program is called; `reference` is what one is for."""
     add = parser.add_argument
+    add("--reference", metavar="FILE", help=reference)
+    add("--reference-entry", type=entry, metavar="KIND[:NAME]", help="what of it is called")
     add("--entry", type=entry, metavar="KIND[:NAME]", help=f"what is called: {_KINDS}")
     text = "Python file that defines get_inputs, or the function of that name"
     add("--inputs", metavar="FILE[:FUNCTION]", help=text)
@@ -104,7 +106,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
         "checks": given.check or None,
         "timeout_s": given.timeout_s,
     }
-    reference = _reference(given)
+    reference = reference_of(given)
     program = submit_and_wait(given, client, terminal, members, reference)
     if given.json:
         write_json(program.raw)
@@ -122,7 +124,7 @@ def show_tape(given: Namespace, client: Client, terminal: Terminal) -> bool:
     program_id = given.source
     if given.source == STANDARD or Path(given.source).is_file():
         members = members_of(given) | {"stop_after": "tape"}
-        program = submit_and_wait(given, client, terminal, members, None)
+        program = submit_and_wait(given, client, terminal, members, reference_of(given))
         if program.state != "completed":
             raise ProgramFailed(program)
         program_id = program.id
@@ -153,7 +155,8 @@ def _inputs(word: str | None, given: Namespace) -> dict[str, Any] | None:
     return {"source": _alone(path, given).text} | ({"function": function} if function else {})
 
 
-def _reference(given: Namespace) -> Mapping[str, Any] | None:
+def reference_of(given: Namespace) -> Mapping[str, Any] | None:
+    """Return the JSON of the reference. Raises ArgumentTypeError, OSError."""
     if given.reference is None:
         if given.reference_entry:
             raise ArgumentTypeError("--reference-entry: there is no --reference that has it")

@@ -13,7 +13,12 @@ from typing import Any
 from tritonc._sync.client import Client
 from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import add_json, add_wait
-from tritonc.cli.programs.program_command import add_program, members_of, submit_and_wait
+from tritonc.cli.programs.program_command import (
+    add_program,
+    members_of,
+    reference_of,
+    submit_and_wait,
+)
 from tritonc.cli.streams import STANDARD, check_writable, name_of, write, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.programs.program import ProgramFailed
@@ -23,14 +28,14 @@ Unpack the bundle where the program will run, and run its install.py there with 
 environment: Triton then finds every kernel in its cache. bundle.json says what is in it, and why
 something had to be left out. All configurations of an autotuned kernel are in it.
 
-The inputs are those of the program's own get_inputs (a model is made with get_init_inputs), for a
-function also those of --inputs; a script makes its own.
+The inputs are those of get_inputs of the reference (a model is made with its get_init_inputs), or
+of --inputs; without a reference both are the program's own. A script makes its own.
 
 exit codes: 0 all that it launches is in the bundle; 1 something is left out, or the program cannot
 be recorded; else as tritonc.
 
 example:
-  tritonc warm model_new.py --target cuda:90 -o model_new.tar
+  tritonc warm model_new.py --reference model.py --target cuda:90 -o model_new.tar
 """
 
 
@@ -60,7 +65,7 @@ def warm(given: Namespace, client: Client, terminal: Terminal) -> bool:
     output = given.output or _beside(given.source)
     check_writable(output, f"--output {output}")
     members = members_of(given) | {"stop_after": "kernels", "target": given.target}
-    program = submit_and_wait(given, client, terminal, members, None)
+    program = submit_and_wait(given, client, terminal, members, reference_of(given))
     if program.state != "completed":
         raise ProgramFailed(program)
     with waiting(given, terminal, "making the bundle", [program.id]):

@@ -290,11 +290,14 @@ def test_the_tape_of_a_file_is_recorded_and_shown(
 ) -> None:
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(recorder.do_with_tape, TAPE)
-        told = tritonc("program", "tape", "new.py")
+        told = tritonc("program", "tape", "new.py", "--reference", "model.py")
     ends(**NOT_RECORDABLE)
     failed = tritonc("program", "tape", "new.py")
 
-    assert done.result().read_request().stop_after == "tape"
+    request = done.result().read_request()
+    assert request.stop_after == "tape"
+    assert request.reference is not None
+    assert request.reference.source == REFERENCE
     assert (told.returncode, told.stdout) == (0, TAPE_TEXT.rstrip("\n") + "\n")
     assert failed.returncode == 1
     assert "error: .item() asks for a value" in failed.stderr
