@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
 from dataclasses import replace
+from hashlib import blake2b
 from math import prod
 
 import numpy as np
@@ -24,6 +25,7 @@ from programs.replay.derivation import NoMetaKernel, derive
 from programs.replay.given_inputs import given_inputs, inputs_only, makes_its_inputs
 from programs.replay.kernel_launch import KernelLaunches
 from programs.replay.lifetimes import START, Lifetimes, lifetimes
+from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES
 from programs.replay.program_run import (
     Ending,
@@ -35,6 +37,7 @@ from programs.replay.program_run import (
 from programs.replay.replay_order import (
     CALLS,
     MOST_OUTPUT_BYTES,
+    MOST_PARAMETERS,
     ReplayOrder,
     ReplayReport,
     op_stage,
@@ -45,6 +48,8 @@ from programs.tape.forged import ForgedTape
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Launch, Structure, Tape
 
+_MOST_DIGESTED = 4096
+"""Elements of a parameter."""
 Outputs = dict[tuple[int, int], bytes]
 """Elements in C order, by call and position."""
 LaunchesByOp = Mapping[int, tuple[str, KernelLaunches]]
@@ -74,6 +79,7 @@ class _Replay:
         self._needed = lifetimes(self._tape)
         self._findings: list[Finding] = []
         self._restrided = 0
+        self._parameters: list[str | None] = []
 
     def report(self) -> ReplayReport:
         """Replay once, or twice where determinism is asked for."""
@@ -94,6 +100,7 @@ class _Replay:
             peak_bytes=self._needed.peak_bytes,
             restrided=self._restrided,
             deterministic=deterministic,
+            parameters=self._parameters,
         )
 
     def _checked(self) -> tuple[LaunchesByOp, Tape | None]:
@@ -129,6 +136,7 @@ class _Replay:
         found: Outputs = {}
         try:
             run.run("init")
+            self._parameters = _digests(self._tape, run.tensors)
             run.run("inputs")
             for call, phase in enumerate(CALLS):
                 run.run(phase)
@@ -202,6 +210,21 @@ def _check_outputs(tape: Tape) -> None:
         )
         finding = Finding(kind="out_of_memory", message=message)
         raise ReplayStopped(finding, ending="out_of_memory")
+
+
+def _digests(tape: Tape, tensors: LiveTensors) -> list[str | None]:
+    """Return a digest of each parameter's first elements, None for those that nothing needs."""
+    alive = [
+        tensors.get(id_).detach() if tensors.has(tape.tensors[id_].storage) else None
+        for _, id_ in tape.params[:MOST_PARAMETERS]
+    ]
+    return [None if one is None else _digest(one) for one in alive]
+
+
+def _digest(tensor: torch.Tensor) -> str:
+    """Return what tells values from others: a part is enough, of numbers that were drawn."""
+    part_of = tensor.reshape(-1)[:_MOST_DIGESTED]
+    return blake2b(_bytes_of(part_of), digest_size=8).hexdigest()
 
 
 def _bytes_of(tensor: torch.Tensor) -> bytes:

@@ -16,6 +16,8 @@ from launch.messages import MOST_BATCH_ELEMENTS, Finding, Place
 Check = Literal["determinism", "initcheck", "racecheck"]
 CALLS: tuple[Literal["run", "run2"], ...] = ("run", "run2")
 """The phases that are calls of the program, in their order."""
+MOST_PARAMETERS = 2_000
+"""Of a model: whether these have the values of the reference's can be told."""
 MOST_OUTPUT_BYTES = 256 << 20
 """Of all outputs of both calls together, as they leave the child."""
 
@@ -76,6 +78,11 @@ class ReplayReport:
     """How many results of ATen were copied into the strides that were recorded."""
     deterministic: bool | None = None
     """Whether two replays gave the same bits; null where there was one."""
+    parameters: Sequence[str | None] = ()
+    """A digest of each parameter's and buffer's first values, before the first call.
+
+    In the order of the tape; null for one that no call needs.
+    """
 
 
 def output_stage(call: int, position: int) -> str:

@@ -30,12 +30,20 @@ def explain(
 
 def _annotate(output: Output, dtype: str, *, is_downgraded: bool) -> Output:
     comparison = output.comparison
-    if comparison is None or comparison.matches or comparison.nonfinite_mismatched:
+    if comparison is None:
         return output
-    if comparison.note is not None:
-        return output
-    note = _note(comparison, _scale(output.summary), dtype, is_downgraded=is_downgraded)
-    return amended(output, comparison=amended(comparison, note=note))
+    told = annotated(comparison, output.summary, dtype, is_downgraded=is_downgraded)
+    return amended(output, comparison=told)
+
+
+def annotated(
+    comparison: Comparison, summary: Summary | None, dtype: str, *, is_downgraded: bool
+) -> Comparison:
+    """Return a comparison of an output of `dtype`, with a note if it fails by rounding alone."""
+    if comparison.matches or comparison.nonfinite_mismatched or comparison.note is not None:
+        return comparison
+    note = _note(comparison, _scale(summary), dtype, is_downgraded=is_downgraded)
+    return amended(comparison, note=note)
 
 
 def _scale(summary: Summary | None) -> float:
@@ -49,7 +57,10 @@ def _scale(summary: Summary | None) -> float:
 
 def _note(comparison: Comparison, scale: float, dtype: str, *, is_downgraded: bool) -> str | None:
     error = float(comparison.max_abs_error or 0)
-    least = f"It would match with atol {error:.1e} and the same rtol."
+    # a twentieth more, so that what is said is not rounded to less than it takes
+    least = (
+        f"It would match with atol {1.05 * error:.1e} and the same rtol (the request's tolerance)."
+    )
     if is_downgraded:
         return f"The kernel loses precision: see the finding precision_downgrade. {least}"
     if not scale or dtype not in _SPACING:

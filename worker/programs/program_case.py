@@ -10,6 +10,7 @@ from programs.program_record import ProgramFlag, ProgramProblem
 from programs.program_request import InputsRequest
 from worker.launch.comparison import NotCompared
 from worker.programs.kernel_jobs import TooManyKernels
+from worker.programs.parameter_values import differing_parameters
 from worker.programs.program_attempt import ProgramAttempt
 from worker.programs.program_comparison import compare, is_sound, judged
 from worker.programs.program_kernels import ProgramKernels, compile_kernels
@@ -100,6 +101,7 @@ class _Case:
         outcome.problem = replayed.problem
         if outcome.problem is None:
             await self._judge(replayed, reference, compiled.questionable_ir)
+            self._look_at_parameters(recorded, replayed, reference)
 
     async def _reference(self, recorded: RecordedCase, program: ProgramTape) -> Replayed | None:
         """Return what came of the reference; None: the outcome's problem says why nothing."""
@@ -128,6 +130,19 @@ class _Case:
         outcome.findings += compared.findings
         outcome.flags += _flags_of_findings(compared.findings)
         outcome.verdict = judged(replayed, reference, compared, request.checks)
+
+    def _look_at_parameters(
+        self, recorded: RecordedCase, replayed: Replayed, reference: Replayed | None
+    ) -> None:
+        """Say of a mismatch whether parameters differ already."""
+        if self.outcome.verdict is not Verdict.MISMATCH:
+            return
+        if reference is None or recorded.reference is None:
+            return
+        tapes = recorded.candidate.tape, recorded.reference.tape
+        found = differing_parameters(replayed, tapes[0], reference, tapes[1])
+        if found is not None:
+            self.outcome.findings.append(found)
 
 
 def _flags_of_findings(findings: Sequence[Finding]) -> list[ProgramFlag]:

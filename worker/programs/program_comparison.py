@@ -18,6 +18,7 @@ from programs.tape.schema import Scalar, TensorMeta
 from worker.compile.reports import Malformed, read_report
 from worker.launch.comparison import COMPARE_DEADLINE_S, SHARED_FROM_BYTES, NotCompared
 from worker.launch.launch_reports import CompareReport
+from worker.launch.mismatch_explanation import annotated
 from worker.pool.pool import Pool
 from worker.pool.retry import run_task
 from worker.pool.shared_bytes import SharedBytes
@@ -115,11 +116,15 @@ class _Comparison:
             if comparison is not None:
                 given = orders[path].tolerance
                 comparison = amended(comparison, rtol=given.rtol, atol=given.atol)
+                is_downgraded = item.downgrade is not None
+                dtype = orders[path].dtype
+                comparison = annotated(comparison, item.summary, dtype, is_downgraded=is_downgraded)
                 if comparison.compared:
                     self.compared.matches.append(comparison.matches)
             self._put(path, ProgramOutput(summary=item.summary, comparison=comparison))
             if item.downgrade is not None and not self.call:
-                self.compared.findings.append(item.downgrade)
+                message = f"Output {item.downgrade.message}"
+                self.compared.findings.append(replace(item.downgrade, message=message))
 
     def _put(self, path: str, output: ProgramOutput) -> None:
         """Show an output: that of the second call only where that alone does not match."""

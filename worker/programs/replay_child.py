@@ -18,6 +18,7 @@ from launch.request.verdict import RunEnding
 from programs.program_job import program_problem
 from programs.replay.replay_order import (
     CALLS,
+    MOST_PARAMETERS,
     Check,
     KernelText,
     ReplayOrder,
@@ -77,6 +78,9 @@ class ReportedReplay(Report):
     peak_bytes: Count
     restrided: Count
     deterministic: bool | None
+    parameters: Annotated[
+        list[Annotated[str, Field(max_length=64)] | None], Field(max_length=MOST_PARAMETERS)
+    ]
 
 
 class ReplayFailure(Report):
@@ -188,6 +192,7 @@ def _take(replayed: Replayed, report: ReportedReplay, outcome: ChildOutcome, tap
     replayed.findings = list(report.findings)
     replayed.peak_bytes = report.peak_bytes
     replayed.deterministic = report.deterministic
+    replayed.parameters = report.parameters
     if report.ending == "finished" and not report.findings and not replayed.is_whole:
         raise Malformed("it ended well, but some outputs are missing")
 

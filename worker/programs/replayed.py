@@ -1,6 +1,6 @@
 """What came of replaying a program: what both calls returned, findings, and memory."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from launch.messages import Finding
@@ -32,6 +32,8 @@ class Replayed:
     findings: list[Finding] = field(default_factory=list)
     peak_bytes: int | None = None
     deterministic: bool | None = None
+    parameters: Sequence[str | None] = ()
+    """A digest of each parameter of the tape, before the first call; None: no call needs it."""
     stdout: str = ""
     problem: ProgramProblem | None = None
     """Why it could not be replayed at all, where its ending is `NOT_RUN`."""
