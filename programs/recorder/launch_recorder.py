@@ -128,6 +128,7 @@ def _run_autotuned(self: Any, *args: Any, **kwargs: Any) -> Launched:
         refused("unsupported_launch", "it launches a kernel outside of a recording")
     self.nargs = dict(zip(self.arg_names, args, strict=False))
     configs = list(self.configs)
+    _refuse_given_twice(configs, kwargs)
     if len(configs) > 1:
         configs = list(self.prune_configs(kwargs))
     first_time = len(configs) > 1 and _is_first_of_key(self, kwargs)
@@ -141,6 +142,17 @@ def _run_autotuned(self: Any, *args: Any, **kwargs: Any) -> Launched:
     else:
         _write(recording, first, same if len(configs) > 1 else [], self if first_time else None)
     return Launched()
+
+
+def _refuse_given_twice(configs: list[Any], kwargs: dict[str, Any]) -> None:
+    """Raise `ValueError` for what the launch and a configuration both say, as Triton does."""
+    for config in configs:
+        twice = sorted(kwargs.keys() & config.kwargs.keys())
+        if twice:
+            raise ValueError(
+                f"Conflicting meta-parameters: {', '.join(twice)}. Make sure that you don't "
+                "re-define auto-tuned symbols."
+            )
 
 
 def _is_first_of_key(tuner: Any, kwargs: dict[str, Any]) -> bool:

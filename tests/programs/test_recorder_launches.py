@@ -72,6 +72,15 @@ def test_an_autotuned_launch_has_every_configuration_and_its_own_heuristics(
     assert len(second.variants) == 2
 
 
+def test_what_a_launch_and_its_autotuner_both_say_is_refused_in_triton_s_words(
+    recorder: RecordingProcess,
+) -> None:
+    found = refusal(recorder, AUTOTUNED + "kernel[(1,)](x, out, 8, B=16)\n")
+    assert found["reason"] == "program_error"
+    assert "Conflicting meta-parameters: B." in found["detail"]
+    assert "recorder" not in found["detail"]
+
+
 def test_a_configuration_that_is_pruned_is_not_on_the_tape(recorder: RecordingProcess) -> None:
     pruned = AUTOTUNED.replace(
         "key=", "prune_configs_by={'early_config_prune': lambda all, args, **_: all[1:]},\n    key="
