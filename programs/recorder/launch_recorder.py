@@ -42,8 +42,14 @@ class Launched:
 def install() -> None:
     """Record launches from now on."""
     JITFunction.run = _run
+    JITFunction._unsafe_update_src = _update_source
     Autotuner.run = _run_autotuned
     Heuristics.run = _run_with_heuristics
+
+
+def _update_source(self: Any, _: str) -> NoReturn:
+    """Refuse what would launch another text than the one that is compiled."""
+    refused("unsupported_launch", f"it changes the source of {self.__name__}: post it as it is")
 
 
 def _run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Launched:
@@ -269,6 +275,7 @@ def _kernel(recording: Recording, value: Any) -> str:
     kernel = value
     while not isinstance(kernel, JITFunction):
         kernel = kernel.fn
+    recording.definitions.launched(kernel, recording.lines.innermost())
     code = kernel.fn.__code__
     described = {
         "file": named(code.co_filename),

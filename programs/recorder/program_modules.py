@@ -26,6 +26,8 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, source: str, files: Mapping[str, str]) -> None:
         self._files = {**files, f"{MODULE}.py": source}
         self._loaded: dict[str, str] = {}
+        self.globals_loaded: dict[int, Mapping[str, Any]] = {}
+        """What loading left in each module, by the identity of its globals."""
         self._root = root_package(files)
         self._package = package_of(source, files, self._root)
         for name, text in self._files.items():
@@ -83,6 +85,7 @@ class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         text = self._files[path.removeprefix(KERNEL_FOLDER)]
         self._loaded[module.__name__] = text
         exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102
+        self.globals_loaded[id(module.__dict__)] = dict(module.__dict__)
 
     def _run(self, name: str, file: str, package: str) -> types.ModuleType:
         module = importlib.util.module_from_spec(self._spec(name, file, None))

@@ -46,6 +46,7 @@ def _recorded(recording: Recording, program: ProgramFiles) -> bytes:
         going_on(recording),
     ):
         members = record_entry(recording, program)
+    recording.definitions.check(program.globals_loaded)
     if recording.refusal is not None:
         raise recording.refusal
     return recording.tape.finished(**members)

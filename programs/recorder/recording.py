@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
+from programs.recorder.kernel_definitions import KernelDefinitions
 from programs.recorder.known_values import KnownValues
 from programs.recorder.launch_collection import LaunchCollection
 from programs.recorder.not_recordable import NotRecordable
@@ -23,6 +24,7 @@ class Recording:
         self.tape = TapeWriter(order, lines)
         self.values = KnownValues()
         self.tries = LaunchCollection()
+        self.definitions = KernelDefinitions()
         self.muted = 0
         """While above 0, ops are not written: a coarse one stands for them."""
         self.draws = 0

@@ -15,6 +15,7 @@ from programs.replay.lifetimes import Lifetimes, tensors_at
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, LIFTED, called
 from programs.tape.forged import ForgedTape
+from programs.tape.overload_effects import tensors_made
 from programs.tape.schema import (
     AtenOp,
     DeviceName,
@@ -70,7 +71,7 @@ class _Derivation:
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
         self.tensors = LiveTensors(tape, META)
-        made = {id_ for op in tape.ops if isinstance(op, AtenOp) for id_ in op.outputs}
+        made = tensors_made(tape.ops)
         for id_ in tape.constants:
             self.tensors.make(id_)
         for structure in (*tape.init_inputs, *tape.inputs, *tape.inputs2):

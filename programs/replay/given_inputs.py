@@ -5,7 +5,7 @@ No value comes from the program's own tape; it only says what it was recorded wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
@@ -14,7 +14,8 @@ from programs.replay.lifetimes import lifetimes, tensors_at
 from programs.replay.program_run import ProgramRun, ReplayOptions, tensors_in
 from programs.tape.forged import ForgedTape
 from programs.tape.output_paths import by_path
-from programs.tape.schema import AtenOp, Launch, Op, Tape, TensorRef, TupleOf
+from programs.tape.overload_effects import tensors_made
+from programs.tape.schema import Launch, Op, Tape, TensorRef, TupleOf
 
 _MEMBERS = ("init_inputs", "inputs", "inputs2")
 
@@ -49,9 +50,9 @@ def inputs_only(tape: Tape) -> Tape:
     wanted = [TensorRef(id_) for id_ in _inputs(tape)]
     ops: list[Op] = [op for op in tape.ops if op.phase == "inputs"]
     needed = {ref.id for ref in wanted} | {id_ for op in ops for id_ in tensors_at(op)}
-    if not needed <= _made_by(ops) | tape.constants.keys():
+    if not needed <= tensors_made(ops) | tape.constants.keys():
         ops = [op for op in tape.ops if op.phase in {"init", "inputs"}]
-        if not needed <= _made_by(ops) | tape.constants.keys():
+        if not needed <= tensors_made(ops) | tape.constants.keys():
             raise ForgedTape("/inputs", "no op makes some of the inputs")
     if any(isinstance(op, Launch) for op in ops):
         raise ForgedTape("/inputs", "inputs are made with kernels: make them with torch alone")
@@ -61,13 +62,8 @@ def inputs_only(tape: Tape) -> Tape:
 
 def makes_its_inputs(tape: Tape) -> bool:
     """Tell whether the tape's own ops make all that it is given."""
-    made = _made_by(tape.ops) | tape.constants.keys()
+    made = tensors_made(tape.ops) | tape.constants.keys()
     return all(id_ in made for id_ in _inputs(tape))
-
-
-def _made_by(ops: Iterable[Op]) -> set[int]:
-    made = (op.outputs for op in ops if isinstance(op, AtenOp))
-    return {id_ for outputs in made for id_ in outputs if id_ is not None}
 
 
 def _inputs(tape: Tape) -> Iterator[int]:

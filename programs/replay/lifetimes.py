@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from programs.replay.replay_order import CALLS
 from programs.tape.forged import ForgedTape
+from programs.tape.overload_effects import tensors_made
 from programs.tape.schema import PHASES, AtenOp, Launch, Op, Tape, tensors_of
 
 START = -1
@@ -76,7 +77,7 @@ def _uses(tape: Tape, ends: Mapping[str, int]) -> Iterator[tuple[int, int]]:
     """Yield (op, tensor): constants and what is given are there from the start."""
     for id_ in tape.constants:
         yield START, id_
-    made = {id_ for op in tape.ops if isinstance(op, AtenOp) for id_ in op.outputs}
+    made = tensors_made(tape.ops)
     for structure in (*tape.init_inputs, *tape.inputs, *tape.inputs2):
         yield from ((START, id_) for id_ in tensors_of(structure) if id_ not in made)
     for index, op in enumerate(tape.ops):

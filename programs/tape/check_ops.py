@@ -24,6 +24,7 @@ from programs.tape.overload_effects import (
     kind_of,
     makes_views,
     name_of,
+    tensors_made,
     written_tensors,
 )
 from programs.tape.schema import (
@@ -51,7 +52,7 @@ _EARLIER: dict[Phase, tuple[Phase, ...]] = {
 def check_ops(tape: Tape) -> None:
     """Raise `ForgedTape` for the first op, launch or structure that no program could have made."""
     walk = _Walk(tape)
-    made = _made(tape)
+    made = tensors_made(tape.ops)
     walk.give(tape.constants, "/constants")
     walk.give(_given(tape.init_inputs, made), "/init_inputs")
     late = {"run": tape.inputs, "run2": tape.inputs2}
@@ -72,16 +73,6 @@ def check_ops(tape: Tape) -> None:
     for phase, inputs in late.items():
         walk.start(phase, _given(inputs, made))
     walk.finish()
-
-
-def _made(tape: Tape) -> frozenset[int]:
-    """Return what ops made, and did not only return as they were given it, in place."""
-    found: set[int] = set()
-    for op in tape.ops:
-        if isinstance(op, AtenOp):
-            new = {id_ for id_ in op.outputs if id_ is not None}
-            found |= new.difference(argument_tensors(op))
-    return frozenset(found)
 
 
 def _given(structures: Sequence[Structure], made: frozenset[int]) -> list[int]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from programs.tape.allowed_overloads import ALLOWED, Kind
-from programs.tape.schema import AtenOp, tensors_of
+from programs.tape.schema import AtenOp, Op, tensors_of
 
 _WITH_RUNNING_STATISTICS = frozenset({
     "aten.batch_norm.default",
@@ -51,6 +51,16 @@ def written_tensors(op: AtenOp) -> tuple[int, ...]:
     if _trains(op):
         written += tensors_of(op.args[_RUNNING_STATISTICS])
     return written
+
+
+def tensors_made(ops: Iterable[Op]) -> frozenset[int]:
+    """Return what ops made, and did not only return as they were given it, in place."""
+    found: set[int] = set()
+    for op in ops:
+        if isinstance(op, AtenOp):
+            new = {id_ for id_ in op.outputs if id_ is not None}
+            found |= new.difference(argument_tensors(op))
+    return frozenset(found)
 
 
 def _trains(op: AtenOp) -> bool:

@@ -1,0 +1,111 @@
+"""Whether a launched kernel is the one that its module defines by that name, as it was loaded.
+
+Kernels are compiled from the posted text, by name, in processes that only load it: what a program
+did to a kernel, or to the globals that it reads, would be lost there, and another one be judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import triton.language as tl
+from triton.runtime.autotuner import Autotuner, Heuristics
+from triton.runtime.jit import JITFunction
+
+from programs.recorder.not_recordable import NotRecordable
+
+Place = tuple[str, int]
+Globals = Mapping[str, Any]
+_PLAIN = (bool, int, float, str)
+_NOTHING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class _Launched:
+    """A kernel as a launch found it: with the values of the globals that it reads."""
+
+    kernel: Any
+    read: tuple[tuple[Globals, str, Any], ...]
+    place: Place | None
+
+
+class KernelDefinitions:
+    """The kernels that were launched, to be held against their modules once these are loaded."""
+
+    def __init__(self) -> None:
+        self._launched: dict[tuple[int, ...], _Launched] = {}
+
+    def launched(self, kernel: Any, place: Place | None) -> None:
+        """Remember a kernel as it is now."""
+        read = tuple(_globals_read(kernel))
+        key = (id(kernel), *(id(value) for _, _, value in read))
+        if key not in self._launched:
+            self._launched[key] = _Launched(kernel, read, place)
+
+    def check(self, loaded: Mapping[int, Globals]) -> None:
+        """Raise `NotRecordable` for the first that is another than its module defines.
+
+        `loaded` are the globals of the program's modules as loading left them, by the identity of
+        each.
+        """
+        for one in self._launched.values():
+            refusal = _redefined(one, loaded) or _changed(one, loaded)
+            if refusal is not None:
+                refusal.place = one.place
+                raise refusal
+
+
+def _globals_read(kernel: Any) -> Iterator[tuple[Globals, str, Any]]:
+    """Yield the globals that a kernel and what it calls read: of which module, by name."""
+    waiting, seen = [kernel], set[int]()
+    while waiting:
+        function = waiting.pop().fn
+        if id(function) in seen:
+            continue
+        seen.add(id(function))
+        for name in function.__code__.co_names:
+            value = function.__globals__.get(name, _NOTHING)
+            if isinstance(value, JITFunction):
+                waiting.append(value)
+            if isinstance(value, (JITFunction, tl.constexpr, *_PLAIN)):
+                yield function.__globals__, name, value
+
+
+def _redefined(one: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable | None:
+    function = one.kernel.fn
+    name = function.__qualname__.rpartition(".")[2]
+    defined = loaded.get(id(function.__globals__), {}).get(name)
+    while isinstance(defined, (Autotuner, Heuristics)):
+        defined = defined.fn
+    if not isinstance(defined, JITFunction) or defined is one.kernel:
+        return None
+    detail = (
+        f"it launches a kernel that is called {name!r}, which is not what its module has by that "
+        f"name (that begins at line {defined.fn.__code__.co_firstlineno}), and kernels are "
+        "compiled by their names: give each kernel a name of its own"
+    )
+    return NotRecordable("unsupported_launch", detail)
+
+
+def _changed(one: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable | None:
+    for read, name, value in one.read:
+        before = loaded.get(id(read))
+        if before is None or _is_same(before.get(name, _NOTHING), value):
+            continue
+        detail = (
+            f"the global {name!r}, which the kernel {one.kernel.fn.__name__!r} reads, was changed "
+            "after the program was loaded, and kernels are compiled without that: pass it as an "
+            "argument (tl.constexpr)"
+        )
+        return NotRecordable("unsupported_launch", detail)
+    return None
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, tl.constexpr) and isinstance(other, tl.constexpr):
+        one, other = one.value, other.value
+    if one is other:
+        return True
+    return type(one) is type(other) and isinstance(one, _PLAIN) and one == other
